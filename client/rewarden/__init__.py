@@ -1,4 +1,4 @@
-"""Rewarden's client: send what a model wrote, get verdicts.
+"""Rewarden's client: send a model's responses, get verdicts.
 
     from rewarden import Client
 
@@ -6,7 +6,7 @@
         verdict = client.verify_one("The answer is \\\\boxed{42}.", "42", use="math")
         verdict.status, verdict.score, verdict.reason
 
-`Client` and `AsyncClient` send; `rewarden.types` is what crosses the boundary; `rewarden.errors` is what may be raised.
+`Client` and `AsyncClient` send requests, `rewarden.types` has the data types, and `rewarden.errors` the exceptions.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from rewarden.retry import NO_RETRY, Retry
     from rewarden.sample_stream import SampleStream
 
-# Loaded when first asked for: who imports the types alone (a worker process, a verifier) needs no asyncio and no httpx.
+# Loaded on first use: code that imports only the types (a worker process, a verifier) needs neither asyncio nor httpx.
 _LATER = {
     "AsyncClient": "rewarden.client",
     "Client": "rewarden.client",

@@ -2,7 +2,7 @@
 
 A command is a module (see `rewarden.commands`). It is imported only to run: `--help` reads the one line of each from
 its source.
-Exit status: 0; 1 something failed; 2 the arguments or the request are wrong; 130 interrupted.
+Exit status: 0 success; 1 something failed; 2 the arguments or the request are wrong; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class Command(Protocol):
     HELP: str
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        """Add the command's arguments."""
+        """Adds the command's arguments."""
 
     def run(self, args: argparse.Namespace) -> int:
-        """Do it; the exit status."""
+        """Runs the command and returns the exit status."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the script with the given arguments, or the process's own; the exit status."""
+    """Runs the script with these arguments, or the process's own. Returns the exit status."""
     try:
         return _main(list(sys.argv[1:] if argv is None else argv))
     except SystemExit as leaving:  # argparse: the usage is printed already
@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Whoever read our output (`head`) has left; keep the interpreter from complaining as it flushes.
+        # The reader of our output (`head`) has exited; keep the interpreter from complaining as it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except RewardenError as error:
@@ -77,7 +77,7 @@ def _main(argv: list[str]) -> int:
         return 0
     name, *rest = argv
     if name not in commands:
-        _say(f"there is no command {name!r}{near(name, sorted(commands))}")
+        _say(f"unknown command {name!r}{near(name, sorted(commands))}")
         return 2
     try:
         command = _load(commands[name])
@@ -90,7 +90,7 @@ def _main(argv: list[str]) -> int:
 
 
 def _commands() -> dict[str, str]:
-    """Every command's name and module; our own names are not for others to take."""
+    """Returns every command's name and module. Other packages cannot replace our own commands."""
     found = {point.name: point.value for point in entry_points(group=COMMAND_GROUP)}
     return {**found, **_OWN}
 
@@ -103,14 +103,14 @@ def _help(commands: dict[str, str]) -> str:
     width = max(map(len, commands))
     lines = [f"  {name:{width}}  {_help_of(commands[name])}" for name in sorted(commands)]
     return "\n".join(
-        ["usage: rewarden COMMAND …", "", "commands:", *lines, "", "rewarden COMMAND --help says more of each."]
+        ["usage: rewarden COMMAND …", "", "commands:", *lines, "", "Run `rewarden COMMAND --help` for details."]
     )
 
 
 def _help_of(module: str) -> str:
     try:
         return _written_help(module) or _load(module).HELP
-    except Exception as error:  # noqa: BLE001 - one broken package must not take the help from all others
+    except Exception as error:  # noqa: BLE001 - one broken package must not break the help
         return f"(cannot be loaded: {error})"
 
 

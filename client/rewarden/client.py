@@ -1,7 +1,7 @@
 """The client: samples in, verdicts out, over any transport.
 
-`AsyncClient` and `Client` have the same methods. Both may be shared by any number of tasks or threads. A client opens
-nothing before its first call.
+`AsyncClient` and `Client` have the same methods. Any number of tasks or threads can share a client. It opens no
+connection before its first call.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ class AsyncClient:
     """A client for asyncio.
 
     target: `http://…`, `https://…`, `grpc://host:port`, `grpcs://…`, or `local` (the engine in this process; needs
-    rewarden-server). `https://` and `grpcs://` take `ca=FILE`, or `REWARDEN_CA`: a PEM file with the only certificates
-    to trust. api_key: sent with every request. timeout_s: the longest silence of the server before DeadlineExceeded is
-    raised; None waits for as long as it takes. retry: when to try again. stream_above: batches of more samples than
-    this, or of more than 16 million characters, travel as a stream, whose verdicts are put in the request's order
-    again. Other options go to the target (see its documentation).
+    rewarden-server). `https://` and `grpcs://` accept `ca=FILE`, or `REWARDEN_CA`: a PEM file with the only CA
+    certificates to trust. api_key: sent with every request. timeout_s: raises DeadlineExceeded if the server is silent
+    for longer; None waits without limit. retry: see `Retry`. stream_above: batches with more samples than this, or
+    more than 16 million characters, are sent as a stream, and their verdicts are returned in the request's order.
+    Other options go to the target (see its documentation).
 
-    Every method raises `rewarden.errors.RequestError` subclasses. A sample that cannot be judged is no error: it has a
-    verdict with status `error` or `undecided`.
+    Every method raises `rewarden.errors.RequestError` subclasses. A sample that cannot be judged raises nothing: it
+    has a verdict with status `error` or `undecided`.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class AsyncClient:
         **options: Any,
     ) -> None:
         if api_key is not None and not (api_key.isascii() and api_key.isprintable() and api_key.strip() == api_key):
-            raise InvalidRequest("api_key must be printable ASCII without spaces at its ends; strip() what you read")
+            raise InvalidRequest("api_key must be printable ASCII without surrounding spaces; use strip()")
         self.target = target
         self._options = {"api_key": api_key, "timeout_s": timeout_s, **options}
         self._retry = retry
@@ -115,7 +115,7 @@ class AsyncClient:
         expect: Mapping[str, str] | None = None,
         fields: Sequence[str] | None = None,
     ) -> BatchResult:
-        """The verdicts of samples (or of a whole `Batch`, whose fields the arguments override), in their order.
+        """Returns the verdicts of samples (or of a `Batch`, whose fields the arguments override), in order.
 
         The arguments are the fields of `rewarden.types.Batch`.
         """
@@ -135,7 +135,7 @@ class AsyncClient:
     async def verify_one(
         self, response: Text, reference: Any = None, use: UseLike | None = None, **fields: Any
     ) -> Verdict:
-        """The verdict of one response; `fields` are further fields of `rewarden.types.Sample`."""
+        """Returns the verdict of one response; `fields` are further fields of `rewarden.types.Sample`."""
         result = await self.verify([Sample(response=response, reference=reference, **fields)], use)
         return result.verdicts[0]
 
@@ -151,10 +151,11 @@ class AsyncClient:
         expect: Mapping[str, str] | None = None,
         fields: Sequence[str] | None = None,
     ) -> AsyncGenerator[Verdict | Group, None]:
-        """Verdicts as they end, while `samples` are still being made; a group's statistics after its members' verdicts.
+        """Yields verdicts as they finish, while `samples` are still being produced, and the statistics of each group
+        after the verdicts of its members.
 
-        `Verdict.index` counts the samples as they were taken. Give samples of groups their `group_size`, so that a
-        group is whole before the end of the stream. What `samples` raises is raised here.
+        `Verdict.index` counts the samples in the order in which they were taken. Set the `group_size` of grouped
+        samples, so that a group is complete before the end of the stream. Exceptions of `samples` are raised here.
         """
         rows = samples.samples if isinstance(samples, Batch) else samples
         header = _batch(
@@ -184,8 +185,8 @@ class AsyncClient:
         """Runs a program in the target's sandbox and returns its result. The arguments are the fields of
         `rewarden.types.Run`.
 
-        Whatever the program does is in the result. Raises InvalidRequest for a program that no sandbox would run (an
-        unknown language, a path that leaves the working folder), and Unavailable where there is no room for it.
+        Everything that the program does is in the result. Raises InvalidRequest for a program that no sandbox can run
+        (an unknown language, a path that leaves the working folder), and Unavailable if the sandbox has no room.
         """
         run = _run(code, language, stdin=stdin, files=files or {}, args=args, limits=limits or {})
         return await self._tries(lambda transport: transport.run(run))
@@ -200,7 +201,7 @@ class AsyncClient:
         return await self._tries(lambda transport: transport.info())
 
     async def close(self) -> None:
-        """Give back connections; calls under way fail. A closed client may be used again."""
+        """Closes the connections; pending calls fail. A closed client can be used again."""
         transport, self._transport = self._transport, None
         if transport is not None and self._loop is not None and self._loop() is asyncio.get_running_loop():
             await transport.close()
@@ -299,10 +300,10 @@ class AsyncClient:
 
 
 class Client:
-    """A client for everybody else: the same as `AsyncClient`, without `await`.
+    """A blocking client: the same as `AsyncClient`, without `await`.
 
-    It works from any thread and also inside a running event loop (a notebook), because its own loop runs in a thread
-    of its own. After a fork the child opens its own connections.
+    It works from any thread and also inside a running event loop (a notebook), because its own event loop runs in a
+    separate thread. After a fork, the child process opens its own connections.
     """
 
     def __init__(
@@ -355,7 +356,7 @@ class Client:
     def stream(
         self, samples: Batch | Iterable[Row], use: UseLike | None = None, **envelope: Any
     ) -> Iterator[Verdict | Group]:
-        """As `AsyncClient.stream`. A generator of samples is run in a thread, so that it may take its time."""
+        """As `AsyncClient.stream`. A generator of samples runs in a thread, so it can block."""
         client, thread = self._own()
         given: Any = samples if isinstance(samples, (Batch, Sequence)) else _in_thread(samples)
         return thread.iterate(lambda: client.stream(given, use, **envelope))
@@ -376,7 +377,7 @@ class Client:
         return thread.run(client.info())
 
     def close(self) -> None:
-        """Give back connections and end the thread. Calls and streams under way raise Unavailable. A closed client may
+        """Closes the connections and ends the thread. Pending calls and streams raise Unavailable. A closed client can
         be used again."""
         if self._pid == os.getpid():
             self._thread.stop(self._client.close())

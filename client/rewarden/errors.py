@@ -1,14 +1,14 @@
 """The whole error model, in one place.
 
-Errors are *named* here, for the boundary that was crossed; *raised* where the boundary is; *turned into verdicts* in
-`rewarden_server.engine.failures` and nowhere else; and *turned into HTTP and gRPC statuses* by the two surfaces from
-the `code` and `http_status` that each class carries. There are two families:
+Errors are defined here and raised at the boundary that they are named for. Only `rewarden_server.engine.failures` turns
+them into verdicts. HTTP and gRPC derive their statuses from the `code` and `http_status` of each class. There are two
+families:
 
-* `RequestError`: the request as a whole is refused, before any work. A 4xx or 5xx for the caller, never a verdict.
-* `SampleError`: one sample cannot be scored. It becomes that sample's verdict, with the class's `status`, `fault`
-  and `reason`; its neighbours are unharmed.
+* `RequestError`: the whole request is refused, before any work. The caller gets a 4xx or 5xx, never a verdict.
+* `SampleError`: one sample cannot be scored. Its verdict has the class's `status`, `fault` and `reason`; other
+  samples are not affected.
 
-Whoever extends Rewarden raises plain Python exceptions (or `InvalidReference`); the boundary names them.
+Extensions of Rewarden raise plain Python exceptions (or `InvalidReference`); the boundary translates them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 
 class RewardenError(Exception):
-    """Anything that Rewarden raises on purpose. `details` is JSON-ready and safe to show to a caller."""
+    """The base class of all errors that Rewarden raises. `details` is JSON-ready and safe to show to a caller."""
 
     code: ClassVar[str] = "internal"
     retryable: ClassVar[bool] = False
@@ -33,13 +33,13 @@ class RewardenError(Exception):
 
 
 class RequestError(RewardenError):
-    """The envelope is refused as a whole; nothing was scored."""
+    """The request is refused as a whole; nothing was scored."""
 
     http_status: ClassVar[int] = 500
 
 
 class InvalidRequest(RequestError):
-    """The envelope is malformed. `details["path"]` is the JSON path of the field at fault where there is one."""
+    """The request is malformed. `details["path"]` is the JSON path of the field at fault, if there is one."""
 
     code = "invalid_request"
     http_status = 400
@@ -53,35 +53,35 @@ class Unauthorized(RequestError):
 
 
 class Forbidden(RequestError):
-    """The API key is known and may not do this, or a page of another origin asks; `details` may name the scope."""
+    """The API key lacks a scope, which `details` can name, or a page of another origin sent the request."""
 
     code = "forbidden"
     http_status = 403
 
 
 class NotFound(RequestError):
-    """No such verifier, recipe, job, blob or route."""
+    """The verifier, recipe, job, blob or route does not exist."""
 
     code = "not_found"
     http_status = 404
 
 
 class FingerprintMoved(RequestError):
-    """The caller demanded a fingerprint or a version (`Batch.expect`) that is not the current one."""
+    """The caller expects a fingerprint or version (`Batch.expect`) that is not the current one."""
 
     code = "fingerprint_moved"
     http_status = 409
 
 
 class TooLarge(RequestError):
-    """The request is over a size, depth or count limit; `details` names the limit."""
+    """The request exceeds a limit on size, depth or count; `details` names the limit."""
 
     code = "too_large"
     http_status = 413
 
 
 class Overloaded(RequestError):
-    """The server admits no more work now. `details["retry_after_s"]` says when to come back."""
+    """The server accepts no more work now. `details["retry_after_s"]` says when to retry."""
 
     code = "overloaded"
     http_status = 429
@@ -89,7 +89,7 @@ class Overloaded(RequestError):
 
 
 class Unavailable(RequestError):
-    """The server cannot be reached, is draining, or went away in mid-answer."""
+    """The server cannot be reached, is draining, or disconnected during a response."""
 
     code = "unavailable"
     http_status = 503
@@ -97,7 +97,7 @@ class Unavailable(RequestError):
 
 
 class DeadlineExceeded(RequestError):
-    """No answer within the client's time-out. A server's own deadline ends in verdicts instead."""
+    """The client timed out. A deadline on the server ends in verdicts instead."""
 
     code = "deadline_exceeded"
     http_status = 504
@@ -105,14 +105,14 @@ class DeadlineExceeded(RequestError):
 
 
 class StorageFull(RequestError):
-    """The server's disk has no room for what was sent; nothing of it was kept."""
+    """The server's disk is full; nothing was stored."""
 
     code = "storage_full"
     http_status = 507
 
 
 class InternalError(RequestError):
-    """A defect of the server's. Its text never holds a sample's text."""
+    """An internal error of the server. Its message never contains a sample's text."""
 
     code = "internal"
     http_status = 500
@@ -146,14 +146,14 @@ class InvalidParams(SampleError):
 
 
 class UnknownVerifier(SampleError):
-    """No verifier or recipe of that name; the message lists near names."""
+    """No verifier or recipe has that name; the message suggests near names."""
 
     fault = "caller"
     reason = "unknown_verifier"
 
 
 class MissingDependency(SampleError):
-    """The verifier is known, but a package that it needs is not installed; the message has the pip command."""
+    """A package that the verifier needs is not installed; the message has the pip command."""
 
     fault = "infra"
     reason = "missing_dependency"
@@ -168,57 +168,57 @@ class InvalidReference(SampleError):
 
 
 class PluginError(SampleError):
-    """A verifier's own code raised: a defect of the verifier, never the policy's fault and never a zero."""
+    """A verifier's own code raised an exception: a defect of the verifier, never the policy's fault or a zero."""
 
     fault = "verifier"
     reason = "verifier_raised"
 
 
 class WorkerError(SampleError):
-    """A worker process was lost and its item could not be tried again."""
+    """A worker process was lost, and its item could not be retried."""
 
     reason = "worker_lost"
     retryable = True
 
 
 class SandboxError(SampleError):
-    """The sandbox host could not be reached or broke."""
+    """The sandbox host could not be reached or failed."""
 
     reason = "sandbox_failed"
     retryable = True
 
 
 class ProviderError(SampleError):
-    """A judge's or model's endpoint could not be reached or broke."""
+    """The endpoint of a judge or model could not be reached or failed."""
 
     reason = "provider_failed"
     retryable = True
 
 
 class ProviderRefused(ProviderError):
-    """A judge's or model's endpoint is there and will not do what it is asked: a wrong key, an unknown model, a text
-    longer than the model reads."""
+    """The endpoint of a judge or model rejects the request: a wrong key, an unknown model, a text longer than the
+    model's context."""
 
     reason = "provider_refused"
     retryable = False
 
 
 class BudgetExhausted(SampleError):
-    """The budget of the judges that were to be asked is spent; `details["judge"]` names the last of them."""
+    """The budgets of all applicable judges are spent; `details["judge"]` names the last of them."""
 
     reason = "budget_exhausted"
 
 
 class ModelError(SampleError):
-    """A model's process could not be reached or broke, or what it computed is no number."""
+    """A model's process could not be reached or failed, or its result is not a number."""
 
     reason = "model_failed"
     retryable = True
 
 
 class InputTooLong(SampleError):
-    """A model reads less than it was given. `details`: `tokens`, `context`, and `candidate`: how many of the tokens the
-    policy wrote. Verifiers score what the policy made too long; what is too long without it is the caller's."""
+    """The input exceeds the model's context. `details`: `tokens`, `context`, and `candidate`, the number of tokens that
+    the policy wrote. If the policy made the input too long, verifiers score it; otherwise the caller is at fault."""
 
     fault = "caller"
     reason = "input_too_long"
@@ -232,7 +232,7 @@ class DeadlineReached(SampleError):
 
 
 class Cancelled(SampleError):
-    """The caller left, or the server drained, before this sample was reached."""
+    """The caller disconnected, or the server drained, before this sample was reached."""
 
     reason = "cancelled"
     retryable = True
@@ -254,16 +254,16 @@ REQUEST_ERRORS: Mapping[str, type[RequestError]] = {
         InternalError,
     )
 }
-"""Error code on the wire → class, so that a client raises what the server raised."""
+"""Maps error codes on the wire to classes, so that a client raises the same class as the server."""
 
 
 # --- hints -----------------------------------------------------------------------------------------------------
 
 
 def near(name: object, known: Iterable[str], otherwise: str = "known: ") -> str:
-    """Returns the end of a message that a name is not known: `; did you mean 'math'?`.
+    """Returns the end of a message about an unknown name: `; did you mean 'math'?`.
 
-    Where no known name is near, it names them all behind `otherwise`, or nothing if that is empty.
+    If no known name is near, it lists them all after `otherwise`, or returns nothing if that is empty.
     """
     import difflib  # half a millisecond that only mistakes need to take
 

@@ -109,7 +109,7 @@ class _Stopped(Exception):
 
 
 def _closed() -> Unavailable:
-    return Unavailable("the client was closed before this was answered")
+    return Unavailable("the client was closed before the response arrived")
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:

@@ -27,7 +27,7 @@ def samples_cancelled() -> InvalidRequest:
     """Returns the error for a caller whose own iterator of samples was cancelled: no more samples come, and there is no
     answer.
     """
-    return InvalidRequest("the samples were cancelled: something that their iterator awaits was cancelled")
+    return InvalidRequest("the iterator of samples was cancelled")
 
 
 class _SourceFailed(Exception):

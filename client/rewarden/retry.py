@@ -1,4 +1,4 @@
-"""The rules for trying again, and for the wait before."""
+"""When to retry, and how long to wait before."""
 
 from __future__ import annotations
 
@@ -21,22 +21,21 @@ _OWN = ("deadline", "group_deadline")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
-    """Retries with a jittered, doubling wait in between, for as long as patience lasts.
+    """Retries requests with exponential backoff and jitter, for up to `patience_s`.
 
-    Verification has no side effects, so that sending again is always safe; requests are sent again where that may help:
-    the server was overloaded, could not be reached, was draining, or went away in mid-answer. The caller's own errors
-    are raised at once. Times are in seconds.
+    Verification has no side effects, so a retry is always safe. Requests are retried if the server was overloaded,
+    could not be reached, was draining, or disconnected during a response. Errors of the caller are raised at once.
+    Times are in seconds.
 
-    patience_s: after the first failure of a row it is tried again for so long. The default outlives a server that is
-    restarted: it drains, ends, and starts. A server's `Retry-After` is honoured unless it is longer than what is left:
-    then its error is raised at once. attempts: tries in a row, at most; None: as many as patience allows. first_s,
-    most_s: the bound of the first wait and of the longest. A row ends with whatever the server brings: a stream that
-    brought verdicts before it broke begins to count anew.
+    patience_s: how long to retry after the first of consecutive failures. The default outlasts the restart of a server.
+    A `Retry-After` is honoured, unless it exceeds the remaining time: then the error is raised at once. attempts: the
+    maximum of consecutive attempts; None: no limit but patience. first_s, most_s: upper bounds of the first wait and of
+    any wait. Any result from the server resets the counts, such as the verdicts of a stream before it broke.
 
-    verdicts: ask again also about samples whose verdict is an `error` that says that it may pass (`retryable`: a
-    sandbox host or a judge that was lost), for as long as patience lasts; then the verdict is told as it is. A group of
-    a batch is asked about as a whole; in a stream, which has told some of a group already, only samples without a group
-    are. Where a request chooses its `fields`, `retryable` and `reason` must be among them.
+    verdicts: also retry samples whose verdict is a transient `error` (`retryable`, such as a lost sandbox host or
+    judge), for up to `patience_s`; after that the verdict is returned as it is. In a batch, a group is retried as a
+    whole. In a stream, only samples without a group are retried. If the request selects `fields`, they must include
+    `retryable` and `reason`.
     """
 
     attempts: int | None = None
@@ -46,14 +45,12 @@ class Retry:
     verdicts: bool = False
 
     def asks_again(self, verdict: Verdict) -> bool:
-        """Returns whether the sample of such a verdict is asked about again. What the caller's own deadline cut off is
-        not.
-        """
+        """Returns whether the sample of this verdict is retried. It is not if the caller's own deadline cut it off."""
         return self.verdicts and verdict.status == "error" and verdict.retryable and verdict.reason not in _OWN
 
     def wait_s(self, failures: int, error: RequestError, spent_s: float = 0.0) -> float | None:
-        """Returns the seconds to wait after so many failures in a row, which took `spent_s` together and ended in
-        `error`; None means that `error` is to be raised.
+        """Returns the seconds to wait after so many consecutive failures, which took `spent_s` in total and ended in
+        `error`, or None if `error` is to be raised.
         """
         if not isinstance(error, (Overloaded, Unavailable)):
             return None
@@ -69,39 +66,39 @@ class Retry:
 
 
 NO_RETRY = Retry(attempts=1)
-"""Try once."""
+"""No retries."""
 
 
 class Tries:
-    """The tries of one call: what has failed since the server last brought something."""
+    """The attempts of one call: the failures since the last result from the server."""
 
     def __init__(self, retry: Retry) -> None:
         self._retry = retry
         self.brought()
 
     def brought(self) -> None:
-        """The server brought something: the next failure is the first of a row."""
+        """Notes a result from the server: the next failure counts as the first."""
         self._failures = 0
         self._spent_s = 0.0
         self._began = time.monotonic()
 
     def wait_s(self, error: RequestError) -> float | None:
-        """The try that is under way failed: how long to wait before the next one; None: raise the error."""
+        """Notes a failed attempt. Returns the seconds to wait before the next one, or None to raise the error."""
         now = time.monotonic()
         self._failures += 1
         if self._failures > 1:
-            # A server that worked on it for an hour and then went away was there: that costs no patience.
+            # A server that worked for an hour before it disconnected was reachable: that time does not count.
             self._spent_s += min(now - self._began, _LONGEST_TRY_S)
         wait = self._retry.wait_s(self._failures, error, self._spent_s)
         if wait is not None:
             left = self._retry.patience_s - self._spent_s
-            warn("%s; trying again in %.1f s, for %.0f s more", error.message, wait, left)
+            warn("%s; retrying in %.1f s, for up to %.0f s more", error.message, wait, left)
             self._spent_s += wait
             self._began = now + wait
         return wait
 
     async def failed(self, error: RequestError) -> None:
-        """The try that is under way failed: wait before the next one, or raise the error."""
+        """Notes a failed attempt, and waits before the next one or raises the error."""
         wait = self.wait_s(error)
         if wait is None:
             raise error
@@ -117,7 +114,7 @@ _said_s = -math.inf
 
 
 def warn(text: str, *more: Any) -> None:
-    """Say it, at most once a second: a thousand samples that wait for one server have one thing to say."""
+    """Logs a warning, at most once a second: a thousand samples that wait for one server share one warning."""
     global _said_s
     now = time.monotonic()
     if now - _said_s >= 1.0:

@@ -1,4 +1,4 @@
-"""One sample at a time in, one stream for all of them: for trainers that ask for one reward at a time."""
+"""A stream shared by concurrent calls with one sample each, for trainers that request one reward at a time."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ _Waiting = tuple[Sample, "asyncio.Future[Verdict]"]
 
 
 class SampleStream:
-    """Concurrent calls share one stream, and each has its verdict as soon as it is there: no caller waits for another.
+    """Concurrent calls share one stream. Each gets its verdict as soon as it is ready and does not wait for others.
 
-    The stream opens with the first call, outlives its connections (as `AsyncClient.stream` does), and ends when nothing
-    was asked for `idle_s` seconds. Siblings of a group wait for one another, because a group is judged as a whole: give
-    such samples their `group_size`. Members of a group that is not whole after `group_deadline_s` have an error
-    verdict.
+    The stream opens with the first call, survives lost connections (like `AsyncClient.stream`), and closes after
+    `idle_s` seconds without a call. Siblings of a group wait for one another, because a group is judged as a whole: set
+    their `group_size`. Members of a group that is incomplete after `group_deadline_s` get an error verdict.
     Further arguments (`shared`, `expect` …) are those of `rewarden.types.Batch`. For one event loop.
     """
 
@@ -44,15 +43,15 @@ class SampleStream:
         self._task: asyncio.Task[None] | None = None
 
     async def verify(self, row: Row) -> Verdict:
-        """The sample's verdict; its `index` is the stream's own count.
+        """Returns the sample's verdict; its `index` is the stream's own count.
 
-        Raises what `AsyncClient.stream` raises, and InvalidRequest for a row that is no sample. A caller that is
-        cancelled leaves the others alone.
+        Raises as `AsyncClient.stream`, and InvalidRequest for a row that is not a sample. Cancelling one call does not
+        affect the others.
         """
         # Checked here, where it costs its own caller only: a row that cannot be written would break the whole stream.
         sample = good_sample(sample_from_json(sample_to_json(row) if isinstance(row, Sample) else dict(row)), 0)
         if sample.group is not None and sample.group_size is None:
-            raise InvalidRequest("group_size: is needed, to know when the group is whole", path="group_size")
+            raise InvalidRequest("group_size: is required, to know when the group is complete", path="group_size")
         future: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
         self._waiting.append((sample, future))
         self._asked.set()

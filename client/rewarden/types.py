@@ -1,11 +1,11 @@
 """Everything that crosses a boundary of Rewarden, as frozen dataclasses.
 
 This module is the source: the JSON form (`rewarden.wire.json`), the protobuf form (`rewarden.wire.protobuf`) and the
-OpenAPI schema are derived from it or held equal to it by tests. It imports nothing of ours and nothing outside the
-standard library. Lists and mappings inside are to be treated as immutable.
+OpenAPI schema are derived from it, or tests keep them equal to it. It imports only the standard library. Treat lists
+and mappings in these objects as immutable.
 
-Words: a *rollout* or *sample* is one completion of a model with what is needed to judge it; a *verdict* is what we
-say of it; a *use* names the verifier or recipe that judges.
+Terms: a *sample* or *rollout* is one response of a model with everything that is needed to judge it; a *verdict* is
+the answer for it; a *use* names the verifier or recipe that judges.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Union
 
 Status = Literal["scored", "undecided", "error"]
-"""`scored`: there is a number. `undecided`: the verifier cannot tell. `error`: something of ours or the caller's
-broke."""
+"""`scored`: there is a score. `undecided`: the verifier cannot tell. `error`: Rewarden or the caller made an
+error."""
 
 Fault = Literal["policy", "reference", "verifier", "caller", "infra"]
-"""The party at fault for an outcome short of full marks."""
+"""The party at fault if an outcome falls short of full marks."""
 
 FinishReason = Literal["stop", "length", "abort"]
 
@@ -41,7 +41,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A part of the response that is judged by itself: a message's index and a span of characters in it."""
+    """A part of the response that is judged separately: a message's index and a span of characters in it."""
 
     message: int = 0
     start: int = 0
@@ -51,7 +51,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Media:
-    """An image, sound or video that belongs to the sample: by address, by blob hash, or inline in base64."""
+    """An image, sound or video that belongs to the sample: by URL, by blob hash, or inline in base64."""
 
     id: str | None = None
     mime: str = "application/octet-stream"
@@ -64,10 +64,9 @@ class Media:
 class Sample:
     """One rollout to be judged.
 
-    `prompt_key` and `reference_key` name entries of `Batch.shared` and stand instead of a value, so that the siblings
-    of a group send long prompts and tests once; a field of a reference may be `{"$shared": key}`. `group` joins
-    siblings; `group_size` says when a group is whole in a stream. `token_count` is the response's length in the
-    policy's own tokens.
+    `prompt_key` and `reference_key` name entries of `Batch.shared` to use instead of a value, so that siblings share
+    long prompts and tests; a field of a reference can be `{"$shared": key}`. `group` joins siblings; `group_size` says
+    when a group is complete in a stream. `token_count` is the response's length in tokens of the policy.
     """
 
     response: Text
@@ -90,9 +89,9 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BadSample:
-    """A row of a request that is no sample: it becomes that row's `error` verdict with fault `caller`.
+    """A row of a request that is not a valid sample. It gets an `error` verdict with fault `caller`.
 
-    `path` is the JSON path of the field at fault, from the row (`response`, `steps[2].start`).
+    `path` is the JSON path of the field at fault within the row (`response`, `steps[2].start`).
     """
 
     message: str
@@ -110,11 +109,11 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """A request: samples, and what they have in common.
+    """A request: samples, and the settings that they share.
 
     `use` is the default for samples without one. `deadline_s` and `group_deadline_s` are seconds from admission.
-    `expect` maps a verifier's name to the fingerprint that the caller demands, or to `NAME@VERSION`, such as `math@1`
-    (409 if it is another). `fields` names the verdict fields to return (`None`: all).
+    `expect` maps a verifier's name to the fingerprint that it must have, or to `NAME@VERSION`, such as `math@1`
+    (otherwise 409). `fields` names the verdict fields to return (`None`: all).
     """
 
     samples: Sequence[Sample | BadSample] = ()
@@ -152,10 +151,10 @@ class StepScore:
 class Outcome:
     """A verifier's outcome for one sample, as it is cached. Make one with `rewarden_verifiers.outcome`.
 
-    `score` is a number exactly when `status` is `scored`, and lies within `range`. `passed` is None where the verifier
-    has no notion of it. `reason` is snake_case and stable enough to count by. `effective` holds the values of
-    scheduled parameters. `exclude` asks the trainer to leave the sample out (set by recipes, such as over-long
-    filtering); it does not depend on `status`.
+    `score` is a number if and only if `status` is `scored`, and is within `range`. `passed` is None if the verifier
+    does not set it. `reason` is snake_case and stable enough to count by. `effective` holds the values of
+    scheduled parameters. `exclude` asks the trainer to drop the sample (recipes set it, for example for over-long
+    responses); it does not depend on `status`.
     """
 
     status: Status
@@ -178,7 +177,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifierRef:
-    """The verifier that judged; `fingerprint` covers all that may change its verdicts, parameters included."""
+    """The verifier that judged. `fingerprint` covers everything that can change its verdicts, including parameters."""
 
     name: str
     version: str
@@ -189,7 +188,7 @@ class VerifierRef:
 class Verdict(Outcome):
     """An outcome, tied to its sample. `index` is the sample's place in the request; `queue_s` and `run_s` are seconds.
 
-    `retryable` says that the same request may end otherwise if sent again. `group` echoes the sample's group.
+    `retryable` says that a retry of the same request can succeed. `group` repeats the sample's group.
     """
 
     index: int = 0
@@ -206,7 +205,7 @@ class Verdict(Outcome):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Statistics of a group's verdicts. Means are over the scored members; `std` has `ddof` degrees taken off.
+    """Statistics of a group's verdicts. Means are over the scored members; `std` is computed with `ddof`.
 
     `pass_at` maps k to the unbiased estimate of pass@k (Chen et al. 2021, arXiv 2107.03374) over the scored members.
     """
@@ -227,7 +226,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchResult:
-    """The answer to a batch: verdicts in the request's order, and one entry for each group in order of appearance."""
+    """The response to a batch: verdicts in the request's order, and one entry per group in order of appearance."""
 
     verdicts: Sequence[Verdict]
     groups: Sequence[Group] = ()
@@ -258,7 +257,7 @@ class Limits:
 class Run:
     """A program to run in the sandbox (`POST /v1/run`). `files`: relative path to content, text or base64.
 
-    `stdin` and the values of `files` are text; bytes that are no UTF-8 are given as `{"base64": "…"}`.
+    `stdin` and the values of `files` are text; give bytes that are not UTF-8 as `{"base64": "…"}`.
     """
 
     language: str
@@ -274,12 +273,12 @@ class RunResult:
     """The result of running a program.
 
     status: `ok` (exit code 0), `runtime_error` (another exit code, or a signal), `time_limit`, `memory_limit`,
-    `output_limit`, `compile_error`, `internal_error` (ours: says nothing of the program; `message` says what).
-    limit: the name of the limit that was hit. exit_code: None where a signal or a limit ended it. stdout, stderr:
-    text, bytes that are no UTF-8 replaced; then stdout_base64 and stderr_base64 hold the bytes themselves. Times in
-    seconds; peak_memory in bytes, None where it is not measured.
-    truncated: output was cut at `output_bytes`. enforced: each limit to what holds it on that host (`cgroup`,
-    `rlimit`, `tmpfs`, `supervisor`, `polled`, `per_process`, or `no`). compile: the compiler's own result.
+    `output_limit`, `compile_error`, `internal_error` (the sandbox failed, see `message`; this says nothing about the
+    program). limit: the name of the limit that was reached. exit_code: None if a signal or a limit ended the program.
+    stdout, stderr: text, with bytes that are not UTF-8 replaced; stdout_base64 and stderr_base64 then hold the original
+    bytes. Times are in seconds; peak_memory is in bytes, or None if it is not measured.
+    truncated: output was cut at `output_bytes`. enforced: maps each limit to the mechanism that enforces it (`cgroup`,
+    `rlimit`, `tmpfs`, `supervisor`, `polled`, `per_process`, or `no`). compile: the result of the compiler.
     """
 
     status: str

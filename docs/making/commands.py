@@ -17,9 +17,9 @@ def page() -> str:
     lines = [
         "# Commands",
         "",
-        "`rewarden COMMAND --help` says the same. Exit status: 0 done; 1 something failed; 2 the arguments or the",
-        "request are wrong; 130 interrupted. `verify`, `verifiers` and `models` ask a server (`--target`); most others",
-        "work where `rewarden-server` is installed.",
+        "`rewarden COMMAND --help` prints the same. Exit status: 0 success; 1 something failed; 2 the arguments or the",
+        "request are wrong; 130 interrupted. `ready`, `verifiers` and `verify` come with the client; the others need",
+        "`rewarden-server`.",
         "",
     ]
     for name in sorted(modules):

@@ -51,7 +51,7 @@ def settings_of(given: dict[str, Any]) -> HostSettings:
     known = {field.name for field in dataclasses.fields(HostSettings)}
     for key in given:
         if key not in known:
-            raise ValueError(f"there is no setting {key!r}; known: {', '.join(sorted(known))}")
+            raise ValueError(f"unknown setting {key!r}; known: {', '.join(sorted(known))}")
     values = dict(given)
     for name in ("limits", "max_limits"):
         if name in values:

@@ -94,7 +94,7 @@ class App:
                     self._answered.clear()
                     await self._answered.wait()
         except TimeoutError:
-            _log.warning("somebody does not read what it asked for")
+            _log.warning("a client does not read its response")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
@@ -117,7 +117,7 @@ class App:
             if method == "POST" and path.startswith("/v1/models/") and path.endswith("/reload"):
                 name = unquote(path.removeprefix("/v1/models/").removesuffix("/reload"))
                 return await _reply(send, await self._reload(name, await self._body(scope, receive, _Reload)))
-            raise _Refused(404, f"there is no {method} {path}")
+            raise _Refused(404, f"unknown route {method} {path}")
         except _Refused as refused:
             await _reply(send, refused.body, refused.status)
 
@@ -126,7 +126,7 @@ class App:
             return
         shown = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
         if not hmac.compare_digest(shown, self._key):
-            raise _Refused(401, "the model process does not accept the key: see api_key and api_key_env")
+            raise _Refused(401, "the model process rejects the key: see api_key and api_key_env")
 
     async def _body(self, scope: Scope, receive: Receive, kind: type[Any]) -> Any:
         most = self._settings.max_body_bytes
@@ -138,7 +138,7 @@ class App:
                 raise _Refused(413, f"the request has more than {most} bytes (max_body_bytes)", "invalid")
             message = await receive()
             if message["type"] == "http.disconnect":
-                raise _Refused(400, "the request ended before its body did")
+                raise _Refused(400, "the request ended before its body was complete")
             parts.append(message.get("body", b""))
             size += len(parts[-1])
             more = message.get("more_body", False)
@@ -192,11 +192,11 @@ class App:
         """One item; whatever ends it, it has a line."""
         try:
             if self._stopped:
-                raise Failure("stopped", "the model's process stops")
+                raise Failure("stopped", "the model's process is stopping")
             hosted = self._models.get(model)
             if hosted is None:
                 known = ", ".join(self._models) or "none"
-                raise Failure("unknown_model", f"there is no model {model!r} in this process; there are: {known}")
+                raise Failure("unknown_model", f"unknown model {model!r} in this process; known: {known}")
             result = await hosted.run(task_from_wire(item.kind, item.task))
             lines.append(_encode({"id": item.id, "result": result}) + b"\n")
             return
@@ -206,9 +206,9 @@ class App:
             error = error_to_wire("invalid", wrong.message, **wrong.details)
         except asyncio.CancelledError:
             error = (
-                error_to_wire("stopped", "the model's process stops")
+                error_to_wire("stopped", "the model's process is stopping")
                 if self._stopped
-                else error_to_wire("cancelled", "whoever asked has left")
+                else error_to_wire("cancelled", "the caller disconnected")
             )
         except Exception as bug:  # noqa: BLE001 - it costs this item, and no other
             said = defect(f"model {model!r} failed at {item.kind!r}", bug)
@@ -228,7 +228,7 @@ class App:
         model = self._models.get(name)
         if model is None:
             known = ", ".join(self._models) or "none"
-            raise _Refused(404, f"there is no model {name!r} in this process; there are: {known}", "unknown_model")
+            raise _Refused(404, f"unknown model {name!r} in this process; known: {known}", "unknown_model")
         try:
             about = await model.reload(asked.model, asked.revision)
             return {"about": about, "place": model.place}

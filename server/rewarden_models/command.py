@@ -95,10 +95,10 @@ def serve(
     if settings.key_env is not None:
         key = os.environ.get(settings.key_env)
         if not key:
-            raise ValueError(f"the environment has no {settings.key_env}, which is to hold the key")
+            raise ValueError(f"the environment variable {settings.key_env}, which must hold the key, is not set")
     listener = _listen(address)
     if key is None and not address.startswith("unix:") and _split(address)[0] not in _LOOPBACK:
-        _log.warning("open to everyone who reaches %s: give it a key (--key-env NAME)", address)
+        _log.warning("no key: open to everyone who can reach %s; give it a key (--key-env NAME)", address)
     path = Path(address.removeprefix("unix:")) if address.startswith("unix:") else None
     if tied:
         _tie(path)
@@ -147,7 +147,7 @@ async def _serve(make: Callable[[], App], address: str, listener: socket.socket)
 def _split(address: str) -> tuple[str, int]:
     host, _, port = address.removeprefix("http://").rstrip("/").rpartition(":")
     if not host or not port.isdigit() or int(port) > 65535:
-        raise ValueError(f"an address is unix:PATH or HOST:PORT, not {address!r}")
+        raise ValueError(f"an address must be unix:PATH or HOST:PORT, not {address!r}")
     return host.strip("[]"), int(port)
 
 
@@ -156,7 +156,7 @@ def _listen(address: str) -> socket.socket:
     if address.startswith("unix:"):
         path = Path(address.removeprefix("unix:"))
         if not remove_stale(path):
-            raise OSError(f"somebody serves at {path} already")
+            raise OSError(f"another process is already serving at {path}")
         listener, place = socket.socket(socket.AF_UNIX), str(path)
     else:
         place = _split(address)
@@ -167,7 +167,7 @@ def _listen(address: str) -> socket.socket:
     try:
         listener.bind(place)
     except OSError as error:
-        raise OSError(f"cannot listen at {address.removeprefix('unix:')}: {error.strerror or error}") from None
+        raise OSError(f"cannot listen on {address.removeprefix('unix:')}: {error.strerror or error}") from None
     finally:
         os.umask(before)
     listener.listen(_BACKLOG)

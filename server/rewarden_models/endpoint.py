@@ -1,4 +1,4 @@
-"""A model as the operator configures it: both the server and the model process go by these settings."""
+"""A model as the operator configures it; both the server and the model process use these settings."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ Positive = Annotated[float, Gt(0), Lt(float("inf"))]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelEndpoint:
-    """One model that gives numbers: what it is, who runs it, and how.
+    """One model: what it is, what runs it, and how.
 
-    backend: `own`: our model process, which the server starts, unless there is an address; `vllm`, `sglang`: such an
-    engine at `address`. model: a local folder, a GGUF file, or a hub's name; for another engine the name by which it
-    serves it. address: `unix:PATH` or `http://HOST:PORT`. api_key_env: the environment variable that holds the key;
-    api_key: the key itself.
+    backend: `own`: Rewarden's model process, which the server starts unless there is an address; `vllm`, `sglang`: that
+    engine at `address`. model: a local folder, a GGUF file, or a name on the hub; for another engine, its name there.
+    address: `unix:PATH` or `http://HOST:PORT`. api_key_env: the environment variable that holds the key; api_key: the
+    key itself.
 
-    What follows is for our own process. revision: of a hub's name. dtype: `auto`: bfloat16 on a GPU, float32 on a CPU.
-    device: `auto`: the first GPU, or the CPU; models of one device share a process. threads: of the CPU; none: all
-    cores. context: tokens of the longest input; none: what the model says. batch_tokens: tokens of a batch, padding
-    included. latency_ms: how long an incomplete batch waits for more. attention: as transformers calls it. compile:
-    torch.compile. prefix: whether what siblings share is encoded once. pooling: of an embedding, where the model's
-    folder does not say. reload_from: folders from which weights may be swapped in, besides the place of `model` itself.
+    For Rewarden's own process: revision: of a model on the hub. dtype: `auto`: bfloat16 on a GPU, float32 on a CPU.
+    device: `auto`: the first GPU, or the CPU; models on one device share a process. threads: of the CPU; none: all
+    cores. context: the longest input in tokens; none: the model's own maximum. batch_tokens: tokens of a batch,
+    including padding. latency_ms: how long an incomplete batch waits for more. attention: its name in transformers.
+    compile: torch.compile. prefix: whether the shared prefix of siblings is encoded once. pooling: of an embedding,
+    unless the model's folder sets it. reload_from: folders from which weights can be reloaded, besides `model` itself.
 
-    concurrency: tasks in flight at once. timeout_s: a task is given up when there was no result for so long, for any
-    task of any model of the device, or of another engine's model. task: what another engine's model does, where it
-    cannot be asked: `classify`, `score`, `rate`, `embed` or `generate`.
+    concurrency: tasks in flight at once. timeout_s: a task times out if no task of any model on the device, or of the
+    other engine's model, had a result for this long. task: what another engine's model does, if the engine cannot tell:
+    `classify`, `score`, `rate`, `embed` or `generate`.
     """
 
     model: Annotated[Text, doc("a folder, a GGUF file, or the name by which it is served")]
@@ -58,10 +58,10 @@ class ModelEndpoint:
 
     @property
     def key(self) -> str | None:
-        """The key of its address, wherever that stands now."""
+        """Returns the key for its address, from wherever it is configured."""
         return self.api_key or (os.environ.get(self.api_key_env) if self.api_key_env else None)
 
 
 def is_local(model: str) -> bool:
-    """Returns whether a `model` is a path, and no hub's name."""
+    """Returns whether `model` is a path and not a name on the hub."""
     return model.startswith(("/", "./", "../", "~")) or model.lower().endswith(".gguf") or model.count("/") > 1

@@ -97,7 +97,7 @@ class ModelEngine:
         can: all that asks it would fail from now on."""
         if not set(self._weights.loaded.kinds) <= set(loaded.kinds):
             had, has = ", ".join(self._weights.loaded.kinds), ", ".join(loaded.kinds)
-            raise Failure("unsupported", f"model {self._name!r} can {had}; what is there can {has}: the old one stays")
+            raise Failure("unsupported", f"model {self._name!r} can {had}; the new one can {has}: the old one is kept")
         self._weights = _Weights(loaded, self._settings)
 
     def status(self) -> dict[str, Any]:
@@ -157,5 +157,5 @@ def _turn(writer: Writer) -> None:
         while writer.step() and time.monotonic() < end:
             pass
     except Exception as error:  # noqa: BLE001 - torch and models raise anything
-        said = f"the model failed while it wrote: {type(error).__name__}"
+        said = f"the model failed during generation: {type(error).__name__}"
         writer.fail(Failure("memory" if is_out_of_memory(error) else "failed", said))

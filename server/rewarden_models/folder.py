@@ -44,7 +44,7 @@ class Folder:
         except (OSError, ValueError) as error:
             raise Failure("loading", f"{place}: {error}") from None
         if not isinstance(found, dict):
-            raise Failure("loading", f"{place}: is no JSON object")
+            raise Failure("loading", f"{place}: is not a JSON object")
         return found
 
 
@@ -55,7 +55,7 @@ def find(model: str, revision: str | None, *, fetch: bool = True) -> Folder:
     place = Path(model).expanduser()
     if place.is_file():
         if place.suffix != ".gguf":
-            raise Failure("loading", f"{place}: is no GGUF file; give the folder of a safetensors checkpoint")
+            raise Failure("loading", f"{place}: is not a GGUF file; give the folder of a safetensors checkpoint")
         return Folder(place.parent, (place,), place.name, place.name)
     if place.is_dir():
         return _local(place, place.resolve().name)
@@ -90,7 +90,7 @@ def _is_hub_name(model: str) -> bool:
 
 def _refuse_path(model: str) -> None:
     if not _is_hub_name(model):
-        raise Failure("loading", f"{model}: there is no such folder, and it is no name of a hub's (OWNER/NAME)")
+        raise Failure("loading", f"{model}: there is no such folder, and it is not a name on the hub (OWNER/NAME)")
 
 
 def _downloaded(model: str, revision: str | None, *, fetch: bool) -> Folder:
@@ -116,13 +116,16 @@ def _snapshot(model: str, name: str, revision: str | None, wanted: list[str], *,
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError, ValueError) as error:
         what = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
         raise Failure(
-            "loading", f"{model}: is no folder here, and cannot be had from the hub: {what} (name, token, network?)"
+            "loading",
+            f"{model}: is not a local folder, and is not available from the hub: {what} (name, token, network?)",
         ) from None
 
 
 def _local(folder: Path, source: str) -> Folder:
     if (folder / "adapter_config.json").exists():
-        raise Failure("loading", f"{folder}: holds an adapter; merge it into its model (peft's merge_and_unload) first")
+        raise Failure(
+            "loading", f"{folder}: contains an adapter; merge it into its model (peft's merge_and_unload) first"
+        )
     one, index = folder / "model.safetensors", folder / INDEX
     if one.is_file():
         return Folder(folder, (one,), source)
@@ -134,18 +137,18 @@ def _local(folder: Path, source: str) -> Folder:
             raise Failure("loading", f"{index}: its `weight_map` does not name files of this folder")
         missing = [name for name in names if not (folder / name).is_file()]
         if missing:
-            raise Failure("loading", f"{folder}: lacks {', '.join(missing)}, which {index.name} names; copy it again")
+            raise Failure("loading", f"{folder}: lacks {', '.join(missing)}, which {index.name} lists; copy it again")
         return Folder(folder, tuple(folder / name for name in names), source)
     quantised = sorted(folder.glob("*.gguf"))
     if len(quantised) == 1:
         return Folder(folder, (quantised[0],), source, quantised[0].name)
     if quantised:
         names = [path.name for path in quantised]
-        raise Failure("loading", f"{folder}: holds several GGUF files; give the path of one of {', '.join(names)}")
+        raise Failure("loading", f"{folder}: contains several GGUF files; give the path of one of {', '.join(names)}")
     if any(path.suffix in _PICKLED for path in folder.iterdir()):
         raise Failure(
             "loading",
-            f"{folder}: holds pickled weights alone, which may run code when they are read; save them as safetensors "
+            f"{folder}: contains only pickled weights, which can run code when loaded; save them as safetensors "
             "(model.save_pretrained)",
         )
-    raise Failure("loading", f"{folder}: holds neither model.safetensors nor a GGUF file")
+    raise Failure("loading", f"{folder}: contains neither model.safetensors nor a GGUF file")

@@ -185,7 +185,7 @@ class HostedModel:
         except Exception as error:
             # torch's own (torch.OutOfMemoryError) is not to be imported here.
             if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
-                raise Failure("memory", f"model {self.name!r}: there is not the memory to load it") from None
+                raise Failure("memory", f"model {self.name!r}: there is not enough memory to load it") from None
             raise
         _log.info("model %r: loaded %s in %.1f s", self.name, settings.model, time.monotonic() - began)
         return loaded
@@ -215,7 +215,7 @@ class HostedModel:
         try:
             return self._asked(place.model, place.revision)
         except Failure as failure:
-            said = f"the weights that were swapped in last cannot be had: {failure.message}"
+            said = f"the weights of the last reload are not available: {failure.message}"
             raise Failure("loading", said) from None
 
     def _asked(self, model: str | None, revision: str | None) -> ModelEndpoint:
@@ -231,11 +231,11 @@ class HostedModel:
         folders = [Path(folder).resolve() for folder in self._configured.reload_from]
         allowed = any(path.is_relative_to(folder) for folder in folders)
         if allowed and not path.exists():
-            raise Failure("forbidden", f"model {self.name!r}: there is no {model}, which its reload_from would allow")
+            raise Failure("forbidden", f"model {self.name!r}: {model} does not exist (reload_from would allow it)")
         if not allowed:
             places = ", ".join([self._configured.model, *self._configured.reload_from])
             raise Failure(
-                "forbidden", f"model {self.name!r} may be reloaded from {places} only (models.named.NAME.reload_from)"
+                "forbidden", f"model {self.name!r} can only be reloaded from {places} (models.named.NAME.reload_from)"
             )
         return replace(self._configured, model=str(path), revision=revision)
 
@@ -255,8 +255,8 @@ def _check_room(name: str, settings: ModelEndpoint) -> None:
     if free is not None and need > free:
         raise Failure(
             "memory",
-            f"model {name!r}: the new weights take {need / 1e6:,.0f} MB beside the old ones, and "
-            f"{free / 1e6:,.0f} MB are free; the old ones stay",
+            f"model {name!r}: the new weights take {need / 1e6:,.0f} MB in addition to the old ones, and "
+            f"{free / 1e6:,.0f} MB are free; the old ones are kept",
             needed=need,
             free=free,
         )

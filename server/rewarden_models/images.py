@@ -61,9 +61,9 @@ def extract_images(messages: Sequence[Message], processor: Any) -> tuple[list[Me
     if not addresses:
         return list(messages), []
     if processor is None or _marker(processor) is None:
-        raise Failure("unsupported", "the input has images, and this model reads text only")
+        raise Failure("unsupported", "the input has images, but this model reads only text")
     if len(addresses) > MAX_IMAGES:
-        raise Failure("invalid", f"the input has {len(addresses)} images; at most {MAX_IMAGES} are read")
+        raise Failure("invalid", f"the input has {len(addresses)} images; the limit is {MAX_IMAGES}")
     return made, [_decoded(address) for address in addresses]
 
 
@@ -95,7 +95,7 @@ def insert_images(ids: Sequence[int], images: Sequence[Any], processor: Any) -> 
     token, mark = _marker(processor) or ("", -1)
     places = [at for at, found in enumerate(ids) if found == mark]
     if len(places) != len(images):
-        raise Failure("invalid", f"the rendered input has {len(places)} marks of images for {len(images)} images")
+        raise Failure("invalid", f"the rendered input has {len(places)} image placeholders for {len(images)} images")
     try:
         # One at a time for their tokens, all together for their tensors, which may be padded to one another.
         alone = [_processed(processor, token, [image]) for image in images]
@@ -136,7 +136,7 @@ def _processed(processor: Any, text: str, images: list[Any]) -> Mapping[str, Any
 def _decoded(address: Any) -> Any:
     if not isinstance(address, str) or not _DATA.match(address):
         raise Failure(
-            "invalid", "an image must be a data: address with base64 of a PNG, JPEG or WebP; no other address is read"
+            "invalid", "an image must be a data: URL with base64 of a PNG, JPEG or WebP; other URLs are not read"
         )
     body = address[address.index(",") + 1 :]
     if len(body) > MAX_BYTES * 4 // 3 + 4:
@@ -144,7 +144,7 @@ def _decoded(address: Any) -> Any:
     try:
         data = base64.b64decode(body, validate=True)
     except binascii.Error:
-        raise Failure("invalid", "an image's data is no base64") from None
+        raise Failure("invalid", "an image's data is not valid base64") from None
     from PIL import Image, ImageOps
 
     try:
@@ -153,7 +153,7 @@ def _decoded(address: Any) -> Any:
             image = Image.open(io.BytesIO(data), formats=FORMATS)
             width, height = image.size
             if width * height > MAX_PIXELS:
-                raise Failure("invalid", f"an image has {width} x {height} pixels; at most {MAX_PIXELS} are read")
+                raise Failure("invalid", f"an image has {width} x {height} pixels; the limit is {MAX_PIXELS}")
             return ImageOps.exif_transpose(image).convert("RGB")
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise Failure("invalid", f"an image has more than {MAX_PIXELS} pixels") from None

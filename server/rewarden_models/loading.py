@@ -180,9 +180,9 @@ def _device(name: str) -> Any:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise Failure("loading", f"there is no kind of device {name!r}; say auto, cpu, cuda or cuda:N") from None
+        raise Failure("loading", f"unknown device {name!r}; use auto, cpu, cuda or cuda:N") from None
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise Failure("loading", f"there is no device {name!r} here: torch sees {torch.cuda.device_count()} GPUs")
+        raise Failure("loading", f"device {name!r} does not exist: torch sees {torch.cuda.device_count()} GPUs")
     return device
 
 

@@ -54,7 +54,7 @@ class Read:
         for character in characters:
             first = last = bisect_right(ends, character)
             if first == len(shown):
-                raise Failure("invalid", "the model's tokenizer passes over what is to be read at")
+                raise Failure("invalid", "the model's tokenizer drops the text to read at")
             while last + 1 < len(shown) and shown[last + 1][1] == shown[first][1]:
                 last += 1
             found.append((shown[first][0], shown[last][0]))
@@ -82,7 +82,7 @@ class Reader:
     def __init__(self, tokenizer: Any, processor: Any = None, embeddings: int | None = None) -> None:
         backend = getattr(tokenizer, "backend_tokenizer", None)
         if backend is None:
-            raise Failure("loading", f"{type(tokenizer).__name__} does not say where in a text its tokens are")
+            raise Failure("loading", f"{type(tokenizer).__name__} does not report the positions of its tokens")
         # A folder may say that all texts are cut and filled up to a length; the length is ours to choose.
         backend.no_truncation()
         backend.no_padding()
@@ -135,7 +135,7 @@ class Reader:
         if images:
             item = replace(item, fit="error")
         if pair is not None and tail:
-            raise Failure("invalid", "nothing can stand behind a pair of texts")
+            raise Failure("invalid", "a pair of texts cannot have a continuation")
         tail = [self.controls.seam(before, after) + after for before, after in pairwise([text, *tail])]
         behind = "".join(tail)
         limit = context - room
@@ -164,7 +164,7 @@ class Reader:
             raise Failure("invalid", "an input has either messages or a text")
         if item.messages is not None:
             if item.pair is not None:
-                raise Failure("invalid", "a pair is of texts; an input of messages has none")
+                raise Failure("invalid", "a pair must be texts, not messages")
             return self._chat(item)
         text, changed = self._harmless(item.text or "")
         pair, also = self._harmless(item.pair) if item.pair is not None else (None, False)
@@ -199,7 +199,7 @@ class Reader:
         if not any(message.get("content") for message in messages):
             raise Failure("invalid", "the input is empty")
         if getattr(self._tokenizer, "chat_template", None) is None:
-            raise Failure("unsupported", "the model's tokenizer has no chat template: it reads texts, not messages")
+            raise Failure("unsupported", "the model's tokenizer has no chat template, so it reads text, not messages")
         safe = self.controls.within(messages)
         going_on = item.open and messages[-1]["role"] == "assistant"
         try:
@@ -222,7 +222,7 @@ class Reader:
         except Exception as error:  # noqa: BLE001  # a template is a program, and refuses as it likes
             # Only what a template says itself: other errors quote the chat.
             said = f": {error}" if type(error).__name__ == "TemplateError" else ""
-            raise Failure("invalid", f"the model's chat template does not take these messages{said}") from None
+            raise Failure("invalid", f"the model's chat template rejects these messages{said}") from None
 
     def _far_too_long(self, item: Input, whole: str, context: int, room: int, follows: str) -> Failure:
         """Of a text whose tokens are estimated. How dense the candidate is says nothing of the rest, which may well
@@ -251,7 +251,7 @@ class Reader:
         tokens = max(read + room, context + 1)
         return Failure(
             "too_long",
-            f"the input, with what is to stand behind it, has {tokens} tokens; the model reads {context}",
+            f"the input, with its continuation, has {tokens} tokens; the limit of the model is {context}",
             tokens=tokens,
             context=context,
             candidate=own,
@@ -279,7 +279,7 @@ def _checked(message: Mapping[str, Any]) -> Mapping[str, Any]:
     content = message.get("content")
     parts = isinstance(content, (list, tuple)) and all(isinstance(part, Mapping) for part in content)
     if not (content is None or isinstance(content, str) or parts):
-        raise Failure("invalid", "a message's content is neither a text nor parts")
+        raise Failure("invalid", "a message's content is neither text nor parts")
     return message
 
 

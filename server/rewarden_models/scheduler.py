@@ -75,7 +75,7 @@ class Scheduler:
         """Outputs of these rows, once all are there. Raises Failure: `memory` for a row that does not fit even alone,
         `not_finite`, `failed`, `stopped`. Who is cancelled leaves; rows that nobody waits for are not begun."""
         if self._closed:
-            raise Failure("stopped", "the model's process stops")
+            raise Failure("stopped", "the model's process is stopping")
         futures = [self._put(forward, row) for row in rows]
         try:
             return list(await asyncio.gather(*futures))
@@ -88,7 +88,7 @@ class Scheduler:
     def close(self) -> None:
         """Let all that waits fail with `stopped`."""
         self._closed = True
-        self._drop(Failure("stopped", "the model's process stops"))
+        self._drop(Failure("stopped", "the model's process is stopping"))
         if self._running is not None:
             self._running.cancel()
 
@@ -132,7 +132,7 @@ class Scheduler:
                 if self._waiting:
                     await self._batch()
         except Exception:  # noqa: BLE001 - a defect here must leave nobody waiting for ever
-            _log.exception("rows could not be put into batches")
+            _log.exception("rows could not be batched")
             self._drop(Failure("failed", "the model's process failed to make a batch"))
         finally:
             self._running = None
@@ -181,7 +181,7 @@ class Scheduler:
             results = [Failure("failed", f"the model's process failed: {type(error).__name__}")] * len(chosen)
         except asyncio.CancelledError:
             for entry in chosen:
-                _fail(entry, Failure("stopped", "the model's process stops"))
+                _fail(entry, Failure("stopped", "the model's process is stopping"))
             raise
         for entry, result in zip(chosen, results, strict=True):
             if isinstance(result, Failure):
@@ -213,7 +213,7 @@ class Scheduler:
                 _log.warning("a row failed in the model", exc_info=True)
         else:
             return [
-                output if finite(output) else Failure("not_finite", "the model's output is no finite number")
+                output if finite(output) else Failure("not_finite", "the model's output is not a finite number")
                 for output in outputs
             ]
         # Outside of the except clause: the exception's traceback holds the failed batch's tensors.
@@ -225,7 +225,12 @@ class Scheduler:
             free_cache()
         if len(rows) == 1:
             if memory:
-                return [Failure("memory", f"{len(rows[0].ids)} tokens do not fit into the device's memory, even alone")]
+                return [
+                    Failure(
+                        "memory",
+                        f"{len(rows[0].ids)} tokens do not fit into the device's memory, even in a batch alone",
+                    )
+                ]
             return [Failure("failed", f"the model failed: {said}")]
         self.counts.splits += 1
         if not memory:

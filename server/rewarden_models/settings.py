@@ -48,7 +48,7 @@ def settings_from_json(text: str) -> ProcessSettings:
         known = ProcessSettings.__dataclass_fields__
         unknown = set(given) - set(known) if isinstance(given, dict) else set()
         if unknown:
-            raise ValueError(f"there is no setting {min(unknown)!r}; known: {', '.join(known)}")
+            raise ValueError(f"unknown setting {min(unknown)!r}; known: {', '.join(known)}")
         return msgspec.convert(given, ProcessSettings)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise ValueError(f"the settings: {error}") from None

@@ -94,7 +94,7 @@ def _pixels(read: Read, length: int) -> dict[str, Any] | None:
 
 def _finite(values: Sequence[float]) -> list[float]:
     if not all(map(math.isfinite, values)):
-        raise Failure("not_finite", "the model's output is no finite number")
+        raise Failure("not_finite", "the model's output is not a finite number")
     return list(values)
 
 
@@ -175,12 +175,14 @@ def _rate(loaded: Loaded, task: Rate) -> Prepared:
     if not task.steps or not task.mark:
         raise Failure("invalid", "steps and their mark must be given")
     if headed == bool(task.choices):
-        wrong = "has a head for tokens, and compares no choices" if headed else "has no head for tokens: give choices"
+        wrong = "has a head for tokens and cannot compare choices" if headed else "has no head for tokens; give choices"
         raise Failure("unsupported", f"model {loaded.name!r} {wrong}")
     choices = [loaded.reader.appended(choice)[0] for choice in task.choices]
     for choice, ids in zip(task.choices, choices, strict=True):
         if len(ids) > 1:
-            raise Failure("invalid", f"{choice!r} is several tokens of this model; a step is rated by single ones")
+            raise Failure(
+                "invalid", f"{choice!r} is more than one token of this model; steps are rated by single tokens"
+            )
     steps = [loaded.reader.controls.harmless(step) for step in task.steps]
     loaded.reader.appended(task.mark)  # a tokenizer may pass over it
     read = loaded.reader.read(task.input, loaded.context, tail=[text for step in steps for text in (step, task.mark)])
@@ -195,7 +197,7 @@ def _rate(loaded: Loaded, task: Rate) -> Prepared:
     else:
         reads = [first - 1 for first, _ in read.positions(begins)]
     if min(reads) < 0:
-        raise Failure("invalid", "nothing stands before the first mark")
+        raise Failure("invalid", "there is no text before the first mark")
     targets = None if headed else [[ids[0] for ids in choices]] * len(reads)
     facts = _facts(loaded, read, len(read.ids), steps != list(task.steps))
     labels = loaded.labels if headed else tuple(task.choices)
@@ -209,7 +211,7 @@ def _rate(loaded: Loaded, task: Rate) -> Prepared:
 def _write(loaded: Loaded, task: Write) -> Prepared:
     """Half of the context at most is kept free for what is written."""
     if task.samples < 1 or task.max_tokens < 1:
-        raise Failure("invalid", "at least one sample of at least one token must be asked for")
+        raise Failure("invalid", "a request must be for at least one sample of at least one token")
     read = loaded.reader.read(task.input, loaded.context, room=min(task.max_tokens, loaded.context // 2))
     facts = _facts(loaded, read, len(read.ids))
 
@@ -229,7 +231,7 @@ def _embed(loaded: Loaded, task: Embed) -> Prepared:
         if task.normalise:
             length = math.sqrt(math.fsum(value * value for value in values))
             if length == 0.0:
-                raise Failure("not_finite", "the model's vector is 0, and has no direction")
+                raise Failure("not_finite", "the model's vector is 0 and has no direction")
             values = [value / length for value in values]
         return Vector(values=values, facts=facts)
 

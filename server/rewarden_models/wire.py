@@ -68,7 +68,7 @@ def to_wire(value: Any) -> Any:
 def task_from_wire(kind: str, value: Any) -> Task[Any]:
     """The task of that form. Raises InvalidSample, with the path, for what is none."""
     if kind not in TASKS:
-        raise InvalidSample(f"there is no kind of task {kind!r}; there are: {', '.join(TASKS)}", path="kind")
+        raise InvalidSample(f"unknown kind of task {kind!r}; known: {', '.join(TASKS)}", path="kind")
     try:
         task: Task[Any] = msgspec.convert(value, TASKS[kind])
     except msgspec.ValidationError as error:
@@ -94,7 +94,7 @@ _ERRORS: Mapping[str, type[SampleError]] = {
 def error_from_wire(value: Any) -> SampleError:
     """Returns what is raised for a failure that the model's process reports."""
     if not isinstance(value, Mapping):
-        return ModelError("the model's process said neither a result nor an error")
+        return ModelError("the model's process sent neither a result nor an error")
     kind, details = str(value.get("kind")), value.get("details")
     made = _ERRORS.get(kind, ModelError)
     more = {str(name): item for name, item in details.items()} if isinstance(details, Mapping) else {}

@@ -126,7 +126,7 @@ class Writer:
             self._end(order, problem)
             return
         if not order.samples:
-            self._end(order, Failure("invalid", "a task to write must ask for a sample at least"))
+            self._end(order, Failure("invalid", "a generation task needs at least one sample"))
             return
         for sample in order.samples:
             self._orders[id(sample)] = order
@@ -191,7 +191,7 @@ class Writer:
                 lost = is_device_lost(error)
                 if lost:
                     end_process()
-                said = f"the model failed while it wrote: {type(error).__name__}: {error}"[:500]
+                said = f"the model failed during generation: {type(error).__name__}: {error}"[:500]
                 broken = Failure("stopped" if lost else "failed", said)
                 for sample in left:
                     self._fail(sample, broken)
@@ -208,7 +208,7 @@ class Writer:
         self._batch = None
         free_cache()
         if len(left) == 1:
-            self._fail(left[0], Failure("memory", "there is not enough memory to write even this text alone"))
+            self._fail(left[0], Failure("memory", "there is not enough memory to generate even this text alone"))
             return
         self._limit = max(1, len(left) // 2)
         self._waiting.extendleft(reversed(left))

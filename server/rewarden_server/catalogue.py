@@ -44,7 +44,7 @@ def describe(engine: Engine, name: str, kind: str) -> dict[str, Any]:
         except SampleError:
             pass
         other = KINDS[1 - KINDS.index(kind)]
-        raise NotFound(f"{name!r} is a {other}, not a {kind}: ask /v1/{other}s/{name}")
+        raise NotFound(f"{name!r} is a {other}, not a {kind}: see /v1/{other}s/{name}")
     short = _short(engine, name, kind)
     if not short["available"]:
         return short

@@ -1,7 +1,7 @@
-"""The settings of the server: one `rewarden.toml`, the environment, flags. The later wins; each value knows its source.
+"""The settings of the server, from `rewarden.toml`, the environment and flags. Later ones override; sources are kept.
 
 Every key of the file is also `REWARDEN_SECTION_KEY` in the environment (`engine.workers` is `REWARDEN_ENGINE_WORKERS`).
-A key that is not known is refused with the nearest known name: a misspelt limit must not be silently without effect.
+An unknown key is refused, with the nearest known name, so that a misspelt limit is not silently ignored.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ PREFIX = "REWARDEN_"
 
 
 class ConfigError(RewardenError):
-    """A setting is unknown or has no sense; the message names it, where it was set, and the fix."""
+    """A setting is unknown or invalid. The message names it, where it was set, and the fix."""
 
     code: ClassVar[str] = "config"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
-    """The server's address (port 0: any free one), and how many seconds it may take to end what is in flight.
+    """The server's address (port 0 picks a free one), and how many seconds draining may take.
 
-    tls_cert, tls_key: PEM files; with them both ports speak TLS only. origins: addresses of pages
-    (`https://rewards.example.com`), beside the server's own, whose requests are served. hosts: the names by which the
-    server may be asked (`Host`); empty: see `http/origin.py`.
+    tls_cert, tls_key: PEM files; with them, both ports accept only TLS. origins: further origins of web pages
+    (`https://rewards.example.com`) whose requests are served, besides the server's own. hosts: the `Host` names that
+    the server answers to; if empty, see `http/origin.py`.
     """
 
     host: Text = "127.0.0.1"
@@ -63,7 +63,7 @@ class SqlSettings:
     """The databases of `sql`.
 
     catalogue: a TOML file that registers them. postgres, mysql: addresses of servers on which databases that come with
-    requests, or as scripts, may be made.
+    requests, or as scripts, can be created.
     """
 
     catalogue: File | None = None
@@ -73,7 +73,7 @@ class SqlSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """All settings, and for each (`section.key`) where it was set: `default`, `file …`, `env …` or `flag …`."""
+    """All settings, with the source of each (`section.key`): `default`, `file …`, `env …` or `flag …`."""
 
     server: ServerSettings = field(default_factory=ServerSettings)
     engine: EngineSettings = field(default_factory=lambda: EngineSettings(eager=True))
@@ -108,7 +108,7 @@ _RENAMED: Mapping[str, str] = {
     "sandbox.patience_s": "sandbox.queue_timeout_s",
     "limits.head_s": "limits.header_timeout_s",
 }
-"""Settings that had another name before the first release."""
+"""Settings that were renamed before the first release."""
 
 
 def known_keys() -> list[str]:
@@ -128,11 +128,11 @@ def load_config(
     flags: Mapping[str, tuple[str, Any]] | None = None,
     only: str | None = None,
 ) -> Config:
-    """The settings in force.
+    """Returns the settings in effect.
 
     `file`: the configuration file; without one, the variable `REWARDEN_CONFIG`, then `rewarden.toml` in the working
-    folder if there is one. `flags`: `section.key` to (the flag as typed, value). `only`: the one section that is read;
-    the others are as if nothing stood there. Raises ConfigError.
+    folder if it exists. `flags`: `section.key` to (the flag as typed, value). `only`: the one section to read; the
+    others keep their defaults. Raises ConfigError.
     """
     values: dict[str, dict[str, Any]] = {}
     sources: dict[str, str] = {}
@@ -143,13 +143,13 @@ def load_config(
         for key, (source, value) in layer.items():
             section, _, name = key.partition(".")
             if name not in types.get(section, {}):
-                raise ConfigError(f"{source}: there is no setting {key!r}{_instead(key, known_keys(), _RENAMED)}")
+                raise ConfigError(f"{source}: unknown setting {key!r}{_instead(key, known_keys(), _RENAMED)}")
             if only not in (None, section):
                 continue
             kind = types[section][name]
             unset = value == "" and type(None) in get_args(kind)
             try:
-                made = None if unset else read(kind, value, key, unknown="there is no setting {}", table="a table")
+                made = None if unset else read(kind, value, key, unknown="unknown setting {}", table="a table")
             except Misfit as misfit:
                 raise ConfigError(f"{source}: {misfit.message}") from None
             values.setdefault(section, {})[name] = made
@@ -165,7 +165,7 @@ def _find_file(file: Path | None, environ: Mapping[str, str]) -> Path | None:
         file = Path(environ[FILE_VARIABLE])
     if file is not None:
         if not file.is_file():
-            raise ConfigError(f"there is no configuration file {str(file)!r}")
+            raise ConfigError(f"the configuration file {str(file)!r} does not exist")
         return file
     return DEFAULT_FILE if DEFAULT_FILE.is_file() else None
 
@@ -179,7 +179,7 @@ def _from_file(path: Path) -> dict[str, tuple[str, Any]]:
     found: dict[str, tuple[str, Any]] = {}
     for section, table in data.items():
         if section not in SECTIONS:
-            raise ConfigError(f"{source}: there is no section [{section}]{near(section, SECTIONS)}")
+            raise ConfigError(f"{source}: unknown section [{section}]{near(section, SECTIONS)}")
         if not isinstance(table, dict):
             raise ConfigError(f"{source}: [{section}] must be a table")
         found.update({f"{section}.{name}": (source, value) for name, value in table.items()})
@@ -187,7 +187,7 @@ def _from_file(path: Path) -> dict[str, tuple[str, Any]]:
 
 
 _KUBERNETES = re.compile(r"_SERVICE_(HOST|PORT)|_PORT_\d+_")
-"""Kubernetes puts such variables into every pod beside a service named `rewarden-server`; they are not ours."""
+"""Kubernetes sets these variables in every pod next to a service named `rewarden-server`; they are not settings."""
 
 
 _IN_FILE = "_FILE"
@@ -205,12 +205,12 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, Any]]:
         if name in variables:
             found[variables[name]] = (f"env {name}", value)
         elif name.removesuffix(_IN_FILE) in variables:
-            # The environment of a container is shown by its engine: a secret stands in a file, which is named instead.
+            # Container engines show the environment, so a variable can name a file that holds a secret.
             if value:
                 found[variables[name.removesuffix(_IN_FILE)]] = (f"env {name}", _content(name, Path(value)))
         else:
             renamed = {variable_of(old): variable_of(new) for old, new in _RENAMED.items()}
-            raise ConfigError(f"env {name}: there is no such setting{_instead(name, variables, renamed)}")
+            raise ConfigError(f"env {name}: unknown setting{_instead(name, variables, renamed)}")
     return found
 
 
@@ -222,15 +222,15 @@ def _content(name: str, path: Path) -> str:
 
 
 def _instead(name: str, known: Any, renamed: Mapping[str, str]) -> str:
-    """Returns the words that say which name is meant: the new one of a setting that was renamed, or near ones."""
-    return f": it is {renamed[name]} now" if name in renamed else near(name, known, otherwise="")
+    """Returns the end of a message that suggests a name: the new name of a renamed setting, or near names."""
+    return f"; it is now called {renamed[name]}" if name in renamed else near(name, known, otherwise="")
 
 
 _LEAST_CACHE_KEY = 16
 
 
 def _check_cache(config: Config) -> None:
-    """The address of the shared cache holds a password: it is not repeated."""
+    """Checks the shared cache. Its address can hold a password, so messages do not repeat it."""
     engine = config.engine
     if engine.cache_redis is None:
         return

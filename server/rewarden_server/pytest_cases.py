@@ -85,7 +85,7 @@ class KindsItem(_Item):
     def runtest(self) -> None:
         """See pytest."""
         if self._lacking:
-            raise Failed(f"there is no case of the kind {', '.join(self._lacking)}")
+            raise Failed(f"there is no case of kind {', '.join(self._lacking)}")
 
 
 class CaseItem(_Item):

@@ -13,4 +13,4 @@ def as_request_error(error: Exception) -> RequestError:
         # Raised where there is no sample to blame, such as for a verifier that `expect` needs and nobody knows.
         kind = InvalidRequest if error.fault == "caller" else InternalError
         return kind(error.message, **error.details)
-    return InternalError("a defect of the server; its log has more under this request's id")
+    return InternalError("internal error; see the server's log under this request's id")

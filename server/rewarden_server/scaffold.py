@@ -1,5 +1,4 @@
-"""Something of one's own to begin with, with tests that pass: a verifier, a recipe, an adapter or a language of the
-sandbox; `rewarden new`."""
+"""Writes a working verifier, recipe, adapter or sandbox language to start from, with passing tests: `rewarden new`."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from rewarden_sandboxes.languages import Registry as Languages
 from rewarden_verifiers.registry import Registry
 
 PACKAGES = ("verifier", "recipe", "adapter")
-"""The kinds that are Python packages, to be installed."""
+"""The kinds that are installable Python packages."""
 
 KINDS = (*PACKAGES, "language")
 
@@ -23,15 +22,17 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 
 
 def write(kind: str, name: str, folder: Path) -> list[Path]:
-    """Write what is of this kind into a folder, which must be missing or empty; returns its files.
+    """Writes the files of this kind into a folder, which must be missing or empty, and returns their paths.
 
-    Raises InvalidRequest for a name that is none or is taken, and for a folder that holds something.
+    Raises InvalidRequest for a name that is invalid or taken, and for a folder that is not empty.
     """
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
-        raise InvalidRequest(f"{name!r} is no name: use small letters, digits and _, with a letter first")
+        raise InvalidRequest(
+            f"{name!r} is not a valid name: use lowercase letters, digits and _, starting with a letter"
+        )
     _check_free(kind, name)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InvalidRequest(f"{folder} is there already, and not empty: name another folder with --folder")
+        raise InvalidRequest(f"{folder} already exists and is not empty; choose another folder with --folder")
     found = []
     for template in sorted((_TEMPLATES / kind).rglob("*.txt")):
         place = folder / _placed(template.relative_to(_TEMPLATES / kind), name)
@@ -51,7 +52,7 @@ def _check_free(kind: str, name: str) -> None:
     if kind in ("verifier", "recipe") and name in Registry():
         raise InvalidRequest(f"the name {name!r} is taken: `rewarden verifiers {name}` describes it")
     if kind == "adapter" and importlib.util.find_spec(f"rewarden.adapters.{name}") is not None:
-        raise InvalidRequest(f"the name {name!r} is taken: `python -m rewarden.adapters {name}` says where it is")
+        raise InvalidRequest(f"the name {name!r} is taken: `python -m rewarden.adapters {name}` prints its path")
     if (
         kind in PACKAGES and importlib.util.find_spec(f"rewarden_{name}") is not None
     ):  # ours among them, such as rewarden_server

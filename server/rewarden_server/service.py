@@ -158,22 +158,24 @@ class Service:
     async def why_not_ready(self) -> str | None:
         """Returns the reason why no work should be sent here now, or None where it may be."""
         if not self.engine.ready:
-            return "the server starts or drains: send no more work here"
+            return "the server is starting or draining"
         if self.config.sandbox.required:
             sandbox = await self.engine.sandbox.status()
             if sandbox["state"] != "ready":
-                return f"the sandbox is required and {sandbox['state']}: {sandbox['reason']}"
+                return f"the sandbox is required but {sandbox['state']}: {sandbox['reason']}"
         if self.audit is not None and self.audit.refuses:
-            return "the audit log cannot be written, and is required (audit.required)"
+            return "the audit log is required (audit.required) but cannot be written"
         loading = self.engine.models.loading()
         if loading:  # one that failed keeps nobody's work away that needs it not; /v1/info tells
-            return f"models are being loaded: {', '.join(loading)}"
+            return f"models are still loading: {', '.join(loading)}"
         return None
 
     @staticmethod
     def stop_error() -> Unavailable:
         """Returns the error for work that is cut off when the server stops."""
-        return Unavailable("the server stopped before this ended; send again what has no verdict", retry_after_s=1.0)
+        return Unavailable(
+            "the server stopped before the end; resend the samples that have no verdict", retry_after_s=1.0
+        )
 
     async def until_stopped(self, work: Awaitable[T]) -> T:
         """The result of `work`, which is cancelled when the server stops. Raises Unavailable then."""
@@ -199,7 +201,7 @@ def check_count(samples: int, limits: LimitSettings) -> None:
     """Raises TooLarge for more rows than one request may have."""
     if samples > limits.max_samples:
         raise TooLarge(
-            f"the request has {samples} samples, more than {limits.max_samples}; send several, or a stream",
+            f"the request has {samples} samples, more than {limits.max_samples}; send several requests, or a stream",
             limit="max_samples",
             most=limits.max_samples,
         )

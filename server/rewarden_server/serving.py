@@ -95,6 +95,6 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise ConfigError(
-            f"HTTP cannot listen on {host}:{port}: {error.strerror or error}; choose another: --host, --port"
+            f"HTTP cannot listen on {host}:{port}: {error.strerror or error}; choose another with --host or --port"
         ) from None
     return listener

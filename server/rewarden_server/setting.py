@@ -1,4 +1,4 @@
-"""The kinds of values that settings hold, each with its bounds and the forms that it has in the environment."""
+"""The types of settings, with their bounds and their forms in the environment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Count = Annotated[int, Ge(0)]
 """A whole number, 0 included."""
 
 Port = Annotated[int, Ge(0), Le(65_535)]
-"""A port; 0: any free one."""
+"""A port; 0 picks a free one."""
 
 Positive = Annotated[float, Gt(0), Lt(float("inf"))]
 """A number above 0."""
@@ -26,7 +26,7 @@ Amount = Annotated[float, Ge(0), Lt(float("inf"))]
 """A number, 0 included."""
 
 Text = Annotated[str, MinLen(1)]
-"""A text that is not empty."""
+"""A non-empty string."""
 
 File = Annotated[Path, AfterValidator(Path.expanduser)]
 """A path; `~` is the home of the user who runs the server."""
@@ -61,15 +61,15 @@ Tables = BeforeValidator(_json)
 
 
 def texts(example: str) -> Any:
-    """Says of a setting that it is a list of texts such as the example."""
+    """Describes a setting as a list of strings such as the example."""
     return doc(f'a list such as ["{example}"] (in the environment: separated by commas)')
 
 
 def table(name: str, text: str) -> Any:
-    """Says of a setting that it is a table of texts by name."""
+    """Describes a setting as a table of strings by name."""
     return doc(f'a table of {name} = "{text}" (in the environment: {name}={text},{name}={text})')
 
 
 def tables(key: str) -> Any:
-    """Says of a setting that it is tables by name, under this key."""
+    """Describes a setting as tables by name, under this key."""
     return doc(f"tables [{key}.NAME] (in the environment: one JSON object of such tables)")

@@ -34,7 +34,7 @@ def _judges(config: Config) -> JudgeResources:
     if settings.default is not None and settings.default not in settings.named:
         known = ", ".join(settings.named) or "none"
         source = config.source("judges.default")
-        raise ConfigError(f"{source}: judges.default: there is no judge {settings.default!r}; there are: {known}")
+        raise ConfigError(f"{source}: judges.default: unknown judge {settings.default!r}; known: {known}")
     return JudgeResources(
         judges={name: {**identity(made), "fallback": made.fallback} for name, made in settings.named.items()},
         default=default_judge(settings),
@@ -47,7 +47,7 @@ def _check_models(config: Config) -> None:
     if settings.default is not None and settings.default not in settings.named:
         known = ", ".join(settings.named) or "none"
         source = config.source("models.default")
-        raise ConfigError(f"{source}: models.default: there is no model {settings.default!r}; there are: {known}")
+        raise ConfigError(f"{source}: models.default: unknown model {settings.default!r}; known: {known}")
 
 
 def _lean(config: Config) -> LeanResources:
@@ -55,12 +55,12 @@ def _lean(config: Config) -> LeanResources:
     for name, place in settings.projects.items():
         if not NAME.fullmatch(name):
             raise ConfigError(
-                f"{config.source('lean.projects')}: lean.projects: {name!r} should be lower-case letters, digits, and "
-                ". _ - within, and not begin with worker- or check-"
+                f"{config.source('lean.projects')}: lean.projects: invalid name {name!r}; use lowercase letters, "
+                "digits and, inside, . _ -, and no prefix worker- or check-"
             )
         if not place or ("://" in place and not is_remote(place)):
             raise ConfigError(
-                f"{config.source('lean.projects')}: lean.projects.{name}: must be a folder, or an address such as "
+                f"{config.source('lean.projects')}: lean.projects.{name}: must be a folder, or a URL such as "
                 "http://HOST"
             )
     for key, names in (("default", [settings.default] if settings.default else []), ("warm", list(settings.warm))):
@@ -68,7 +68,9 @@ def _lean(config: Config) -> LeanResources:
             # Without any project configured they are elan's toolchains, which come and go.
             if settings.projects and name not in settings.projects:
                 known = ", ".join(settings.projects)
-                raise ConfigError(f"{config.source(f'lean.{key}')}: lean.{key}: no project {name!r}; known: {known}")
+                raise ConfigError(
+                    f"{config.source(f'lean.{key}')}: lean.{key}: unknown project {name!r}; known: {known}"
+                )
     projects = Projects(settings)
     return LeanResources(projects=projects, default=projects.default)
 
@@ -79,7 +81,7 @@ def _databases(config: Config) -> Databases:
         if urlsplit(dsn).scheme not in _SCHEMES[engine]:
             # The address holds a password: it is not repeated.
             wanted = f"{_SCHEMES[engine][0]}://USER:PASSWORD@HOST/"
-            raise ConfigError(f"{config.source(f'sql.{engine}')}: sql.{engine} must be an address such as {wanted}")
+            raise ConfigError(f"{config.source(f'sql.{engine}')}: sql.{engine} must be a URL such as {wanted}")
     if config.sql.catalogue is None:
         return Databases(servers=servers)
     try:

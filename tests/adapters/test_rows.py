@@ -52,7 +52,7 @@ def test_data_source_group_id_and_metadata_come_from_their_columns() -> None:
 @pytest.mark.parametrize("name", ["group", "id"])
 def test_a_misspelt_column_is_no_column_without_values(name: str) -> None:
     settings = Settings(**{name: "uid"})
-    with pytest.raises(InvalidRequest, match=f"{name}: there is no column 'uid'; there are uidd"):
+    with pytest.raises(InvalidRequest, match=f"{name}: no column 'uid'; the columns are uidd"):
         sample_of("r", {"uidd": 1}, settings)
     assert getattr(sample_of("r", {"uid": None}, settings), name) is None
 

@@ -119,7 +119,7 @@ async def test_a_data_set_without_a_usual_column_is_told_to_name_one(target: str
     script.judge = judged_as({"a": BAD_REFERENCE})
     with pytest.raises(NoScore) as caught:
         await areward(target=target)(None, ["a"], gold_standard=["x"])
-    assert "reference=COLUMN; there are gold_standard" in str(caught.value.__cause__)
+    assert "reference=COLUMN, one of gold_standard" in str(caught.value.__cause__)
 
 
 async def test_a_server_that_stays_away_raises() -> None:
@@ -136,7 +136,7 @@ async def test_an_older_trl_that_takes_none_for_0_is_never_given_one(
     assert await areward(target=target)(None, ["x", "long"], answer=["x", "x"]) == [1.0, 0.5]
     with pytest.raises(NoScore) as caught:
         await areward(target=target)(None, ["odd"], answer=["x"])
-    assert "takes None for 0" in str(caught.value.__cause__)
+    assert "treats None as 0" in str(caught.value.__cause__)
 
 
 @pytest.mark.parametrize(("told", "leaves"), [("1.5.1", False), ("0.29.0", False), ("1.6.0", True), ("2.0.dev0", True)])

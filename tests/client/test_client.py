@@ -350,7 +350,7 @@ def test_a_stream_whose_client_another_thread_closes_is_never_silently_short(ser
     client.close()
     reader.join(30)
     samples.more.set()
-    assert ends == ["the client was closed before this was answered"]
+    assert ends == ["the client was closed before the response arrived"]
     assert not clients()
 
 

@@ -192,7 +192,7 @@ async def test_a_refused_stream_tells_the_servers_reason() -> None:
 def test_an_answer_that_is_not_ours_is_named_by_its_status(status: int, error: type[RequestError]) -> None:
     raised = refusal(status, {}, b"<html>Bad Gateway</html>")
     assert type(raised) is error
-    assert f"the server answered {status}: <html>Bad Gateway" in raised.message
+    assert f"the server responded with {status}: <html>Bad Gateway" in raised.message
 
 
 def test_retry_after_may_be_seconds_or_a_date() -> None:

@@ -172,4 +172,4 @@ async def test_whoever_waits_is_told_why(
 ) -> None:
     monkeypatch.setattr("rewarden.retry._said_s", -math.inf)
     await Tries(Retry()).failed(Unavailable("mistyped:8080 cannot be reached"))
-    assert "mistyped:8080 cannot be reached; trying again" in caplog.text
+    assert "mistyped:8080 cannot be reached; retrying" in caplog.text

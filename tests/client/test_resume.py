@@ -162,7 +162,7 @@ async def test_samples_that_are_cancelled_end_the_stream_with_an_error(before: i
         async for item in resume(stream, samples(), AT_ONCE):
             seen.append(item)
 
-    with pytest.raises(InvalidRequest, match="samples were cancelled"):
+    with pytest.raises(InvalidRequest, match="iterator of samples was cancelled"):
         await asyncio.wait_for(read(), 30)
     assert len(seen) == before
     assert len(connections) == 1

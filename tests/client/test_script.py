@@ -138,11 +138,11 @@ def test_a_recipe_may_be_a_file(tmp_path: Path, script: Script) -> None:
         ([], "either a file of samples or --response"),
         (["x.jsonl", "--response", "y"], "either a file of samples or --response"),
         (["no-such-file.jsonl"], "no-such-file.jsonl: No such file"),
-        (["--response", "x", "--params", "{}"], "--params are those of --use"),
+        (["--response", "x", "--params", "{}"], "--params needs --use"),
         (["--response", "x", "--use", "equal", "--params", "{"], "--params: not JSON"),
         (["--response", "x", "--use", "equal", "--params", "[]"], "use.params: must be an object"),
         (["--response", "x", "--reference", "a", "--reference-json", "1"], "either --reference or --reference-json"),
-        (["x.jsonl", "--reference", "a"], "go with --response"),
+        (["x.jsonl", "--reference", "a"], "need --response"),
         (["--target", "ftp://x", "--response", "x"], "use http://HOST:PORT"),
     ],
 )
@@ -188,7 +188,7 @@ def test_the_help_names_every_command_even_beside_a_broken_package(
     assert main(["--help"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "  juggle     does juggle" in lines
-    assert any(line.startswith("  verify     verdicts of") for line in lines)
+    assert any(line.startswith("  verify     judge one response") for line in lines)
     assert any(line.startswith("  broken     (cannot be loaded") for line in lines)
 
 
@@ -233,6 +233,6 @@ def test_however_a_command_ends_the_shell_is_told(
 
 
 @pytest.mark.parametrize("target", ["local", "http://127.0.0.1:1", "grpc://127.0.0.1:1"])
-def test_an_authority_is_for_targets_that_show_a_certificate(capsys: pytest.CaptureFixture[str], target: str) -> None:
+def test_an_authority_is_for_targets_with_tls(capsys: pytest.CaptureFixture[str], target: str) -> None:
     assert main(["verifiers", "--target", target, "--ca", "ca.pem"]) == 2
-    assert f"--ca: target '{target}' shows no certificate" in capsys.readouterr().err
+    assert f"--ca: target '{target}' does not use TLS" in capsys.readouterr().err

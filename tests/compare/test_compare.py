@@ -87,7 +87,7 @@ def test_rows_in_another_order_are_refused_or_matched_by_key(
     ("rows", "message"),
     [
         ([{"id": "r0", "verdict": OK}], "ends after 1 rows"),
-        ([{"id": "r0", "verdict": OK}] * 3, "ordered otherwise"),
+        ([{"id": "r0", "verdict": OK}] * 3, "in a different order"),
         ([{"id": "r0", "verdict": OK}, {"id": "r1", "verdict": OK}, {"verdict": OK}], "has more rows"),
         ([{"id": "r0", "verdict": "good"}], "line 1, verdict is neither a verdict nor a number"),
         ([{"id": "r0"}], "line 1 lacks any of the columns verdict, verdicts, score, scores, reward"),

@@ -144,7 +144,7 @@ async def test_the_reply_has_their_fields(server: Running, prover: ScriptedProve
         {"id": "0", "time": 7.0, "error": "Lean REPL command timed out in 7.0 seconds"}
     ]
     (large,) = await results(server, "large")
-    assert large["response"] == {"message": "the Lean process ended early: memory_limit, memory_mb"}
+    assert large["response"] == {"message": "the Lean process stopped early: memory_limit, memory_mb"}
 
 
 async def test_the_older_form_has_its_fields(server: Running, prover: ScriptedProver) -> None:
@@ -155,7 +155,7 @@ async def test_the_older_form_has_its_fields(server: Running, prover: ScriptedPr
         assert (valid["custom_id"], valid["error"], valid["response"]["time"]) == ("7", None, 0.25)
         assert valid["response"]["messages"][0]["data"] == "Nat : Type"
         assert slow == {"custom_id": "a", "error": "Lean REPL command timed out in 300.0 seconds"}
-        assert (crash["error"], crash["response"]["message"]) == (None, "the Lean process ended early: crashed")
+        assert (crash["error"], crash["response"]["message"]) == (None, "the Lean process stopped early: crashed")
     assert (await post(server, "/verify", {"codes": []})).json() == {"results": []}
 
 
@@ -352,7 +352,7 @@ async def test_no_process_within_the_waiting_time_is_429(
     answer = await post(server, "/api/check", snippets("x", timeout=0.05))
     assert (answer.status_code, "Retry-After" in answer.headers, left.is_set()) == (429, True, True)
     late, valid = await results(server, "x", "valid", timeout=1.0)
-    assert "no Lean process was free" in late["error"]
+    assert "no Lean process became free" in late["error"]
     assert valid["response"]["env"] == 0
 
 

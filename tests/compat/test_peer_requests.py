@@ -12,7 +12,7 @@ from tests.compat.conftest import Start
 BODY: dict[str, Any] = {"prompt": "1+1?", "response": "Answer: B", "label": "B"}
 
 MISTAKES = [
-    ("rm", "use", "nobody judges"),
+    ("rm", "use", "no verifier: name a verifier or recipe in the URL"),
     ("chioce/rm", "use", "did you mean 'choice'"),
     ("rm?use=", "use", "no verifier or recipe named ''"),
     ("rm?use=%7Bchoice", None, "not JSON"),

@@ -82,7 +82,7 @@ async def test_what_the_model_wrote_is_what_follows_the_last_question(start: Sta
     assert answer.json()["data"][0]["probs"] == [1.0]
     unanswered = await post(server, "/math/classify", messages=messages[:3], reference="3")
     assert unanswered.status_code == 400
-    assert "must end with what the model wrote" in unanswered.text
+    assert "must end with the model's response" in unanswered.text
 
 
 async def test_the_address_says_where_the_response_lies_in_a_rendered_chat(start: Start) -> None:
@@ -130,7 +130,7 @@ REFUSED: list[tuple[str, dict[str, Any], int, str]] = [
     ("/math/classify", {"input": "a", "prompt": 7}, 400, "prompt"),
     ("/math/classify", {"messages": "hello"}, 400, "messages"),
     ("/math/score", {"text_1": ["1", "2"], "text_2": "1"}, 400, "1:1, 1:N or N:N"),
-    ("/math/score?text_1=both", {"text_1": "1", "text_2": "1"}, 400, "'reference' or the 'prompt'"),
+    ("/math/score?text_1=both", {"text_1": "1", "text_2": "1"}, 400, "'reference' or 'prompt'"),
 ]
 
 

@@ -30,7 +30,7 @@ def test_a_setting_that_is_called_file_is_itself(tmp_path: Path) -> None:
     ("environ", "said"),
     [
         ({"REWARDEN_SQL_POSTGRES_FILE": "/nowhere"}, "REWARDEN_SQL_POSTGRES_FILE: the file '/nowhere' cannot be read"),
-        ({"REWARDEN_SQL_POSTGRE_FILE": "/nowhere"}, "there is no such setting"),
+        ({"REWARDEN_SQL_POSTGRE_FILE": "/nowhere"}, "unknown setting"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_named(environ: dict[str, str], said: str) -> None:

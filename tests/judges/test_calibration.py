@@ -276,7 +276,7 @@ def test_the_table_is_for_people(judged: ScriptedJudge, file: Path, capsys: pyte
     assert main(["judge", "calibrate", str(file), "--attacked", "2"]) == 0
     printed = capsys.readouterr()
     assert re.search(r"^accuracy +100\.0% +51\.0%–100\.0% \(4 of 4\)$", printed.out, re.MULTILINE)
-    assert re.search(r"^colon +0\.0% .*\(2 refused without asking\)$", printed.out, re.MULTILINE)
+    assert re.search(r"^colon +0\.0% .*\(2 refused without a call\)$", printed.out, re.MULTILINE)
     assert "4 of 4 labelled responses" in printed.err
 
 
@@ -305,7 +305,7 @@ def test_something_else_is_not_overwritten(
 ) -> None:
     page = tmp_path / "notes.html"
     page.write_text("mine")
-    assert "is no report" in refused(capsys, 2, file, "--out", page)
+    assert "is not a report" in refused(capsys, 2, file, "--out", page)
     assert page.read_text() == "mine"
     assert judged.requests == []
 
@@ -317,19 +317,21 @@ def test_what_is_refused_before_anything_is_asked(
     assert "name its column with --label" in refused(capsys, 2, unlabelled)
     unknown = write(tmp_path / "b.jsonl", [row("x", "right"), row("x", "perhaps")])
     assert "b.jsonl:2: the label 'perhaps'" in refused(capsys, 2, unknown)
-    assert "outside of 0 to 1" in refused(capsys, 2, write(tmp_path / "c.jsonl", [row("x", 4)]))
+    assert "outside the scale 0 to 1" in refused(capsys, 2, write(tmp_path / "c.jsonl", [row("x", 4)]))
     assert "has no rows" in refused(capsys, 2, write(tmp_path / "d.jsonl", []))
     assert "no file" in refused(capsys, 2, tmp_path / "nowhere.jsonl")
     assert "no row has a label that says" in refused(capsys, 2, write(tmp_path / "e.jsonl", [row("x", None)]))
-    assert "both are texts" in refused(capsys, 2, write(tmp_path / "f.jsonl", [{"response": "x", "preferred": "a"}]))
+    assert "both responses of a pair must be text" in refused(
+        capsys, 2, write(tmp_path / "f.jsonl", [{"response": "x", "preferred": "a"}])
+    )
     recipe = tmp_path / "recipe.json"
     recipe.write_text('{"name": "mine", "score": "1.0"}')
-    assert "parameters of a verifier" in refused(capsys, 2, unknown, "--use", recipe, "--judge", "main")
+    assert "do not apply to a recipe" in refused(capsys, 2, unknown, "--use", recipe, "--judge", "main")
     assert judged.requests == []
 
 
 def test_without_a_judge_it_says_so(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "there is no judge 'nobody'" in refused(capsys, 2, file, "--judge", "nobody")
+    assert "unknown judge 'nobody'" in refused(capsys, 2, file, "--judge", "nobody")
     assert "the server has no default" in refused(capsys, 2, file)
 
 
@@ -338,7 +340,7 @@ def test_where_nothing_is_scored_nothing_is_attacked(
 ) -> None:
     judged.clear()
     judged.script({"when": "Peru", "reply": {"$reply": {"status": 500}}})
-    assert "not a single response was scored" in refused(capsys, 3, file)
+    assert "no response was scored" in refused(capsys, 3, file)
     assert len(judged.requests) == 4
 
 

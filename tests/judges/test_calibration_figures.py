@@ -164,7 +164,7 @@ def test_labels_of_a_scale() -> None:
     stars = Scale(1, 5, right=4)
     assert read_label(3, stars) == Label(False, 0.5)
     assert read_label(4, stars) == Label(True, 0.75)
-    with pytest.raises(LabelError, match="outside of 1 to 5"):
+    with pytest.raises(LabelError, match="outside the scale 1 to 5"):
         read_label(6, stars)
 
 
@@ -176,5 +176,5 @@ def test_labels_that_say_nothing_are_refused(value: object) -> None:
 
 def test_preferences() -> None:
     assert [read_preference(value) for value in ("response", "B", 1, "tie")] == ["response", "rival", "response", "tie"]
-    with pytest.raises(LabelError, match="none of response"):
+    with pytest.raises(LabelError, match="use response"):
         read_preference("perhaps")

@@ -85,7 +85,7 @@ def test_content_in_parts_is_their_text() -> None:
     ],
 )
 def test_what_is_no_completion_is_a_failure_that_may_pass_and_may_have_cost(body: Any) -> None:
-    with pytest.raises(Failure, match="not of OpenAI's chat protocol") as caught:
+    with pytest.raises(Failure, match="does not follow OpenAI's chat protocol") as caught:
         read(body)
     assert (caught.value.kind, caught.value.passing, caught.value.spent) == ("malformed", True, True)
 

@@ -299,7 +299,7 @@ def test_a_broken_project_is_ours_and_an_unknown_one_the_callers(tmp_path: Path)
 
 
 def test_without_projects_those_are_elans_toolchains(elan: Path) -> None:
-    with pytest.raises(InvalidSample, match=r"there is no Lean here: .*elan-init.sh"):
+    with pytest.raises(InvalidSample, match=r"Lean is not installed: .*elan-init.sh"):
         Projects(LeanSettings()).find(None)
     for version in ("4.9.0", "4.10.0"):
         put_release(elan, version)

@@ -126,7 +126,7 @@ def test_the_status_tells_errors_from_warnings_and_refusals(tmp_path: Path, caps
         ((written(tmp_path, ["1"]), "--column", "reference=other"), "no column 'other'"),
         ((written(tmp_path, ["1"]), "--use", "mth"), "did you mean 'math'"),
         ((written(tmp_path, ["1"]), "--use", "format", "--params", FORMAT), "format reads no reference"),
-        ((written(tmp_path, ["1"]), "--use", "code"), "asks others"),
+        ((written(tmp_path, ["1"]), "--use", "code"), "calls others"),
     ):
         assert linted(*words) == 2
         assert said in capsys.readouterr().err

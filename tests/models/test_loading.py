@@ -320,11 +320,11 @@ class TestRefusals:
 
     def test_a_name_that_the_hub_does_not_give(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-        assert "cannot be had from the hub" in refusal("nobody-at-all/nothing")
+        assert "is not available from the hub" in refusal("nobody-at-all/nothing")
 
     def test_a_device_that_is_not_there(self, tiny: Path) -> None:
-        assert "no device 'cuda:99'" in refusal(tiny, device="cuda:99")
-        assert "no kind of device 'abacus'" in refusal(tiny, device="abacus")
+        assert "device 'cuda:99' does not exist" in refusal(tiny, device="cuda:99")
+        assert "unknown device 'abacus'" in refusal(tiny, device="abacus")
 
 
 def test_a_gguf_file_is_what_transformers_makes_of_it() -> None:

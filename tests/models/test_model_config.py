@@ -63,8 +63,8 @@ def test_models_are_read_from_tables_and_from_json() -> None:
     ("table", "says"),
     [
         ("modle = 'm'", "models.named.a: model is missing"),
-        ("model = 'm'\nbatch_token = 1", "no setting models.named.a.batch_token; did you mean 'batch_tokens'"),
-        ("model = 'm'\nbackend = 'vllm'", "models.named.a.address is missing: where vllm listens"),
+        ("model = 'm'\nbatch_token = 1", "unknown setting models.named.a.batch_token; did you mean 'batch_tokens'"),
+        ("model = 'm'\nbackend = 'vllm'", "models.named.a.address is missing: set the URL of vllm"),
         ("model = 'm'\nbackend = 'sglang'", "models.named.a.address is missing"),
         ("model = 'm'\nbackend = 'vllm'\naddress = 'unix:/sk-secret'", "models.named.a.address must be http://"),
         ("model = 'm'\naddress = 'me:sk-secret@gpu:1'", "models.named.a.address must be unix:PATH or http://"),
@@ -91,13 +91,13 @@ def test_a_wrong_model_is_told_without_its_secrets(table: str, says: str) -> Non
 
 @pytest.mark.parametrize("name", ["a/b", "", "-a", "a b", "ä", "a" * 65])
 def test_names_stand_in_addresses(name: str) -> None:
-    with pytest.raises(ConfigError, match="a name has letters, digits"):
+    with pytest.raises(ConfigError, match="a name must be letters, digits"):
         load_config(environ={"REWARDEN_MODELS_NAMED": json.dumps({name: {"model": "m"}})})
 
 
 def test_a_default_model_that_is_not_there_is_told() -> None:
     config = load_config(write("[models]\ndefault = 'b'\n[models.named.a]\nmodel = 'm'\n"), environ={})
-    with pytest.raises(ConfigError, match=r"models\.default: there is no model 'b'; there are: a"):
+    with pytest.raises(ConfigError, match=r"models\.default: unknown model 'b'; known: a"):
         resources_of(config)
 
 
@@ -170,10 +170,10 @@ async def test_folders_and_files_are_checked_by_what_loading_checks(
     )
     assert f"  well: {well} a folder, reads 64 tokens, on auto" in text
     assert f"  gguf: {gguf} a GGUF file, on auto" in text
-    assert "  hub: nobody-at-all/nothing of the hub" in text
+    assert "  hub: nobody-at-all/nothing from the hub" in text
     refused = {"gated": gated, "own": own, "bare": bare, "pickle": pickle, "gone": tmp_path / "gone"}
     words = {f"models.named.{name}: {refusal(folder)}" for name, folder in refused.items()}
-    assert set(missing) == {"models.named.much: context 4096 is more than the model reads, 64", *words}
+    assert set(missing) == {"models.named.much: context 4096 is more than the model's maximum, 64", *words}
     assert "gating.0.weight" in str(words)
 
 

@@ -196,7 +196,7 @@ async def test_what_kills_its_process_costs_no_neighbour_its_result(folder: Path
             if number in killers:
                 assert isinstance(found, ModelError)
                 assert found.details["kind"] == "lost"
-                assert "lost under the task 4 times" in str(found)
+                assert "lost 4 times during the task" in str(found)
             else:
                 assert isinstance(found, Logits), text
                 assert found.values == [float(len(text))]

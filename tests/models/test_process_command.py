@@ -95,9 +95,9 @@ def test_it_serves_the_models_of_an_address(config: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--device", "cuda:7"], "has no such model"),
-        (["--listen", "127.0.0.1:9"], "--device, one of cuda:0, cuda:1"),
-        ([], "--device, one of"),
+        (["--device", "cuda:7"], "has no model to run here"),
+        (["--listen", "127.0.0.1:9"], "--device: cuda:0, cuda:1"),
+        ([], "choose one with --device"),
     ],
 )
 def test_what_it_cannot_tell_it_asks_for(config: Path, words: list[str], said: str) -> None:

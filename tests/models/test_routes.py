@@ -113,7 +113,7 @@ async def test_a_server_whose_own_models_load_is_not_ready_and_one_whose_model_f
     backend.held = True
     server = await start(settings(**{"engine.eager": True}))
     reply = await server.http.get("/readyz")
-    assert (reply.status_code, reply.json()["error"]["message"]) == (503, "models are being loaded: main")
+    assert (reply.status_code, reply.json()["error"]["message"]) == (503, "models are still loading: main")
     assert (await server.http.get("/healthz")).status_code == 200
     assert (await server.verify({"response": "A", "reference": "A"}, use="same")).status_code == 200
     backend.problem = ModelError("no such folder")

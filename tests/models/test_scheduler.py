@@ -344,7 +344,7 @@ def test_weights_that_cannot_do_what_the_old_ones_can_are_not_swapped_in() -> No
     made = engine(weights("1"))
     other = weights("2")
     other.head = "sequence"
-    with pytest.raises(Failure, match="the old one stays") as found:
+    with pytest.raises(Failure, match="the old one is kept") as found:
         made.swap(other)
     assert found.value.kind == "unsupported"
     assert made.about().version == "1"

@@ -40,7 +40,7 @@ def test_a_sandbox_that_is_missing_says_the_command_that_mends_it() -> None:
 def test_a_limit_that_is_not_held_is_named() -> None:
     host = {"ready": True, "limits": {"cpu_s": 10, "memory_mb": 512}, "enforced": {"cpu_s": "cgroup"}}
     (what,) = found(sandbox={"state": "ready", "host": host})
-    assert what == "the sandbox does not hold memory_mb"
+    assert what == "the sandbox does not enforce memory_mb"
 
 
 def test_of_several_hosts_the_one_that_is_away_and_what_differs_are_named() -> None:
@@ -59,7 +59,13 @@ def test_judges_models_lean_and_the_cache_say_what_is_wrong() -> None:
     )
     assert len(told) == 5
     text = "\n".join(told)
-    for words in ("judge a", "judge b: its budget of calls", "model m: no such folder", "project p", "the Redis"):
+    for words in (
+        "judge a",
+        "judge b: its budget of calls",
+        "model m: no such folder",
+        "project p",
+        "Redis does not answer",
+    ):
         assert words in text
 
 

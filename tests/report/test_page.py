@@ -158,7 +158,7 @@ def test_only_a_report_is_replaced_unasked(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     check_output(path)
     path.write_text("<!doctype html>\n<p>mine")
-    with pytest.raises(RescoreError, match="is no report"):
+    with pytest.raises(RescoreError, match="is not a report"):
         check_output(path)
     check_output(path, force=True)
     path.write_text("<!doctype html>\n<!-- a report by Rewarden -->")

@@ -58,17 +58,17 @@ def test_routes_in_every_form(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "say what judges"),
-        (("--use", "math", "--column", "response"), "--column takes FIELD=COLUMN"),
-        (("--use", "math", "--only", "wrong"), "--only: there is no 'wrong'"),
-        (("--use", "math", "--fields", "socre"), "--fields: there is no 'socre'"),
-        (("--use", "math", "--unscored", "nan"), "--unscored is null, skip or a number"),
-        (("--use", "math", "--use", "choice", "--params", "{}"), "--params goes with one --use"),
+        ((), "no verifier: give --use"),
+        (("--use", "math", "--column", "response"), "--column must be FIELD=COLUMN"),
+        (("--use", "math", "--only", "wrong"), "--only: unknown value 'wrong'"),
+        (("--use", "math", "--fields", "socre"), "--fields: unknown value 'socre'"),
+        (("--use", "math", "--unscored", "nan"), "--unscored must be null, skip or a number"),
+        (("--use", "math", "--use", "choice", "--params", "{}"), "--params needs exactly one --use"),
         (("--use", "math", "--params", "{"), "--params: not JSON"),
         (("--use", '{"nam": "math"}'), "--use"),
         (("--use", "math", "--resume", "--force"), "give one of them"),
-        (("--use", "math", "--routing", "starter"), "--routing says who judges what, and so do --use"),
-        (("--routing", "starter", "--params", "{}"), "--routing says who judges what"),
+        (("--use", "math", "--routing", "starter"), "--routing cannot be combined with --use or --params"),
+        (("--routing", "starter", "--params", "{}"), "--routing cannot be combined with --use or --params"),
         (("--routing", "nowhere.toml"), "--routing nowhere.toml: cannot be read"),
         (("--routing", "routes"), "must be a .toml or .json file, or 'starter'"),
     ],
@@ -146,7 +146,7 @@ def test_a_file_that_is_scored_already_is_shown(desk: Desk, capsys: pytest.Captu
     assert command.run(arguments(*words, "-q")) == 0  # a report may be made anew
     report.write_text("mine")
     assert command.run(arguments(*words)) == 2
-    assert "is no report" in capsys.readouterr().err
+    assert "is not a report" in capsys.readouterr().err
     assert report.read_text() == "mine"
     desk.write([{"text": "yes"}])
     assert command.run(arguments(*words, "--force")) == 2
@@ -170,7 +170,7 @@ def test_exit_status_tells_how_it_ended(desk: Desk, capsys: pytest.CaptureFixtur
     quick = ("--workers", "1", "-q", "--force")
     desk.write([{"response": "2"}, {"response": "3"}])
     assert run(desk, "--use", "math", *quick) == 3  # no reference: nothing could be scored
-    assert "not a single response was scored" in capsys.readouterr().err
+    assert "no response was scored" in capsys.readouterr().err
     assert run(desk, "--use", "mth", *quick) == 2
     assert "did you mean 'math'" in capsys.readouterr().err
     assert run(desk, "--use", "math", "--target", "http://127.0.0.1:9", *quick) == 1
@@ -190,7 +190,7 @@ def test_rows_that_were_set_aside_end_the_run_with_a_status_of_their_own_unless_
     assert told in capsys.readouterr().err
     assert [row["score"] for row in desk.rows()] == [1.0]
     assert len(desk.rejected()) == 2
-    # A loop that calls until 0 must not take the second call's "finished already" for it.
+    # A loop that calls until 0 must not take the second call's "already complete" for it.
     assert run(desk, *words, "--resume") == 4
     assert told in capsys.readouterr().err
     for more in ("--resume", "--force"):

@@ -97,9 +97,7 @@ def test_a_conversation_that_ends_with_the_assistant_gives_prompt_and_response()
 def test_a_conversation_that_ends_otherwise_is_the_rows_fault() -> None:
     columns = choose({"messages": "messages"}, [{"messages": CHAT}])
     (fault,) = columns.map({"messages": CHAT[:1]}, "f", 1).samples
-    assert fault == RowFault(
-        "column 'messages' holds no conversation that ends with the assistant's message", "response"
-    )
+    assert fault == RowFault("column 'messages' holds no conversation that ends with an assistant message", "response")
 
 
 def test_a_chat_is_one_response_and_a_list_of_texts_or_chats_is_several() -> None:

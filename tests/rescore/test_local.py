@@ -64,7 +64,7 @@ async def test_samples_that_are_cancelled_end_the_stream_with_an_error() -> None
         async for _ in transport.stream(Batch(use=Use(name="math")), samples()):
             pass
 
-    with pytest.raises(InvalidRequest, match="samples were cancelled"):
+    with pytest.raises(InvalidRequest, match="iterator of samples was cancelled"):
         await asyncio.wait_for(read(), 30)
     await transport.close()
 

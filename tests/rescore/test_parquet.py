@@ -169,7 +169,7 @@ async def test_a_bad_row_is_set_aside_with_its_place_and_costs_no_other(files: F
     assert (summary.total.scored, summary.tally.rejected) == (2, 1)
     (rejected,) = files.rejected()
     assert (rejected["file"], rejected["line"]) == ("in.parquet", 2)
-    assert rejected["error"] == "column 'response' holds a text that is no UTF-8"
+    assert rejected["error"] == "column 'response' holds a string that is not UTF-8"
     await files.to("out.parquet").rescore()
     assert pq.read_table(files.output).column("n").to_pylist() == [1, 3]
 
@@ -245,7 +245,7 @@ async def test_several_inputs_of_several_kinds_make_one_output(files: Files) -> 
     ("second", "message"),
     [
         ({"response": [1]}, "are not those of"),
-        ("jsonl", "an output in Parquet keeps the types"),
+        ("jsonl", "a Parquet output needs Parquet inputs"),
     ],
 )
 async def test_what_one_parquet_file_cannot_hold_is_refused_before_any_work(
@@ -273,7 +273,7 @@ async def test_an_output_that_would_replace_an_input_is_refused(files: Files) ->
 async def test_a_column_of_our_name_is_replaced_only_when_asked_for(files: Files) -> None:
     files.put(pa.table({"score": ["mine"], "response": ["yes"]}))
     files.to("out.parquet")
-    with pytest.raises(RescoreError, match="has a column 'score' of its own"):
+    with pytest.raises(RescoreError, match="already has a column 'score'"):
         await files.rescore()
     await files.rescore(overwrite=True)
     made = pq.read_table(files.output)

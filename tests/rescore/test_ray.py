@@ -241,10 +241,10 @@ def test_what_engines_are_told_is_the_configuration_here_and_their_part_of_it(tm
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["--shards", "2"], "--shards goes with --engine ray"),
-        (["--engine", "ray", "--target", "http://there"], "leave out --target"),
+        (["--shards", "2"], "--shards needs --engine ray"),
+        (["--engine", "ray", "--target", "http://there"], "omit --target"),
         (["--engine", "ray", "--workers", "2"], "--shard-cores"),
-        (["--engine", "ray", "--api-key", "k"], "--api-key is for a server"),
+        (["--engine", "ray", "--api-key", "k"], "--api-key applies to a server"),
     ],
 )
 def test_flags_that_would_be_without_effect_are_refused(
@@ -261,5 +261,5 @@ def test_flags_that_would_be_without_effect_are_refused(
 async def test_models_of_an_engines_own_are_refused() -> None:
     pytest.importorskip("ray", reason="the package ray is not installed")
     config = load_config(environ={"REWARDEN_MODELS_NAMED": '{"rm": {"model": "/models/rm"}}'})
-    with pytest.raises(RescoreError, match=r"models\.named\.rm .*models serve"):
+    with pytest.raises(RescoreError, match=r"models\.named\.rm: .*models serve"):
         await RayEngines.open(config, [], environ={})

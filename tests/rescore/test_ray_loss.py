@@ -183,7 +183,7 @@ async def test_samples_that_are_cancelled_end_the_run_with_an_error() -> None:
         async for _ in engine.stream(samples()):
             pass
 
-    with pytest.raises(InvalidRequest, match="samples were cancelled"):
+    with pytest.raises(InvalidRequest, match="iterator of samples was cancelled"):
         await asyncio.wait_for(read(), 30)
     await engine.close()
 
@@ -241,5 +241,5 @@ async def test_a_node_that_judges_otherwise_is_refused(version: str, prints: lis
 
     ray = Ray(fault)
     ray.version, ray.fingerprints = version, prints
-    with pytest.raises(RescoreError, match=r"node there \(rewarden-server .*\) judges otherwise"):
+    with pytest.raises(RescoreError, match=r"node there \(rewarden-server .*\) judges differently"):
         await judged(ray)

@@ -80,7 +80,7 @@ def test_a_packed_file_that_breaks_off_is_a_fault_and_the_next_file_is_read(tmp_
     faults = [line for line in lines if line.fault is not None]
     assert len(faults) == 1
     assert faults[0].fault is not None
-    assert "breaks off or is damaged after line" in faults[0].fault
+    assert "is truncated or damaged after line" in faults[0].fault
     assert lines[-1].data == b'{"row": "last"}'
     assert [line.row for line in lines] == list(range(len(lines)))
 
@@ -90,7 +90,7 @@ def test_a_line_over_the_limit_is_passed_over_without_being_held(tmp_path: Path)
     path.write_bytes(b'{"a":1}\n' + b"x" * 5000 + b'\n{"b":2}\n')
     lines = [line for line, _ in read_lines(one(path), limit=100)]
     assert [line.number for line in lines] == [1, 2, 3]
-    assert lines[1].fault == "the line has 5001 bytes; at most 100 are read"
+    assert lines[1].fault == "the line has 5001 bytes; the limit is 100"
     assert len(lines[1].data) <= 1000
     assert lines[2].data == b'{"b":2}'
 

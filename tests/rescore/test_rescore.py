@@ -126,7 +126,7 @@ async def test_a_bad_row_costs_only_itself(desk: Desk) -> None:
 
 async def test_an_input_of_nothing_but_faults_is_refused(desk: Desk) -> None:
     desk.write(["not json", "nor this"])
-    with pytest.raises(RescoreError, match=r"holds no rows that can be read.*in\.jsonl:1"):
+    with pytest.raises(RescoreError, match=r"has no readable rows.*in\.jsonl:1"):
         await desk.rescore()
 
 
@@ -226,7 +226,7 @@ async def test_only_with_a_verifier_of_groups_judges_the_whole_group_again(desk:
 
 async def test_only_without_earlier_verdicts_is_refused(desk: Desk, rollouts: Rollouts) -> None:
     desk.write(rollouts(1))
-    with pytest.raises(RescoreError, match="--only wants the output of an earlier rescore"):
+    with pytest.raises(RescoreError, match="--only needs the output of an earlier rescore"):
         await desk.rescore(only=frozenset({"error"}))
     summary = await desk.rescore(only=frozenset({"missing"}))
     assert summary.total.scored == 4
@@ -270,7 +270,7 @@ async def test_verifiers_of_groups_get_each_group_whole(desk: Desk) -> None:
 async def test_a_group_that_comes_again_is_refused_before_any_work_and_sort_is_named(desk: Desk) -> None:
     desk.write([{"response": "x", "group": name} for name in "aabba"])
     client = ToyClient()
-    with pytest.raises(RescoreError, match=r"group 'a' begins at in\.jsonl:1 and comes again at in\.jsonl:5.*--sort"):
+    with pytest.raises(RescoreError, match=r"rows of group 'a' are not adjacent \(in\.jsonl:1, in\.jsonl:5\) .*--sort"):
         await desk.rescore(client, routing=SIBLINGS)
     assert client.seen == []
     assert not desk.work.exists()
@@ -304,7 +304,7 @@ async def test_a_verifier_of_groups_without_a_group_column_is_refused(desk: Desk
 
 async def test_a_group_without_end_is_refused_not_held(desk: Desk) -> None:
     desk.write([{"response": "x", "group": "same"} for _ in range(50)])
-    with pytest.raises(RescoreError, match="more than 20 rows; does --group name the right column"):
+    with pytest.raises(RescoreError, match="more than 20 rows; check the column of --group"):
         await desk.rescore(routing=SIBLINGS, group_rows=20)
 
 
@@ -408,7 +408,7 @@ async def test_an_unfinished_run_is_not_thrown_away_unasked(desk: Desk, rollouts
     desk.write(rollouts(30))
     with pytest.raises(Unavailable):
         await desk.rescore(ToyClient(break_at=20))
-    with pytest.raises(RescoreError, match=r"an unfinished run stands at.*--resume"):
+    with pytest.raises(RescoreError, match=r"holds an unfinished run.*--resume"):
         await desk.rescore()
 
 

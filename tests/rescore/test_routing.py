@@ -73,7 +73,7 @@ async def test_a_run_goes_on_with_the_same_routes_only(desk: Desk) -> None:
         routing({"data_source": "a", "use": "yes", "reference_form": "one"}, {"data_source": "b", "use": "yes"}),
         Routing.by_source([("a", Use(name="yes")), ("b", Use(name="yes"))]),
     ):
-        with pytest.raises(RescoreError, match="was made otherwise"):
+        with pytest.raises(RescoreError, match="had other inputs or options"):
             await desk.rescore(routing=changed, resume=True)
     client = ToyClient()
     await desk.rescore(client, routing=routes, resume=True)

@@ -161,14 +161,14 @@ def test_the_metadata_that_routes_and_forms_look_at() -> None:
         ({"route": []}, "has no [[route]]"),
         ({"route": [1]}, "route 1: must be a table"),
         ({"route": [{"data_source": "a"}]}, "route 1: has no 'use'"),
-        ({"route": [{"use": "math"}, {"datasource": "a", "use": "math"}]}, "route 2: there is no 'datasource'"),
+        ({"route": [{"use": "math"}, {"datasource": "a", "use": "math"}]}, "route 2: unknown key 'datasource'"),
         ({"route": [{"data_sorce": "a", "use": "math"}]}, "did you mean 'data_source'?"),
-        ({"route": [{"response": "*", "use": "math"}]}, "never looks at what the policy made"),
-        ({"route": [{"finish_reason": "stop", "use": "math"}]}, "never looks at what the policy made"),
-        ({"route": [{"data_source": 3, "use": "math"}]}, "must be a pattern"),
-        ({"route": [{"data_source": [], "use": "math"}]}, "must be a pattern"),
-        ({"route": [{"use": "math", "reference_form": "gsm9k"}]}, "there is no reference_form 'gsm9k'"),
-        ({"route": [{"use": {"name": "math"}, "params": {}}]}, "params stand either in 'use' or beside it"),
+        ({"route": [{"response": "*", "use": "math"}]}, "cannot match the policy's output"),
+        ({"route": [{"finish_reason": "stop", "use": "math"}]}, "cannot match the policy's output"),
+        ({"route": [{"data_source": 3, "use": "math"}]}, "must be a file name pattern"),
+        ({"route": [{"data_source": [], "use": "math"}]}, "must be a file name pattern"),
+        ({"route": [{"use": "math", "reference_form": "gsm9k"}]}, "unknown reference_form 'gsm9k'"),
+        ({"route": [{"use": {"name": "math"}, "params": {}}]}, "give params either in 'use' or beside it"),
         ({"route": [{"use": {"nam": "math"}}]}, "route 1"),
         ({"route": [{"use": "r.yaml"}]}, "the recipe's file 'r.yaml' is not read here"),
         ({"route": [{"use": "math"}], "other": 1}, "must hold [[route]] tables, and nothing else"),
@@ -197,7 +197,7 @@ def test_files(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text(json.dumps({"route": [{"use": "math"}]}))
     assert read_routing(str(tmp_path / "r.json")).single == Use(name="math")
     (tmp_path / "bad.toml").write_text("[[route]\n")
-    with pytest.raises(InvalidRequest, match="is no TOML"):
+    with pytest.raises(InvalidRequest, match="is not valid TOML"):
         read_routing(tmp_path / "bad.toml")
     (tmp_path / "params.toml").write_text('[[route]]\nuse = "half.json"\nparams = {}\n')
     with pytest.raises(InvalidRequest, match="a recipe's file has its own"):
@@ -210,4 +210,4 @@ def test_a_data_source_that_is_no_text_costs_its_own_row_only() -> None:
     routing = routing_from_json({"route": [{"use": "math"}]})
     found = routing.apply(Sample(response="x", data_source=["a"]))  # type: ignore[arg-type]
     assert isinstance(found, BadSample)
-    assert (found.path, found.message) == ("data_source", "data_source: must be a text, not list")
+    assert (found.path, found.message) == ("data_source", "data_source: must be a string, not list")

@@ -162,7 +162,7 @@ def test_without_an_engine_the_command_that_mends_it_is_named(
     assert main(["images"]) == 1
     said = capsys.readouterr().err
     assert "no container engine answers" in said
-    assert "mend: apt-get install docker.io" in said
+    assert "fix: apt-get install docker.io" in said
 
 
 def test_without_engine_and_debootstrap_a_root_file_system_says_so(
@@ -172,7 +172,7 @@ def test_without_engine_and_debootstrap_a_root_file_system_says_so(
     monkeypatch.setenv("PATH", str(tmp_path))
     target = tmp_path / "place/toolchains"
     assert main(["rootfs", "--target", str(target)]) == 1
-    assert "mend: apt-get install debootstrap" in capsys.readouterr().err
+    assert "fix: apt-get install debootstrap" in capsys.readouterr().err
     assert [path.name for path in target.parent.iterdir()] == [".toolchains.lock"]
 
 

@@ -57,9 +57,9 @@ def test_every_type_is_read_from_text() -> None:
     ("text", "says"),
     [
         ("[engine]\nworkerz = 1", "did you mean 'engine.workers'"),
-        ("[sandbox]\ntokens = 3", "'sandbox.tokens': it is sandbox.cpu_permits now"),
-        ("[sandbox.most]\ncpu_s = 3", "'sandbox.most': it is sandbox.max_limits now"),
-        ("[limits]\nhead_s = 3", "'limits.head_s': it is limits.header_timeout_s now"),
+        ("[sandbox]\ntokens = 3", "'sandbox.tokens'; it is now called sandbox.cpu_permits"),
+        ("[sandbox.most]\ncpu_s = 3", "'sandbox.most'; it is now called sandbox.max_limits"),
+        ("[limits]\nhead_s = 3", "'limits.head_s'; it is now called limits.header_timeout_s"),
         ("[engin]\nworkers = 1", "did you mean 'engine'"),
         ("[engine]\nworkers = 0", "engine.workers must be above 0"),
         ("[engine]\nworkers = 1.5", "engine.workers must be a whole number"),
@@ -82,7 +82,7 @@ def test_what_is_wrong_is_refused_by_name_and_place(text: str, says: str) -> Non
 
 
 def test_a_misspelt_variable_is_refused_with_the_right_one() -> None:
-    with pytest.raises(ConfigError, match="it is REWARDEN_SANDBOX_QUEUE_TIMEOUT_S now"):
+    with pytest.raises(ConfigError, match="it is now called REWARDEN_SANDBOX_QUEUE_TIMEOUT_S"):
         load_config(environ={"REWARDEN_SANDBOX_PATIENCE_S": "3"})
     with pytest.raises(ConfigError, match="did you mean 'REWARDEN_LIMITS_MAX_DEPTH'"):
         load_config(environ={"REWARDEN_LIMITS_MAX_DEPHT": "1"})
@@ -189,7 +189,7 @@ def test_the_judges_are_read_from_tables_and_from_json() -> None:
     ("table", "says"),
     [
         ("modle = 'm'", "judges.named.a: model is missing"),
-        ("model = 'm'\nretry = 1", "no setting judges.named.a.retry; did you mean 'retries'"),
+        ("model = 'm'\nretry = 1", "unknown setting judges.named.a.retry; did you mean 'retries'"),
         ("model = 'm'\napi_key = ['sk-secret']", "judges.named.a.api_key must be a text, not a list"),
         ("model = 'm'\nconcurrency = 'sk-secret'", "judges.named.a.concurrency must be a whole number"),
         ("model = 'm'\nconcurrency = 1001", "judges.named.a.concurrency must be at most 1000"),
@@ -203,8 +203,8 @@ def test_the_judges_are_read_from_tables_and_from_json() -> None:
         ("model = 'm'\nheaders = {a = 1}", "judges.named.a.headers must be a table of texts"),
         ("model = 'm'\nextra = 'sk-secret'", "judges.named.a.extra must be a table"),
         ("model = 'm'\nfallback = 'b'", "judges.named.a.fallback must be a list of judges' names"),
-        ("model = 'm'\nfallback = ['b']", "judges.named.a.fallback: 'b' is no other judge; there are: none"),
-        ("model = 'm'\nfallback = ['a']", "judges.named.a.fallback: 'a' is no other judge"),
+        ("model = 'm'\nfallback = ['b']", "judges.named.a.fallback: 'b' is not another judge; known: none"),
+        ("model = 'm'\nfallback = ['a']", "judges.named.a.fallback: 'a' is not another judge"),
     ],
 )
 def test_a_wrong_judge_is_told_without_its_secrets(table: str, says: str) -> None:
@@ -232,7 +232,7 @@ def test_wrong_json_of_judges_is_not_repeated(text: str) -> None:
 
 def test_a_default_judge_that_is_not_there_is_told() -> None:
     config = load_config(write("[judges]\ndefault = 'b'\n[judges.named.a]\nmodel = 'm'\n"), environ={})
-    with pytest.raises(ConfigError, match=r"judges\.default: there is no judge 'b'; there are: a"):
+    with pytest.raises(ConfigError, match=r"judges\.default: unknown judge 'b'; known: a"):
         resources_of(config)
 
 

@@ -1,4 +1,4 @@
-"""`rewarden doctor`: what is in force, what is missing."""
+"""`rewarden doctor`: the settings in effect, and what is missing."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def test_keys_are_shown_by_name_only(capsys: pytest.CaptureFixture[str]) -> None
     assert hash_key("k") not in out
 
 
-def test_a_verifier_that_cannot_be_loaded_is_missing_with_its_mend(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_verifier_that_cannot_be_loaded_is_missing_with_its_fix(capsys: pytest.CaptureFixture[str]) -> None:
     assert run() == 1
     out = capsys.readouterr().out
     assert "missing: verifier 'absent' needs the package 'rewarden_testing_absent'" in out
-    assert "mend: pip install --force-reinstall rewarden-testing" in out
+    assert "fix: pip install --force-reinstall rewarden-testing" in out
 
 
 def test_an_open_server_a_taken_port_and_a_closed_folder_are_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,8 +59,8 @@ def test_an_open_server_a_taken_port_and_a_closed_folder_are_told(capsys: pytest
         port = str(taken.getsockname()[1])
         run("--host", "0.0.0.0", "--port", port, "--set", "engine.cache_dir=file/x")
     out = capsys.readouterr().out
-    assert "mend: rewarden keys new NAME" in out
-    assert f"0.0.0.0:{port} is taken" in out
+    assert "fix: rewarden keys new NAME" in out
+    assert f"0.0.0.0:{port} is in use" in out
     assert "engine.cache_dir: file/x cannot be written" in out
 
 
@@ -69,7 +69,7 @@ def test_a_rule_without_a_key_is_told_with_the_name_that_was_meant(capsys: pytes
     Path("rewarden.toml").write_text('[keys]\nfile = "keys"\n[keys.rules.trianer]\nconcurrency = 1\n')
     run()
     out = capsys.readouterr().out
-    assert "missing: keys.rules.trianer: there is no such key; did you mean 'trainer'?" in out
+    assert "missing: keys.rules.trianer: unknown key; did you mean 'trainer'?" in out
     assert "mend: rewarden keys new trianer, or remove [keys.rules.trianer]" in out
 
 
@@ -79,12 +79,12 @@ def test_no_lean_is_no_problem_and_how_to_have_one_is_told(
     monkeypatch.setenv("ELAN_HOME", "elan")
     run("--set", "sandbox.launcher=none")
     out = capsys.readouterr().out
-    assert "lean: none (no lean.projects, no toolchain in elan; to have one: curl" in out
+    assert "lean: none (no lean.projects, no toolchain in elan; to install one: curl" in out
     assert "missing: lean" not in out
     assert "judges: none (no judges.named)" in out
 
 
-def test_a_lean_project_that_cannot_be_used_is_missing_with_its_mend(
+def test_a_lean_project_that_cannot_be_used_is_missing_with_its_fix(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ELAN_HOME", "elan")
@@ -101,9 +101,9 @@ def test_a_lean_project_that_cannot_be_used_is_missing_with_its_mend(
     assert "lean: 4 projects, by default bare" in out
     assert "  bare: Lean 4.9.0, no leanchecker, not tried: there is no sandbox" in out
     assert "  far: a server at http://lean:8000" in out
-    assert f"missing: lean.projects.unbuilt: {Path('unbuilt').absolute()} is not built\n   mend: cd " in out
+    assert f"missing: lean.projects.unbuilt: {Path('unbuilt').absolute()} is not built\n    fix: cd " in out
     assert "&& lake exe cache get && lake build" in out
-    assert "mend: elan toolchain install leanprover/lean4:v4.10.0" in out
+    assert "fix: elan toolchain install leanprover/lean4:v4.10.0" in out
     assert "secret" not in out
 
 
@@ -123,7 +123,7 @@ def test_each_judge_is_called_upon_and_what_is_wrong_with_it_is_told(
         assert f"  well: m at {scripted.url} answers as m (" in out
         assert "  away: m at http://127.0.0.1:1/v1 does not answer" in out
         assert "missing: judges.named.away: no connection: " in out
-        assert "mend: start the model's server, or correct base_url" in out
+        assert "fix: start the model's server, or correct base_url" in out
         assert "missing: judges.named.unset: the variable REWARDEN_NO_SUCH_KEY (api_key_env) is not set" in out
         assert "secret" not in out
         assert [request["max_tokens"] for request in scripted.requests] == [1]

@@ -185,7 +185,7 @@ async def test_a_header_that_decides_something_comes_once(server: Running, name:
     twice = b"%b: localhost\r\n" % name * 2
     answer = await raw(server, b"GET /v1/info HTTP/1.1\r\nConnection: close\r\n" + twice + b"\r\n")
     assert answer.startswith(b"HTTP/1.1 400 ")
-    assert b"comes twice" in answer
+    assert b"is sent twice" in answer
 
 
 async def test_headers_are_bounded_in_number_and_size(server: Running) -> None:
@@ -377,7 +377,7 @@ def test_many_members_that_hold_something_are_read() -> None:
     members = [bytes([65 + number % 26]) * 5000 for number in range(3000)]
     packed = b"".join(map(gzip.compress, members))
     assert b"".join(unpack(packed, "gzip", 2**25, "max_body_bytes")) == b"".join(members)
-    with pytest.raises(InvalidRequest, match="too early"):
+    with pytest.raises(InvalidRequest, match="truncated"):
         b"".join(unpack(packed[:-3], "gzip", 2**25, "max_body_bytes"))
     with pytest.raises(TooLarge):
         b"".join(unpack(packed, "gzip", 2**20, "max_body_bytes"))
@@ -554,7 +554,7 @@ async def test_streams_of_health_without_a_key_are_bounded(
     key, digest = new_key()
     server = await start({"keys.named": f"trainer={digest}"} if keyed else {})
     first, _ = [await watched(server) for _ in range(2)]
-    with pytest.raises(grpc.aio.AioRpcError, match="without a key watch already") as raised:
+    with pytest.raises(grpc.aio.AioRpcError, match="without a key are already watching") as raised:
         await watched(server)
     assert raised.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
     check = server.channel.unary_unary("/grpc.health.v1.Health/Check")

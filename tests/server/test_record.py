@@ -48,7 +48,7 @@ async def test_records_are_judged_again(start: Start, tmp_path: Path, capsys: py
     import asyncio
 
     assert await asyncio.to_thread(explained) == 0
-    assert "4 records, 0 judged otherwise" in capsys.readouterr().out
+    assert "4 records, 0 with another verdict" in capsys.readouterr().out
     assert await asyncio.to_thread(explained, "--use", "number") == 1
     assert "moved" in capsys.readouterr().out
     assert await asyncio.to_thread(explained, "--line", "9") == 2

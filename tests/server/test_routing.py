@@ -135,7 +135,8 @@ def test_what_a_packed_reference_may_unpack_to_is_the_servers_to_say(tmp_path: P
     config = load_config(environ={}, flags=flags)
     service = Service.build(config)
     bomb = base64.b64encode(zlib.compress(b"[" + b"0," * 10**6 + b"0]")).decode()
-    for reference, problem in ((bomb, "unpacks to more than"), ("[" * 100 + "]" * 100, "nests deeper than 64 levels")):
+    deep = "[" * 100 + "]" * 100
+    for reference, problem in ((bomb, "decompresses to more than"), (deep, "nests deeper than 64 levels")):
         found = service.take_sample(Sample(response="x", reference=reference), Batch(samples=[]))
         assert isinstance(found, BadSample)
         assert (found.path, problem in found.message) == ("reference", True)

@@ -339,7 +339,7 @@ def test_rows_are_counted_as_protobuf_counts_them(data: bytes) -> None:
 
 def test_counting_ends_beyond_the_limit() -> None:
     assert rows(ROW * 1000 + NO_END, 10) == 11
-    with pytest.raises(InvalidRequest, match="beside its samples"):
+    with pytest.raises(InvalidRequest, match="besides its samples"):
         rows(b"\x0a\x00" * 1000 + NO_END, 10)
 
 

@@ -224,13 +224,13 @@ def test_doctor_runs_a_program_and_tells_the_limits(address: str, capfd: pytest.
 def test_doctor_says_which_host_does_not_answer(capfd: pytest.CaptureFixture[str]) -> None:
     said = doctor(capfd, "--set", "sandbox.address=unix:/nowhere/host.sock")
     assert "missing: the sandbox" in said
-    assert "mend: rewarden sandbox-host --listen unix:/nowhere/host.sock" in said
+    assert "fix: rewarden sandbox-host --listen unix:/nowhere/host.sock" in said
 
 
 def test_doctor_has_the_command_that_makes_what_is_missing(capfd: pytest.CaptureFixture[str]) -> None:
     said = doctor(capfd, "--set", "sandbox.launcher=bwrap", "--set", "sandbox.rootfs=/nowhere")
     assert "missing: the sandbox" in said
-    assert "mend: apt-get install bubblewrap" in said or "mend: rewarden sandbox-host build" in said
+    assert "fix: apt-get install bubblewrap" in said or "fix: rewarden sandbox-host build" in said
 
 
 def test_doctor_leaves_a_switched_off_sandbox_alone(capfd: pytest.CaptureFixture[str]) -> None:

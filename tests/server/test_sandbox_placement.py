@@ -235,7 +235,7 @@ GOOD, BAD = Report(status="ok"), Report(status="compile_error")
         # One host compiles what the other interprets: each case is told once, and is its own.
         ([CompileResult(report=GOOD)], [], "ab", None),
         ([], [CompileResult(report=GOOD)], "ab", None),
-        ([CompileResult(report=GOOD)], [CompileResult(report=BAD)], "a", "was not even compiled"),
+        ([CompileResult(report=GOOD)], [CompileResult(report=BAD)], "a", "did not compile"),
     ],
 )
 async def test_what_hosts_say_otherwise_makes_no_wrong_result(
@@ -350,7 +350,7 @@ async def test_whoever_accepts_and_says_nothing_is_no_host(open_lane: Open, monk
         lane = SandboxLane(SandboxSettings(address=f"127.0.0.1:{silent.getsockname()[1]}", start_s=0.2), Observer())
         with pytest.raises(SandboxError, match="cannot be reached"):
             await told(lane)
-        with pytest.raises(Unavailable, match="nothing can run here now"):
+        with pytest.raises(Unavailable, match="no program can run now"):
             await lane.run_program(Run(code="", language="python"))
         await lane.close()
 

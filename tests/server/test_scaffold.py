@@ -42,7 +42,7 @@ def test_a_language_is_a_row_an_image_and_tests(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "Two", "two-words", "2two", "two words", "../two", "class", "x" * 80])
 def test_what_is_no_name_is_refused(name: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidRequest, match="is no name"):
+    with pytest.raises(InvalidRequest, match="is not a valid name"):
         write("verifier", name, tmp_path / "new")
     assert list(tmp_path.iterdir()) == []
 
@@ -71,7 +71,7 @@ def test_an_adapter_may_have_the_name_of_a_verifier(tmp_path: Path) -> None:
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("mine")
-    with pytest.raises(InvalidRequest, match=r"not empty: name another folder with --folder"):
+    with pytest.raises(InvalidRequest, match=r"not empty; choose another folder with --folder"):
         write("verifier", "two_words", tmp_path)
     with pytest.raises(InvalidRequest, match="not empty"):
         write("verifier", "two_words", tmp_path / "README.md")

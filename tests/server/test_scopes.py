@@ -158,7 +158,7 @@ def test_a_rule_that_is_none_is_named(rules: Any, said: str) -> None:
 
 def test_a_rule_for_a_key_that_there_is_not_is_refused() -> None:
     config = load_config(environ={"REWARDEN_KEYS_RULES": '{"trianer": {"concurrency": 1}}'})
-    with pytest.raises(ConfigError, match="no key 'trianer'"):
+    with pytest.raises(ConfigError, match="unknown key 'trianer'"):
         Keys(KeySettings(named={"trainer": new_key()[1]}, rules=config.keys.rules))
 
 

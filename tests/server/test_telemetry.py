@@ -271,9 +271,9 @@ def test_without_its_packages_an_endpoint_is_refused_with_what_to_install(monkey
 @pytest.mark.parametrize(
     ("endpoint", "says"),
     [
-        ("localhost:4318", "an address such as"),
-        ("grpc://localhost:4317", "an address such as"),
-        ("http://:4318", "an address such as"),
+        ("localhost:4318", "a URL such as"),
+        ("grpc://localhost:4317", "a URL such as"),
+        ("http://:4318", "a URL such as"),
         ("http://me:hunter2@localhost:4318", "OTEL_EXPORTER_OTLP_HEADERS"),
     ],
 )

@@ -169,7 +169,7 @@ async def test_half_a_certificate_keeps_the_server_from_starting(
     files = {"server.tls_cert": str(made.cert), "server.tls_key": str(made.key)}
     with pytest.raises(ConfigError, match="go together"):
         await start({name: file for name, file in files.items() if name != missing})
-    with pytest.raises(ConfigError, match="no certificate with its key"):
+    with pytest.raises(ConfigError, match="not a PEM certificate with its key"):
         await start(files | {missing: str(authority.ca if missing.endswith("key") else made.key)})
 
 

@@ -44,7 +44,7 @@ def test_a_broken_catalogue_stops_the_start_and_names_the_setting() -> None:
 
 
 def test_an_address_that_is_none_is_refused_without_repeating_it() -> None:
-    with pytest.raises(ConfigError, match=r"sql\.postgres must be an address") as raised:
+    with pytest.raises(ConfigError, match=r"sql\.postgres must be a URL") as raised:
         resources_of(configured("postgres = 'mysql://me:secret@db/'"))
     assert "secret" not in raised.value.message
 
@@ -53,8 +53,8 @@ def test_an_address_that_is_none_is_refused_without_repeating_it() -> None:
     ("text", "says"),
     [
         ("[lean.projects]\nMine = '/a'", "lean.projects: 'Mine' should be"),
-        ("[lean.projects]\na = 'ftp://me:secret@lean'", "lean.projects.a: must be a folder, or an address"),
-        ("[lean.projects]\na = ''", "lean.projects.a: must be a folder, or an address"),
+        ("[lean.projects]\na = 'ftp://me:secret@lean'", "lean.projects.a: must be a folder, or a URL"),
+        ("[lean.projects]\na = ''", "lean.projects.a: must be a folder, or a URL"),
         ("[lean]\ndefault = 'b'\n[lean.projects]\na = '/a'", "lean.default: no project 'b'; known: a"),
         ("[lean.projects]\na = '/a'\n[lean.warm]\nb = 'import B'", "lean.warm: no project 'b'; known: a"),
     ],
@@ -101,7 +101,7 @@ def test_the_doctor_opens_a_database_of_each_engine(capsys: pytest.CaptureFixtur
     shop()
     configured("catalogue = 'databases.toml'\nmysql = 'mysql://me:secret@127.0.0.1:1/'")
     told = run_doctor(capsys)
-    assert "databases registered: 1 on sqlite; those that come with requests: mysql" in told
+    assert "databases registered: 1 on sqlite; for those sent with requests: mysql" in told
     assert "sqlite: shop opens" in told
     assert "missing: mysql: " in told
     assert "secret" not in told

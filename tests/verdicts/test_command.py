@@ -134,14 +134,14 @@ def test_without_a_corpus_the_cases_are_judged(project: Project) -> None:
     ("words", "message"),
     [
         (("diff", "nowhere", "."), "neither a record, nor an interpreter, nor a virtual environment"),
-        (("diff", "samples.jsonl", "."), "samples.jsonl, line 1: not of a record"),
+        (("diff", "samples.jsonl", "."), "samples.jsonl, line 1: not a row of a record"),
         (("diff", "before.jsonl", "other.jsonl"), "no sample in common"),
         (("diff", "missing.jsonl", "."), "missing.jsonl"),
-        (("record", "out.jsonl", "--corpus", "bare.jsonl"), "must say by `use` which verifier judges it"),
+        (("record", "out.jsonl", "--corpus", "bare.jsonl"), "needs `use`, the verifier that judges it"),
         (("record", "out.jsonl", "--corpus", "broken.jsonl"), "broken.jsonl, line 1: not JSON"),
         (("record", "out.jsonl", "--by", "/bin/false"), "/bin/false cannot judge: exit status 1"),
         (("record", "out.jsonl", "--verifier", "chioce"), "did you mean 'choice'"),
-        (("record", "out.json"), "out.json: a record is JSON lines; give it a name that ends in .jsonl"),
+        (("record", "out.json"), "out.json: the name of a record must end in .jsonl"),
         (("diff", "before.jsonl", ".", "--verifier", "math"), "a record holds its own samples"),
     ],
 )

@@ -286,11 +286,11 @@ def test_a_server_is_not_asked(write: Write, tmp_path: Path, capsys: pytest.Capt
     for words, refused in ((verify, 2), (rescore, REFUSED)):
         status, _, err = run(capsys, *words)
         assert status == refused
-        assert "rewarding.py:score: a function in a file is judged by an engine in this process alone" in err
+        assert "rewarding.py:score: a function in a file runs only in this process" in err
 
 
 def test_neither_is_a_cluster(write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(EQUAL, kin=KIN)
     words = ("rescore", "in.jsonl", "--engine", "ray", "--use", "rewarding.py:score", "-o", "out.jsonl")
     status, _, err = run(capsys, *words)
-    assert (status, "in this process alone" in err) == (REFUSED, True)
+    assert (status, "runs only in this process" in err) == (REFUSED, True)

@@ -50,7 +50,7 @@ for _ in range(150):
         ({**GOOD, "metadata": {"x": [0, float("nan")]}}, "metadata.x[1]", "finite"),
         ({**GOOD, "reference": float("inf")}, "reference", "finite"),
         ({**GOOD, "reference": {"odd key": float("inf")}}, 'reference["odd key"]', "finite"),
-        ({"response": "a\ud800"}, "response", "half of a surrogate pair at character 1"),
+        ({"response": "a\ud800"}, "response", "a lone surrogate at character 1"),
         ({**GOOD, "signals": {"\udc00": 1}}, 'signals["\\udc00"]', "surrogate"),
         ({"response": [{"role": "assistant", "content": "\udfff"}]}, "response[0].content", "surrogate"),
         ("text", "", "must be an object, not a string"),
@@ -69,7 +69,7 @@ def test_a_row_at_fault_names_its_field_and_the_fix(row: Any, path: str, said: s
 def test_nesting_without_end_is_its_rows_fault() -> None:
     bad = wire.sample_from_json({**GOOD, "reference": DEEP})
     assert isinstance(bad, BadSample)
-    assert "nested too deep; at most 100 levels" in bad.message
+    assert "nested too deeply; the limit is 100 levels" in bad.message
 
 
 def test_a_message_never_holds_the_samples_text() -> None:
@@ -92,7 +92,7 @@ def test_an_id_is_kept_where_it_can_be_read() -> None:
     assert wire.sample_from_json({"id": "a"}) == BadSample(
         id="a",
         path="response",
-        message="response: is missing; it is the text (or the chat messages) that the model wrote",
+        message="response: is missing; it is the model's response, as text or chat messages",
     )
     for unreadable in (7, "\ud800", None):
         bad = wire.sample_from_json({"id": unreadable})
@@ -139,7 +139,7 @@ def test_the_header_of_a_stream_has_no_samples() -> None:
         ({"code": 1}, "code", "must be a string"),
         ({"code": "a\0"}, "code", "NUL at character 1"),
         ({"code": "a\ud800"}, "code", "surrogate"),
-        ({"stdin": {"base64": "?"}}, "stdin.base64", "no base64"),
+        ({"stdin": {"base64": "?"}}, "stdin.base64", "not valid base64"),
         ({"stdin": {}}, "stdin.base64", "is missing"),
         ({"files": {"a b": 1}}, 'files["a b"]', "must be a string, or"),
         ({"files": {"\ud800": ""}}, 'files["\\ud800"]', "surrogate"),

@@ -45,7 +45,7 @@ def test_what_is_no_utf8_is_refused_with_its_byte() -> None:
 
 @pytest.mark.parametrize("text", [b"[" * 200_000, b'{"a":' * 200_000, b"[" * 200_000 + b"]" * 200_000])
 def test_nesting_without_end_is_refused_and_not_followed(text: bytes) -> None:
-    with pytest.raises(TooLarge, match="nested too deep"):
+    with pytest.raises(TooLarge, match="nested too deeply"):
         wire.loads(text)
 
 
@@ -87,7 +87,7 @@ def test_what_json_cannot_hold_is_refused_by_path(thing: Any) -> None:
 def test_a_value_that_holds_itself_is_refused() -> None:
     loop: list[Any] = []
     loop.append(loop)
-    with pytest.raises(ValueError, match="nested too deep, or holds itself"):
+    with pytest.raises(ValueError, match="nested too deeply, or contains itself"):
         wire.dumps(loop)
 
 

@@ -1,4 +1,4 @@
-"""`python -m rewarden.adapters NAME`: the path of an adapter's file, for trainers that load a reward from a file."""
+"""`python -m rewarden.adapters NAME`: prints an adapter's path, for trainers that load a reward from a file."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _SHARED = {"__init__", "__main__", "rows", "scoring", "settings"}
 
 
 def main(argv: list[str]) -> int:
-    """The exit status: 0, or 2 where there is no such adapter."""
+    """Returns the exit status: 0, or 2 for an unknown adapter."""
     folder = Path(__file__).parent
     files = {path.stem: path for path in folder.glob("*.py") if path.stem not in _SHARED}
-    # Of an adapter that is a package, the file for the trainer stands within.
+    # If an adapter is a package, the file for the trainer is inside it.
     files.update({path.parent.name: path for path in folder.glob("*/rewarden_*.py")})
     names = sorted(files)
     if len(argv) == 1 and argv[0] in names:

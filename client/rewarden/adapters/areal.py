@@ -1,20 +1,21 @@
-"""AReaL: a reward function, for its wrapper that runs it in other processes, or for a workflow that awaits it.
+"""AReaL: a reward function, for its wrapper (which runs it in other processes) or for a workflow that awaits it.
 
     from rewarden.adapters.areal import reward
     workflow = RLVRWorkflow(reward_fn=reward("math", target="http://127.0.0.1:8080"), …)
     workflow.async_reward_fn = workflow.reward_fn.asynchronous      # rather than AReaL's wrapper: see below
 
-**No score**: raised as `NoScore`; AReaL logs it and rejects the trajectory, and with `group_size` above 1 the whole
-group. A workflow can leave out the one sample, by returning None: `verdict` is for those (examples/areal), and for what
-a recipe excludes, which keeps its score otherwise. `unscored=NUMBER` puts a number there.
-**Groups**: none; AReaL asks for one sample at a time.
+**No score**: raises `NoScore`. AReaL logs it and rejects the trajectory, and with `group_size` above 1 the whole group.
+A workflow can drop a single sample by returning None: use `verdict` for that (examples/areal), and for samples that a
+recipe excludes, which otherwise keep their score. `unscored=NUMBER` returns a number instead.
+**Groups**: not supported, because AReaL passes one sample at a time.
 
-AReaL's `AsyncRewardWrapper` waits 15 s, its queue included, four times, and then takes **0** for the reward. So the
-blocking form ends after `within_s` (12 s) and raises, which is tried again by the wrapper and then raised, and never a
-0. It cannot help what waits in the wrapper's queue, one sample for each of its few processes at a time: what takes
-seconds needs `asynchronous`, which has no queue and waits for `patience_s`, or a wrapper with larger `timeout_seconds`.
+AReaL's `AsyncRewardWrapper` waits four times for 15 s, including time in its queue, and then uses **0** as the reward.
+The blocking form therefore raises after `within_s` (12 s); the wrapper retries that and finally raises it, instead of a
+0. This does not cover time in the wrapper's queue, in which each of its few processes runs one sample at a time. If a
+verdict takes seconds, use `asynchronous`, which has no queue and waits for `patience_s`, or a wrapper with a larger
+`timeout_seconds`.
 
-Read and driven in areal 1.0.4 (areal/api/reward_api.py, areal/workflow/rlvr.py, areal/infra/workflow_executor.py).
+Checked and run with areal 1.0.4 (areal/api/reward_api.py, areal/workflow/rlvr.py, areal/infra/workflow_executor.py).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from rewarden.errors import DeadlineExceeded
 from rewarden.types import Verdict
 
 _Ids = Union[Sequence[int], None]
-"""The tokens of a text, where AReaL says them."""
+"""The tokens of a text, if AReaL passes them."""
 
 WITHIN_S = 12.0
 """The longest time of a blocking call, in seconds; AReaL's wrapper waits 15 s by default."""
@@ -41,7 +42,7 @@ WITHIN_S = 12.0
 class Reward:
     """A picklable `reward_fn(prompt, completions, prompt_ids, completion_ids, **data)`; each process keeps one.
 
-    `data` are the columns of the data set. `within_s`: how long a blocking call may last.
+    `data` are the columns of the data set. `within_s`: the longest time of a blocking call, in seconds.
     """
 
     def __init__(self, settings: Settings, within_s: float = WITHIN_S) -> None:
@@ -50,21 +51,21 @@ class Reward:
         self._scorer = Scorer(settings)
 
     def __reduce__(self) -> tuple[Any, tuple[bytes, float]]:
-        # The wrapper pickles it for every call: the process's own is found by these bytes, with its connections.
+        # The wrapper pickles it for every call; these bytes find the process's own instance, with its connections.
         return _kept, (pickle.dumps(self.settings), self._within_s)
 
     def __call__(
         self, prompt: str, completions: str, prompt_ids: _Ids = None, completion_ids: _Ids = None, **data: Any
     ) -> float:
-        """The score. Raises NoScore; DeadlineExceeded after `within_s`; other RequestErrors. Never TimeoutError, which
-        the wrapper would turn into a 0.
+        """Returns the score. Raises NoScore, DeadlineExceeded after `within_s`, and other RequestErrors, but never
+        TimeoutError, which the wrapper would turn into a 0.
         """
         return self._scorer.run(self._limited(prompt, completions, prompt_ids, completion_ids, **data))
 
     async def asynchronous(
         self, prompt: str, completions: str, prompt_ids: _Ids = None, completion_ids: _Ids = None, **data: Any
     ) -> float:
-        """The score, for workflows that await it: no process between, and no limit but `patience_s` and `timeout_s`.
+        """Returns the score, for workflows that await it: no other process, limited by `patience_s` and `timeout_s`.
 
         Raises NoScore, RequestError.
         """
@@ -73,7 +74,7 @@ class Reward:
     async def verdict(
         self, prompt: str, completions: str, prompt_ids: _Ids = None, completion_ids: _Ids = None, **data: Any
     ) -> Verdict:
-        """The verdict itself, for workflows that leave samples out. Raises RequestError."""
+        """Returns the verdict, for workflows that drop samples. Raises RequestError."""
         count = None if completion_ids is None else len(completion_ids)
         return await self._scorer.verdict(
             sample_of(completions, data, self.settings, prompt=prompt, token_count=count or None)
@@ -84,19 +85,17 @@ class Reward:
             return await asyncio.wait_for(self.asynchronous(*asked, **data), self._within_s)
         except asyncio.TimeoutError:
             raise DeadlineExceeded(
-                f"no verdict within {self._within_s:g} s; give AsyncRewardWrapper a larger timeout_seconds and this a "
-                "larger within_s, or await `asynchronous`"
+                f"no verdict within {self._within_s:g} s; raise timeout_seconds of AsyncRewardWrapper and within_s "
+                "of this function, or await `asynchronous`"
             ) from None
 
 
 def reward(use: Any = None, *, within_s: float = WITHIN_S, **settings: Any) -> Reward:
-    """A reward function. `use` and the settings are those of `rewarden.adapters.Settings`.
+    """Returns a reward function. `use` and the settings are those of `rewarden.adapters.Settings`.
 
-    Raise `within_s` together with the wrapper's `timeout_seconds`, and keep it some seconds below.
+    If you raise `within_s`, raise the wrapper's `timeout_seconds` too, and keep it some seconds higher.
     """
-    return Reward(
-        Settings.read(use=use, **settings).refuse("group", why="AReaL asks for one sample at a time"), within_s
-    )
+    return Reward(Settings.read(use=use, **settings).refuse("group", why="AReaL passes one sample at a time"), within_s)
 
 
 def reward_fn(

@@ -1,16 +1,16 @@
-"""EasyR1: the file that `worker.reward.reward_function` names. It is handed a whole batch.
+"""EasyR1: the file that `worker.reward.reward_function` names. It judges whole batches.
 
     worker.reward.reward_function=$(python -m rewarden.adapters easyr1):compute_score
     worker.reward.reward_function_kwargs.use=math
     worker.reward.reward_function_kwargs.target=http://127.0.0.1:8080
 
-EasyR1 passes the response, its length and the column `answer_key` only. Where more is needed (a data source to route
-by, a group), that column holds a JSON object with `reference` and any of `data_source`, `prompt`, `metadata`, `group`
-and `id`: `{"reference": "72", "data_source": "openai/gsm8k"}`.
+EasyR1 passes only the response, its length and the column `answer_key`. If more is needed (a data source for routing, a
+group), that column contains a JSON object with `reference` and any of `data_source`, `prompt`, `metadata`, `group` and
+`id`: `{"reference": "72", "data_source": "openai/gsm8k"}`.
 
-**No score**: every reward of EasyR1's is a number, so the call retries transient errors for `patience_s` and then
-raises `NoScore`, which stops training; `unscored=NUMBER` puts a number there. An excluded sample keeps its score.
-**Groups**: the samples of a batch whose `group` is equal are judged as one group.
+**No score**: EasyR1's rewards are numbers, so the call retries transient errors for `patience_s` and then raises
+`NoScore`, which stops training; `unscored=NUMBER` returns a number instead. An excluded sample keeps its score.
+**Groups**: the samples of a batch with the same `group` are judged as one group.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ REWARD_NAME = "rewarden"
 REWARD_TYPE = "batch"
 
 KEYS = ("overall", "format", "accuracy", "unscored", "truncated")
-"""The figures reported for every sample; EasyR1 averages each of them, so all are floats."""
+"""The metrics reported for every sample; EasyR1 averages each of them, so all are floats."""
 
 _COLUMNS = ("reference", "group", "id", "metadata")
 """Settings that name columns, which EasyR1 does not pass."""
@@ -39,19 +39,19 @@ _FOLDED = frozenset(("reference", "data_source", "prompt", "metadata", "group", 
 def compute_score(
     reward_inputs: Sequence[Mapping[str, Any]], max_response_length: int | None = None, **settings: Any
 ) -> list[dict[str, float]]:
-    """The scores of a batch, in order, by `KEYS`: `format` is 0 where no answer was found, `accuracy` is passing.
+    """Returns the scores of a batch, in order, by `KEYS`: `format` is 0 if no answer was found, `accuracy` is `passed`.
 
-    `max_response_length`: of `data.max_response_length`, in tokens, so that responses that were cut off are known.
+    `max_response_length`: the value of `data.max_response_length`, in tokens, to recognize truncated responses.
     Raises NoScore for the first sample without a score, and RequestError.
     """
     found: Scorer = scorer(**settings)
-    found.settings.refuse(*_COLUMNS, why="EasyR1 passes answer_key only: fold what is needed into it, as JSON")
+    found.settings.refuse(*_COLUMNS, why="EasyR1 passes only answer_key; put the other fields into it, as JSON")
     samples = [_sample(row, max_response_length) for row in reward_inputs]
     return [scores_of(verdict, found.settings) for verdict in found.score(samples)]
 
 
 def scores_of(verdict: Verdict, settings: Settings) -> dict[str, float]:
-    """A verdict by `KEYS`. Where the verifier knows no passing, `accuracy` is the score. Raises NoScore."""
+    """Returns a verdict by `KEYS`. If the verifier sets no `passed`, `accuracy` is the score. Raises NoScore."""
     score = float(number_of(verdict, settings))
     scored = verdict.status == "scored"
     return {
@@ -74,7 +74,7 @@ def _sample(row: Mapping[str, Any], longest: int | None) -> Sample:
 
 
 def _unfold(truth: Any) -> dict[str, Any]:
-    """The fields that `ground_truth` holds: only an object with `reference` and nothing unknown was folded by us."""
+    """Returns the fields in `ground_truth`: an object counts only if it has `reference` and no unknown keys."""
     try:
         value = json.loads(truth) if isinstance(truth, str) and truth.lstrip().startswith("{") else truth
     except ValueError:

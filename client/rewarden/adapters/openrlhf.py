@@ -1,16 +1,17 @@
-"""OpenRLHF: the reward as a file with a function, also for what its remote reward sends.
+"""OpenRLHF: a file with a reward function, for its `--reward.remote_url`.
 
     export REWARDEN_TARGET=http://127.0.0.1:8080 REWARDEN_USE=math        # in the environment of Ray's workers
     python -m openrlhf.cli.train_ppo_ray … --data.label_key answer \\
         --reward.remote_url "$(python -m rewarden.adapters openrlhf)"
 
-**No score**: OpenRLHF has no way to say it. By default the call retries transient errors for `patience_s`, and then
-raises: OpenRLHF catches that, logs it as information, has no reward for that sample, and stops with another error when
-it makes the batch (`'NoneType' object has no attribute 'size'`, or `reward_model_group is required`). So the reason is
-logged as an error beforehand. `unscored=NUMBER` puts a number there. A recipe's `exclude` cannot be honoured: the
-sample keeps its score, and the log `rewarden_excluded` counts it. **Groups**: none; it asks for one sample at a time.
+**No score**: OpenRLHF cannot express it. By default the call retries transient errors for `patience_s` and then raises.
+OpenRLHF catches the error, logs it at level info, has no reward for that sample, and stops with another error when it
+builds the batch (`'NoneType' object has no attribute 'size'`, or `reward_model_group is required`). The adapter
+therefore logs the reason as an error first. `unscored=NUMBER` returns a number instead. A recipe's `exclude` has no
+effect: the sample keeps its score, and the metric `rewarden_excluded` counts it. **Groups**: not supported, because
+OpenRLHF passes one sample at a time.
 
-Read in openrlhf 0.11.2 (openrlhf/utils/agent.py) and in releases since 0.8.5, which ask for micro-batches.
+Checked against openrlhf 0.11.2 (openrlhf/utils/agent.py), and releases since 0.8.5, which pass micro-batches.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ _log = logging.getLogger("rewarden.adapters")
 
 
 def reward_func(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any], **kwargs: Any) -> dict[str, Any]:
-    """`rewards`, `scores` and `extra_logs` as tensors with one number for each sample; settings from the environment.
+    """Returns `rewards`, `scores` and `extra_logs`, tensors with one number per sample; settings from the environment.
 
     Raises NoScore, RequestError.
     """
-    # OpenRLHF loads this file under another name and Ray may copy the function: what is kept, is kept in the module.
+    # OpenRLHF loads this file under another name, and Ray can copy the function, so the state is in the module.
     from rewarden.adapters import openrlhf
 
     return openrlhf.from_environment()(queries, prompts, labels, **kwargs)
@@ -46,8 +47,8 @@ def reward_func(queries: Sequence[str], prompts: Sequence[str], labels: Sequence
 class Reward:
     """A picklable `reward_func(queries, prompts, labels)`.
 
-    `queries` are whole texts, the prompt and then the response, decoded with special tokens. `labels` are references,
-    or as `rewarden.adapters.rows.label_fields` reads them.
+    `queries` are the prompt followed by the response, decoded with special tokens. `labels` are references, or what
+    `rewarden.adapters.rows.label_fields` reads.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -56,7 +57,7 @@ class Reward:
     def __call__(
         self, queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any], **kwargs: Any
     ) -> dict[str, Any]:
-        """Tensors of float32, as OpenRLHF's own examples return them. Raises NoScore, RequestError."""
+        """Returns float32 tensors, as OpenRLHF's own examples do. Raises NoScore, RequestError."""
         torch = import_module("torch")  # OpenRLHF has it; the client needs none
 
         settings = self._scorer.settings
@@ -66,7 +67,7 @@ class Reward:
             )
             answer = answer_of(verdicts, [number_of(verdict, settings) for verdict in verdicts])
         except RewardenError as error:
-            _log.error("no reward, and OpenRLHF has no way to leave a sample out, so it will stop: %s", error)
+            _log.error("no reward; OpenRLHF cannot skip a sample, so it will stop: %s", error)
             raise
 
         def tensor(values: list[float]) -> Any:
@@ -80,31 +81,32 @@ class Reward:
 
 
 def reward(use: Any = None, **settings: Any) -> Reward:
-    """A reward function, for a file of yours. `use` and the settings are those of `rewarden.adapters.Settings`.
+    """Returns a reward function for your own file. `use` and the settings are those of `rewarden.adapters.Settings`.
 
-    Raises InvalidRequest for settings that name columns: a label is all that OpenRLHF hands over.
+    Raises InvalidRequest for settings that name columns, because OpenRLHF passes only a label.
     """
     return Reward(
         Settings.read(use=use, **settings).refuse(
-            *("reference", "group", "id", "metadata"), why="OpenRLHF hands over one sample's label, and no other column"
+            *("reference", "group", "id", "metadata"),
+            why="OpenRLHF passes only the label of a sample, and no other column",
         )
     )
 
 
 @lru_cache(maxsize=1)
 def from_environment() -> Reward:
-    """The process's reward function with settings from the environment. Raises InvalidRequest."""
+    """Returns the process's reward function, with settings from the environment. Raises InvalidRequest."""
     try:
         return reward()
     except RewardenError as error:
-        _log.error("no reward, because the settings in the environment have no sense: %s", error)
+        _log.error("no reward, because the settings in the environment are invalid: %s", error)
         raise
 
 
 def answer_of(verdicts: Sequence[Verdict], numbers: Sequence[float]) -> dict[str, Any]:
-    """OpenRLHF's answer as lists. `numbers` are the rewards; the keys of `extra_logs` are always the same.
+    """Returns OpenRLHF's result as lists. `numbers` are the rewards; the keys of `extra_logs` are always the same.
 
-    `scores`, which choose samples in dynamic filtering, lie within 0…1: the rewards, scaled by the verdicts' ranges.
+    `scores`, which dynamic filtering uses, are within 0…1: the rewards, scaled by the ranges of the verdicts.
     """
     return {
         "rewards": list(numbers),
@@ -139,17 +141,17 @@ _SPECIAL = r"<\|[^<>|\s]{1,40}\|>|</?[A-Za-z_]{1,20}>|\[[A-Z_]{2,20}\]"
 _PADDING = re.compile(rf"(?:{_SPECIAL}|\s)*")
 _PIECES = re.compile(rf"({_SPECIAL})|[^\s<\[]+|[<\[]")
 _LEAST_OVERLAP = 32
-"""Characters of a prompt's end that are enough to know it by."""
+"""The number of characters of a prompt's end that identify it."""
 _MOST_BEGINNINGS = 64
-"""Places that are tried; more are in texts that repeat themselves, and would take long."""
+"""The number of positions to try; repetitive texts have more, which would take long."""
 
 
 def response_of(query: str, prompt: str) -> str:
-    """Returns the text behind the prompt, which the query begins with.
+    """Returns the text after the prompt, with which the query starts.
 
-    Tokenizers change prompts a little, and these changes are tolerated: padding before the prompt, white space, several
-    image tokens in place of one, and a prompt whose beginning was cut off. Raises InvalidRequest for any other change:
-    an answer must never be read out of a prompt, so the end of a prompt is not guessed.
+    Some changes that tokenizers make to a prompt are tolerated: padding before it, white space, several image tokens
+    instead of one, and a prompt whose beginning was cut off. Raises InvalidRequest for any other change: the end of a
+    prompt is never guessed, because an answer must not be read from a prompt.
     """
     if query.startswith(prompt):
         return query[len(prompt) :]
@@ -161,8 +163,8 @@ def response_of(query: str, prompt: str) -> str:
         end = _end_of_cut(query, prompt)
     if end is None:
         raise InvalidRequest(
-            "the query does not begin with its prompt, so the response in it cannot be told from the prompt; "
-            "is the prompt changed by its tokenizer (openrlhf's query is the decoded prompt and response)?"
+            "the query does not start with its prompt, so the response cannot be separated from it; does the "
+            "tokenizer change the prompt (openrlhf's query is the decoded prompt and response)?"
         )
     return query[end:]
 

@@ -4,10 +4,10 @@
     score = reward("math", target="http://127.0.0.1:8080")
     score(prompts, completions, answer=answers)         # [1.0, 0.0, …]
 
-**No score**: a list of numbers has no way to say it, so the call retries transient errors for `patience_s` and then
-raises `NoScore`; `unscored=NUMBER` puts a number there. A trainer that can skip a sample uses `reward.verdicts`, which
-raises only where the server is away, and reads `status` and `exclude`. **Groups**: with `group="column"`, the samples
-of a call that have the same value there are judged as one group.
+**No score**: a list of numbers cannot express it, so the call retries transient errors for `patience_s` and then raises
+`NoScore`; `unscored=NUMBER` returns a number instead. A trainer that can skip samples uses `reward.verdicts`, which
+raises only if the server is unavailable, and reads `status` and `exclude`. **Groups**: with `group="column"`, samples
+of a call that share a value in that column are judged as one group.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from rewarden.types import Sample, Verdict
 class Reward:
     """A picklable `reward(prompts, completions, **columns)`.
 
-    `completions` are texts or lists of chat messages; `prompts` are the same, or None. A column is a list (an array, a
-    tensor) with a value for each completion, or anything else, which then holds for all of them.
+    `completions` are strings or lists of chat messages; `prompts` are the same, or None. A column is a list (an array,
+    a tensor) with a value per completion, or any other value, which then applies to all completions.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._scorer = Scorer(settings)
 
     def __call__(self, prompts: Sequence[Any] | None, completions: Sequence[Any], **columns: Any) -> list[float]:
-        """The scores, in order. Raises NoScore, RequestError."""
+        """Returns the scores, in order. Raises NoScore, RequestError."""
         verdicts = self.verdicts(prompts, completions, **columns)
         return [number_of(verdict, self._scorer.settings) for verdict in verdicts]
 
     def verdicts(self, prompts: Sequence[Any] | None, completions: Sequence[Any], **columns: Any) -> list[Verdict]:
-        """The verdicts themselves, in order. Raises RequestError."""
+        """Returns the verdicts, in order. Raises RequestError."""
         return self._scorer.score(samples_of(prompts, completions, columns, self._scorer.settings))
 
     async def averdicts(
@@ -49,14 +49,14 @@ class Reward:
 
 
 def reward(use: Any = None, **settings: Any) -> Reward:
-    """A reward function. `use` and the settings are those of `rewarden.adapters.Settings`."""
+    """Returns a reward function. `use` and the settings are those of `rewarden.adapters.Settings`."""
     return Reward(Settings.read(use=use, **settings))
 
 
 def samples_of(
     prompts: Sequence[Any] | None, completions: Sequence[Any], columns: Mapping[str, Any], settings: Settings
 ) -> list[Sample]:
-    """The samples of a call. Raises InvalidRequest for a list that is not as long as `completions`."""
+    """Returns the samples of a call. Raises InvalidRequest for a list whose length differs from `completions`."""
     rows = {name: _values(value) for name, value in {"prompts": prompts, **columns}.items()}
     for name, values in rows.items():
         if values is not None and len(values) != len(completions):
@@ -74,7 +74,7 @@ def samples_of(
 
 
 def _values(column: Any) -> Sequence[Any] | None:
-    """The values of a column with one for each sample; None for one that holds for all."""
+    """Returns the values of a column with one per sample, or None for a column that applies to all samples."""
     if hasattr(column, "tolist"):  # numpy, torch, pandas
         column = column.tolist()
     return column if isinstance(column, Sequence) and not isinstance(column, (str, bytes)) else None

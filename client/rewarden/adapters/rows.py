@@ -1,4 +1,4 @@
-"""A trainer's data as samples: its columns, its texts, its numbers in foreign dress (numpy, torch)."""
+"""Converts a trainer's data to samples: columns, texts, and numbers of other libraries (numpy, torch)."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from rewarden.errors import InvalidRequest
 from rewarden.types import Progress, Sample
 
 _MOST_BITS = 14_000
-"""The bits that a whole number may have: Python writes none with more than 4,300 digits, and one such number would fail
-the whole request."""
+"""The largest size of an integer in bits: Python does not print integers with more than 4,300 digits, and one such
+number would fail the whole request."""
 
 
 def sample_of(
     response: Any, columns: Mapping[str, Any], settings: Settings, *, prompt: Any = None, **fields: Any
 ) -> Sample:
-    """The sample of one response. `columns` are all that the data set says of it; `fields` are set as they are.
+    """Returns the sample of one response. `columns` are its columns in the data set; `fields` are set unchanged.
 
-    Raises InvalidRequest where `settings.reference`, `group` or `id` names a column that is not there.
+    Raises InvalidRequest if `settings.reference`, `group` or `id` names a missing column.
     """
     if "reference" not in fields:
         fields["reference"] = reference_of(columns, settings)
     for name in ("data_source", "group", "id"):
         column = getattr(settings, name)
-        # A misspelt group would leave every sample without siblings, and nobody would be told. Data sources have a
-        # default name, and rows without one are fine.
+        # A misspelt group would silently leave every sample without siblings. The column of the data source has a
+        # default, and may be missing.
         if name in ("group", "id") and name not in fields and column is not None and column not in columns:
-            raise InvalidRequest(f"{name}: there is no column {column!r}; there are {', '.join(columns) or 'none'}")
+            raise InvalidRequest(f"{name}: no column {column!r}; the columns are {', '.join(columns) or 'none'}")
         if name not in fields and column is not None and (value := only(plain(columns.get(column)))) is not None:
             fields[name] = str(value)
     if "metadata" not in fields:
@@ -42,26 +42,26 @@ def sample_of(
 
 
 def reference_of(columns: Mapping[str, Any], settings: Settings) -> Any:
-    """The expected answer, from the column that was named, or the first of the usual names that is there."""
+    """Returns the expected answer, from the named column, or from the first of the usual names that exists."""
     named = settings.reference
     if isinstance(named, str):
         if named not in columns:
-            raise InvalidRequest(f"reference: there is no column {named!r}; there are {', '.join(columns) or 'none'}")
+            raise InvalidRequest(f"reference: no column {named!r}; the columns are {', '.join(columns) or 'none'}")
         return plain(columns[named])
     if named is not None:
         for column in named.values():
             if column not in columns:
-                raise InvalidRequest(f"reference: there is no column {column!r}; there are {', '.join(columns)}")
+                raise InvalidRequest(f"reference: no column {column!r}; the columns are {', '.join(columns)}")
         return {part: plain(columns[column]) for part, column in named.items()}
     values = (plain(columns.get(name)) for name in GUESSES["reference"])
     return next((value for value in values if value is not None), None)
 
 
 def label_fields(label: Any) -> dict[str, Any]:
-    """The fields of a sample that a label tells, for trainers that hand over nothing else of a row.
+    """Returns the fields of a sample in a label, for trainers that pass nothing else of a row.
 
-    A label is the reference, unless it is an object, or the JSON text of one, with `data_source` and no other names
-    than `reference` and `metadata`. An empty text is no label.
+    A label is the reference, unless it is an object (or its JSON text) with `data_source` and no other keys than
+    `reference` and `metadata`. An empty string is no label.
     """
     if label is None or (isinstance(label, str) and not label):
         return {"reference": None}
@@ -75,14 +75,13 @@ def label_fields(label: Any) -> dict[str, Any]:
 
 
 def texts(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of a sample whose names (`data_source`, `group`, `id`) are texts, also where the data has numbers."""
+    """Converts `data_source`, `group` and `id` to strings, also if the data has numbers."""
     named = ("data_source", "group", "id")
     return {name: str(value) if name in named and value is not None else value for name, value in fields.items()}
 
 
 def progress_of(trainer_state: Any) -> Progress | None:
-    """Returns the progress of training from the `TrainerState` of transformers' trainers, or None where there is
-    none."""
+    """Returns the progress of training from the `TrainerState` of transformers' trainers, or None without one."""
     if trainer_state is None:
         return None
     total = trainer_state.max_steps
@@ -90,16 +89,16 @@ def progress_of(trainer_state: Any) -> Progress | None:
 
 
 def text_of(value: Any) -> Any:
-    """A text, or chat messages. Halves of surrogate pairs, which no wire carries, are replaced."""
+    """Returns text or chat messages, with lone surrogates, which cannot be sent, replaced."""
     if isinstance(value, str):
         return _whole(value)
     return plain(value)
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: arrays and tensors as lists, numpy's numbers as Python's, else the value's `str`.
+    """Converts a value to JSON types: arrays and tensors to lists, numpy's numbers to Python's, others to `str`.
 
-    What stands for nothing (NaN, pandas' NA and NaT) is None, and so is a number that cannot be written.
+    Missing values (NaN, pandas' NA and NaT) and numbers that cannot be written become None.
     """
     if value is None or isinstance(value, bool):
         return value
@@ -113,7 +112,7 @@ def plain(value: Any) -> Any:
         return {_whole(str(name)): plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [plain(item) for item in value]
-    if type(value).__name__ in ("NAType", "NaTType"):  # pandas' marks of a cell that is empty
+    if type(value).__name__ in ("NAType", "NaTType"):  # pandas' markers of an empty cell
         return None
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
@@ -131,5 +130,5 @@ def _whole(text: str) -> str:
 
 
 def _routed(settings: Settings) -> list[str]:
-    """The columns that the routing looks at as metadata."""
+    """Returns the columns that the routing reads as metadata."""
     return [] if settings.routing is None else list(settings.routing.metadata)

@@ -1,5 +1,4 @@
-"""Verdicts for trainers: transient errors are retried, and an unscored sample never becomes a number unless that was
-asked for."""
+"""Verdicts for trainers: retries transient errors, and never turns an unscored sample into a number unless told to."""
 
 from __future__ import annotations
 
@@ -46,7 +45,7 @@ FIELDS = (
     *("index", "id", "status", "score", "range", "passed", "reason", "fault", "components", "feedback", "extracted"),
     *("flags", "exclude", "exclude_reason", "group", "data_source", "verifier", "retryable"),
 )
-"""The fields of a verdict that adapters ask for: all but evidence, steps and times."""
+"""The fields of a verdict that adapters request: all but evidence, steps and times."""
 _ALONE = "group_deadline"
 """The reason of a verdict whose siblings did not come in time."""
 _MISCONFIGURED = frozenset({UnknownVerifier.reason, InvalidParams.reason})
@@ -54,15 +53,15 @@ _MISCONFIGURED = frozenset({UnknownVerifier.reason, InvalidParams.reason})
 
 
 class NoScore(RewardenError):
-    """A sample has no score, and neither the trainer nor `unscored` says what should stand in its place."""
+    """A sample has no score, the trainer cannot skip it, and `unscored` sets no number for it."""
 
     def __init__(self, verdict: Verdict) -> None:
         why = verdict.reason or verdict.status
         told = f": {verdict.feedback}" if verdict.feedback else ""
         super().__init__(
             f"sample {verdict.id or verdict.index} of {verdict.data_source or 'an unnamed data source'} has no score "
-            f"({why}, fault {verdict.fault}){told}. Mend what is at fault, or say what shall stand for such samples: "
-            "unscored=NUMBER, or REWARDEN_UNSCORED in the environment",
+            f"({why}, fault {verdict.fault}){told}. Fix the cause, or set a number for such samples: unscored=NUMBER, "
+            "or REWARDEN_UNSCORED in the environment",
             reason=verdict.reason,
             fault=verdict.fault,
         )
@@ -73,7 +72,7 @@ class NoScore(RewardenError):
 
 
 class Scorer:
-    """Verdicts for one adapter. Picklable; it opens its connections where it is used, also after a fork."""
+    """Gets verdicts for one adapter. Picklable; it opens connections in the process that uses it, also after a fork."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -89,11 +88,11 @@ class Scorer:
         self._open = weakref.WeakKeyDictionary()
 
     def score(self, samples: Sequence[Sample | BadSample], *, progress: Progress | None = None) -> list[Verdict]:
-        """Like `verdicts`, for callers without a loop. Also works within a running loop, which it blocks."""
+        """Like `verdicts`, for blocking callers. Also works inside a running event loop, which it blocks."""
         return self.run(self.verdicts(samples, progress=progress))
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of a coroutine that asks for verdicts, for callers without a loop."""
+        """Returns the result of a coroutine that requests verdicts, for blocking callers."""
         if self._pid != os.getpid():  # the parent's thread stayed with the parent
             self._start()
         return self._thread.run(work)
@@ -101,11 +100,11 @@ class Scorer:
     async def verdicts(
         self, samples: Sequence[Sample | BadSample], *, progress: Progress | None = None
     ) -> list[Verdict]:
-        """The verdicts of samples, in their order, in one request. `progress` is for scheduled parameters.
+        """Returns the verdicts of samples, in order, with one request. `progress` is for scheduled parameters.
 
-        Transient errors are retried for `patience_s`. After that a verdict stays unscored; a server that cannot be
-        reached at all raises its error, because that is not the error of any one sample. Raises RequestError;
-        InvalidRequest, at once, where what judges is not known or does not take its parameters.
+        Transient errors are retried for `patience_s`. After that a verdict stays unscored, but a server that cannot be
+        reached raises its error, which is not the error of a single sample. Raises RequestError; InvalidRequest, at
+        once, if the verifier is unknown or rejects its parameters.
         """
         routed = [self._routed(sample) for sample in samples]
         found: list[Verdict | None] = [
@@ -154,8 +153,8 @@ class Scorer:
         return FIELDS if self.settings.log is None else (*FIELDS, "cached", "queue_s", "run_s")
 
     async def verdict(self, sample: Sample) -> Verdict:
-        """The verdict of one sample, as soon as it is there: concurrent calls share a stream, and none waits for
-        another. Otherwise as `verdicts`.
+        """Returns the verdict of one sample as soon as it is ready: concurrent calls share a stream, and never wait for
+        each other. Otherwise as `verdicts`.
         """
         routed = self._routed(sample)
         patience = _Patience(self.settings.patience_s)
@@ -166,7 +165,7 @@ class Scorer:
         return verdict
 
     async def _look(self, row: Sample | BadSample, verdict: Verdict) -> None:
-        """Count a verdict among the first of its use; warn, once, where most answers are not read and might be."""
+        """Counts a verdict among the first of its use. Warns once if most answers are not found, but could be."""
         use = (row.use or self.settings.use) if isinstance(row, Sample) else None
         if use is None or not isinstance(row, Sample) or not _early.watches(verdict):
             return  # where the server's own routing decides, the server knows the use, and warns
@@ -204,7 +203,7 @@ class Scorer:
                 return verdict
 
     async def close(self) -> None:
-        """Give back the connections of the running loop."""
+        """Closes the connections of the running event loop."""
         client, stream = self._open.pop(asyncio.get_running_loop(), (None, None))
         if stream is not None and client is not None:
             await stream.close()
@@ -236,7 +235,7 @@ class Scorer:
             return sample
         if not isinstance(sample.response, (str, Sequence)):  # a generation that failed, in a batch of good ones
             kind = type(sample.response).__name__
-            return BadSample(message=f"must be a text or chat messages, not {kind}", path="response", id=sample.id)
+            return BadSample(message=f"must be text or chat messages, not {kind}", path="response", id=sample.id)
         return sample if self.settings.routing is None else self.settings.routing.apply(sample)
 
 
@@ -244,7 +243,7 @@ _scorers: dict[str, Scorer] = {}
 
 
 def scorer(**settings: Any) -> Scorer:
-    """The scorer of these settings, one in each process: all threads and actors' calls share its connections.
+    """Returns the process's scorer for these settings: all threads and actor calls share its connections.
 
     Raises InvalidRequest.
     """
@@ -255,19 +254,19 @@ def scorer(**settings: Any) -> Scorer:
 
 
 def number_of(verdict: Verdict, settings: Settings) -> float:
-    """The score, or the number that `unscored` puts in its place. Raises NoScore."""
+    """Returns the score, or the number that `unscored` sets instead. Raises NoScore."""
     if verdict.status == "scored" and verdict.score is not None:
         return verdict.score
     if isinstance(settings.unscored, (int, float)):
-        warn("unscored (%s, fault %s): %s stands in its place", verdict.reason, verdict.fault, settings.unscored)
+        warn("unscored (%s, fault %s): using %s instead", verdict.reason, verdict.fault, settings.unscored)
         return settings.unscored
     raise NoScore(verdict)
 
 
 def score_or_none(verdict: Verdict, settings: Settings) -> float | None:
-    """The score; None where there is none or a recipe leaves the sample out, for trainers that can skip a sample.
+    """Returns the score, or None if there is none or a recipe excludes the sample, for trainers that can skip samples.
 
-    `unscored` overrides it. Raises NoScore where it says `raise`.
+    `unscored` overrides it; with `raise`, a missing score raises NoScore.
     """
     if verdict.exclude:
         return None
@@ -277,13 +276,12 @@ def score_or_none(verdict: Verdict, settings: Settings) -> float | None:
 
 
 def _refuse_misconfigured(verdict: Verdict) -> None:
-    """Raises InvalidRequest for a verdict that tells of a mistake in the configuration.
+    """Raises InvalidRequest for a verdict that shows a mistake in the configuration.
 
-    No other sample would fare better: a number of `unscored` in the place of every reward would hide a misspelt name
-    for a whole run.
+    It affects all samples: with `unscored`, every reward of a run would be that number because of a misspelt name.
     """
     if verdict.status == "error" and verdict.reason in _MISCONFIGURED:
-        raise InvalidRequest(verdict.feedback or f"the server refuses what judges: {verdict.reason}")
+        raise InvalidRequest(verdict.feedback or f"the server rejects the verifier: {verdict.reason}")
 
 
 def _may_pass(verdict: Verdict) -> bool:
@@ -305,7 +303,7 @@ def _refused(row: BadSample, place: int) -> Verdict:
 
 
 class _Patience:
-    """Waits, longer each time, until the time that may be spent on waiting is over."""
+    """Waits between retries, longer each time, until the patience is used up."""
 
     def __init__(self, patience_s: float) -> None:
         self.waited = False
@@ -319,7 +317,7 @@ class _Patience:
             return False
         # Spread, so that a thousand workers that failed together do not come back together.
         seconds = min(least_s + random.uniform(0.5, 1.0) * self._next_s, left)
-        warn("%s; trying again in %.1f s, for %.0f s more", why, seconds, left)
+        warn("%s; retrying in %.1f s, for up to %.0f s more", why, seconds, left)
         self.waited = True
         await asyncio.sleep(seconds)
         self._next_s = min(2 * self._next_s, _MOST_S)

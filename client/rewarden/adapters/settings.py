@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rewarden.logging import RewardLog
 
 Unscored = Union[float, Literal["raise"], None]
-"""The value where there is no score: a number of yours; `raise`; None: the trainer's own way of leaving a sample out,
-and where it has none, `raise`."""
+"""What to return without a score: a number; `raise`; or None: skip the sample if the trainer supports it, else
+`raise`."""
 
 PREFIX = "REWARDEN_"
 
@@ -27,18 +27,18 @@ PREFIX = "REWARDEN_"
 class Settings:
     """The settings that every adapter accepts. Picklable.
 
-    target: where the server is (`http://…`, `grpc://…`, or `local`). use: the verifier or recipe of all samples.
-    routing: the use for each data source. Without either, the server's own routing decides. api_key: for the server;
-    better left to the environment of the process that asks, which is read there, so that no pickle holds it. ca: a PEM
-    file with the issuer of the server's certificate, on the machine of the process that asks. unscored: see `Unscored`.
-    patience_s: the seconds for which transient errors (a server that restarts, an overload, a broken sandbox) are
-    retried before they count. timeout_s: the longest silence of the server that is tolerated (a lost machine is silent
-    for ever; a large batch of programs may well take minutes). group_deadline_s: the seconds that a group whose members
-    arrive one by one may take, from its first member; then its members have no score yet. reference: the column that
-    holds the expected answer, or a mapping of the reference's parts to columns; by default the first of the usual
-    names. data_source, group, id: their columns. metadata: columns that the verifier reads as `metadata`. expect: maps
-    a verifier to the fingerprint or `NAME@VERSION` that it must have. log: where figures of the verdicts go, such as
-    `wandb` or `jsonl:rewards.jsonl` (see `rewarden.logging.read_log`), or a `RewardLog`.
+    target: the server (`http://…`, `grpc://…`, or `local`). use: the verifier or recipe of all samples. routing: the
+    use for each data source. Without either, the server's own routing decides. api_key: the key for the server. Better
+    set it in the environment of the process that sends requests, which is read there, so that no pickle contains it.
+    ca: a PEM file with the CA of the server's certificate, on the machine that sends requests. unscored: see
+    `Unscored`. patience_s: how long, in seconds, to retry transient errors (a restarting server, an overload, a failed
+    sandbox). timeout_s: how long the server may be silent, in seconds (a lost machine stays silent; a large batch of
+    programs can take minutes). group_deadline_s: how long a group whose members arrive one by one may take, in seconds
+    from its first member; after that its members have no score yet. reference: the column of the expected answer, or a
+    mapping of the reference's parts to columns (default: the first of the usual names). data_source, group, id: their
+    columns. metadata: columns that the verifier reads as `metadata`. expect: maps a verifier to the fingerprint or
+    `NAME@VERSION` that it must have. log: where to log reward metrics, such as `wandb` or `jsonl:rewards.jsonl` (see
+    `rewarden.logging.read_log`), or a `RewardLog`.
 
     In the environment: `REWARDEN_TARGET`, `REWARDEN_USE` (a name, JSON, or a recipe's file), `REWARDEN_ROUTING` (a
     file, or `starter`), `REWARDEN_API_KEY`, `REWARDEN_CA`, `REWARDEN_UNSCORED` (a number, `raise`, or `native`),
@@ -64,36 +64,36 @@ class Settings:
 
     @classmethod
     def read(cls, **given: Any) -> Settings:
-        """Settings from arguments as a person or a configuration file gives them, and from the environment.
+        """Reads settings from arguments (of code or a configuration file) and from the environment.
 
-        Raises InvalidRequest naming the setting that is unknown or has no sense.
+        Raises InvalidRequest, naming the setting that is unknown or invalid.
         """
         names = [item.name for item in fields(cls)]
         for name in given:
             if name not in names:
-                raise InvalidRequest(f"there is no setting {name!r}{near(name, names)}")
+                raise InvalidRequest(f"unknown setting {name!r}{near(name, names)}")
         given = {name: value for name, value in given.items() if value is not None}
         values = {name: os.environ[key] for name in _FROM_ENVIRONMENT if os.environ.get(key := PREFIX + name.upper())}
-        if "use" in given or "routing" in given:  # an argument is not to be crossed by what lies in the environment
+        if "use" in given or "routing" in given:  # arguments override the environment
             values = {name: value for name, value in values.items() if name not in ("use", "routing")}
         values.update(given)
         if values.get("use") is not None and values.get("routing") is not None:
-            raise InvalidRequest("give either use (one judge for all) or routing (a judge for each data source)")
+            raise InvalidRequest("give either use (one verifier for all) or routing (a verifier per data source)")
         read: dict[str, Any] = {
             name: _READERS[name](value) if name in _READERS else value for name, value in values.items()
         }
         return cls(**read)
 
     def refuse(self, *names: str, why: str) -> Settings:
-        """These settings, for an adapter that cannot heed `names`: InvalidRequest where one of them was set."""
+        """Returns these settings for an adapter that does not support `names`. Raises InvalidRequest if one is set."""
         for item in fields(self):
             if item.name in names and getattr(self, item.name) != item.default:
                 raise InvalidRequest(f"{item.name}: {why}")
         return self
 
 
-# The key is not among them: `Scorer` reads it where it connects, and no pickle of these settings holds it. So does the
-# transport with `REWARDEN_CA`, whose file is of the machine that asks.
+# The key is not among them: `Scorer` reads it where it connects, so that no pickle of these settings contains it. The
+# transport reads `REWARDEN_CA` itself, because the file is on the machine that connects.
 _FROM_ENVIRONMENT = ("target", "use", "routing", "unscored", "patience_s", "timeout_s", "reference", "log")
 
 
@@ -103,7 +103,7 @@ def _read_use(value: Any) -> Use:
     if not isinstance(value, (str, Mapping)):
         raise InvalidRequest(f"use: must be a name, or a mapping such as {{'name': …, 'params': {{…}}}}, not {value!r}")
     if value == "":
-        raise InvalidRequest("use: is empty; name a verifier or a recipe, or leave it out")
+        raise InvalidRequest("use: is empty; name a verifier or recipe, or omit it")
     return read_use(value) if isinstance(value, str) else use_from_json(unwrapped(value))
 
 
@@ -150,7 +150,7 @@ def _read_column(value: Any) -> str:
 
 def _read_key(value: Any) -> str:
     if not isinstance(value, str):
-        raise InvalidRequest("api_key: must be a text")  # without what was given: it may be a key all the same
+        raise InvalidRequest("api_key: must be a string")  # without the value, which may be a key
     return value
 
 
@@ -165,7 +165,7 @@ def _read_reference(value: Any) -> Any:
         return value
     if not isinstance(value, Mapping) or not all(isinstance(column, str) for column in value.values()):
         raise InvalidRequest(
-            f"reference: must be a column, or a mapping of the reference's parts to columns: {value!r}"
+            f"reference: must be a column, or a mapping of the reference's parts to columns, not {value!r}"
         )
     return unwrapped(value)
 
@@ -178,22 +178,22 @@ def _read_expect(value: Any) -> Any:
 
 def _read_target(value: Any) -> str:
     if not isinstance(value, str):
-        raise InvalidRequest(f"target: must be a text such as 'http://127.0.0.1:8080', not {value!r}")
+        raise InvalidRequest(f"target: must be a string such as 'http://127.0.0.1:8080', not {value!r}")
     return value
 
 
 def _read_log(value: Any) -> RewardLog | None:
-    from rewarden.logging import RewardLog, read_log  # only who logs pays for it
+    from rewarden.logging import RewardLog, read_log  # imported only if used
 
     if isinstance(value, RewardLog):
         return value
     if not isinstance(value, str):
-        raise InvalidRequest(f"log: must be a text such as 'jsonl:rewards.jsonl', or a RewardLog, not {value!r}")
+        raise InvalidRequest(f"log: must be a string such as 'jsonl:rewards.jsonl', or a RewardLog, not {value!r}")
     return read_log(value) if value else None
 
 
 def unwrapped(value: Any) -> Any:
-    """Mappings and lists of configuration libraries (OmegaConf's) as what JSON has."""
+    """Converts mappings and lists of configuration libraries (OmegaConf) to plain JSON types."""
     if isinstance(value, Mapping):
         return {str(name): unwrapped(item) for name, item in value.items()}
     if hasattr(value, "__iter__") and not isinstance(value, (str, bytes)):

@@ -4,17 +4,16 @@
     skyrl_gym.register(id="rewarden", entry_point="rewarden.adapters.skyrl:RewardenEnv",
                        kwargs={"use": "math", "target": "http://127.0.0.1:8080"})      # env_class: rewarden
 
-`kwargs` are the settings of `rewarden.adapters.Settings`, and so is what SkyRL's configuration says of the environment
-(`env_config`, whose `max_turns` counts turns); the latter goes first. The expected answer is the row's
-`reward_spec.ground_truth`, unless `reference` names another column; columns of `extra_info` count as the row's own.
-With more than one turn (`max_turns`), a response that did not pass is answered with the verdict's own feedback, and
-the model tries again; the reward is that of the last turn, the turns before it have 0.0.
+`kwargs` are the settings of `rewarden.adapters.Settings`. SkyRL's configuration of the environment (`env_config`) can
+contain the same settings and `max_turns`, and overrides `kwargs`. The expected answer is the row's
+`reward_spec.ground_truth`, unless `reference` names another column; columns of `extra_info` count as columns of the
+row. With more than one turn (`max_turns`), a response that does not pass gets the verdict's feedback as an answer, and
+the model tries again. The reward is that of the last turn; earlier turns have 0.0.
 
-**No score**: SkyRL has no way to say it: None ends the run, and NaN would go into the weights (skyrl 0.3.0,
-`skyrl_gym_generator.py`). So a step retries transient errors for `patience_s` and then raises `NoScore`, which ends the
-run; `unscored=NUMBER` puts a number there. A recipe's wish to leave a sample out (`exclude`) cannot be honoured either;
-it is counted in the metrics (`rewarden_excluded`). **Groups**: an environment sees one rollout, so verifiers of groups
-cannot judge here.
+**No score**: SkyRL cannot express it: None ends the run, and NaN would reach the weights (skyrl 0.3.0,
+`skyrl_gym_generator.py`). A step therefore retries transient errors for `patience_s` and then raises `NoScore`, which
+ends the run; `unscored=NUMBER` returns a number instead. A recipe's `exclude` has no effect; the metric
+`rewarden_excluded` counts it. **Groups**: not supported, because an environment sees only one rollout.
 """
 
 from __future__ import annotations
@@ -36,13 +35,13 @@ _AGAIN = "This is not right yet. Try again."
 
 
 class Episode:
-    """One rollout: what `RewardenEnv` is made of, beside skyrl-gym's own base class."""
+    """One rollout: the base of `RewardenEnv`, next to skyrl-gym's own base class."""
 
     turns: int
     max_turns: int
 
     def __init__(self, env_config: Any = None, extras: Mapping[str, Any] | None = None, **settings: Any) -> None:
-        """`env_config`: a mapping or an object with fields, from SkyRL's configuration; it goes before `settings`.
+        """`env_config`: a mapping or an object with fields, from SkyRL's configuration; it overrides `settings`.
         `extras`: the row's columns. Raises InvalidRequest.
         """
         super().__init__()  # skyrl-gym's class sets its own turns, so ours come after it
@@ -58,12 +57,12 @@ class Episode:
         self._verdict: Verdict | None = None
 
     def init(self, prompt: Any) -> tuple[Any, dict[str, Any]]:
-        """The chat messages that the model is given, as they are."""
+        """Returns the chat messages for the model, unchanged."""
         self._prompt = prompt
         return prompt, {}
 
     def step(self, action: str) -> dict[str, Any]:
-        """The reward of a response: `observations`, `reward`, `done`, and `metadata` with the verdict as JSON.
+        """Returns the result of a response: `observations`, `reward`, `done`, and `metadata` with the verdict as JSON.
 
         Raises NoScore, RequestError.
         """
@@ -98,7 +97,7 @@ class Episode:
 
 
 def __getattr__(name: str) -> Any:
-    """`RewardenEnv`, which is made when skyrl-gym asks for it: this module imports without skyrl-gym."""
+    """Creates `RewardenEnv` on first use, so that this module can be imported without skyrl-gym."""
     if name != "RewardenEnv":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return _environment()
@@ -112,8 +111,8 @@ def _environment() -> type[Any]:
 
 @lru_cache(maxsize=16)
 def _scorer(told: str) -> Scorer:
-    """One scorer, so one set of connections, for all environments that are told the same."""
-    return Scorer(Settings.read(**json.loads(told)).refuse("group", why="an environment of SkyRL's sees one rollout"))
+    """Returns one scorer, with one set of connections, for all environments with the same settings."""
+    return Scorer(Settings.read(**json.loads(told)).refuse("group", why="a SkyRL environment sees only one rollout"))
 
 
 def _passed(verdict: Verdict) -> bool:
@@ -123,7 +122,7 @@ def _passed(verdict: Verdict) -> bool:
 
 
 def _fields(config: Any) -> dict[str, Any]:
-    """A configuration as a mapping: none, a mapping (OmegaConf's too), or an object with fields."""
+    """Returns a configuration (None, a mapping, also of OmegaConf, or an object with fields) as a mapping."""
     found = config if isinstance(config, Mapping) else vars(config) if hasattr(config, "__dict__") else {}
     return {str(name): unwrapped(value) for name, value in found.items() if value is not None}
 

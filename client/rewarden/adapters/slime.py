@@ -1,18 +1,18 @@
-"""slime: a custom reward, for single samples and for groups.
+"""slime: a custom reward model for single samples and for groups.
 
     export REWARDEN_TARGET=http://127.0.0.1:8080 REWARDEN_USE=math
     python train.py … --custom-rm-path rewarden.adapters.slime.custom_rm \\
         --custom-reward-post-process-path rewarden.adapters.slime.post_process
 
-**No score**: transient errors are retried for `patience_s`; then the sample is taken out of the loss
-(`Sample.remove_sample`). slime alone would still count its reward, which must be a number, in the mean and deviation of
-its group; `post_process` leaves it out of them too. So without it, where slime normalises rewards, and in evaluation,
-where nothing can be left out, `NoScore` is raised, which stops the rollout. `unscored=NUMBER` puts a number there;
-samples that a recipe excludes are taken out as well. **Groups**: with `--group-rm` a group is judged as a whole;
-without it each sample by itself, as soon as it ends, and none waits for another.
+**No score**: transient errors are retried for `patience_s`; then the sample is removed from the loss
+(`Sample.remove_sample`). slime still counts its reward, which must be a number, in the mean and deviation of its group;
+`post_process` excludes it there too. Without `post_process`, if slime normalises rewards, `NoScore` is raised and stops
+the rollout. In evaluation no sample can be dropped, so `NoScore` is raised as well. `unscored=NUMBER` returns a number
+instead. Samples that a recipe excludes are removed, too. **Groups**: with `--group-rm`, a group is judged as a whole;
+without it, each sample is judged separately as soon as it ends.
 
-Settings also as a mapping `rewarden:` in the file of `--custom-config-path`. What was said of each sample lies in its
-metadata, under `rewarden`. Read in slime at 624b824 (2026-08; slime/rollout, slime/ray/rollout.py).
+Settings can also be given as a mapping `rewarden:` in the file of `--custom-config-path`. The verdict of each sample is
+in its metadata, under `rewarden`. Checked against slime at 624b824 (2026-08; slime/rollout, slime/ray/rollout.py).
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _GROUP_NORMS = ("grpo", "gspo", "cispo", "reinforce_plus_plus_baseline")
 _STD_NORMS = ("grpo", "gspo", "cispo")
 _EPSILON = 1e-6
 _REMOVED = 0.0
-"""The reward of a sample that is taken out: slime makes a tensor of it, and `post_process` never looks at it."""
+"""The reward of a removed sample: slime needs a number for its tensor, and `post_process` ignores it."""
 
 
 async def custom_rm(args: Any, sample: Any, **kwargs: Any) -> Any:
-    """The reward of a `slime.utils.types.Sample`; for a list of them, a list, judged as a group under `--group-rm`.
+    """Returns the reward of a `slime.utils.types.Sample`, or a list for a list, judged as a group under `--group-rm`.
 
-    A number, or, where `--reward-key` names one of its keys, an object of the `score` and every named component.
+    A reward is a number, or, with `--reward-key`, an object with the `score` and all named components.
     Raises NoScore, RequestError.
     """
     scorer = scorer_of(args)
@@ -56,10 +56,10 @@ async def custom_rm(args: Any, sample: Any, **kwargs: Any) -> Any:
 
 
 def post_process(args: Any, samples: Sequence[Any]) -> tuple[list[float], list[float]]:
-    """The raw rewards, and those that slime trains on: normalised as slime does, over each group's samples that count.
+    """Returns the raw rewards, and the rewards that slime trains on: normalised as slime does, within each group.
 
-    Samples that this adapter took out have no part in mean and deviation, and 0.0 for their own. Groups are told by
-    `Sample.group_index`, so that they may differ in size. A group of one sample that counts has 0.0.
+    Samples that this adapter removed do not count in mean and deviation, and get 0.0. Groups are identified by
+    `Sample.group_index`, so they can differ in size. A group with a single counting sample gets 0.0.
     """
     raw = [sample.get_reward_value(args) for sample in samples]
     if args.advantage_estimator not in _GROUP_NORMS or not args.rewards_normalization:
@@ -81,7 +81,7 @@ def post_process(args: Any, samples: Sequence[Any]) -> tuple[list[float], list[f
 
 
 def scorer_of(args: Any) -> Scorer:
-    """The process's scorer for slime's arguments: their `rewarden`, then the environment. Raises InvalidRequest."""
+    """Returns the scorer for slime's arguments: their `rewarden`, then the environment. Raises InvalidRequest."""
     return scorer(**(getattr(args, "rewarden", None) or {}))
 
 
@@ -106,7 +106,7 @@ def _sample(sample: Any, settings: Settings, **fields: Any) -> Sample:
 
 
 def _take(args: Any, sample: Any, verdict: Verdict, settings: Settings) -> Any:
-    """Returns the reward that slime gets for a verdict, and marks a sample that has no score or is to be left out."""
+    """Returns the reward that slime gets for a verdict, and marks samples that are unscored or excluded."""
     trains = args.group_rm or sample.group_index is not None  # samples of an evaluation are in no group
     key = args.reward_key if trains else args.eval_reward_key or args.reward_key
     value = _value(verdict, key)
@@ -116,7 +116,9 @@ def _take(args: Any, sample: Any, verdict: Verdict, settings: Settings) -> Any:
             number = number_of(verdict, settings)
         else:
             number = _REMOVED
-            _log.warning("a sample is taken out: it has no score (%s, fault %s)", verdict.reason, verdict.fault)
+            _log.warning(
+                "a sample is removed from training: it has no score (%s, fault %s)", verdict.reason, verdict.fault
+            )
     out = trains and (verdict.exclude or (value is None and settings.unscored is None))
     if out:
         sample.remove_sample = True
@@ -137,7 +139,7 @@ def _take(args: Any, sample: Any, verdict: Verdict, settings: Settings) -> Any:
 
 
 def _value(verdict: Verdict, key: str | None) -> float | None:
-    """The number that slime will look at; None where there is none. Raises InvalidRequest."""
+    """Returns the number that slime will use, or None if there is none. Raises InvalidRequest."""
     if verdict.status != "scored" or key is None or key == "score":
         return verdict.score
     if key not in verdict.components:
@@ -147,7 +149,7 @@ def _value(verdict: Verdict, key: str | None) -> float | None:
 
 
 def _can_leave_out(args: Any) -> bool:
-    """Returns whether a sample that is out of the loss does nothing to its siblings either."""
+    """Returns whether a sample that is removed from the loss does not affect its siblings either."""
     if getattr(args, "custom_reward_post_process_path", None) is not None:
         return True
     return args.advantage_estimator not in _GROUP_NORMS or not args.rewards_normalization

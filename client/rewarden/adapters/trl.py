@@ -1,22 +1,21 @@
-"""TRL's `reward_funcs` (GRPO, RLOO, async GRPO), and whatever takes the same functions: unsloth, axolotl, open-r1.
+"""TRL's `reward_funcs` (GRPO, RLOO, async GRPO), also for unsloth, axolotl and open-r1, which use the same functions.
 
     from rewarden.adapters.trl import reward
     math = reward("math", target="http://127.0.0.1:8080")
     trainer = GRPOTrainer(model, reward_funcs=math, train_dataset=dataset, args=args)
 
-`areward` makes the same as a coroutine function, for trainers that await several rewards at a time. Both can be
-pickled. Every column of the data set arrives; the expected answer is in the column that `reference` names, or in the
-first of the usual names (`answer`, `solution`, …).
+`areward` returns a coroutine function instead, for trainers that await several rewards at a time. Both can be pickled.
+All columns of the data set are passed; the expected answer is in the column that `reference` names, or in the first of
+the usual names (`answer`, `solution`, …).
 
-**No score**: `None`, which TRL leaves out of the group's baseline and gives no advantage, since 1.6.0. An older TRL
-takes it for 0, so there the call raises `NoScore` instead, as `unscored="raise"` asks for everywhere. TRL adds up
-several functions, and the None of one of them is a 0 in that sum: put what belongs together into one recipe.
-A call in which nothing has a score raises too where the fault is ours or the caller's, or where no column holds an
-expected answer: a trainer that is given nothing but None goes on and learns nothing. So does a server that stays away
-for `patience_s`.
-**Left out**: a verdict with `exclude` becomes None as well. **Groups**: `group="prompt"` judges neighbours with the
-same prompt as one group; give `group_size` (TRL's `num_generations`), and a group that is cut has no score instead of
-a wrong one.
+**No score**: `None`. Since 1.6.0, TRL excludes such samples from the group's baseline and gives them no advantage.
+Older versions treat None as 0, so with them the call raises `NoScore`, as it does everywhere with `unscored="raise"`.
+TRL sums several functions and counts a None as 0 in that sum, so combine rewards in one recipe instead. A call without
+any score raises too if Rewarden or the caller is at fault, or if no column holds an expected answer, because a trainer
+that gets only None continues and learns nothing. A call also raises if the server is unavailable for `patience_s`.
+**Excluded samples**: a verdict with `exclude` becomes None as well. **Groups**: `group="prompt"` judges consecutive
+samples with the same prompt as one group. Give `group_size` (TRL's `num_generations`), so that an incomplete group has
+no score instead of a wrong one.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from rewarden.logging.trl import LogExtra, LogMetric, report
 from rewarden.types import Sample, Verdict
 
 LEAVES_OUT_SINCE = (1, 6)
-"""TRL's first version whose GRPO and RLOO leave a sample with None out; until then they summed it up as 0."""
+"""The first version of TRL whose GRPO and RLOO skip samples with None; earlier ones count it as 0."""
 
 _OURS = frozenset({"infra", "caller"})
 
@@ -77,9 +76,9 @@ class _Function:
         return samples
 
     def _measured(self, sample: Sample, tokens: Sequence[int]) -> Sample:
-        """The sample with its length and end, as TRL counts them.
+        """Returns the sample with its length and finish reason, as TRL counts them.
 
-        Tokens of tools' answers stand between the policy's: then its own are not known, and neither is their number.
+        With tools, their tokens are between those of the policy, so the number of the policy's tokens is unknown.
         """
         own = isinstance(sample.response, str) or len(sample.response) == 1
         finish: Literal["stop", "length"] | None = None
@@ -98,13 +97,13 @@ class _Function:
                 raise NoScore(unscored[0])
             if settings.reference is None and not any(name in columns for name in GUESSES["reference"]):
                 raise NoScore(unscored[0]) from InvalidRequest(
-                    f"which column holds the expected answer? Say reference=COLUMN; there are {', '.join(columns)}"
+                    f"no column holds the expected answer; give reference=COLUMN, one of {', '.join(columns)}"
                 )
         return [score_or_none(verdict, settings) for verdict in verdicts]
 
 
 class Reward(_Function):
-    """A reward function for TRL. It blocks; it may be called in a running event loop."""
+    """A blocking reward function for TRL. It can be called in a running event loop."""
 
     def __call__(
         self,
@@ -116,7 +115,7 @@ class Reward(_Function):
         log_metric: LogMetric | None = None,
         **columns: Any,
     ) -> list[float | None]:
-        """A number or None for each completion, in order. Raises NoScore, RequestError."""
+        """Returns a number or None for each completion, in order. Raises NoScore, RequestError."""
         samples = self._samples(prompts, completions, completion_ids, columns)
         verdicts = self._scorer.score(samples, progress=progress_of(trainer_state))
         report(verdicts, log_metric, log_extra, samples=samples, name=self.__name__)
@@ -124,7 +123,7 @@ class Reward(_Function):
 
 
 class AsyncReward(_Function):
-    """A reward function for TRL that is awaited. `inspect.iscoroutinefunction` holds for it."""
+    """An async reward function for TRL, which `inspect.iscoroutinefunction` recognizes."""
 
     def __init__(self, settings: Settings, name: str, group_size: int | None, eos_token_ids: frozenset[int]) -> None:
         super().__init__(settings, name, group_size, eos_token_ids)
@@ -161,12 +160,12 @@ def reward(
     eos_token_id: int | Collection[int] | None = None,
     **settings: Any,
 ) -> Reward:
-    """A reward function. `use` and the settings are those of `rewarden.adapters.Settings`.
+    """Returns a reward function. `use` and the settings are those of `rewarden.adapters.Settings`.
 
-    name: what TRL's logs call it; by default the verifier's or recipe's name. Two of one trainer need two names.
-    group_size: siblings in a group; with `group` only. eos_token_id: the token or tokens that end a generation (the
-    tokenizer's `eos_token_id`, and `pad_token_id` where that is another): with them a verifier or recipe learns which
-    completions were cut off, by the same rule as TRL's own `mask_truncated_completions`.
+    name: its name in TRL's logs (default: the verifier's or recipe's name). Two functions of a trainer need different
+    names. group_size: the number of samples in a group; only with `group`. eos_token_id: the token or tokens that end a
+    generation (the tokenizer's `eos_token_id`, and `pad_token_id` if it differs). They show which completions were
+    truncated, by the same rule as TRL's `mask_truncated_completions`.
     """
     return Reward(*_arguments(use, name, group_size, eos_token_id, settings))
 
@@ -179,12 +178,12 @@ def areward(
     eos_token_id: int | Collection[int] | None = None,
     **settings: Any,
 ) -> AsyncReward:
-    """Like `reward`, but returns a coroutine function: TRL awaits all such functions of a trainer at the same time."""
+    """Like `reward`, but returns a coroutine function; TRL awaits all of them concurrently."""
     return AsyncReward(*_arguments(use, name, group_size, eos_token_id, settings))
 
 
 def siblings(prompts: Sequence[Any], size: int | None = None) -> list[str]:
-    """A group's name for each prompt: neighbours with the same prompt are siblings, at most `size` of them."""
+    """Returns a group name for each prompt: up to `size` consecutive samples with the same prompt are siblings."""
     names: list[str] = []
     first = 0
     for place, prompt in enumerate(prompts):
@@ -196,9 +195,7 @@ def siblings(prompts: Sequence[Any], size: int | None = None) -> list[str]:
 
 @lru_cache(maxsize=1)
 def leaves_out() -> bool:
-    """Returns whether the TRL that is installed leaves a sample with None out. Without TRL: yes, for None is no
-    number.
-    """
+    """Returns whether the installed TRL skips samples with None; True if TRL is not installed."""
     try:
         found = re.match(r"(\d+)\.(\d+)", version("trl"))
     except PackageNotFoundError:
@@ -226,4 +223,4 @@ def _number(verdict: Verdict, settings: Settings) -> float:
         return number_of(verdict, settings)
     except NoScore as error:
         since = ".".join(map(str, LEAVES_OUT_SINCE))
-        raise error from RuntimeError(f"this TRL takes None for 0; from {since} on it leaves such samples out")
+        raise error from RuntimeError(f"this version of TRL treats None as 0; since {since} it skips such samples")

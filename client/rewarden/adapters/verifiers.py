@@ -6,17 +6,19 @@
         @vf.reward
         async def correct(self, task, trace): return await score(task, trace)
 
-Without a line of code, in the configuration: `[env.taskset.task.rewards.rewarden]` with
+Without code, in the configuration: `[env.taskset.task.rewards.rewarden]` with
 `fn = "rewarden.adapters.verifiers:configured"`, and settings in the environment (`REWARDEN_TARGET`, `REWARDEN_USE` …).
-For verifiers up to 0.3: `rubric("math", target="http://127.0.0.1:8080")` is a `vf.Rubric`; `reward_func` and
-`group_reward_func` are its functions, to be composed with others.
+For verifiers up to 0.3: `rubric("math", target="http://127.0.0.1:8080")` returns a `vf.Rubric`; `reward_func` and
+`group_reward_func` return its functions, to combine with others.
 
-**No score**: an exception in a task's reward marks its trace as failed, without a reward, and prime-rl drops such
-traces and trains on the group's others; so what is unscored after `patience_s`, and what a recipe leaves out
-(`exclude`), raises. A rubric's exceptions count as 0.0 (verifiers 0.3.1, `rubric.py`), so there the rollout's
-`state["error"]` is set, by which verifiers repeats it and prime-rl drops it, and its reward is NaN: who overlooks the
-error sees a broken number and not a false zero. `unscored=NUMBER` puts a number in its place. **Groups**: in verifiers
-0.4 a task's reward sees one trace; `group_reward_func` judges the rollouts of a group together.
+**No score**: an exception in a task's reward marks the trace as failed, without a reward; prime-rl drops such traces
+and trains on the rest of the group. Samples that are unscored after `patience_s`, or that a recipe excludes
+(`exclude`), therefore raise. In a rubric, exceptions count as 0.0 (verifiers 0.3.1, `rubric.py`). There the adapter
+sets the rollout's `state["error"]`, which makes verifiers repeat it and prime-rl drop it, and returns NaN as the
+reward: if the error is overlooked, the number is visibly broken instead of a false zero. `unscored=NUMBER` returns a
+number instead.
+**Groups**: in verifiers 0.4, a task's reward sees one trace; `group_reward_func` judges the rollouts of a group
+together.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ _log = logging.getLogger("rewarden.adapters")
 
 
 class LeftOut(RewardenError):
-    """A recipe asks to leave this rollout out (`exclude`): it has a score, and is not to be trained on."""
+    """A recipe excludes this rollout (`exclude`): it has a score, but must not be trained on."""
 
 
 class _Reward:
@@ -54,7 +56,7 @@ class TraceReward(_Reward):
     """An async `(task, trace) -> float` for verifiers 0.4. Picklable."""
 
     async def __call__(self, task: Any, trace: Any) -> float:
-        """The score of a trace of a task (`TaskData`); the verdict is left in `trace.info["rewarden"]`.
+        """Returns the score of a trace of a task (`TaskData`), and stores the verdict in `trace.info["rewarden"]`.
 
         Raises NoScore, LeftOut, RequestError: verifiers marks the trace as failed.
         """
@@ -62,7 +64,7 @@ class TraceReward(_Reward):
         verdict = await self._scorer.verdict(_trace_sample(task, trace, settings))
         trace.info["rewarden"] = verdict_to_json(verdict, _NOTED)
         if verdict.exclude:
-            raise LeftOut(f"left out: {verdict.exclude_reason or verdict.reason or 'by a recipe'}")
+            raise LeftOut(f"excluded: {verdict.exclude_reason or verdict.reason or 'by a recipe'}")
         return number_of(verdict, settings)
 
 
@@ -72,7 +74,7 @@ class RolloutReward(_Reward):
     async def __call__(
         self, prompt: Any, completion: Any, answer: Any, state: dict[str, Any], info: Any = None, **columns: Any
     ) -> float:
-        """The score; NaN, and `state["error"]`, where there is none. Raises nothing: a rubric makes that 0.0."""
+        """Returns the score, or NaN with `state["error"]` set. Never raises, because a rubric turns errors into 0.0."""
         settings = self._scorer.settings
         try:
             sample = _rollout_sample(prompt, completion, answer, state, info, columns, settings)
@@ -88,7 +90,7 @@ class GroupReward(_Reward):
     async def __call__(
         self, prompts: list[Any], completions: list[Any], answers: list[Any], states: list[dict[str, Any]]
     ) -> list[float]:
-        """The scores, in order; NaN, and the state's `error`, where there is none. Raises nothing."""
+        """Returns the scores, in order, or NaN with the state's `error` set. Never raises."""
         settings = self._scorer.settings
         group = {"group": "group", "group_size": len(states)}
         try:
@@ -103,30 +105,30 @@ class GroupReward(_Reward):
 
 
 def reward(use: Any = None, **settings: Any) -> TraceReward:
-    """The reward of a trace, for `@vf.reward` (verifiers 0.4). The settings are those of `Settings`."""
+    """Returns a reward function of traces, for `@vf.reward` (verifiers 0.4). The settings are those of `Settings`."""
     return TraceReward(Settings.read(use=use, **settings))
 
 
 async def configured(task: Any, trace: Any) -> float:
-    """The reward of a trace by the settings of the environment, for `rewards.NAME.fn` in a task's configuration."""
+    """Returns the reward of a trace, with settings from the environment, for `rewards.NAME.fn` in a task's config."""
     return await _configured()(task, trace)
 
 
 def reward_func(use: Any = None, **settings: Any) -> RolloutReward:
-    """A rubric's reward function for one rollout (verifiers up to 0.3)."""
+    """Returns a rubric's reward function for one rollout (verifiers up to 0.3)."""
     return RolloutReward(Settings.read(use=use, **settings))
 
 
 def group_reward_func(use: Any = None, **settings: Any) -> GroupReward:
-    """A rubric's reward function for a group of rollouts (verifiers up to 0.3)."""
+    """Returns a rubric's reward function for a group of rollouts (verifiers up to 0.3)."""
     return GroupReward(Settings.read(use=use, **settings))
 
 
 def rubric(use: Any = None, *, group: bool = False, **settings: Any) -> Any:
-    """A `vf.Rubric` (verifiers up to 0.3) of one reward function, of weight 1; `group` judges groups together.
+    """Returns a `vf.Rubric` (verifiers up to 0.3) with one reward function of weight 1; `group` judges groups together.
 
-    The advantages that it gives a group are those of the rollouts that have a score. Raises AttributeError where the
-    installed verifiers has no rubrics.
+    Advantages within a group are computed from the rollouts that have a score. Raises AttributeError if the installed
+    version of verifiers has no rubrics.
     """
     func = group_reward_func(use, **settings) if group else reward_func(use, **settings)
     return _rubric_class()(funcs=[func], weights=[1.0])
@@ -142,10 +144,10 @@ def _rubric_class() -> type[Any]:
     base: Any = import_module("verifiers").Rubric
 
     class RewardenRubric(base):  # type: ignore[misc]
-        """A rubric in whose groups what has no score weighs nothing."""
+        """A rubric whose groups ignore rollouts without a score."""
 
         async def score_group(self, states: list[dict[str, Any]], *args: Any, **kwargs: Any) -> None:
-            """Scores a group as the base class does, whose mean would be NaN where one of the rewards is."""
+            """Scores a group like the base class, but without NaN rewards, which would make the mean NaN."""
             await super().score_group(states, *args, **kwargs)
             scored = [state["reward"] for state in states if not math.isnan(state["reward"])]
             if len(scored) == len(states):
@@ -207,7 +209,7 @@ def _rollout_sample(
 
 
 def _chat(value: Any) -> Any:
-    """A text as it is, messages as JSON has them."""
+    """Returns text unchanged, and messages as JSON."""
     if value is None or isinstance(value, str):
         return value
     return [_message(item) for item in value]
@@ -224,7 +226,7 @@ _OF_A_MESSAGE = ("role", "content", "reasoning_content", "tool_calls")
 
 def _number_or_nan(verdict: Verdict, state: dict[str, Any], settings: Settings) -> float:
     if verdict.exclude:
-        return _failed(state, LeftOut(f"left out: {verdict.exclude_reason or verdict.reason or 'by a recipe'}"))
+        return _failed(state, LeftOut(f"excluded: {verdict.exclude_reason or verdict.reason or 'by a recipe'}"))
     try:
         return number_of(verdict, settings)
     except NoScore as error:

@@ -4,13 +4,13 @@
     reward.custom_reward_function.name=acompute_score
     +reward.custom_reward_function.reward_kwargs.use=math
 
-`acompute_score` is asynchronous and called for each sample, `compute_score` is its blocking twin, `compute_score_batch`
-serves the batch manager of older versions. `reward_kwargs` are the settings of `rewarden.adapters.Settings`.
+`acompute_score` is async and called once per sample, `compute_score` is its blocking form, and `compute_score_batch` is
+for the batch manager of older versions. `reward_kwargs` are the settings of `rewarden.adapters.Settings`.
 
-**No score**: a reward of verl's is a number, so the call retries transient errors for `patience_s` and then raises
-`NoScore`. What verl makes of that depends on its trainer: the default one (`trainer.use_v1`) leaves the sample out, the
-old one stops; its managers `rate_limited` and `prime` make 0.0 of it, so use neither. `unscored=NUMBER` puts a number
-there. **Groups**: verl hands over one rollout at a time; only the reward manager can bring siblings together.
+**No score**: verl's rewards are numbers, so the call retries transient errors for `patience_s` and then raises
+`NoScore`. verl's default trainer (`trainer.use_v1`) then drops the sample; the old trainer stops. The managers
+`rate_limited` and `prime` turn the error into 0.0, so do not use them. `unscored=NUMBER` returns a number instead.
+**Groups**: verl passes one rollout at a time; only the reward manager can judge groups.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from rewarden.types import Sample, Verdict
 Scores = dict[str, Union[float, str]]
 
 KEYS = ("score", "acc", "unscored", "excluded", "truncated", "no_answer", "pred", "reason", "fault")
-"""The values reported for every sample, whatever happened to it: verl takes the names from the first sample of a batch
-and looks them up in all others. The last three are texts, which verl's validation leaves out of its means (it votes by
-`pred`); the others are floats, which it averages."""
+"""The values reported for every sample, because verl takes the names from the first sample of a batch and looks them up
+in all others. The last three are strings, which verl's validation does not average (it votes by `pred`); the others are
+floats, which it averages."""
 
 _LONGEST = 64 * 1024
-"""Characters of JSON: longer entries of `extra_info` (images, whole tables) are no metadata."""
+"""Characters of JSON: longer entries of `extra_info` (images, whole tables) are not sent as metadata."""
 
 _PRED_LENGTH = 1000
 
@@ -43,7 +43,7 @@ _ROLLOUTS = frozenset(
         *("min_global_steps", "max_global_steps", "reward_extra_info"),
     }
 )
-"""Keys that verl's managers and agent loops write into `extra_info`: they tell of the rollout, not of the problem."""
+"""Keys that verl's managers and agent loops write into `extra_info`. They describe the rollout, not the problem."""
 
 
 def compute_score(
@@ -56,7 +56,7 @@ def compute_score(
     reward_model_tokenizer: Any = None,
     **settings: Any,
 ) -> Scores:
-    """The scores of one response, by `KEYS`. Blocks; to be called from any thread.
+    """Returns the scores of one response, by `KEYS`. Blocks; can be called from any thread.
 
     The two arguments about verl's reward model are ignored. Raises NoScore, RequestError.
     """
@@ -75,7 +75,7 @@ async def acompute_score(
     reward_model_tokenizer: Any = None,
     **settings: Any,
 ) -> Scores:
-    """Like `compute_score`, for verl's event loop: concurrent calls share a stream, and none waits for another."""
+    """Like `compute_score`, for verl's event loop: concurrent calls share a stream, and do not wait for each other."""
     found = scorer(**settings)
     one = _alone(sample(data_source, solution_str, ground_truth, extra_info, found.settings))
     return scores_of(await found.verdict(one), found.settings)
@@ -88,7 +88,7 @@ def compute_score_batch(
     extra_infos: Sequence[Mapping[str, Any] | None] | None = None,
     **settings: Any,
 ) -> list[Scores]:
-    """The scores of a batch, in order, in one request. `group` may name an entry of `extra_info` that siblings share.
+    """Returns the scores of a batch, in order, with one request. `group` can name a key of `extra_info` of siblings.
 
     Raises NoScore for the first sample without a score, and RequestError.
     """
@@ -107,7 +107,7 @@ def sample(
     settings: Settings,
     **fields: Any,
 ) -> Sample:
-    """A row of verl's as a sample; `fields` are further fields of the sample. Raises InvalidRequest."""
+    """Returns a row of verl as a sample; `fields` are further fields of the sample. Raises InvalidRequest."""
     info = dict(extra_info or {})
     columns = {**info, "data_source": data_source, "ground_truth": ground_truth}
     if settings.reference is None:
@@ -118,7 +118,7 @@ def sample(
 
 
 def scores_of(verdict: Verdict, settings: Settings) -> Scores:
-    """A verdict by `KEYS`. Where the verifier knows no passing, `acc` is the score, as verl has it. Raises NoScore."""
+    """Returns a verdict by `KEYS`. If the verifier sets no `passed`, `acc` is the score. Raises NoScore."""
     score = float(number_of(verdict, settings))
     passed = verdict.passed if verdict.status == "scored" else None
     values: tuple[float | str, ...] = (
@@ -137,7 +137,7 @@ def scores_of(verdict: Verdict, settings: Settings) -> Scores:
 
 def _alone(one: Sample) -> Sample:
     if one.group is not None:
-        raise InvalidRequest("group: verl calls this function for one rollout at a time; use the reward manager")
+        raise InvalidRequest("group: verl calls this function with one rollout at a time; use the reward manager")
     return one
 
 

@@ -1,17 +1,17 @@
-"""verl's reward manager: as `rewarden.adapters.verl`, and tells the server more than a reward function is told.
+"""verl's reward manager: like `rewarden.adapters.verl`, with more data on each sample than a reward function has.
 
     reward.reward_manager.source=importlib reward.reward_manager.name=RewardManager
     reward.reward_manager.module.path=pkg://rewarden.adapters.verl_manager
     +reward.custom_reward_function.reward_kwargs.use=math
 
-It sends the prompt, the response's length in tokens and whether it was cut off, and can bring the siblings of a group
-together. Settings stand where those of a reward function do, with or without `custom_reward_function.path`.
+It sends the prompt, the response's length in tokens and whether it was truncated, and can judge groups. Its settings
+are in the same place as those of a reward function, with or without `custom_reward_function.path`.
 
-**No score**: as in `rewarden.adapters.verl`. Under verl's default trainer (`trainer.use_v1`), which goes on without a
-sample whose reward raises, a sample that its recipe excludes is left out in the same way (`LeftOut`).
-**Groups**: `reward_kwargs.group=uid`. verl gives each rollout to a reward worker by chance as soon as it is generated,
-so this needs `reward.num_workers=1`, as many rollouts in validation as in training, and batches of at most 1,000
-rollouts, which is what a Ray actor takes at a time; it says so where one is missing.
+**No score**: as in `rewarden.adapters.verl`. verl's default trainer (`trainer.use_v1`) drops samples whose reward
+raises, so samples that a recipe excludes raise too (`LeftOut`).
+**Groups**: `reward_kwargs.group=uid`. verl sends each rollout to a random reward worker as soon as it is generated.
+Groups therefore need `reward.num_workers=1`, as many rollouts in validation as in training, and batches of at most
+1,000 rollouts, the number of calls that a Ray actor runs at a time. Otherwise the manager raises an error.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ else:
     from verl.experimental.reward_loop.reward_manager.base import RewardManagerBase as Base
 
 _ACTOR_CALLS = 1000
-"""Calls that an asynchronous Ray actor works on at a time, by default."""
+"""The number of concurrent calls of an async Ray actor, by default."""
 
 
 class LeftOut(RewardenError):
-    """A recipe asks to leave a sample out of training (`exclude`)."""
+    """A recipe excludes the sample from training (`exclude`)."""
 
 
 class RewardManager(Base):
-    """Scores rollouts one at a time, as verl's reward loop asks it to."""
+    """Scores rollouts one at a time, as verl's reward loop requires."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class RewardManager(Base):
         reward_router_address: str | None = None,
         reward_model_tokenizer: Any = None,
     ) -> None:
-        """`config` is verl's whole configuration; `compute_score` and what concerns its reward model are not used.
+        """`config` is verl's whole configuration; `compute_score` and the arguments on its reward model are not used.
 
         Raises InvalidRequest.
         """
@@ -61,7 +61,7 @@ class RewardManager(Base):
         self._group_size = None if self._scorer.settings.group is None else _group_size(config)
 
     async def run_single(self, data: Any) -> dict[str, Any]:
-        """`reward_score` and `reward_extra_info` of one rollout, a DataProto; of several sequences the last counts.
+        """Returns `reward_score` and `reward_extra_info` of a rollout (a DataProto, whose last sequence counts).
 
         Raises NoScore, LeftOut, RequestError.
         """
@@ -78,13 +78,13 @@ class RewardManager(Base):
             fields["id"] = f"{columns['uid']}_{columns['session_id']}"
         if settings.group is not None:
             if columns.get(settings.group) is None:
-                raise InvalidRequest(f"group: there is no column {settings.group!r}")
+                raise InvalidRequest(f"group: no column {settings.group!r}")
             fields |= {"group": str(columns[settings.group]), "group_size": self._group_size}
         truth = columns["reward_model"].get("ground_truth")
         one = sample(columns["data_source"], text, truth, columns.get("extra_info"), settings, **fields)
         verdict = await self._scorer.verdict(one)
         if verdict.exclude and self._leaves_out:
-            raise LeftOut(f"left out of training: {verdict.exclude_reason or verdict.reason}")
+            raise LeftOut(f"excluded from training: {verdict.exclude_reason or verdict.reason}")
         scores = scores_of(verdict, settings)
         return {"reward_score": scores["score"], "reward_extra_info": scores}
 
@@ -104,19 +104,19 @@ def _response_ids(row: Any) -> list[int]:
 
 
 def _group_size(config: Any) -> int:
-    """The siblings that a group has. Raises InvalidRequest where they would not all meet."""
+    """Returns the size of a group. Raises InvalidRequest if its members would not all go to one worker."""
     rollout, data = config.actor_rollout_ref.rollout, config.data
     if config.reward.num_workers != 1:
-        raise InvalidRequest("group: siblings meet in one reward worker only; set reward.num_workers=1")
+        raise InvalidRequest("group: all siblings must go to one reward worker; set reward.num_workers=1")
     if rollout.val_kwargs.n != rollout.n:
         raise InvalidRequest(
-            "group: set actor_rollout_ref.rollout.val_kwargs.n as rollout.n; no sample says which it is"
+            "group: actor_rollout_ref.rollout.val_kwargs.n must equal rollout.n, because no sample says which applies"
         )
     for name in ("train_batch_size", "val_batch_size"):
         size = data.get(name)
         if size is None or size * rollout.n > _ACTOR_CALLS:
             raise InvalidRequest(
                 f"group: data.{name} × rollout.n must be at most {_ACTOR_CALLS}: further rollouts would wait "
-                "outside the reward worker while their siblings wait for them inside"
+                "outside the reward worker, while their siblings inside wait for them"
             )
     return int(rollout.n)

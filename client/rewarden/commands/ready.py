@@ -1,4 +1,4 @@
-"""`rewarden ready`: whether a server takes work, for health checks of containers: no curl, and little to import."""
+"""`rewarden ready`: checks whether a server accepts work, for container health checks: no curl, few imports."""
 
 from __future__ import annotations
 
@@ -13,23 +13,30 @@ from rewarden.commands.terminal import say
 from rewarden.errors import InvalidRequest
 from rewarden.transports.authority import authority
 
-HELP = "whether a server takes work now (exit status 0) or not (1), for health checks"
+HELP = "check whether a server accepts work: exit status 0 if it does, 1 if not (for health checks)"
 
 DEFAULT = "http://127.0.0.1:8080"
 _SERVING = b"\x08\x01"  # grpc.health.v1.HealthCheckResponse{status: SERVING}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Adds the command's arguments."""
     parser.add_argument(
-        "target", nargs="?", metavar="URL", help=f"http(s)://… or grpc(s)://…; default: REWARDEN_TARGET, or {DEFAULT}"
+        "target",
+        nargs="?",
+        metavar="URL",
+        help=f"http(s)://… or grpc(s)://… (default: REWARDEN_TARGET, or else {DEFAULT})",
     )
-    parser.add_argument("--ca", metavar="FILE", help="PEM: who signed the server's certificate; default: REWARDEN_CA")
-    parser.add_argument("--timeout", type=float, default=5.0, metavar="S", help="seconds to wait (default: 5)")
+    parser.add_argument(
+        "--ca", metavar="FILE", help="a PEM file of the CA certificates to trust (default: REWARDEN_CA)"
+    )
+    parser.add_argument(
+        "--timeout", type=float, default=5.0, metavar="S", help="seconds to wait for an answer (default: 5)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """0: it takes work; 1: it does not; 2: the target is none."""
+    """Returns 0 if the server accepts work, and 1 if not. Raises InvalidRequest for a target of another kind."""
     target = args.target or os.environ.get("REWARDEN_TARGET") or DEFAULT
     scheme, _, place = target.partition("://")
     place = place.rstrip("/")
@@ -39,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         problem = _over_grpc(place, args.ca, args.timeout, secure=scheme == "grpcs")
     else:
         raise InvalidRequest(
-            f"target {target!r} cannot be asked; use http://HOST:PORT, https://…, grpc://… or grpcs://…"
+            f"target {target!r} is not supported; use http://HOST:PORT, https://…, grpc://… or grpcs://…"
         )
     if problem is not None:
         say(f"not ready: {problem}", file=sys.stderr)
@@ -49,10 +56,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _over_http(target: str, ca: str | None, timeout_s: float) -> str | None:
-    """Returns the reason why a server is not ready, or None where it is."""
+    """Returns the reason why a server is not ready, or None if it is."""
     path = authority(ca)
     context = ssl.create_default_context(cafile=str(path) if path is not None else None)
-    # No proxy: a probe asks the server that it stands beside.
+    # No proxy: a probe runs next to its server.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
     try:
         with opener.open(f"{target}/readyz", timeout=timeout_s):
@@ -72,8 +79,8 @@ def _over_grpc(place: str, ca: str | None, timeout_s: float, *, secure: bool) ->
     roots = grpc.ssl_channel_credentials(None if path is None else path.read_bytes())
     with grpc.secure_channel(place, roots) if secure else grpc.insecure_channel(place) as channel:
         try:
-            # The standard health service; its messages are small enough to be read without its package.
+            # The standard health service; its messages are small enough to parse without its package.
             answer = channel.unary_unary("/grpc.health.v1.Health/Check")(b"", timeout=timeout_s)
         except grpc.RpcError as error:
             return f"{place}: {error.code().name}: {error.details()}"
-    return None if answer == _SERVING else f"{place} serves no more"
+    return None if answer == _SERVING else f"{place} is not serving"

@@ -1,4 +1,4 @@
-"""The one way by which commands print: text of others cannot steer the terminal that shows it."""
+"""All commands print through this module, so that untrusted text cannot control the terminal."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def one_line(text: str) -> str:
 
 
 def say(text: object = "", *, file: TextIO | None = None, end: str = "\n", flush: bool = False) -> None:
-    """Print, for people or as JSON; to standard output where no file is given."""
+    """Prints, for people or as JSON; to standard output unless a file is given."""
     print(visible(str(text)), file=file, end=end, flush=flush)
 
 
 def pass_on(data: bytes, stream: TextIO) -> None:
-    """Writes what a program wrote: byte by byte into a file or a pipe, escaped on a terminal, which it would steer."""
+    """Writes a program's output: unchanged to a file or a pipe, escaped on a terminal, which it could control."""
     if stream.isatty():
         say(data.decode(errors="backslashreplace"), file=stream, end="", flush=True)
         return
@@ -36,7 +36,7 @@ def pass_on(data: bytes, stream: TextIO) -> None:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser of arguments, and of those of its subcommands, whose errors repeat an argument without obeying it."""
+    """A parser of arguments, also for subcommands, whose errors escape the argument that they repeat."""
 
     def error(self, message: str) -> NoReturn:
         """See `argparse`."""

@@ -1,4 +1,4 @@
-"""The use as it is typed on a command line, in the same forms for every command."""
+"""Reads a use from the command line, in the same forms for every command."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FUNCTION = re.compile(r".+\.py:[^\W\d]\w*")
 
 
 def read_use(text: str, params: str | None = None) -> Use:
-    """The use that `text` names, with `params` (a JSON object) where given.
+    """Returns the use that `text` names, with `params` (a JSON object) if given.
 
     Raises InvalidRequest, and OSError for a recipe's file.
     """
@@ -26,7 +26,7 @@ def read_use(text: str, params: str | None = None) -> Use:
     if text.lstrip().startswith("{"):
         value = read_json("--use", text)
         if params is not None:
-            raise InvalidRequest('--params go with --use NAME; in JSON they have their place: {"params": …}')
+            raise InvalidRequest('--params needs --use NAME; in JSON, give them as {"params": …}')
     else:
         value = {"recipe": _recipe(text)} if text.endswith(RECIPE_SUFFIXES) else {"name": text}
         if params is not None:
@@ -40,7 +40,7 @@ def functions_of(uses: Iterable[Use]) -> list[str]:
 
 
 def read_json(option: str, text: str) -> Any:
-    """The value of an option that is JSON. Raises InvalidRequest, naming the option."""
+    """Returns the value of an option that is JSON. Raises InvalidRequest, naming the option."""
     try:
         return loads(text)
     except RewardenError as error:
@@ -59,4 +59,4 @@ def _recipe(path: str) -> Any:
     try:
         return yaml.safe_load(data)
     except yaml.YAMLError as error:
-        raise InvalidRequest(f"{path} is no YAML: {error}") from None
+        raise InvalidRequest(f"{path} is not valid YAML: {error}") from None

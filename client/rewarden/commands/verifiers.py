@@ -1,4 +1,4 @@
-"""`rewarden verifiers`: what can judge."""
+"""`rewarden verifiers`: lists verifiers and recipes, or describes one."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 from rewarden.commands.connection import add_connection_arguments, open_client
 from rewarden.commands.terminal import say
 
-HELP = "what can judge, or all that is known of one verifier"
+HELP = "list verifiers and recipes, or describe one in full"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
-    parser.add_argument("name", nargs="?", help="only this one: its schemas, documentation and cases, as JSON")
+    """Adds the command's arguments."""
+    parser.add_argument("name", nargs="?", help="describe this one: schemas, documentation and cases, as JSON")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_connection_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit status 0."""
+    """Returns exit status 0."""
     with open_client(args) as client:
         found = client.verifiers(args.name)
     if args.name is not None or args.json:

@@ -1,4 +1,4 @@
-"""`rewarden verify`: verdicts of one response, or of a file of samples."""
+"""`rewarden verify`: judges one response, or a file of samples."""
 
 from __future__ import annotations
 
@@ -16,29 +16,33 @@ from rewarden.errors import InvalidRequest, RewardenError
 from rewarden.types import BadSample, Batch, Component, Group, Sample, Use, Verdict
 from rewarden.wire.json import dumps, loads, sample_from_json, verdict_to_json
 
-HELP = "verdicts of one response, or of a JSON-lines file of samples"
+HELP = "judge one response, or a JSON-lines file of samples"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Adds the command's arguments."""
     parser.add_argument(
         "file",
         nargs="?",
-        help="JSON lines, one sample each; - is standard input. A verdict's index counts the file's rows from 0, "
-        "unreadable ones included, blank lines not",
+        help="JSON lines, one sample per line; - reads standard input. The index of a verdict counts rows from 0, "
+        "including unreadable rows but not blank lines",
     )
-    parser.add_argument("--use", help=f"what judges: {USE_HELP}, or FILE.py:FUNCTION")
-    parser.add_argument("--params", metavar="JSON", help="parameters of --use, an object")
-    parser.add_argument("--response", metavar="TEXT", help="the response to judge, instead of a file; - reads it")
-    parser.add_argument("--reference", metavar="TEXT", help="the expected answer that goes with --response")
-    parser.add_argument("--reference-json", metavar="JSON", help="the same, where it is no text")
-    parser.add_argument("--prompt", metavar="TEXT", help="the prompt that goes with --response")
-    parser.add_argument("--format", choices=("text", "json"), help="default: text for --response, json for a file")
+    parser.add_argument("--use", help=f"the verifier: {USE_HELP}, or FILE.py:FUNCTION")
+    parser.add_argument("--params", metavar="JSON", help="parameters of --use, as an object")
+    parser.add_argument(
+        "--response", metavar="TEXT", help="the response to judge, instead of a file; - reads standard input"
+    )
+    parser.add_argument("--reference", metavar="TEXT", help="the expected answer for --response")
+    parser.add_argument("--reference-json", metavar="JSON", help="the same, if it is not a string")
+    parser.add_argument("--prompt", metavar="TEXT", help="the prompt of --response")
+    parser.add_argument(
+        "--format", choices=("text", "json"), help="the output format (default: text for --response, json for a file)"
+    )
     add_connection_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit status 0; 1 when a row could not be read or a verdict is an `error`."""
+    """Returns 0 on success, and 1 if a row could not be read or a verdict is an `error`."""
     if (args.file is None) == (args.response is None):
         raise InvalidRequest("give either a file of samples or --response")
     use = _use(args.use, args.params)
@@ -61,12 +65,12 @@ def _use(text: str | None, params: str | None) -> Use | None:
     if text is not None:
         return read_use(text, params)
     if params is not None:
-        raise InvalidRequest("--params are those of --use; name what judges")
+        raise InvalidRequest("--params needs --use")
     return None
 
 
 def _rows(args: argparse.Namespace) -> tuple[dict[int, Sample], list[str]]:
-    """The samples by their place among the file's rows, and what is wrong with the rows that are none."""
+    """Returns the samples by their place among the file's rows, and the errors of rows that cannot be read."""
     if args.response is not None:
         if args.reference is not None and args.reference_json is not None:
             raise InvalidRequest("give either --reference or --reference-json")
@@ -76,7 +80,7 @@ def _rows(args: argparse.Namespace) -> tuple[dict[int, Sample], list[str]]:
         response = sys.stdin.read() if args.response == "-" else args.response
         return {0: Sample(response=response, prompt=args.prompt, reference=reference)}, []
     if args.reference is not None or args.reference_json is not None or args.prompt is not None:
-        raise InvalidRequest("--reference and --prompt go with --response; a file's samples have their own")
+        raise InvalidRequest("--reference and --prompt need --response; samples in a file have their own")
     if args.file == "-":
         return _read(sys.stdin.buffer, "standard input")
     with open(args.file, "rb") as file:
@@ -94,7 +98,7 @@ def _read(file: BinaryIO | Iterable[bytes], name: str) -> tuple[dict[int, Sample
         except RewardenError as error:
             row = BadSample(message=error.message)
         if isinstance(row, Sample):
-            # A row that is none keeps its place: verdicts must join the file's rows by index.
+            # An unreadable row keeps its place, so that verdicts join the file's rows by index.
             rows[len(rows) + len(faults)] = row
         else:
             faults.append(f"{name}:{number}: {row.message}")

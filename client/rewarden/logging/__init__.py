@@ -1,11 +1,11 @@
-"""Figures of rewards for people: by data source, step by step, to the tracker that they look at anyway.
+"""Logs reward metrics by data source and step, to your experiment tracker.
 
     from rewarden.logging import RewardLog, to_wandb
     log = RewardLog(to_wandb())
     log.add(verdicts, samples); log.step()
 
-Or without a line of code, for every adapter: `REWARDEN_LOG=wandb`, `REWARDEN_LOG=jsonl:rewards.jsonl` … (`read_log`).
-docs/logging.md says what each metric means, and on which to raise an alarm.
+Or without code, for every adapter: `REWARDEN_LOG=wandb`, `REWARDEN_LOG=jsonl:rewards.jsonl` … (`read_log`).
+docs/logging.md describes each metric, and which ones to alert on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reports as lines of JSON: for programs, for `jq`, and for who has no tracker."""
+"""Reports as JSON lines: for programs, for `jq`, and for use without a tracker."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rewarden.logging.rows import COLUMNS
 
 
 class Jsonl:
-    """Appends one line for each report; the file is opened for each, so that several processes may share it."""
+    """Appends a line per report. The file is opened for each one, so several processes can share it."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = os.fspath(path)
@@ -49,6 +49,6 @@ class Jsonl:
 def to_jsonl(path: str | os.PathLike[str]) -> Jsonl:
     """A file of lines `{"step", "time", "process", "metrics": {name: number}, "tables": {name: [row, …]}}`.
 
-    `{host}`, `{pid}` and `{rank}` in the path stand for those of the process that writes. Raises InvalidRequest.
+    `{host}`, `{pid}` and `{rank}` in the path are replaced by those of the writing process. Raises InvalidRequest.
     """
     return Jsonl(path)

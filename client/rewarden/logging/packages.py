@@ -10,7 +10,7 @@ from rewarden.errors import InvalidRequest
 def need(package: str) -> None:
     """Raises InvalidRequest, with the command that installs it, where a package is missing."""
     if not there(package):
-        raise InvalidRequest(f"logging to {package} needs its package: pip install {package}")
+        raise InvalidRequest(f"logging to {package} needs a package: pip install {package}")
 
 
 def there(package: str) -> bool:

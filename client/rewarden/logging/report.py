@@ -9,15 +9,15 @@ from typing import Protocol
 from rewarden.logging.rows import Row
 
 ALL = "all"
-"""Stands in a metric's name for all data sources together."""
+"""The name for all data sources together in metrics."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The figures of a step.
+    """The metrics of a step.
 
-    metrics: `PREFIX/SOURCE/NAME` to a finite number; docs/logging.md says what each means. worst: scored rows short of
-    full marks, the worst first. unscored: rows without a score. named: whether the caller named the step; otherwise it
+    metrics: maps `PREFIX/SOURCE/NAME` to a finite number; docs/logging.md describes them. worst: scored rows short of
+    full marks, worst first. unscored: rows without a score. named: whether the caller gave the step; otherwise it
     counts the reports of this log.
     """
 
@@ -36,10 +36,10 @@ class Report:
 
 
 class Sink(Protocol):
-    """A report sink. Picklable before its first `write`; it opens what it needs then, in the process that writes."""
+    """A report sink. Picklable before its first `write`, which opens what it needs in the writing process."""
 
     def write(self, report: Report) -> None:
-        """Take a report. May raise anything: the log warns once and goes on."""
+        """Writes a report. It may raise any exception: the log warns once and continues."""
 
     def close(self) -> None:
-        """Give back what was opened. A `write` may follow, and opens it again."""
+        """Closes what was opened. A later `write` opens it again."""

@@ -1,4 +1,4 @@
-"""Collects verdicts, closes steps, and gives reports to sinks. Constant memory, constant cost for each verdict."""
+"""Collects verdicts, closes steps, and sends reports to sinks. Constant memory, and constant cost per verdict."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ _EXIT_S = 10.0
 
 
 class RewardLog:
-    """Figures of the verdicts of each step.
+    """Metrics of the verdicts of each step.
 
-    sinks: where reports go, see `to_wandb` and its like. every: close a step by itself once so many verdicts are
-    there, and let a thread give it to the sinks; without it, call `step`. worst: rows of each table. prefix: how every
-    metric's name begins; not `reward`, which is a metric of TRL's.
+    sinks: where reports go (`to_wandb`, `to_jsonl` …). every: close a step automatically after this many verdicts, and
+    send it to the sinks from a thread; without it, call `step`. worst: rows per table. prefix: the start of every
+    metric's name; not `reward`, which is a metric of TRL.
 
-    Nothing here ever raises into training, bad arguments at construction apart: what goes wrong is warned of, once for
-    each place. Safe to be called from several threads. Picklable while its sinks are; the copy begins empty, in
-    whichever process it is used, and so does a log after a fork.
+    Apart from bad arguments at construction, nothing raises into training: errors are logged as warnings, once per
+    place. Thread-safe. Picklable if its sinks are; a copy starts empty in the process that uses it, as does a log after
+    a fork.
     """
 
     def __init__(self, *sinks: Sink, every: int | None = None, worst: int = 16, prefix: str = PREFIX) -> None:
@@ -56,10 +56,10 @@ class RewardLog:
             if number is not None and (not isinstance(number, int) or number < least):
                 raise InvalidRequest(f"{name}: must be a whole number of at least {least}, not {number!r}")
         if not re.fullmatch(r"[A-Za-z_][\w-]*(/[\w-]+)*", prefix):
-            raise InvalidRequest(f"prefix: must be letters, digits, _ and -, in parts with / between, not {prefix!r}")
+            raise InvalidRequest(f"prefix: must be letters, digits, _ and -, in parts separated by /, not {prefix!r}")
         for sink in sinks:
             if not callable(getattr(sink, "write", None)) or not callable(getattr(sink, "close", None)):
-                raise InvalidRequest(f"sinks are what to_wandb, to_jsonl … make, not {sink!r}")
+                raise InvalidRequest(f"sinks: must be made by to_wandb, to_jsonl …, not {sink!r}")
         self.sinks = sinks
         self.every = every
         self.worst = worst
@@ -94,7 +94,7 @@ class RewardLog:
                 Finalize(self, _close_one, args=(weakref.ref(self),), exitpriority=10)
 
     def _start_in_child(self) -> None:
-        """Starts anew after a fork: locks, threads, and whatever sinks had opened stayed with the parent."""
+        """Resets after a fork: locks, threads and open sinks belong to the parent."""
         self._start()
         self.sinks = tuple(_anew(sink) for sink in self.sinks)
 
@@ -107,8 +107,8 @@ class RewardLog:
         self._unscored = Rows(self.worst)
 
     def add(self, verdicts: Sequence[Verdict], samples: Sequence[Sample] | None = None, *, retried: int = 0) -> None:
-        """Count verdicts. `samples`, in the same order, give the tables their responses, and groups their size: without
-        it, a group is what comes in one call. `retried`: how many of them had to be asked for more than once.
+        """Counts verdicts. `samples`, in the same order, provide the responses for tables and the sizes of groups;
+        without them, a group is whatever arrives in one call. `retried`: how many of them were retried.
         """
         try:
             if self._pid != os.getpid():
@@ -122,7 +122,7 @@ class RewardLog:
                     try:
                         self._add(verdict, None if samples is None else samples[place])
                     except Exception as error:  # noqa: BLE001 - an odd one must not cost the others
-                        self._warn("verdict", f"a verdict could not be logged whole: {error!r}")
+                        self._warn("verdict", f"a verdict could not be logged completely: {error!r}")
                 self._groups.end_call()
                 self._rows.settle()
                 self._unscored.settle()
@@ -135,8 +135,8 @@ class RewardLog:
             self._warn("add", f"verdicts could not be logged: {error!r}")
 
     def step(self, step: int | None = None) -> Report:
-        """Close a step, give its report to the sinks, and return it. `step` is the trainer's number of it, where it is
-        known; otherwise reports are counted from 0.
+        """Closes a step, sends its report to the sinks, and returns it. `step` is the trainer's step number, if known;
+        otherwise reports are numbered from 0.
         """
         if self._pid != os.getpid():
             self._start_in_child()
@@ -146,7 +146,7 @@ class RewardLog:
         return report
 
     def close(self) -> None:
-        """Report what is left, and close the sinks. The log may be used again."""
+        """Reports the rest, and closes the sinks. The log can be used again."""
         if self._pid != os.getpid():
             return
         with self._lock:
@@ -188,7 +188,7 @@ class RewardLog:
         try:
             number = self._next_step if step is None else int(step)
         except (TypeError, ValueError, OverflowError):
-            self._warn("step", f"{step!r} is no number of a step: reports are counted instead")
+            self._warn("step", f"{step!r} is not a step number; reports are numbered instead")
             number, step = self._next_step, None
         metrics: dict[str, float] = {f"{self.prefix}/step": float(number)}
         whole, whole_groups = Counts(), GroupCounts()
@@ -216,8 +216,8 @@ class RewardLog:
         return report
 
     def _hand_over(self, report: Report) -> None:
-        """Give a report to the thread that writes. Where it does not keep up, reports are left out: training comes
-        first. The caller's context goes along, for trackio's current run is in it.
+        """Passes a report to the writer thread. If that is too slow, reports are dropped, because training comes first.
+        The caller's context is passed on, because it contains trackio's current run.
         """
         with self._lock:
             if self._waiting is None:
@@ -230,7 +230,7 @@ class RewardLog:
         try:
             waiting.put_nowait(functools.partial(contextvars.copy_context().run, self._write, report))
         except queue.Full:
-            self._warn("slow", "the sinks do not keep up: some reports are left out")
+            self._warn("slow", "the sinks are too slow; some reports are dropped")
 
     def _write(self, report: Report) -> None:
         with self._writing:
@@ -239,12 +239,12 @@ class RewardLog:
                     sink.write(report)
                 except Exception as error:  # noqa: BLE001 - as in `add`
                     kind = type(sink).__name__
-                    self._warn(kind, f"{kind}: a report could not be written, and training goes on: {error!r}")
+                    self._warn(kind, f"{kind}: a report could not be written; training continues: {error!r}")
 
     def _warn(self, place: str, message: str) -> None:
         if place not in self._warned:
             self._warned.add(place)
-            _log.warning("%s (said once)", message)
+            _log.warning("%s (this warning is logged once)", message)
 
 
 def _anew(sink: Sink) -> Sink:

@@ -90,7 +90,7 @@ def text(value: Any, chars: int = _TEXT_CHARS) -> str:
     whole = value if isinstance(value, str) else _json(value)
     if len(whole) > chars:
         head, tail = chars // 3, chars - chars // 3
-        whole = f"{whole[:head]} … ({len(whole) - chars} characters left out) … {whole[-tail:]}"
+        whole = f"{whole[:head]} … ({len(whole) - chars} characters omitted) … {whole[-tail:]}"
     return whole.encode("utf-8", "replace").decode()
 
 

@@ -40,7 +40,7 @@ def read_log(spec: str) -> RewardLog:
     options: dict[str, Any] = {"every": EVERY, "worst": 16, "prefix": PREFIX}
     for name, value in parse_qsl(query, keep_blank_values=True):
         if name not in options:
-            raise InvalidRequest(f"log: there is no option {name!r}; there are {', '.join(options)}")
+            raise InvalidRequest(f"log: unknown option {name!r}; use {', '.join(options)}")
         if name != "prefix" and not value.isdecimal():
             raise InvalidRequest(f"log: {name} must be a whole number, not {value!r}")
         options[name] = value if name == "prefix" else int(value)
@@ -52,7 +52,7 @@ def read_log(spec: str) -> RewardLog:
 def _sink(part: str) -> Sink:
     kind, _, target = part.partition(":")
     if kind not in _KINDS:
-        raise InvalidRequest(f"log: {part!r} is none of {', '.join(_KINDS)}, such as jsonl:rewards.jsonl")
+        raise InvalidRequest(f"log: {part!r} is not one of {', '.join(_KINDS)}, such as jsonl:rewards.jsonl")
     needed, make = _KINDS[kind]
     if needed and not target:
         raise InvalidRequest(

@@ -23,7 +23,9 @@ class Trackio:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._run is not None:
-            raise TypeError("a log to a given Trackio run cannot go to another process: use to_trackio() without one")
+            raise TypeError(
+                "a log with a given Trackio run cannot be sent to another process; use to_trackio() without one"
+            )
         return Trackio, (None, self._project, self._table_every)
 
     def write(self, report: Report) -> None:

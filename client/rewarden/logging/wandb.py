@@ -24,7 +24,9 @@ class Wandb:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._run is not None:
-            raise TypeError("a log to a given W&B run cannot go to another process: use to_wandb() without a run")
+            raise TypeError(
+                "a log with a given W&B run cannot be sent to another process; use to_wandb() without a run"
+            )
         return Wandb, (None, self._project, self._table_every)
 
     def write(self, report: Report) -> None:

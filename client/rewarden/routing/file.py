@@ -33,7 +33,7 @@ def read_routing(source: str | Path) -> Routing:
     try:
         value = json.loads(text) if path.suffix == ".json" else _toml(text)
     except ValueError as error:
-        raise InvalidRequest(f"{source}: is no {path.suffix[1:].upper()}: {error}") from None
+        raise InvalidRequest(f"{source}: is not valid {path.suffix[1:].upper()}: {error}") from None
     return routing_from_json(value, str(source), path.parent)
 
 
@@ -55,10 +55,10 @@ def _route(value: Any, where: str, folder: Path | None) -> Route:
     if not isinstance(value, dict):
         raise InvalidRequest(f"{where}: must be a table")
     if "use" not in value:
-        raise InvalidRequest(f"{where}: has no 'use': name the verifier or recipe that judges")
+        raise InvalidRequest(f"{where}: has no 'use': name a verifier or recipe")
     form = value.get("reference_form")
     if form is not None and (not isinstance(form, str) or form not in FORMS):
-        raise InvalidRequest(f"{where}: there is no reference_form {form!r}; there are {', '.join(FORMS)}")
+        raise InvalidRequest(f"{where}: unknown reference_form {form!r}; use one of {', '.join(FORMS)}")
     match = {path: _patterns(item, f"{where}: {path}") for path, item in _flat(value, where)}
     use, label = _use(value["use"], value.get("params"), where, folder)
     return Route(use=use, match=match, reference_form=form, label=label)
@@ -70,9 +70,9 @@ def _flat(value: Mapping[str, Any], where: str) -> Iterator[tuple[str, Any]]:
             continue
         root = name.partition(".")[0]
         if root in POLICYS:
-            raise InvalidRequest(f"{where}: {name}: a route never looks at what the policy made")
+            raise InvalidRequest(f"{where}: {name}: a route cannot match the policy's output")
         if root not in MATCHED:
-            raise InvalidRequest(f"{where}: there is no {name!r}{near(root, (*_KEYS, *MATCHED))}")
+            raise InvalidRequest(f"{where}: unknown key {name!r}{near(root, (*_KEYS, *MATCHED))}")
         yield from _paths(name, item)
 
 
@@ -87,7 +87,7 @@ def _paths(path: str, item: Any) -> Iterator[tuple[str, Any]]:
 def _patterns(value: Any, where: str) -> tuple[str, ...]:
     patterns = value if isinstance(value, list) else [value]
     if not patterns or not all(isinstance(item, str) for item in patterns):
-        raise InvalidRequest(f"{where}: must be a pattern or a list of patterns, as in file names")
+        raise InvalidRequest(f"{where}: must be a file name pattern or a list of them")
     return tuple(patterns)
 
 
@@ -95,14 +95,14 @@ def _use(value: Any, params: Any, where: str, folder: Path | None) -> tuple[Use,
     try:
         if isinstance(value, str) and value.endswith(RECIPE_SUFFIXES):
             if params is not None:
-                raise InvalidRequest("params go with a name; a recipe's file has its own")
+                raise InvalidRequest("params need a name; a recipe's file has its own")
             if folder is None:
                 raise InvalidRequest(f"the recipe's file {value!r} is not read here; put the recipe inline")
             return read_use(str(folder / value)), value
         if isinstance(value, str):
             return use_from_json({"name": value, "params": {} if params is None else params}), value
         if params is not None:
-            raise InvalidRequest("params stand either in 'use' or beside it")
+            raise InvalidRequest("give params either in 'use' or beside it")
         use = use_from_json(value)
         return use, use.name or str((use.recipe or {}).get("name", "a recipe"))
     except InvalidRequest as error:

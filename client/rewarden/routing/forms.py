@@ -33,7 +33,7 @@ def read_reference(form: str, sample: Sample, max_bytes: int = MAX_BYTES) -> Any
     `max_bytes`: what a packed text may unpack to. Long texts are read once for siblings, which get the same object.
     """
     if sample.reference is None:
-        raise ValueError(f"is missing, which the form {form!r} reads")
+        raise ValueError(f"is missing; the form {form!r} needs it")
     text = only(sample.reference)
     if not isinstance(text, str) or len(text) < _LONG_CHARS:
         return FORMS[form].read(sample)
@@ -92,7 +92,7 @@ def _one(sample: Sample) -> Any:
     if not isinstance(reference, list):
         return reference
     if len(reference) != 1:
-        raise ValueError(f"is a list of {len(reference)}, where one stands by the form 'one'")
+        raise ValueError(f"is a list of {len(reference)}; the form 'one' needs a single value")
     return reference[0]
 
 
@@ -107,7 +107,7 @@ def _letter(sample: Sample) -> str:
     reference = _one(sample)
     match = re.fullmatch(r"[(\[{ ]*([A-Za-z])[)\]}.: ]*", reference) if isinstance(reference, str) else None
     if match is None:
-        raise ValueError(f"is no letter of an option: {_shown(reference)}")
+        raise ValueError(f"is not an option letter: {_shown(reference)}")
     return match.group(1).upper()
 
 
@@ -130,7 +130,7 @@ def _target(sample: Sample) -> Any:
     """Search-R1's `{"target": [answers]}`."""
     reference = read_json(sample.reference)
     if not isinstance(reference, Mapping) or "target" not in reference:
-        raise ValueError('is no object with the answers under "target"')
+        raise ValueError('is not an object with the answers under "target"')
     return reference["target"]
 
 
@@ -139,7 +139,7 @@ def _instructions(sample: Sample) -> dict[str, Any]:
     ids = (sample.metadata or {}).get("instruction_id_list")
     arguments = sample.reference
     if not isinstance(ids, Sequence) or isinstance(ids, str):
-        raise ValueError("has no list of ids beside it: metadata.instruction_id_list")
+        raise ValueError("needs the list of ids in metadata.instruction_id_list")
     if not isinstance(arguments, list) or len(arguments) != len(ids):
         raise ValueError(f"must be a list of arguments, one for each of the {len(ids)} instructions")
     return {"instruction_id_list": list(ids), "kwargs": arguments}
@@ -160,9 +160,9 @@ def _table(sample: Sample) -> str | float | int:
     """One number or text; several parted by `|`, as HiTab has them, are refused."""
     reference = _one(sample)
     if isinstance(reference, bool) or not isinstance(reference, (str, int, float)):
-        raise ValueError(f"is neither a number nor a text: {_shown(reference)}")
+        raise ValueError(f"is neither a number nor a string: {_shown(reference)}")
     if isinstance(reference, str) and "|" in reference:
-        raise ValueError("holds several answers parted by '|', which no verifier compares")
+        raise ValueError("contains several answers separated by '|', which no verifier compares")
     return reference
 
 
@@ -186,13 +186,13 @@ def _sql(sample: Sample) -> dict[str, Any]:
     else:
         query = next((told[name] for name in _QUERIES if _is_query(told.get(name))), None)
         if query is None:
-            raise ValueError(f"holds no query as a text: {_shown(found)}")
+            raise ValueError(f"contains no query as text: {_shown(found)}")
         line = _GOLD_LINE.fullmatch(query) if isinstance(query, str) and not database else None
         if line is not None:
             query, database = line.groups()
         expected = {"sql": query}
     if not database:
-        raise ValueError("does not say which database is asked: there is no db_id in it, nor metadata.db_id")
+        raise ValueError("does not name its database: add db_id to it, or metadata.db_id")
     return {"database": database, **expected, **rest}
 
 

@@ -15,8 +15,8 @@ MAX_BYTES = 256 * 1024**2
 
 _PIECE = 1024**2
 _PICKLED = (
-    "is packed, and no JSON: a pickle, which could run anything, is not read; store the tests as JSON, or as base64 of "
-    "zlib of JSON"
+    "is compressed, but not JSON. A pickle is not read, because it can run code; store the tests as JSON, or as "
+    "base64 of zlib-compressed JSON"
 )
 
 
@@ -28,11 +28,11 @@ def read_json(value: Any) -> Any:
         try:
             return json.loads(value, parse_constant=_refuse)
         except RecursionError:
-            raise ValueError("is JSON that nests too deep") from None
+            raise ValueError("is JSON that is nested too deeply") from None
         except ValueError as error:
             unpacked = _unpacked(value)
             if unpacked is None:
-                raise ValueError(f"is no JSON: {error}") from None
+                raise ValueError(f"is not JSON: {error}") from None
         try:
             return json.loads(unpacked, parse_constant=_refuse)
         except (ValueError, RecursionError):
@@ -51,7 +51,7 @@ def check_size(value: Any, max_bytes: int) -> None:
         while rest and not reader.eof:
             count += len(reader.decompress(rest, _PIECE))
             if count > max_bytes:
-                raise ValueError(f"unpacks to more than {max_bytes / 1024**2:g} MiB")
+                raise ValueError(f"decompresses to more than {max_bytes / 1024**2:g} MiB")
             rest = reader.unconsumed_tail
     except (binascii.Error, zlib.error, UnicodeError):
         return  # not packed
@@ -72,9 +72,9 @@ def _unpacked(value: bytes | str) -> bytes | None:
     except zlib.error:
         return None
     if reader.unconsumed_tail:
-        raise ValueError(f"unpacks to more than {MAX_BYTES // 1024**2} MiB")
+        raise ValueError(f"decompresses to more than {MAX_BYTES // 1024**2} MiB")
     return data if reader.eof else None
 
 
 def _refuse(text: str) -> Any:
-    raise ValueError(f"{text} is no JSON")
+    raise ValueError(f"{text} is not JSON")

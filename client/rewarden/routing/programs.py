@@ -47,7 +47,7 @@ def inputs_outputs(sample: Sample) -> dict[str, Any]:
         return _reference([_assert(code) for code in _few(tests["assert_case"])])
     inputs, outputs = tests.get("inputs"), tests.get("outputs")
     if not isinstance(inputs, list) or not isinstance(outputs, list) or len(inputs) != len(outputs):
-        raise ValueError('must hold the lists "inputs" and "outputs", of one length')
+        raise ValueError('must contain the lists "inputs" and "outputs", of equal length')
     _few(inputs)
     name = tests.get("fn_name") or (sample.metadata or {}).get("fn_name")
     if name:
@@ -61,7 +61,7 @@ def asserts(sample: Sample) -> dict[str, Any]:
     if isinstance(tests, str):
         tests = [tests]
     if not isinstance(tests, list):
-        raise ValueError("is no list of assertions")
+        raise ValueError("is not a list of assertions")
     return _reference([_assert(code) for code in _few(tests)])
 
 
@@ -69,7 +69,7 @@ def stdio(sample: Sample) -> dict[str, Any]:
     """A list of `{"input", "output"}`, or JSON of it; with LiveCodeBench's `testtype` and PRIME's `type`."""
     tests = read_json(sample.reference)
     if not isinstance(tests, list) or not all(isinstance(test, Mapping) for test in tests):
-        raise ValueError('is no list of {"input", "output"}')
+        raise ValueError('is not a list of {"input", "output"}')
     return _reference([_of_pair(test, sample) for test in _few(tests)])
 
 
@@ -88,7 +88,7 @@ def guru(sample: Sample) -> dict[str, Any]:
         )
     if "inputs" in tests and "outputs" in tests:
         return inputs_outputs(sample)
-    raise ValueError('holds none of "functional", "pytest", "solution_file", "inputs" with "outputs"')
+    raise ValueError('contains none of "functional", "pytest", "solution_file", "inputs" with "outputs"')
 
 
 def _of_pair(test: Mapping[str, Any], sample: Sample) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def _of_pair(test: Mapping[str, Any], sample: Sample) -> dict[str, Any]:
     if test.get("testtype") == "functional" or test.get("type") == "function_call":
         name = test.get("fn_name") or (sample.metadata or {}).get("func_name")
         if not name:
-            raise ValueError('has tests that call a function, and neither "fn_name" nor metadata.func_name names it')
+            raise ValueError('has tests that call a function, but neither "fn_name" nor metadata.func_name names it')
         return _call(name, test["input"], test["output"])
     return _printed(test["input"], test["output"])
 
@@ -110,18 +110,18 @@ def _lines(value: Any, what: str) -> str:
     if isinstance(value, list) and all(isinstance(line, str) for line in value):
         return "\n".join(value)
     if not isinstance(value, str):
-        raise ValueError(f"has an {what} that is neither a text nor a list of lines")
+        raise ValueError(f"has an {what} that is neither a string nor a list of lines")
     return value.replace("\r\n", "\n")
 
 
 def _call(name: Any, given: Any, wanted: Any) -> dict[str, Any]:
     """A call: arguments as a list, or each as JSON on a line of its own."""
     if not isinstance(name, str) or not all(part.isidentifier() for part in name.split(".")):
-        raise ValueError(f"names no function: {name!r}")
+        raise ValueError(f"is not the name of a function: {name!r}")
     arguments = [read_json(line) for line in given.split("\n")] if isinstance(given, str) else given
     expected = read_json(wanted) if isinstance(wanted, str) and isinstance(given, str) else wanted
     if not isinstance(arguments, list):
-        raise ValueError("has arguments that are no list")
+        raise ValueError("has arguments that are not a list")
     # The sets wrap some results in a list of one, and do not say which.
     values = [expected, expected[0]] if isinstance(expected, list) and len(expected) == 1 else [expected]
     code = _CALL.format(name=name.rpartition(".")[2], arguments=_literal(arguments), expected=_literal(values))
@@ -133,24 +133,24 @@ def _literal(value: Any) -> str:
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
-        raise ValueError("has arguments or results that are no JSON") from None
+        raise ValueError("has arguments or results that are not JSON") from None
     return repr(value)
 
 
 def _assert(code: Any) -> dict[str, Any]:
     if not isinstance(code, str) or not code.strip():
-        raise ValueError("has an assertion that is no text")
+        raise ValueError("has an assertion that is not a string")
     return {"type": "assert", "code": code}
 
 
 def _tests_in(content: Any) -> list[str]:
     """The tests that a file of pytest defines: read, not run."""
     if not isinstance(content, str):
-        raise ValueError('has a "pytest" that is no text')
+        raise ValueError('has a "pytest" that is not a string')
     try:
         body = ast.parse(content).body
     except (SyntaxError, ValueError, RecursionError) as error:
-        raise ValueError(f'has a "pytest" that is no Python: {error}') from None
+        raise ValueError(f'has a "pytest" that is not valid Python: {error}') from None
     found = []
     for item in body:
         if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)) and item.name.startswith("test"):
@@ -166,7 +166,7 @@ def _tests_in(content: Any) -> list[str]:
 def _object(reference: Any) -> Mapping[str, Any]:
     found = read_json(reference)
     if not isinstance(found, Mapping):
-        raise ValueError("is no object of tests")
+        raise ValueError("is not an object of tests")
     return found
 
 
@@ -180,12 +180,12 @@ def _is_packed(reference: Any) -> bool:
 
 def _few(tests: list[Any]) -> list[Any]:
     if len(tests) > MAX_TESTS:
-        raise ValueError(f"holds {len(tests)} tests; {MAX_TESTS} is the most")
+        raise ValueError(f"contains {len(tests)} tests; the limit is {MAX_TESTS}")
     return tests
 
 
 def _reference(tests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     if not tests:
-        raise ValueError("holds no tests")
+        raise ValueError("contains no tests")
     checker = {"checker": _OUTPUTS} if all(test["type"] == "stdio" for test in tests) else {}
     return {"language": "python", "tests": list(tests), **checker}

@@ -36,7 +36,7 @@ def lean(sample: Sample) -> dict[str, Any]:
     if statement is None and isinstance(found, str) and found.strip():
         statement = found
     if statement is None:
-        raise ValueError(f"holds no statement as a text, nor does metadata.{BESIDE[0]}")
+        raise ValueError(f"contains no statement as text, and neither does metadata.{BESIDE[0]}")
     header = _first(row, _HEADERS) or _first(beside, _HEADERS)
     asked = {name: row[name] for name in _ASKED if name in row}
     return {"statement": statement, **({"header": header} if header else {}), **asked}

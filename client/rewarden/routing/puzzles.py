@@ -13,7 +13,7 @@ def zebra(sample: Sample) -> dict[str, Any]:
     """A zebra puzzle's table: `{"header": [...], "rows": [[...]]}`."""
     found = read_json(sample.reference)
     if not isinstance(found, Mapping) or not isinstance(found.get("header"), list) or not found.get("rows"):
-        raise ValueError('is no table with "header" and "rows"')
+        raise ValueError('is not a table with "header" and "rows"')
     return {"task": "zebra", "solution": {"header": found["header"], "rows": found["rows"]}}
 
 
@@ -22,9 +22,9 @@ def grid(sample: Sample) -> dict[str, Any]:
     found = read_json(sample.reference)
     rows = isinstance(found, list) and bool(found) and all(isinstance(row, list) and row for row in found)
     if not rows or len({len(row) for row in found}) > 1:
-        raise ValueError("is no grid: a list of rows of one length")
+        raise ValueError("is not a grid: a list of rows of equal length")
     if not all(isinstance(cell, (str, int, float)) and cell != "" for row in found for cell in row):
-        raise ValueError("is a grid with an empty cell, or one that is neither a number nor a text")
+        raise ValueError("is a grid with a cell that is empty, or neither a number nor a string")
     return {"task": "grid", "solution": found}
 
 
@@ -32,7 +32,7 @@ def names(sample: Sample) -> list[str]:
     """Names in order."""
     found = read_json(sample.reference)
     if not isinstance(found, list) or not found or not all(isinstance(name, str) for name in found):
-        raise ValueError("is no list of names")
+        raise ValueError("is not a list of names")
     return found
 
 

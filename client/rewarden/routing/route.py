@@ -106,7 +106,7 @@ class Routing:
         if sample.use is not None:
             return sample
         if not isinstance(sample.data_source, Hashable):
-            message = f"data_source: must be a text, not {type(sample.data_source).__name__}"
+            message = f"data_source: must be a string, not {type(sample.data_source).__name__}"
             return BadSample(message=message, path="data_source", id=sample.id)
         route = self.find(sample)
         if route is None:

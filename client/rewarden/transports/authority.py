@@ -1,4 +1,4 @@
-"""Whom `https://` and `grpcs://` targets are believed: the authorities of this machine, or a file of one's own."""
+"""The CAs that `https://` and `grpcs://` targets trust: those of this machine, or those of a file."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from rewarden.errors import InvalidRequest
 
 VARIABLE = "REWARDEN_CA"
 
-BELIEF = f"name who signed it: ca=FILE, or {VARIABLE}"
-NO_TLS = "what answers there does not speak TLS; http:// and grpc:// targets do without"
+BELIEF = f"give the CA that signed it: ca=FILE, or {VARIABLE}"
+NO_TLS = "the server does not use TLS; use an http:// or grpc:// target"
 
 PathLike = Union[str, "os.PathLike[str]"]
 
 
 def authority(given: PathLike | None) -> Path | None:
-    """The PEM file whose authorities alone are believed: as given, or else of `REWARDEN_CA`; None: the machine's own.
+    """Returns the PEM file with the only CAs to trust: the given one, else `REWARDEN_CA`; None: those of the machine.
 
-    Raises InvalidRequest for a file that cannot be read, naming where it was said.
+    Raises InvalidRequest for a file that cannot be read, naming its setting.
     """
     named = given or os.environ.get(VARIABLE)
     if not named:
@@ -44,7 +44,7 @@ def distrust(error: BaseException) -> str | None:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
-            return f"its certificate is not believed ({cause.verify_message}); {BELIEF}"
+            return f"its certificate is not trusted ({cause.verify_message}); {BELIEF}"
         if isinstance(cause, ssl.SSLError) and cause.reason == "WRONG_VERSION_NUMBER":
             return NO_TLS
         cause = cause.__cause__ or cause.__context__

@@ -1,8 +1,7 @@
-"""The interface of a transport: the one thing that the client asks of HTTP, of gRPC, and of an engine in this process.
+"""The interface of a transport, which HTTP, gRPC and the engine in this process implement.
 
-A transport does one attempt. It knows nothing of retries, of resuming, or of how results are put in order: that is the
-client's, in one place. A class found under the entry-point group `rewarden.targets` is called as
-`Class(target, api_key=…, timeout_s=…, **options)`.
+A transport makes one attempt. The client does retries, resuming and the ordering of results. A class in the entry-point
+group `rewarden.targets` is called as `Class(target, api_key=…, timeout_s=…, **options)`.
 """
 
 from __future__ import annotations
@@ -17,21 +16,21 @@ T = TypeVar("T")
 
 
 class Transport(Protocol):
-    """One way to a server. Used by one event loop; any number of calls at a time.
+    """A connection to a server, for one event loop and any number of concurrent calls.
 
-    Every method raises `rewarden.errors.RequestError` subclasses: those that the server answered, Unavailable where it
-    cannot be reached or goes away, DeadlineExceeded where the client's own time-out passes.
+    Every method raises `rewarden.errors.RequestError` subclasses: those that the server returned, Unavailable if it
+    cannot be reached or disconnects, and DeadlineExceeded if the client times out.
     """
 
     async def verify(self, batch: Batch) -> BatchResult:
-        """The whole answer to a batch, in the request's order."""
+        """Returns the response to a batch, in the request's order."""
 
     def stream(self, header: Batch, samples: AsyncIterator[Sample]) -> AsyncGenerator[Verdict | Group, None]:
-        """Verdicts as they end, `index` counting the samples in the order in which they were taken from `samples`.
+        """Yields verdicts as they finish; `index` counts the samples in the order in which they were taken.
 
-        A group's statistics come after its members' verdicts. The iterator ends only when the server said that all is
-        answered; a stream that breaks off raises Unavailable, never ends silently short. What `samples` raises is
-        raised here. Samples are taken as fast as the server takes them.
+        A group's statistics come after its members' verdicts. The iterator ends only after the server has confirmed the
+        end; a broken stream raises Unavailable and never ends early without an error. Exceptions of `samples` are
+        raised here. Samples are taken as fast as the server accepts them.
         """
 
     async def verifiers(self, name: str | None = None) -> list[dict[str, Any]]:
@@ -45,15 +44,15 @@ class Transport(Protocol):
         """Runs a program in the target's sandbox and returns its result. Cancelling the call kills the program."""
 
     async def info(self) -> dict[str, Any]:
-        """The object of `GET /v1/info`."""
+        """Returns the object of `GET /v1/info`."""
 
     async def close(self) -> None:
-        """Give back connections. Calls under way fail."""
+        """Closes the connections. Pending calls fail."""
 
 
 def understood(read: Callable[[Any], T], answer: Any) -> T:
-    """Returns what `read` makes of a server's answer. Raises InternalError where it cannot be read."""
+    """Returns a server's response as parsed by `read`. Raises InternalError if it cannot be read."""
     try:
         return read(answer)
     except (ValueError, RequestError) as error:
-        raise InternalError(f"the server's answer cannot be read: {error}") from None
+        raise InternalError(f"the server's response cannot be read: {error}") from None

@@ -81,7 +81,7 @@ class Patience:
 
     def error(self) -> DeadlineExceeded:
         """Returns the error for the caller."""
-        return DeadlineExceeded(f"nothing came from the server for {self._timeout_s} s", timeout_s=self._timeout_s)
+        return DeadlineExceeded(f"received nothing from the server for {self._timeout_s} s", timeout_s=self._timeout_s)
 
 
 async def converse(
@@ -130,7 +130,7 @@ async def converse(
             patience.restart()
             if item is None:
                 if unanswered or not finished:
-                    raise Unavailable("the server ended the stream before all was answered")
+                    raise Unavailable("the server closed the stream before all verdicts were sent")
                 return
             if isinstance(item, Verdict):
                 unanswered -= 1

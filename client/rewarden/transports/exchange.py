@@ -75,7 +75,7 @@ class Exchange:
                 line, _, rest = (await self._reader.readuntil(b"\r\n\r\n")).partition(b"\r\n")
                 version, _, status = line.partition(b" ")
                 if not version.startswith(b"HTTP/1.") or not status[:3].isdigit():
-                    raise Unavailable("what answered does not speak HTTP/1.1")
+                    raise Unavailable("the server does not speak HTTP/1.1")
                 self.status = int(status[:3])
                 self.headers = parse_headers(io.BytesIO(rest))
 
@@ -123,11 +123,11 @@ def _breaking_off() -> Iterator[None]:
     try:
         yield
     except asyncio.LimitOverrunError:
-        raise Unavailable(f"what answered sent more than {_LONGEST_HEAD} bytes of headers") from None
+        raise Unavailable(f"the server sent more than {_LONGEST_HEAD} bytes of headers") from None
     except (OSError, EOFError) as error:  # EOFError: IncompleteReadError
-        raise Unavailable(f"the server broke off its answer ({type(error).__name__})") from None
+        raise Unavailable(f"the server aborted its response ({type(error).__name__})") from None
     except (ValueError, HTTPException):
-        raise Unavailable("what answered does not speak HTTP/1.1") from None
+        raise Unavailable("the server does not speak HTTP/1.1") from None
 
 
 async def open_exchange(

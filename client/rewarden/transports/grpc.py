@@ -66,10 +66,10 @@ _BY_STATUS: dict[str, type[RequestError]] = {
 
 # What gRPC says, as UNAVAILABLE, of servers that there will never be a connection to.
 _NEVER = {
-    "CERTIFICATE_VERIFY_FAILED": f"its certificate is not believed; {BELIEF}",
-    "Hostname Verification Check failed": "its certificate is of another name than this address",
+    "CERTIFICATE_VERIFY_FAILED": f"its certificate is not trusted; {BELIEF}",
+    "Hostname Verification Check failed": "its certificate is for another host name",
     "WRONG_VERSION_NUMBER": NO_TLS,
-    "http1.x server (HTTP status 4": "what answers there speaks HTTP/1.1; grpc:// targets name the server's gRPC port",
+    "http1.x server (HTTP status 4": "the server speaks HTTP/1.1; a grpc:// target needs the server's gRPC port",
 }
 
 
@@ -185,7 +185,7 @@ class _MessageStream:
             reply = grpc.aio.EOF
         except asyncio.CancelledError:
             if self._aborted:
-                raise Unavailable("the stream was broken off") from None
+                raise Unavailable("the stream was aborted") from None
             raise
         if reply is grpc.aio.EOF:
             status = await self._ending.status()
@@ -229,7 +229,7 @@ class _Ending:
         if done:
             return self._found.result()
         empty = grpc.aio.Metadata()
-        return grpc.aio.AioRpcError(grpc.StatusCode.UNAVAILABLE, empty, empty, "the stream broke off")
+        return grpc.aio.AioRpcError(grpc.StatusCode.UNAVAILABLE, empty, empty, "the stream broke")
 
 
 def _at_once(ready: Coroutine[Any, Any, Any]) -> Any:
@@ -238,7 +238,7 @@ def _at_once(ready: Coroutine[Any, Any, Any]) -> Any:
         ready.send(None)
     except StopIteration as result:
         return result.value
-    raise RuntimeError("a call that is done has no status")
+    raise RuntimeError("a finished call has no status")
 
 
 def refusal(error: grpc.aio.AioRpcError) -> RequestError:
@@ -263,5 +263,5 @@ def refusal(error: grpc.aio.AioRpcError) -> RequestError:
 def _object(text: str) -> dict[str, Any]:
     value = understood(plain.loads, text)
     if not isinstance(value, dict):
-        raise InternalError("the server's answer cannot be read: must be an object")
+        raise InternalError("the server's response cannot be read: must be an object")
     return value

@@ -66,7 +66,7 @@ class HttpTransport:
                 verify=self._tls or True,
             )
         except httpx.InvalidURL as error:
-            raise InvalidRequest(f"target {target!r} is no address: {error}") from None
+            raise InvalidRequest(f"target {target!r} is not a valid URL: {error}") from None
 
     async def verify(self, batch: Batch) -> BatchResult:
         """`POST /v1/verify`."""
@@ -92,7 +92,7 @@ class HttpTransport:
             return [await self._object(f"/v1/verifiers/{quote(name, safe='')}")]
         found = (await self._object("/v1/verifiers")).get("verifiers")
         if not isinstance(found, list):
-            raise InternalError("the server's answer cannot be read: verifiers: must be a list")
+            raise InternalError("the server's response cannot be read: verifiers: must be a list")
         return found
 
     async def run(self, run: Run) -> RunResult:
@@ -111,7 +111,7 @@ class HttpTransport:
     async def _object(self, path: str) -> dict[str, Any]:
         answer = await self._call("GET", path)
         if not isinstance(answer, dict):
-            raise InternalError("the server's answer cannot be read: must be an object")
+            raise InternalError("the server's response cannot be read: must be an object")
         return answer
 
     async def _call(self, method: str, path: str, body: bytes | None = None) -> Any:
@@ -120,9 +120,9 @@ class HttpTransport:
         try:
             response = await self._client.request(method, self._base + path, content=body, headers=headers)
         except (httpx.ReadTimeout, httpx.WriteTimeout):
-            raise DeadlineExceeded(f"no answer within {self._timeout_s} s", timeout_s=self._timeout_s) from None
+            raise DeadlineExceeded(f"no response within {self._timeout_s} s", timeout_s=self._timeout_s) from None
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-            raise InvalidRequest(f"{self._base} is no address: {error}") from None
+            raise InvalidRequest(f"{self._base} is not a valid URL: {error}") from None
         except httpx.HTTPError as error:
             if (why := distrust(error)) is not None:
                 raise InvalidRequest(f"{self._base}: {why}") from None
@@ -140,7 +140,7 @@ def _context(httpx: Any, ca: PathLike | None) -> ssl.SSLContext:
             httpx.create_ssl_context() if path is None else ssl.create_default_context(cafile=str(path))
         )
     except ssl.SSLError:
-        raise InvalidRequest(f"ca: {path} holds no certificates (PEM)") from None
+        raise InvalidRequest(f"ca: {path} contains no PEM certificates") from None
     made.minimum_version = ssl.TLSVersion.TLSv1_2
     return made
 
@@ -177,7 +177,7 @@ class _LineStream:
         async for line in self._lines:
             value = understood(wire.loads, line) if line else {}
             if not isinstance(value, dict):
-                raise InternalError("the server's answer cannot be read: a line must be an object")
+                raise InternalError("the server's response cannot be read: a line must be an object")
             if "verdict" in value:
                 self._received += 1
                 return understood(wire.verdict_from_json, value["verdict"])
@@ -188,12 +188,12 @@ class _LineStream:
             if "done" in value:
                 self._check(value["done"])
                 return None
-        raise Unavailable("the server's answer ended before all was answered")
+        raise Unavailable("the server's response ended before all verdicts were sent")
 
     def _check(self, done: Any) -> None:
         told = done.get("verdicts") if isinstance(done, dict) else None
         if told != self._received:
-            raise Unavailable(f"the server says that it sent {told} verdicts; {self._received} arrived")
+            raise Unavailable(f"the server sent {told} verdicts, but {self._received} arrived")
 
     def abort(self) -> None:
         self._exchange.abort()
@@ -209,7 +209,9 @@ def refusal(status: int, headers: _Headers, body: bytes) -> RequestError:
         error = wire.error_from_json(wire.loads(body), otherwise)
     except (ValueError, RewardenError):
         # Not of our making: a proxy, or no Rewarden at all.
-        error = otherwise(f"the server answered {status}: {body[:200].decode(errors='replace').strip() or 'nothing'}")
+        error = otherwise(
+            f"the server responded with {status}: {body[:200].decode(errors='replace').strip() or 'no body'}"
+        )
     wait = retry_after(headers)
     if wait is not None and "retry_after_s" not in error.details:
         error.details = {**error.details, "retry_after_s": wait}

@@ -62,7 +62,7 @@ VERDICT_FIELDS = tuple(field.name for field in _fields(Verdict))
 HEADER_FIELDS = tuple(field.name for field in _fields(Batch) if field.name != "samples")
 
 _LARGEST = 2**63 - 1  # counts and indices: what protobuf's int64 holds
-_TOO_DEEP = f"is nested too deep; at most {MAX_DEPTH} levels are read"
+_TOO_DEEP = f"is nested too deeply; the limit is {MAX_DEPTH} levels"
 
 # What other systems call our fields, for the hint that goes with an unknown one.
 _FOREIGN_NAMES = {
@@ -101,7 +101,7 @@ def loads(data: bytes | bytearray | str) -> Any:
         try:
             return _msgspec.decode(data)
         except RecursionError:
-            raise TooLarge("the JSON is nested too deep", limit="depth") from None
+            raise TooLarge("the JSON is nested too deeply", limit="depth") from None
         except ValueError:
             # msgspec refuses the whole text for one unpaired surrogate or one 1e999, and names no line: read it again
             # with the standard library, which tells us more.
@@ -110,7 +110,7 @@ def loads(data: bytes | bytearray | str) -> Any:
         text = data if isinstance(data, str) else bytes(data).decode("utf-8", "surrogatepass")
         return _json.loads(text.removeprefix("\ufeff"), parse_int=_integer)
     except RecursionError:
-        raise TooLarge("the JSON is nested too deep", limit="depth") from None
+        raise TooLarge("the JSON is nested too deeply", limit="depth") from None
     except UnicodeDecodeError as error:
         raise InvalidRequest(f"not UTF-8: byte {error.start} cannot be read", byte=error.start) from None
     except _json.JSONDecodeError as error:
@@ -146,7 +146,7 @@ def dumps(value: Any) -> bytes:
     except _Fault as fault:
         raise ValueError(f"{fault.path or 'the value'}: {fault.message}") from None
     except RecursionError:
-        raise ValueError("the value is nested too deep, or holds itself") from None
+        raise ValueError("the value is nested too deeply, or contains itself") from None
 
 
 _ENCODE = _json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), check_circular=False).encode
@@ -225,7 +225,7 @@ def _unbroken(text: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise _Fault(
-            f"holds half of a surrogate pair at character {error.start}; replace it (such text is no Unicode)"
+            f"contains a lone surrogate at character {error.start}, which is not valid Unicode; replace it"
         ) from None
 
 
@@ -257,7 +257,7 @@ def _plain(value: Any, depth: int = 0) -> Any:
                     raise fault.under(index) from None
     elif kind is float:
         if not math.isfinite(value):
-            raise _Fault("is not a finite number; write null, or leave it out")
+            raise _Fault("is not a finite number; use null, or omit it")
     elif kind is not int and kind is not bool and value is not None:
         raise _Fault(f"must be a JSON value, not {_kind(value)}")
     return value
@@ -472,7 +472,7 @@ def sample_from_json(value: Any) -> Sample | BadSample:
     try:
         found = _read(value, _SAMPLE, "a sample")
         if "response" not in found:
-            raise _Fault("is missing; it is the text (or the chat messages) that the model wrote", "response")
+            raise _Fault("is missing; it is the model's response, as text or chat messages", "response")
         return Sample(**found)
     except _Fault as fault:
         return fault.row(_readable_id(value))
@@ -549,7 +549,7 @@ def _progress(value: Any) -> Progress:
 
 
 def _no_samples(value: Any) -> NoReturn:
-    raise _Fault("must not be in the header of a stream; send each sample by itself")
+    raise _Fault("must not be in the header of a stream; send samples one by one")
 
 
 _HEADER: _Readers = {
@@ -950,7 +950,7 @@ def _base64_text(value: Any) -> str:
     try:
         _base64.b64decode(text, validate=True)
     except ValueError as error:
-        raise _Fault(f"is no base64: {str(error)[:80]}") from None
+        raise _Fault(f"is not valid base64: {str(error)[:80]}") from None
     return text
 
 
@@ -979,7 +979,7 @@ def _code(value: Any) -> str:
     code = _string(value)
     # Compilers and interpreters disagree on what follows a NUL: some end there, and run half of what was sent.
     if "\0" in code:
-        raise _Fault(f"holds a NUL at character {code.index(chr(0))}; a program is text")
+        raise _Fault(f"contains a NUL at character {code.index(chr(0))}; a program is text")
     return code
 
 

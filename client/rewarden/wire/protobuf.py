@@ -211,7 +211,7 @@ def run_result_from_message(message: pb.RunReply) -> RunResult:
     try:
         return plain.run_result_from_json(_run_result_value(message))
     except RecursionError:
-        raise ValueError("run.compile: is nested too deep") from None
+        raise ValueError("run.compile: is nested too deeply") from None
 
 
 def _run_result_value(message: pb.RunReply) -> dict[str, Any]:

@@ -36,7 +36,7 @@ class ImageError(Exception):
     """An image cannot be built, or not read. `mend`: the command or change that mends it, where one is known."""
 
     def __init__(self, message: str, mend: str = "") -> None:
-        super().__init__(f"{message}\n  mend: {mend}" if mend else message)
+        super().__init__(f"{message}\n  fix: {mend}" if mend else message)
         self.message = message
         self.mend = mend
 

@@ -131,7 +131,7 @@ class Audit:
     def check(self) -> None:
         """Raises Unavailable where nothing may be done that is not written down, and nothing can be."""
         if self.refuses:
-            raise Unavailable("the audit log cannot be written, and is required (audit.required)", retry_after_s=5.0)
+            raise Unavailable("the audit log is required (audit.required) but cannot be written", retry_after_s=5.0)
 
     def write(self, line: dict[str, Any]) -> None:
         """Have a line written. Never waits."""
@@ -146,7 +146,7 @@ class Audit:
         try:
             self._lines.put_nowait(line)
         except queue.Full:
-            self._lose(1, "more lines wait than the disk takes")
+            self._lose(1, "the disk is too slow; too many lines are waiting")
 
     def reopen(self) -> None:
         """Open the file anew before the next line: it was moved away."""
@@ -192,13 +192,13 @@ class Audit:
             written = self._file.write(data)
             self._half = written != len(data) and (written > 0 or self._half)
             if written != len(data):
-                raise OSError(None, "the disk took a part only")
+                raise OSError(None, "only a part was written")
         except (OSError, ValueError) as error:  # ValueError: the file is closed, since it could not be opened again
             self._again = True
             self._lose(len(lines), getattr(error, "strerror", None) or str(error))
         else:
             if self.broken is not None:
-                _log.warning("audit log is written again", file=str(self._path), lost=self.lost)
+                _log.warning("audit log can be written again", file=str(self._path), lost=self.lost)
                 self.broken = None
 
     def _open(self) -> Any:
@@ -217,5 +217,5 @@ class Audit:
     def _lose(self, lines: int, why: str) -> None:
         self.lost += lines
         if self.broken is None:
-            _log.error("audit log cannot be written", file=str(self._path), why=why, mend="free the disk")
+            _log.error("audit log cannot be written", file=str(self._path), why=why, fix="free the disk")
         self.broken = why

@@ -27,7 +27,7 @@ class Caller:
         """Raises Forbidden where the key has not that scope."""
         if scope not in self.scopes:
             raise Forbidden(
-                f"the key {self.name!r} may not do this: it needs the scope {scope!r} and has "
+                f"the key {self.name!r} lacks the scope {scope!r}; it has "
                 f"{', '.join(sorted(self.scopes)) or 'none'} (keys.rules.{self.name}.scopes)",
                 scope=scope,
             )

@@ -40,7 +40,7 @@ class KeyTable:
         """Names that have a rule in the configuration and no key."""
         if self.ruled_only and settings.file is None:
             raise ConfigError(
-                f"keys.rules: there is no key {self.ruled_only[0]!r}; there are {', '.join(self.rules)}, and '*'"
+                f"keys.rules: unknown key {self.ruled_only[0]!r}; known: {', '.join(self.rules)}, and '*'"
             )
 
     @classmethod

@@ -73,15 +73,15 @@ class Keys:
         key = _key_in(authorization or "") if len(authorization or "") <= _LONGEST else ""
         if not key:
             raise Unauthorized(
-                "this server asks for an API key: send the header 'Authorization: Bearer <key>', or put the key into "
-                "the address, http://any:<key>@host, where a client sets no headers"
+                "an API key is required: send the header 'Authorization: Bearer <key>', or, if the client cannot set "
+                "headers, put the key into the URL: http://any:<key>@host"
             )
         found = self._table.secrets.get(hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest())
         if found is None:
-            raise Unauthorized("this API key is not known here")
+            raise Unauthorized("unknown API key")
         if found.until <= self._wall():
             ended = shown_time(datetime.fromtimestamp(found.until, UTC))
-            raise Unauthorized(f"this API key ({found.name}) expired at {ended}: ask for another")
+            raise Unauthorized(f"this API key ({found.name}) expired at {ended}; get a new one")
         return found.name
 
     def caller(self, authorization: str | None) -> Caller:

@@ -67,11 +67,13 @@ class Meter:
         """A request comes; `end` must follow. Raises Overloaded, and counts nothing, where it may not come now."""
         most = self.rule.concurrency
         if most is not None and self._under_way >= most:
-            raise self._over("concurrency", f"{most} requests under way at once", AGAIN_S)
+            raise self._over("concurrency", f"{most} concurrent requests", AGAIN_S)
         if self._requests is not None:
             wait_s = self._requests.lacks_s(1)
             if wait_s:
-                raise self._over("requests_per_minute", f"{self.rule.requests_per_minute:g} requests a minute", wait_s)
+                raise self._over(
+                    "requests_per_minute", f"{self.rule.requests_per_minute:g} requests per minute", wait_s
+                )
             self._requests.take(1)
         self._under_way += 1
 
@@ -86,14 +88,14 @@ class Meter:
         """
         most = self.rule.samples_per_day
         if most is not None:
-            self._check_fits("samples_per_day", samples, most, "have a day")
+            self._check_fits("samples_per_day", samples, most, "send per day")
             if self._used_today() + samples > most:
                 raise self._day_over(most)
         if self._samples is not None:
             self._check_fits("samples_per_minute", samples, self._samples.holds, "send at once")
             wait_s = self._samples.lacks_s(samples)
             if wait_s:
-                raise self._over("samples_per_minute", f"{self.rule.samples_per_minute:g} samples a minute", wait_s)
+                raise self._over("samples_per_minute", f"{self.rule.samples_per_minute:g} samples per minute", wait_s)
         self.note(samples)
 
     def note(self, samples: int) -> None:
@@ -142,11 +144,11 @@ class Meter:
             )
 
     def _day_over(self, most: int) -> Overloaded:
-        return self._over("samples_per_day", f"{most} samples a day (UTC)", _DAY_S - self._wall() % _DAY_S)
+        return self._over("samples_per_day", f"{most} samples per day (UTC)", _DAY_S - self._wall() % _DAY_S)
 
     def _over(self, limit: str, what: str, wait_s: float) -> Overloaded:
         return Overloaded(
-            f"the key {self._name!r} may have {what} (keys.rules, {limit}); come back in {wait_s:.3g} s",
+            f"the key {self._name!r} may have {what} (keys.rules, {limit}); retry in {wait_s:.3g} s",
             limit=limit,
             retry_after_s=wait_s,
         )

@@ -1,4 +1,4 @@
-"""The rights of a key: its scopes, and how much it may do of each."""
+"""The rights of a key: its scopes and its rates."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from rewarden_server.setting import Positive, Whole
 
 Scope = Literal["verify", "run", "jobs", "sessions", "read", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
-"""verify: have samples judged, by whatever route, and store blobs for it. run: have a program run and see what it
-printed. jobs: upload rescores, and fetch one's own. sessions: programs that are kept alive between requests; no route
-offers any yet. read: what is here and how it is (`/v1/info`, the catalogue, `/v1/models`, `/metrics`). admin: swap a
-model's weights, and see and delete the jobs of all keys.
+"""verify: judge samples, by any route, and store blobs for that. run: run a program and get its output. jobs: upload
+rescores, and fetch one's own. sessions: programs that stay alive between requests; no route uses it yet. read: the
+state of the server (`/v1/info`, the catalogue, `/v1/models`, `/metrics`). admin: replace a model's weights, and see and
+delete the jobs of all keys.
 """
 
 OF_A_KEY = frozenset(SCOPES) - {"admin"}
-"""The scopes of a key that no rule speaks of."""
+"""The scopes of a key without a rule."""
 
 EVERYONE = "*"
-"""The rule of all keys that have none of their own."""
+"""The rule of all keys without their own."""
 
 
 _SCOPES = doc(f"a list of {', '.join(SCOPES)}")
@@ -29,10 +29,10 @@ _SCOPES = doc(f"a list of {', '.join(SCOPES)}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRule:
-    """A table `[keys.rules.NAME]`. None: no bound.
+    """A table `[keys.rules.NAME]`. None: no limit.
 
-    requests_per_minute, samples_per_minute: token buckets that hold a minute's worth, so that much goes at once after a
-    rest. samples_per_day: of a day in UTC. concurrency: requests under way at once, a stream being one.
+    requests_per_minute, samples_per_minute: token buckets with a capacity of one minute's worth, which allow bursts of
+    that size. samples_per_day: per day in UTC. concurrency: concurrent requests; a stream counts as one.
     """
 
     scopes: Annotated[tuple[Scope, ...], MinLen(1), _SCOPES] = tuple(scope for scope in SCOPES if scope in OF_A_KEY)

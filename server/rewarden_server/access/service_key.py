@@ -18,7 +18,7 @@ def _with_key(value: Any) -> Any:
     rest = {name: item for name, item in value.items() if name != _KEY_FILE}
     file = value[_KEY_FILE]
     if "api_key" in rest:
-        raise Misfit(f": api_key and {_KEY_FILE} are both set; one is enough")
+        raise Misfit(f": api_key and {_KEY_FILE} are both set; give only one")
     if not isinstance(file, str):
         raise Misfit("must be a path", f".{_KEY_FILE}")
     try:
@@ -26,7 +26,7 @@ def _with_key(value: Any) -> Any:
     except OSError as error:  # the name is not repeated: somebody may have put the key there
         raise Misfit(f"cannot be read: {error.strerror}", f".{_KEY_FILE}") from None
     except ValueError:
-        raise Misfit("is no text", f".{_KEY_FILE}") from None
+        raise Misfit("is not text", f".{_KEY_FILE}") from None
     if not key:
         raise Misfit("is empty", f".{_KEY_FILE}")
     return {**rest, "api_key": key}
@@ -34,9 +34,9 @@ def _with_key(value: Any) -> Any:
 
 def _with_one_key(made: Any) -> Any:
     if made.api_key is not None and made.api_key_env is not None:
-        raise Misfit(": api_key and api_key_env are both set; one is enough")
+        raise Misfit(": api_key and api_key_env are both set; give only one")
     if made.api_key is not None and not (made.api_key.isascii() and made.api_key.isprintable()):
-        raise Misfit("holds characters that no key can have in a request's header", ".api_key")
+        raise Misfit("contains characters that are not allowed in an HTTP header", ".api_key")
     return made
 
 

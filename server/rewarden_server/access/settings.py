@@ -1,4 +1,4 @@
-"""The settings of who may ask, and of what is noted of them."""
+"""The settings of API keys and of the audit log."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from rewarden_server.setting import Count, File, Pairs, Tables, Whole, table, ta
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeySettings:
-    """The keys of those who may ask. Without any key everyone who reaches the port may.
+    """The API keys. Without any key, everyone who can reach the port has access.
 
-    `named` maps a key's name to its SHA-256 in hex; `file` holds a line for each key (`access/key_record.py`), which
-    `rewarden keys` writes. `rules`: what a key may do, by its name; `*` is for those without one.
+    `named` maps a key's name to its SHA-256 in hex; `file` has a line for each key (`access/key_record.py`), which
+    `rewarden keys` writes. `rules`: what a key may do, by its name; `*` applies to keys without a rule.
     """
 
     file: File | None = None
@@ -25,9 +25,9 @@ class KeySettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSettings:
-    """The audit log. `file`: where it lies (without it there is none); `max_bytes`: from which it is put aside; `keep`:
-    files put aside; `ids`: samples' ids in one line; `required`: whether requests are refused while it cannot be
-    written."""
+    """The audit log. `file`: its path (if not set, there is none); `max_bytes`: its size before rotation; `keep`:
+    the number of rotated files; `ids`: the most sample ids per line; `required`: whether requests are refused while it
+    cannot be written."""
 
     file: File | None = None
     max_bytes: Whole = 100 * 1024**2

@@ -38,13 +38,13 @@ class Certificate:
         if settings.tls_cert is None and settings.tls_key is None:
             return None
         if settings.tls_cert is None or settings.tls_key is None:
-            raise ConfigError("server.tls_cert and server.tls_key go together: one is set, the other is missing")
+            raise ConfigError("server.tls_cert and server.tls_key must be set together; one is missing")
         made = cls(settings.tls_cert, settings.tls_key)
         try:
             made.context()
         except (OSError, ssl.SSLError) as error:
             raise ConfigError(
-                f"server.tls_cert {made.cert}, server.tls_key {made.key}: no certificate with its key (PEM): {error}"
+                f"server.tls_cert {made.cert}, server.tls_key {made.key}: not a PEM certificate with its key: {error}"
             ) from None
         return made
 
@@ -88,7 +88,7 @@ class Certificate:
             return grpc.ssl_server_certificate_configuration([(self.key.read_bytes(), self.cert.read_bytes())])
         except OSError as error:
             self.forget()
-            _log.error("certificate cannot be read; the old one stays", file=str(self.cert), error=str(error))
+            _log.error("certificate cannot be read; keeping the old one", file=str(self.cert), error=str(error))
             return None
 
     def credentials(self) -> grpc.ServerCredentials:
@@ -122,4 +122,4 @@ class HttpTls:
             _log.info("certificate renewed", file=str(self._certificate.cert))
         except OSError as error:
             self._certificate.forget()
-            _log.error("certificate cannot be read; the old one stays", error=str(error))
+            _log.error("certificate cannot be read; keeping the old one", error=str(error))

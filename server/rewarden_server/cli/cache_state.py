@@ -1,4 +1,4 @@
-"""The doctor's word on the cache that servers share: whether it is there, and lets us in."""
+"""The state of the shared cache, for `rewarden doctor`: whether it answers and accepts our credentials."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from rewarden_server.engine.cache_redis import RedisCache
 
 _MENDS = {
     "AuthenticationError": "correct the password (engine.cache_redis, engine.cache_redis_password_file)",
-    "NoPermissionError": "let the user read and write keys that begin with rewarden:",
+    "NoPermissionError": "allow the user to read and write keys that begin with rewarden:",
 }
 
 
@@ -23,6 +23,8 @@ async def cache_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
         await cache.close()
     signed = "signed" if config.engine.cache_key_file is not None else "not signed (no engine.cache_key_file)"
     if problem is None:
-        return f"shared in a Redis that answers; outcomes are {signed}", []
-    mend = _MENDS.get(problem, "start the Redis, or correct engine.cache_redis; until then every server works alone")
-    return "shared, but the Redis does not answer", [(f"engine.cache_redis: {problem}", mend)]
+        return f"shared in Redis, which answers; outcomes are {signed}", []
+    mend = _MENDS.get(
+        problem, "start Redis, or correct engine.cache_redis; until then, each server has only its own cache"
+    )
+    return "shared, but Redis does not answer", [(f"engine.cache_redis: {problem}", mend)]

@@ -1,4 +1,4 @@
-"""The arguments by which commands learn which column of a file holds what."""
+"""The arguments that map a file's columns to the fields of samples."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from rewarden_server.studies.rescore.options import RescoreError
 
 
 def add_columns(add: Callable[..., Any], when: str = "") -> None:
-    """Add --column and --columns through a parser's `add_argument`. when: words before the help of each."""
+    """Adds --column and --columns through a parser's `add_argument`. when: words before the help of each."""
     add(
         "--column",
         action="append",
         default=[],
         metavar="FIELD=COLUMN",
-        help=f"{when}such as reference=extra.answer; - for none; the rest is guessed",
+        help=f"{when}the column of a field, such as reference=extra.answer (- for none; the rest is guessed)",
     )
-    add("--columns", type=Path, metavar="FILE", help=f"{when}the same from a TOML or JSON file")
+    add("--columns", type=Path, metavar="FILE", help=f"{when}columns from a TOML or JSON file")
 
 
 def columns_of(args: argparse.Namespace) -> dict[str, str]:
-    """The columns that --columns and --column name. Raises RescoreError."""
+    """Returns the columns that --columns and --column name. Raises RescoreError."""
     columns = read_columns_file(args.columns) if args.columns is not None else {}
     for text in args.column:
         field, equals, column = text.partition("=")
         if not equals:
-            raise RescoreError(f"--column takes FIELD=COLUMN, not {text!r}")
+            raise RescoreError(f"--column must be FIELD=COLUMN, not {text!r}")
         columns[field.strip()] = column.strip()
     return columns

@@ -1,4 +1,4 @@
-"""`rewarden compare`: two scored files, or two verifiers on one file of rollouts."""
+"""`rewarden compare`: compares two scored files, or two verifiers on one file of rollouts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rewarden_server.studies.rescore.columns import read_columns_file
 from rewarden_server.studies.rescore.options import RescoreOptions
 from rewarden_server.studies.rescore.run import rescore
 
-HELP = "hold two scored files, or two verifiers, against each other"
+HELP = "compare two scored files, or two verifiers on the same rollouts"
 
 _EPILOG = """\
 examples:
@@ -33,36 +33,41 @@ examples:
   rewarden compare ours.jsonl theirs.jsonl --column-b reward --key id --threshold 0.5
   rewarden compare math '{"name": "math", "params": {"extraction": "lax"}}' --on rollouts.jsonl -o differ.jsonl
 
-exit status: 0 compared; 1 compared, and something differs, with --check; 2 the two cannot be compared
+exit status: 0 compared; 1 with --check, something differs; 2 the inputs cannot be compared
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Adds the command's arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
     add = parser.add_argument
     add(
         "a",
         metavar="A",
-        help="a scored file or directory; with --on a verifier, a recipe's .yaml, JSON, or FILE.py:FUNCTION",
+        help="a scored file or directory; with --on, a verifier: a name, a recipe's .yaml, JSON, or FILE.py:FUNCTION",
     )
-    add("b", metavar="B", help="the other one")
-    add("--on", type=Path, metavar="ROLLOUTS", help="judge these rollouts by the verifiers A and B, then compare")
-    add("--columns", type=Path, metavar="FILE", help="with --on: columns, as for rescore")
-    add("--key", metavar="COLUMN", help="match rows by this column's value instead of by order")
-    add("--column-a", metavar="NAME", help="what holds A's verdicts or numbers (default: verdict, score or reward)")
+    add("b", metavar="B", help="the same, to compare with A")
+    add("--on", type=Path, metavar="ROLLOUTS", help="judge these rollouts with A and with B, then compare the verdicts")
+    add("--columns", type=Path, metavar="FILE", help="with --on: a file of columns, as for rescore")
+    add("--key", metavar="COLUMN", help="match rows by this column instead of by order")
+    add("--column-a", metavar="NAME", help="A's column of verdicts or scores (default: verdict, score or reward)")
     add("--column-b", metavar="NAME", help="the same for B")
-    add("--by", default="data_source", metavar="COLUMN", help="count by this column as well (default: data_source)")
-    add("--threshold", type=float, metavar="X", help="a score of X passes; default: as verdicts say, else full marks")
-    add("--show", type=int, default=10, metavar="N", help="responses that differ most to print (default: 10)")
+    add("--by", default="data_source", metavar="COLUMN", help="also count by this column (default: data_source)")
+    add(
+        "--threshold",
+        type=float,
+        metavar="X",
+        help="scores from X pass (default: as the verdicts say, else full marks)",
+    )
+    add("--show", type=int, default=10, metavar="N", help="print the N responses that differ most (default: 10)")
     add("-o", "--output", type=Path, metavar="FILE", help="write the rows of A that differ, with both verdicts")
-    add("--check", action="store_true", help="exit with 1 when anything differs")
+    add("--check", action="store_true", help="exit with 1 if anything differs")
     add("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    """See the epilog for the exit status."""
+    """Returns the exit status (see the epilog)."""
     try:
         with _files(args) as (a, b):
             found, shown = _compared(args, a, b)
@@ -74,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         say(table(found, args.a, args.b))
         if shown:
-            say(f"\nthe {len(shown)} of {found.differing:,} that differ most")
+            say(f"\nthe {len(shown)} of {found.differing:,} that differ most:")
             say("\n".join(difference(pair) for pair in shown))
     return int(args.check and found.differing > 0)
 

@@ -1,4 +1,4 @@
-"""`rewarden doctor`: the settings in force and where they were set, what is missing, and the command that fixes it."""
+"""`rewarden doctor`: prints the settings in effect and where they were set, what is missing, and how to fix it."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.sql.connections import open_session
 from rewarden_verifiers.sql.databases import Database, Databases, EngineName
 
-HELP = "print the settings in force, and what is missing with the command that mends it"
+HELP = "print the settings in effect, and report what is missing and how to fix it"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
+    """Adds the command's flags."""
     add_settings(parser)
     parser.add_argument(
         "--clean",
         action="store_true",
-        help="remove what killed servers and sandbox hosts left: containers, folders, cgroups",
+        help="remove the containers, folders and cgroups that killed servers and sandbox hosts left behind",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """0: nothing is missing; 1: something is; 2: the settings cannot be read."""
+    """Returns 0 if nothing is missing, 1 if something is, and 2 if the settings cannot be read."""
     try:
         config = read_settings(args)
         if args.clean:
-            say("\n".join([*clean_sandboxes(), *clean_sockets()]) or "Nothing was left.")
+            say("\n".join([*clean_sandboxes(), *clean_sockets()]) or "Nothing to remove.")
             return 0
         say(settings_text(config))
         told, missing = asyncio.run(sandbox_state(config.sandbox))
@@ -76,13 +76,13 @@ def run(args: argparse.Namespace) -> int:
         say("Nothing is missing.")
         return 0
     for problem, mend in problems:
-        say(f"missing: {problem}\n   mend: {mend}")
+        say(f"missing: {problem}\n    fix: {mend}")
     return 1
 
 
 def settings_text(config: Config) -> str:
-    """Every setting, its value and its source. Of keys only the names are shown."""
-    file = f"file: {config.file}" if config.file is not None else "file: none (./rewarden.toml is not there)"
+    """Returns every setting with its value and source. Of keys, only the names are shown."""
+    file = f"file: {config.file}" if config.file is not None else "file: none (./rewarden.toml does not exist)"
     rows = [(key, _shown(config, key), config.source(key)) for key in known_keys()]
     width = max(len(key) for key, _, _ in rows)
     middle = max(len(value) for _, value, _ in rows)
@@ -121,7 +121,7 @@ def databases_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
     counts = Counter(items[0].engine for items in databases.known.values())
     told = ", ".join(f"{count} on {engine}" for engine, count in sorted(counts.items())) or "none"
     made = ", ".join(databases.servers) or "embedded engines only"
-    lines = [f"databases registered: {told}; those that come with requests: {made}"]
+    lines = [f"databases registered: {told}; for those sent with requests: {made}"]
     probes = {items[0].engine: items[0] for items in databases.known.values()}
     for engine in get_args(EngineName):
         if engine in databases.servers:
@@ -132,7 +132,7 @@ def databases_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
             open_session(database, databases.servers).close()
             lines.append(f"  {engine}: {database.id} opens")
         except SampleError as error:
-            lines.append(f"  {engine}: {database.id} does not open")
+            lines.append(f"  {engine}: {database.id} cannot be opened")
             missing.append((f"{engine}: {error.message}", "see sql.catalogue and docs/sql.md"))
     return "\n".join(lines), missing
 
@@ -147,7 +147,7 @@ def verifier_problems(registry: Registry) -> list[tuple[str, str]]:
             text, _, command = error.message.rpartition(": pip install ")
             plugin = registry.plugin_of(name)
             otherwise = (
-                f"mend or remove the package {plugin}" if plugin else "pip install --force-reinstall rewarden-server"
+                f"fix or remove the package {plugin}" if plugin else "pip install --force-reinstall rewarden-server"
             )
             found.append((text or error.message, f"pip install {command}" if text else otherwise))
     return found
@@ -158,11 +158,11 @@ def _settings_problems(config: Config) -> list[tuple[str, str]]:
     keys = KeyTable.load(config.keys)
     server = config.server
     if Certificate.of(server) is None and keys.required and server.host not in ("127.0.0.1", "localhost", "::1"):
-        mend = "set server.tls_cert and server.tls_key, or keep it so behind a proxy that speaks TLS"
-        found.append((f"TLS: keys and samples travel in the clear to {server.host}", mend))
+        mend = "set server.tls_cert and server.tls_key, or put a TLS proxy in front of the server"
+        found.append((f"TLS: keys and samples are sent unencrypted to {server.host}", mend))
     for name in keys.ruled_only:
         mend = f"rewarden keys new {name}, or remove [keys.rules.{name}]"
-        found.append((f"keys.rules.{name}: there is no such key{near(name, keys.records, otherwise='')}", mend))
+        found.append((f"keys.rules.{name}: unknown key{near(name, keys.records, otherwise='')}", mend))
     found += open_to_all(config, keyed=keys.required)
     for key, folder in unwritable(config):
         found.append((f"{key}: {folder} cannot be written", f"mkdir -p {folder} && chown $USER {folder}"))
@@ -172,7 +172,7 @@ def _settings_problems(config: Config) -> list[tuple[str, str]]:
     ):
         if port and not _free(server.host, port):
             mend = f"rewarden serve {flag} {port + 1}, or {variable_of(key)}={port + 1}"
-            found.append((f"{key}: {server.host}:{port} is taken (by a server that runs?)", mend))
+            found.append((f"{key}: {server.host}:{port} is in use (is a server already running?)", mend))
     return found
 
 

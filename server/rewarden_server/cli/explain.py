@@ -1,4 +1,4 @@
-"""`rewarden explain`: judge records again, and say what differs."""
+"""`rewarden explain`: judges recorded samples again and shows what changed."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from rewarden_server.observe.record import Record, read_records
 from rewarden_server.verifier_resources import resources_of
 from rewarden_verifiers.registry import Registry
 
-HELP = "judge recorded samples again, and say what differs"
+HELP = "judge recorded samples again and show what changed"
 
 _COMPARED = ("status", "score", "passed", "reason", "fault", "extracted", "flags")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Adds the command's arguments."""
     parser.add_argument("record", type=Path, help="a file of records, written by `rewarden serve --record DIR`")
-    parser.add_argument("--line", type=int, metavar="N", help="only the record in line N (from 1)")
-    parser.add_argument("--use", metavar="USE", help=f"another verifier or recipe: {USE_HELP}, or FILE.py:FUNCTION")
-    parser.add_argument("--all", action="store_true", help="print also what is judged as it was")
+    parser.add_argument("--line", type=int, metavar="N", help="judge only the record on line N (from 1)")
+    parser.add_argument("--use", metavar="USE", help=f"judge with this instead: {USE_HELP}, or FILE.py:FUNCTION")
+    parser.add_argument("--all", action="store_true", help="also print samples whose verdict did not change")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit status 0 when nothing differs, 1 when something does, 2 for a file that is none of records."""
+    """Returns 0 if nothing changed, 1 if a verdict changed, and 2 if the file does not hold records."""
     try:
         records = list(read_records(args.record))
         if args.line is not None:
             if not 1 <= args.line <= len(records):
-                raise InvalidRequest(f"{args.record} has {len(records)} records, no line {args.line}")
+                raise InvalidRequest(f"{args.record} has {len(records)} records; there is no line {args.line}")
             records = [records[args.line - 1]]
         use = None if args.use is None else read_use(args.use)
         config = load_config(environ=os.environ)
@@ -70,7 +70,7 @@ async def _explain(engine: Engine, records: Sequence[Record], use: Use | None, *
     try:
         for number, record in enumerate(records, start=1):
             sample = record.sample
-            # A member of a group is judged with what was recorded of its group.
+            # A member of a group is judged with the recorded members of its group.
             mates = [record] if sample.group is None else [r for r in records if r.sample.group == sample.group]
             place = next(at for at, mate in enumerate(mates) if mate is record)
             batch = [replace(mate.sample, use=use or mate.sample.use, group_size=None) for mate in mates]
@@ -83,19 +83,19 @@ async def _explain(engine: Engine, records: Sequence[Record], use: Use | None, *
                 _print(number, record, now, changed)
     finally:
         await engine.close()
-    say(f"{len(records)} records, {differing} judged otherwise")
+    say(f"{len(records)} records, {differing} with another verdict")
     return int(differing > 0)
 
 
 def _print(number: int, record: Record, now: dict[str, Any], changed: dict[str, tuple[Any, Any]]) -> None:
     before, after = record.verdict.get("verifier") or {}, now.get("verifier") or {}
     same = before.get("fingerprint") == after.get("fingerprint")
-    name, moved = one_line(now.get("id") or ""), "(same fingerprint)" if same else "(moved)"
+    name, moved = one_line(now.get("id") or ""), "(same fingerprint)" if same else "(fingerprint changed)"
     say(f"record {number}  {name}  {after.get('name')} {moved}")
     for field, (old, new) in changed.items():
         say(f"   {field}: {old!r} → {new!r}")
     if not changed:
-        say(f"   as it was: {now['status']} {now.get('score')} {now.get('reason') or ''}")
+        say(f"   unchanged: {now['status']} {now.get('score')} {now.get('reason') or ''}")
     for field in ("feedback", "evidence"):
         if now.get(field):
             say(f"   {field}: " + str(now[field]).replace("\n", "\n      "))

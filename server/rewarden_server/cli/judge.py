@@ -1,4 +1,7 @@
-"""`rewarden judge calibrate`: how far a judge can be trusted, on labelled responses. docs/judges-calibration.md."""
+"""`rewarden judge calibrate`: measures on labelled responses how far a judge can be trusted.
+
+docs/judges-calibration.md is its manual.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ from rewarden_server.studies.rescore.columns import read_columns_file
 from rewarden_server.studies.rescore.options import RescoreError
 from rewarden_server.studies.rescore.target import LOCAL
 
-HELP = "how far a judge can be trusted: agreement with labels, biases, attacks"
+HELP = "measure how far a judge can be trusted: agreement with labels, biases, attacks"
 
 DONE, FAILED, REFUSED, NOTHING_SCORED = 0, 1, 2, 3
 
@@ -45,65 +48,102 @@ examples:
 exit status:
   0  calibrated
   1  the server, the judge or the disk failed
-  2  refused before anything was asked: arguments, columns, labels
-  3  not a single response was scored
+  2  refused before any request: arguments, columns, labels
+  3  no response was scored
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Adds the command's arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     commands = parser.add_subparsers(dest="what", required=True, metavar="COMMAND")
     one = commands.add_parser(
         "calibrate",
-        help="verdicts against people's labels",
-        description="Judge responses that people have labelled, and say how far the verdicts can be trusted.",
+        help="compare verdicts with people's labels",
+        description="Judge responses that people have labelled, and measure how far the verdicts can be trusted.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = one.add_argument
-    add("file", type=Path, metavar="FILE", help="labelled responses: JSON lines, plain or packed, or Parquet")
-    add("--use", default="judge", metavar="USE", help=f"what judges: {USE_HELP} (default: judge)")
-    add("--params", metavar="JSON", help="parameters of --use, an object")
-    add("--judge", metavar="NAME", help="which configured judge is asked (params.judge)")
-    add("--samples", type=positive, metavar="K", help="opinions on each response (params.samples)")
+    add("file", type=Path, metavar="FILE", help="labelled responses: JSON lines (plain, gzip, zstd) or Parquet")
+    add("--use", default="judge", metavar="USE", help=f"the verifier to calibrate: {USE_HELP} (default: judge)")
+    add("--params", metavar="JSON", help="parameters of --use, as an object")
+    add("--judge", metavar="NAME", help="the configured judge to call (params.judge)")
+    add("--samples", type=positive, metavar="K", help="the number of opinions per response (params.samples)")
 
     group = one.add_argument_group("labels")
     add = group.add_argument
-    add("--label", default="label", metavar="COLUMN", help="right or wrong, true or false, or a number")
-    add("--scale", type=_scale, default=(0.0, 1.0), metavar="LOW,HIGH", help="of numbers (default: 0,1)")
-    add("--right", type=float, metavar="X", help="the number from which a response is right (default: the middle)")
-    add("--preferred", default="preferred", metavar="COLUMN", help="of pairs: response, rival or tie")
-    add("--rival", default="rival", metavar="COLUMN", help="of pairs: the other response")
-    add("--columns", type=Path, metavar="FILE", help="which column holds what, as for rescore; the rest is guessed")
-    add("--limit", type=positive, metavar="N", help="take so many of the labelled responses, drawn at random")
+    add(
+        "--label",
+        default="label",
+        metavar="COLUMN",
+        help="the column of labels: right or wrong, true or false, or a number (default: label)",
+    )
+    add(
+        "--scale",
+        type=_scale,
+        default=(0.0, 1.0),
+        metavar="LOW,HIGH",
+        help="the range of numeric labels (default: 0,1)",
+    )
+    add(
+        "--right",
+        type=float,
+        metavar="X",
+        help="the lowest label of a right response (default: the middle of the scale)",
+    )
+    add(
+        "--preferred",
+        default="preferred",
+        metavar="COLUMN",
+        help="for pairs: the column that says response, rival or tie (default: preferred)",
+    )
+    add(
+        "--rival",
+        default="rival",
+        metavar="COLUMN",
+        help="for pairs: the column of the other response (default: rival)",
+    )
+    add("--columns", type=Path, metavar="FILE", help="a file of columns, as for rescore; the rest is guessed")
+    add("--limit", type=positive, metavar="N", help="use N of the labelled responses, drawn at random")
 
-    group = one.add_argument_group("what is found")
+    group = one.add_argument_group("measurements")
     add = group.add_argument
-    add("--precision", type=_share, default=0.95, metavar="P", help="the threshold's (default: 0.95)")
+    add(
+        "--precision",
+        type=_share,
+        default=0.95,
+        metavar="P",
+        help="the precision that the threshold must reach (default: 0.95)",
+    )
     add(
         "--attacks",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help=f"see how many wrong responses pass in each of {len(ATTACKS)} misleading forms (default: yes)",
+        help=f"measure how many wrong responses pass in each of {len(ATTACKS)} misleading forms (default: yes)",
     )
-    add("--attacked", type=positive, default=40, metavar="N", help="wrong responses to attack (default: 40)")
-    add("--seed", type=int, default=0, metavar="N", help="of draws (default: 0)")
+    add("--attacked", type=positive, default=40, metavar="N", help="how many wrong responses to attack (default: 40)")
+    add("--seed", type=int, default=0, metavar="N", help="the seed for random draws (default: 0)")
     add("--out", type=Path, metavar="HTML", help="write a page with tables and plots")
-    add("--force", action="store_true", help="replace what stands at --out, whatever it is")
+    add("--force", action="store_true", help="replace the file at --out even if it is not a report")
     add("--json", action="store_true", help="print JSON")
-    add("-q", "--quiet", action="store_true", help="no plan, no progress")
+    add("-q", "--quiet", action="store_true", help="print neither plan nor progress")
 
-    group = one.add_argument_group("where it is judged")
+    group = one.add_argument_group("where to judge")
     add = group.add_argument
-    add("--target", default=LOCAL, metavar="URL", help="http://…, grpc://HOST:PORT; default: an engine in this process")
-    add("--api-key", metavar="KEY", help="default: REWARDEN_API_KEY")
-    add("--timeout", type=float, metavar="S", help="longest silence of the server's")
-    add("--config", type=Path, metavar="FILE", help="the engine's configuration (default: ./rewarden.toml)")
+    add(
+        "--target",
+        default=LOCAL,
+        metavar="URL",
+        help="http://… or grpc://HOST:PORT (default: an engine in this process)",
+    )
+    add("--api-key", metavar="KEY", help="the API key (default: REWARDEN_API_KEY)")
+    add("--timeout", type=float, metavar="S", help="give up if the server sends nothing for S seconds")
+    add("--config", type=Path, metavar="FILE", help="the engine's configuration file (default: ./rewarden.toml)")
 
 
 def run(args: argparse.Namespace) -> int:
-    """The exit status, as `--help` lists them."""
+    """Returns the exit status that `--help` describes."""
     try:
         use = _use(args)
         if args.out is not None:
@@ -124,12 +164,12 @@ def run(args: argparse.Namespace) -> int:
         return _fail(found.problem or "no response could be judged", REFUSED)
     say(json.dumps(found.to_json(), indent=1, ensure_ascii=False) if args.json else table(found))
     if not found.scored:
-        return _fail("not a single response was scored", NOTHING_SCORED)
+        return _fail("no response was scored", NOTHING_SCORED)
     if args.out is not None:
         try:
             size = write_page(found, args.file, args.out)
         except OSError as error:
-            return _fail(f"no page could be written: {error}", FAILED)
+            return _fail(f"the page could not be written: {error}", FAILED)
         progress(f"wrote {args.out} ({size / 1e3:,.0f} kB)")
     return DONE
 
@@ -144,7 +184,7 @@ def _use(args: argparse.Namespace) -> Use:
 def _read(args: argparse.Namespace) -> Read:
     low, high = args.scale
     if args.right is not None and not low < args.right <= high:
-        raise CalibrationError(f"--right {args.right:g} is not within the scale of {low:g} to {high:g}")
+        raise CalibrationError(f"--right {args.right:g} is outside the scale {low:g} to {high:g}")
     labels = Labels(args.label, args.preferred, args.rival, Scale(low, high, args.right))
     columns = read_columns_file(args.columns) if args.columns is not None else {}
     return read_rows(args.file, labels, columns, limit=args.limit, seed=args.seed)
@@ -157,7 +197,7 @@ def _plan(args: argparse.Namespace, read: Read, progress: Callable[[str], None])
     lacking = ((read.unlabelled, "without a label"), (read.ties, "ties"))
     left_out = "".join(f", {count:,} {what} left out" for count, what in lacking if count)
     progress(f"{len(read.rows):,} of {read.total:,} labelled {'pairs' if read.paired else 'responses'}{left_out}")
-    progress(f"up to {len(read.rows) + failing * (len(ATTACKS) + read.paired):,} verdicts are asked for")
+    progress(f"up to {len(read.rows) + failing * (len(ATTACKS) + read.paired):,} verdicts to request")
 
 
 async def _calibrate(args: argparse.Namespace, use: Use, read: Read, progress: Callable[[str], None]) -> Calibration:
@@ -192,5 +232,5 @@ def _scale(text: str) -> tuple[float, float]:
     low, comma, high = text.partition(",")
     ends = (float(low), float(high)) if comma else (0.0, float(low))
     if not -1e12 < ends[0] < ends[1] < 1e12:
-        raise argparse.ArgumentTypeError("two numbers, the lower one first, such as 1,5")
+        raise argparse.ArgumentTypeError("must be two numbers, the lower one first, such as 1,5")
     return ends

@@ -1,4 +1,4 @@
-"""The doctor's word on judges: whether each is there, without asking it for an opinion."""
+"""The state of judges, for `rewarden doctor`: whether each answers, without asking it for an opinion."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from rewarden_server.lean.projects import without_credentials
 _PATIENCE_S = 30.0
 _MENDS = {
     "unreachable": "start the model's server, or correct base_url",
-    "timeout": "see whether the model's server is overloaded, or still loads its model",
-    "forbidden": "give it a key with api_key_env or api_key; docs/configuration.md has more",
-    "rejected": "correct model and base_url; docs/configuration.md has more",
-    "malformed": "let base_url be the root of an API of OpenAI's protocol; it mostly ends in /v1",
+    "timeout": "check whether the model's server is overloaded or still loading its model",
+    "forbidden": "set api_key_env or api_key (docs/configuration.md)",
+    "rejected": "correct model and base_url (docs/configuration.md)",
+    "malformed": "set base_url to the root of an OpenAI-compatible API; it usually ends in /v1",
     "rate_limited": "wait, or set requests_per_minute",
     "server_error": "see the logs of the model's server",
 }
@@ -57,7 +57,7 @@ async def _probed(name: str, judge: JudgeEndpoint) -> tuple[str, tuple[str, str]
         return "does not answer", (f"no answer within {min(_PATIENCE_S, judge.timeout_s):g} s", _MENDS["timeout"])
     except MissingDependency as error:
         text, _, command = error.message.rpartition(": pip install ")
-        return "cannot be asked", (text, f"pip install {command}")
+        return "cannot be called", (text, f"pip install {command}")
     finally:
         await provider.close()
     return f"{told} ({(time.monotonic() - started) * 1000:.0f} ms)", None

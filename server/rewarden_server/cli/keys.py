@@ -1,4 +1,4 @@
-"""`rewarden keys`: make, list, revoke and rotate the API keys of a key file. A server that runs notices by itself."""
+"""`rewarden keys`: creates, lists, revokes and rotates the API keys in a key file. Running servers pick up changes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rewarden_server.access.settings import KeySettings
 from rewarden_server.cli.duration import duration, lifetime
 from rewarden_server.config import ConfigError, load_config
 
-HELP = "make, list, revoke and rotate API keys; a running server needs no restart"
+HELP = "create, list, revoke and rotate API keys, without restarting the server"
 
 DONE, REFUSED = 0, 2
 
@@ -36,49 +36,55 @@ examples:
 
 exit status:
   0  done
-  2  refused, and the file is as it was: arguments, a name that is taken or unknown, a file that is invalid or that
-     you may not write
+  2  refused, and the file is unchanged: arguments, a name that is taken or unknown, a file that is invalid or not
+     writable
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Adds the command's arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
     commands = parser.add_subparsers(dest="what", required=True, metavar="COMMAND")
 
-    one = commands.add_parser("new", help="make a key: it is printed once, and the file keeps only its hash")
+    one = commands.add_parser("new", help="create a key; it is printed once, and the file stores only its hash")
     one.add_argument("name", metavar="NAME", help="the caller's name in logs, metrics and rules")
     one.add_argument(
         "--scopes",
         metavar="SCOPES",
-        help=f"of {','.join(SCOPES)} (default: all but admin, unless [keys.rules] says otherwise)",
+        help=f"a list of {','.join(SCOPES)} (default: all but admin, unless [keys.rules] sets them)",
     )
     for name in _BOUNDS:
-        one.add_argument(f"--{name.replace('_', '-')}", metavar="N", help="a bound, as in [keys.rules]")
+        one.add_argument(f"--{name.replace('_', '-')}", metavar="N", help="a limit, as in [keys.rules]")
     one.add_argument(
-        "--expires", type=lifetime, metavar="TIME", help="how long it works, such as 30d (default: forever)"
+        "--expires", type=lifetime, metavar="TIME", help="the lifetime of the key, such as 30d (default: unlimited)"
     )
-    _add_place(one, "the key file (default: keys.file of the configuration); -: print the line for one instead")
+    _add_place(one, "the key file (default: keys.file of the configuration); - prints the line instead")
     one.set_defaults(does=_new)
 
-    one = commands.add_parser("list", help="the keys that a server with this configuration knows; no secret, no hash")
+    one = commands.add_parser(
+        "list", help="list the keys of a server with this configuration, without secrets and hashes"
+    )
     one.add_argument("--json", action="store_true", help="print JSON")
     _add_place(one)
     one.set_defaults(does=_list)
 
-    one = commands.add_parser("revoke", help="remove a key: requests with it are refused from then on")
+    one = commands.add_parser("revoke", help="remove a key, so that requests with it are refused")
     one.add_argument("name", metavar="NAME", help="the key's name")
     _add_place(one)
     one.set_defaults(does=_revoke)
 
-    one = commands.add_parser("rotate", help="give a key another secret, which is printed once")
+    one = commands.add_parser("rotate", help="give a key a new secret, which is printed once")
     one.add_argument("name", metavar="NAME", help="the key's name")
     one.add_argument(
-        "--grace", type=duration, default="0s", metavar="TIME", help="how long the old secret still works (default: 0s)"
+        "--grace",
+        type=duration,
+        default="0s",
+        metavar="TIME",
+        help="how long the old secret keeps working (default: 0s)",
     )
     one.add_argument(
-        "--expires", type=lifetime, metavar="TIME", help="how long the new one works (default: as long as the old one)"
+        "--expires", type=lifetime, metavar="TIME", help="the lifetime of the new secret (default: that of the old one)"
     )
     _add_place(one)
     one.set_defaults(does=_rotate)
@@ -88,11 +94,11 @@ def _add_place(
     parser: argparse.ArgumentParser, file: str = "the key file (default: keys.file of the configuration)"
 ) -> None:
     parser.add_argument("--file", metavar="FILE", help=file)
-    parser.add_argument("--config", type=Path, metavar="FILE", help="the configuration (default: ./rewarden.toml)")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="the configuration file (default: ./rewarden.toml)")
 
 
 def run(args: argparse.Namespace) -> int:
-    """The exit status, as `--help` lists them."""
+    """Returns the exit status that `--help` describes."""
     try:
         flags = {"keys.file": ("flag --file", args.file)} if args.file not in (None, "-") else {}
         settings = load_config(args.config, environ=os.environ, flags=flags, only="keys").keys
@@ -133,7 +139,7 @@ def _list(args: argparse.Namespace, settings: KeySettings) -> None:
         say(json.dumps(rows, indent=1))
         return
     if not rows:
-        say("There are no keys. rewarden keys new NAME makes one.")
+        say("There are no keys. Create one with rewarden keys new NAME.")
         return
     shown = [("NAME", "STATE", "SCOPES", "BOUNDS", "CREATED", "EXPIRES"), *map(_cells, rows)]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]

@@ -1,4 +1,4 @@
-"""The doctor's word on Lean: each project, and whether a text is really elaborated in it."""
+"""The state of Lean, for `rewarden doctor`: elaborates a file in each project."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def lean_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
     """
     projects = Projects(config.lean)
     if not projects.names():
-        return f"none (no lean.projects, no toolchain in {elan_home()}; to have one: {INSTALL})", []
+        return f"none (no lean.projects, no toolchain in {elan_home()}; to install one: {INSTALL})", []
     lines = [f"{len(projects.names())} projects, by default {projects.default}"]
     missing: list[tuple[str, str]] = []
     usable: dict[str, LeanProject] = {}
@@ -61,14 +61,14 @@ async def _elaborated(config: Config, projects: Mapping[str, LeanProject]) -> di
                 found[name] = (f"not tried: {error.message}", "see the sandbox above")
             else:
                 if problem is not None:
-                    found[name] = (problem, "rebuild the project, or raise lean.memory_mb; docs/lean.md has more")
+                    found[name] = (problem, "rebuild the project, or raise lean.memory_mb (docs/lean.md)")
     finally:
         await lane.close()
     return found
 
 
 async def _compile(lane: SandboxLane, project: LeanProject) -> str | None:
-    """Compile a file that imports the project's own modules. What went wrong, in the compiler's words."""
+    """Compiles a file that imports the project's own modules. Returns the compiler's error, or None."""
     own = Path(project.mounts[project.path[0]]) if project.path else None
     modules = sorted(file.stem for file in own.glob("*.olean"))[:_MODULES] if own is not None else []
     text = "\n".join(["prelude", *(f"import {module}" for module in modules), "#check Prop", ""])
@@ -80,5 +80,5 @@ async def _compile(lane: SandboxLane, project: LeanProject) -> str | None:
             if report.status == "ok" and report.files.get("Main.olean"):
                 return None
             said = (report.stdout + report.stderr).decode("utf-8", "replace").strip()
-            return f"{report.status}: {report.message or said or 'it said nothing'}"[:500]
-    return "the sandbox said nothing"
+            return f"{report.status}: {report.message or said or 'no output'}"[:500]
+    return "the sandbox returned nothing"

@@ -1,4 +1,4 @@
-"""`rewarden lint`: how references are read, and which of them leave answers without a score, before a run."""
+"""`rewarden lint`: shows before a run how references are read, and which of them leave answers without a score."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from rewarden_server.studies.rescore.options import RescoreError
 from rewarden_server.studies.rescore.read import find_inputs
 from rewarden_server.studies.rescore.run import peek
 
-HELP = "read a file of references as the verifiers will, and say what is wrong with them"
+HELP = "check references before a run: show how the verifiers read them, and what is wrong"
 
 CLEAN, FOUND, REFUSED = 0, 1, 2
 
 _EPILOG = """\
 exit status:
-  0  no errors; there may be warnings and notes
-  1  a row cannot be read, or no answer can be judged by its reference
+  0  no errors, perhaps warnings and notes
+  1  a row cannot be read, or its reference cannot be used to judge any answer
   2  refused before any work: arguments, columns, a verifier that reads no references
 
 examples:
@@ -43,7 +43,7 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Adds the command's arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
     add = parser.add_argument
@@ -59,19 +59,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[PATTERN=]USE",
-        help="what will judge, as for rescore (repeatable; default: answer)",
+        help="the verifier that will judge, as for rescore (repeatable; default: answer)",
     )
-    add("--params", metavar="JSON", help="parameters of the one --use")
-    add("--routing", metavar="FILE", help="who judges what, from a file (docs/routing.md) or `starter`; without --use")
+    add("--params", metavar="JSON", help="parameters of a single --use")
+    add("--routing", metavar="FILE", help="instead of --use: a routing file (docs/routing.md), or `starter`")
     add_columns(add)
-    add("--all", action="store_true", help="list also the rows without findings")
-    add("--json", action="store_true", help="print JSON, every row included")
-    add("--max-line-mb", type=positive, default=64, metavar="MB", help="longer lines cannot be read (default: 64)")
-    add("--config", type=Path, metavar="FILE", help="the engine's configuration (default: ./rewarden.toml)")
+    add("--all", action="store_true", help="also list rows without findings")
+    add("--json", action="store_true", help="print JSON, with every row")
+    add("--max-line-mb", type=positive, default=64, metavar="MB", help="the longest line that is read (default: 64)")
+    add("--config", type=Path, metavar="FILE", help="the engine's configuration file (default: ./rewarden.toml)")
 
 
 def run(args: argparse.Namespace) -> int:
-    """The exit status, as `--help` lists them."""
+    """Returns the exit status that `--help` describes."""
     try:
         rows = asyncio.run(_examine(args))
     except (RescoreError, ConfigError, RequestError) as error:

@@ -1,7 +1,7 @@
-"""The doctor's word on models: whether each can be had, without loading it.
+"""The state of models, for `rewarden doctor`: whether each is available, without loading it.
 
-The model process checks the files of those that the server would run, by the function by which it checks them when it
-loads them."""
+The model process checks the files of models that the server would run, with the function that it uses when it loads
+them."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ async def model_state(config: Config) -> Found:
 
 
 async def _refusals(models: Mapping[str, ModelEndpoint]) -> Mapping[str, str | None]:
-    """By model, what loading would refuse; None: nothing. Models that are not here yet are not in it. The files of
-    others are read in a process of their own."""
+    """Returns by model the reason why it cannot be loaded, or None if it can. Models that are not downloaded yet are
+    left out. The files are checked in a separate process."""
     if not models:
         return {}
     process = await asyncio.create_subprocess_exec(
@@ -95,9 +95,9 @@ async def _looked(name: str, settings: ModelSettings, refused: Mapping[str, str 
         async with asyncio.timeout(_PATIENCE_S):
             told = await (_process(name, model) if model.backend == "own" else _engine(model))
     except SampleError as error:
-        return f"{at} cannot be had", [(error.message, "start it there, or correct address; its own log says more")]
+        return f"{at} is not available", [(error.message, "start it there, or correct its address; see its log")]
     except TimeoutError:
-        return f"{at} does not answer", [(f"no answer within {_PATIENCE_S:g} s", "see whether it still loads")]
+        return f"{at} does not answer", [(f"no answer within {_PATIENCE_S:g} s", "check whether it is still loading")]
     return f"{at}: {told} ({(time.monotonic() - started) * 1000:.0f} ms)", []
 
 
@@ -125,7 +125,7 @@ async def _engine(model: ModelEndpoint) -> str:
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         raise ModelError(f"{model.backend} cannot be reached: {type(error).__name__}") from None
     if not isinstance(told, dict) or not isinstance(told.get("data"), list):
-        raise ModelError(f"{model.backend} answered {reply.status_code}, and not which models it serves")
+        raise ModelError(f"{model.backend} answered {reply.status_code} without a list of its models")
     served = {str(one.get("id")): one for one in told["data"] if isinstance(one, dict)}
     if model.model not in served:
         raise ModelError(f"{model.backend} does not serve {model.model!r}; it serves: {', '.join(served) or 'none'}")
@@ -134,25 +134,27 @@ async def _engine(model: ModelEndpoint) -> str:
 
 
 def _files(model: ModelEndpoint, here: bool, refusal: str | None) -> Found:
-    """A model that the server would run: where its files are, and what loading would refuse of them."""
+    """Describes a model that the server would run: where its files are, and why they cannot be loaded."""
     if not here:
-        return f"of the hub, on {model.device}; it is fetched when the server starts", []
+        return f"from the hub, on {model.device}; downloaded when the server starts", []
     if refusal is not None:
         return "cannot be loaded", [(refusal, _FIX)]
     path = Path(model.model).expanduser()
     if not path.is_dir():
-        return f"{'a GGUF file' if path.is_file() else 'of the hub, fetched'}, on {model.device}", []
+        return f"{'a GGUF file' if path.is_file() else 'from the hub, downloaded'}, on {model.device}", []
     problems: list[tuple[str, str]] = []
     longest = _context(path / "config.json")
     if longest is not None and model.context is not None and model.context > longest:
-        problems.append((f"context {model.context} is more than the model reads, {longest}", f"context = {longest}"))
+        problems.append(
+            (f"context {model.context} is more than the model's maximum, {longest}", f"context = {longest}")
+        )
     reads = model.context or longest
     told = ", ".join(filter(None, ("a folder", f"reads {reads} tokens" if reads else "", f"on {model.device}")))
     return told, problems
 
 
 def _context(path: Path) -> int | None:
-    """The longest input, as a model's configuration says it, where it does."""
+    """Returns the longest input in a model's configuration, or None."""
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

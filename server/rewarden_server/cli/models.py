@@ -1,4 +1,4 @@
-"""`rewarden models`: a model process of its own; which models a server has; other weights for one without a pause."""
+"""`rewarden models`: runs a model process, lists a server's models, or reloads the weights of one."""
 
 from __future__ import annotations
 
@@ -23,34 +23,42 @@ from rewarden_server.cli.settings import add_settings, read_settings
 from rewarden_server.config import ConfigError
 from rewarden_server.models.process import command, device_of
 
-HELP = "run a model process by itself; list a server's models; swap the weights of one"
+HELP = "run a model process, list a server's models, or reload the weights of one"
 
 KEY_VARIABLE = "REWARDEN_MODEL_KEY"
-"""The variable that hands on a key that stands in the configuration itself: a command line is everybody's to read."""
+"""The variable that passes on a key from the configuration, because other users can read command lines."""
 
 _RELOAD_S = 3600.0
 _LIST_S = 30.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Adds the command's arguments."""
     commands = parser.add_subparsers(dest="what", required=True, metavar="COMMAND")
-    one = commands.add_parser("serve", help="run the models of one device, for servers that name it in their address")
+    one = commands.add_parser(
+        "serve", help="run the models of one device in a separate process, which servers reach by its address"
+    )
     add_settings(one)
-    one.add_argument("--device", metavar="D", help="those of this device; needed where the configuration has several")
-    one.add_argument("--listen", metavar="ADDRESS", help="unix:PATH or HOST:PORT; default: the models' own address")
-    one.add_argument("--key-env", metavar="NAME", help="the environment variable with the key that callers show")
-    one = commands.add_parser("list", help="which models a server has, and how they are")
+    one.add_argument(
+        "--device", metavar="D", help="run the models of this device; required if the configuration has several"
+    )
+    one.add_argument("--listen", metavar="ADDRESS", help="unix:PATH or HOST:PORT (default: the models' own address)")
+    one.add_argument("--key-env", metavar="NAME", help="the environment variable that holds the key callers must send")
+    one = commands.add_parser("list", help="list a server's models and their state")
     _add_server(one)
-    one = commands.add_parser("reload", help="swap a model's weights without losing work; returns when it is done")
+    one = commands.add_parser(
+        "reload", help="replace a model's weights without losing work, and return when it is done"
+    )
     one.add_argument("name", metavar="NAME", help="the model's name in the server's configuration")
-    one.add_argument("--model", metavar="PATH", help="a folder or file within its reload_from; default: the same again")
-    one.add_argument("--revision", metavar="R", help="of a hub's name")
+    one.add_argument(
+        "--model", metavar="PATH", help="a folder or file within the model's reload_from (default: the current one)"
+    )
+    one.add_argument("--revision", metavar="R", help="the revision of a model from the hub")
     _add_server(one)
 
 
 def run(args: argparse.Namespace) -> int:
-    """0: done; 1: the server cannot, or cannot be reached; 2: a setting or an argument is wrong."""
+    """Returns 0 on success, 1 if the server failed or cannot be reached, and 2 if a setting or argument is wrong."""
     if args.what == "serve":
         return _serve(args)
     try:
@@ -63,8 +71,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _add_server(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--url", default="http://127.0.0.1:8080", help="the server (default: %(default)s)")
-    parser.add_argument("--api-key", metavar="KEY", help="default: REWARDEN_API_KEY")
+    parser.add_argument("--url", default="http://127.0.0.1:8080", help="the server's URL (default: %(default)s)")
+    parser.add_argument("--api-key", metavar="KEY", help="the API key (default: REWARDEN_API_KEY)")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -72,9 +80,9 @@ def _add_server(parser: argparse.ArgumentParser) -> None:
 
 
 def _serve(args: argparse.Namespace) -> int:
-    """Become the process, which ends with SIGTERM or SIGINT."""
+    """Becomes the model process, which ends on SIGTERM or SIGINT."""
     try:
-        # Beside a server it reads the server's file, and other sections name files that are not its own to see.
+        # It may read a server's configuration file, whose other sections name files that it cannot access.
         config = read_settings(args, only="models")
     except ConfigError as error:
         raise InvalidRequest(error.message) from None
@@ -87,10 +95,10 @@ def _serve(args: argparse.Namespace) -> int:
         key_env = KEY_VARIABLE
         environment[KEY_VARIABLE] = key
     if key_env is None and not _only_here(address):
-        # Whoever reaches it may swap weights and cancel what others asked for.
+        # Anyone who reaches it can swap weights and cancel the requests of others.
         raise InvalidRequest(
-            f"{address} is reached from elsewhere and asks for no key: give the models api_key_file or api_key_env, or "
-            "listen on unix:PATH or 127.0.0.1"
+            f"{address} can be reached from other machines and has no key: set api_key_file or api_key_env of the "
+            "models, or listen on unix:PATH or 127.0.0.1"
         )
     process = command(ProcessSettings(models=models, key_env=key_env), address.removeprefix("http://"))
     sys.stdout.flush()
@@ -98,8 +106,8 @@ def _serve(args: argparse.Namespace) -> int:
 
 
 def chosen(named: Mapping[str, ModelEndpoint], device: str | None, listen: str | None) -> dict[str, ModelEndpoint]:
-    """The models of a process: our own ones of one device; where some have the address at which it is to listen, these.
-    Raises InvalidRequest where that is none, or those of several devices."""
+    """Returns the models that a process runs: those with backend `own` on one device, or those among them that have
+    the address to listen on. Raises InvalidRequest if there are none, or if they are on several devices."""
     models = {name: model for name, model in named.items() if model.backend == "own"}
     if device is not None:
         wanted = device_of(ModelEndpoint(model="", device=device))
@@ -107,15 +115,17 @@ def chosen(named: Mapping[str, ModelEndpoint], device: str | None, listen: str |
     here = {name: model for name, model in models.items() if listen and _bare(model.address) == _bare(listen)}
     models = here or models
     if not models:
-        raise InvalidRequest("the configuration has no such model: a [models.named.NAME] with model, and backend own")
+        raise InvalidRequest(
+            "the configuration has no model to run here: add a [models.named.NAME] with model and backend own"
+        )
     devices = sorted({device_of(model) for model in models.values()})
     if len(devices) > 1:
-        raise InvalidRequest(f"a process has one device; say which: --device, one of {', '.join(devices)}")
+        raise InvalidRequest(f"the models are on several devices; choose one with --device: {', '.join(devices)}")
     return models
 
 
 def _only_here(address: str) -> bool:
-    """Returns whether an address can be reached from this machine alone."""
+    """Returns whether an address can be reached only from this machine."""
     bare = _bare(address)
     host = bare.rpartition(":")[0].strip("[]")
     with contextlib.suppress(ValueError):
@@ -128,10 +138,10 @@ def _bare(address: str | None) -> str:
 
 
 def _only(what: str, found: set[str | None], flag: str, none: bool = False) -> Any:
-    """The one value that all models have. Raises InvalidRequest."""
+    """Returns the one value that all models share. Raises InvalidRequest."""
     if len(found) == 1 and (none or None not in found):
         return next(iter(found))
-    raise InvalidRequest(f"the models do not all have the same {what}: say it, {flag}")
+    raise InvalidRequest(f"the models do not share one {what}; give {flag}")
 
 
 # --- a server's models ----------------------------------------------------------------------------------------------
@@ -143,7 +153,7 @@ def _list(args: argparse.Namespace) -> int:
         say(json.dumps(models, indent=1, ensure_ascii=False))
         return 0
     if not models:
-        say("This server has no models: give it a [models.named.NAME] with model.")
+        say("This server has no models. To add one, configure [models.named.NAME].")
     width = max((len(str(model.get("name"))) for model in models), default=0)
     for model in models:
         problem = f": {model['problem']}" if model.get("problem") else ""
@@ -184,5 +194,5 @@ def _ask(args: argparse.Namespace, method: str, path: str, body: Any, patience_s
     except ValueError:
         told = None
     if not isinstance(told, dict):
-        raise Unavailable(f"what answers at {args.url} is no Rewarden")
+        raise Unavailable(f"{args.url} is not a Rewarden server")
     return told

@@ -1,4 +1,4 @@
-"""`rewarden new`: a verifier, a recipe, an adapter or a language that works, to be changed."""
+"""`rewarden new`: creates a working verifier, recipe, adapter or language to start from."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 from rewarden.commands.terminal import say
 from rewarden_server.scaffold import KINDS, PACKAGES, write
 
-HELP = "begin a verifier, a recipe, an adapter or a language of your own, with tests that pass"
+HELP = "create a verifier, recipe, adapter or language of your own, with passing tests"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
-    parser.add_argument("kind", choices=KINDS, help="what to begin")
+    """Adds the command's arguments."""
+    parser.add_argument("kind", choices=KINDS, help="what to create")
+    parser.add_argument("name", help="its name: lowercase letters, digits and _ (an adapter has its trainer's name)")
     parser.add_argument(
-        "name", help="its name, as in a use, the trainer's or the language's: small letters, digits and _"
+        "--folder", type=Path, help="where to write it (default: a folder of that name in the current folder)"
     )
-    parser.add_argument("--folder", type=Path, help="where to write it (default: the name, in this folder)")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit status 0."""
+    """Returns exit status 0."""
     folder = args.folder or Path(args.name)
     for path in write(args.kind, args.name, folder):
         say(f"wrote {path}")

@@ -1,4 +1,4 @@
-"""`rewarden recipes`: what recipes there are, what one of them says, and whether a file of yours is one."""
+"""`rewarden recipes`: lists recipes, shows one, or checks recipe files."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from rewarden.errors import RewardenError, SampleError
 from rewarden_verifiers.recipes.load import load_recipe, recipe_spec
 from rewarden_verifiers.registry import Registry
 
-HELP = "list recipes, show one, or check a recipe's file"
+HELP = "list recipes, show one, or check recipe files"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
-    parser.add_argument("name", nargs="?", help="the recipe to show; without it all are listed")
+    """Adds the command's arguments."""
+    parser.add_argument("name", nargs="?", help="the recipe to show (default: list all)")
     parser.add_argument(
-        "--check", nargs="+", metavar="FILE", help="check recipe files; what is wrong is named with its line"
+        "--check", nargs="+", metavar="FILE", help="check recipe files; errors are reported with their line"
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """0; 1: a checked file is wrong, or a listed recipe cannot be used; 2: there is no such recipe."""
+    """Returns 0; 1 if a checked file is wrong or a listed recipe cannot be used; 2 if the recipe is unknown."""
     registry = Registry()
     if args.check is not None:
         if args.name is not None:
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def check(file: str, registry: Registry) -> int:
-    """Say whether a file is a recipe that can be used here."""
+    """Prints whether a file is a recipe that can be used here, and returns the exit status."""
     try:
         spec = recipe_spec(load_recipe(file), registry)
     except RewardenError as error:
@@ -44,12 +44,12 @@ def check(file: str, registry: Registry) -> int:
         say(f"{where}{error.message}", file=sys.stderr)
         return 1
     low, high = spec.score_range
-    say(f"{file}: fine: {spec.name} {spec.version}, scores from {low:g} to {high:g}")
+    say(f"{file}: ok: {spec.name} {spec.version}, scores from {low:g} to {high:g}")
     return 0
 
 
 def show_all(registry: Registry) -> int:
-    """A line for each recipe; those that cannot be used say why."""
+    """Prints a line for each recipe, with the reason if it cannot be used."""
     status = 0
     names = registry.recipe_names()
     width = max(map(len, names), default=0)
@@ -63,7 +63,7 @@ def show_all(registry: Registry) -> int:
 
 
 def show(name: str, registry: Registry) -> int:
-    """A recipe's parameters and its file."""
+    """Prints a recipe's parameters and its file."""
     try:
         path = registry.recipe_path(name)
         registry.get(name)

@@ -1,4 +1,4 @@
-"""`rewarden rescore`: files of rollouts in, the same rows with verdicts out. docs/rescoring.md is its manual."""
+"""`rewarden rescore`: judges files of rollouts and writes the same rows with verdicts (docs/rescoring.md)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from rewarden_server.studies.rescore.run import published, rescore
 from rewarden_server.studies.rescore.summary import Summary
 from rewarden_server.studies.rescore.target import LOCAL
 
-HELP = "score files of rollouts again: JSON lines or Parquet in, the same rows with verdicts out"
+HELP = "judge files of rollouts: JSON lines or Parquet in, the same rows with verdicts out"
 
 FINISHED, FAILED, REFUSED, NOTHING_SCORED, SET_ASIDE, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
@@ -43,12 +43,12 @@ _AT_FIRST = Retry(patience_s=5.0)
 
 _EPILOG = """\
 exit status:
-  0    finished; what went unscored is in the summary
-  1    broken off (disk, server), --resume goes on; or no report could be made
-  2    refused before any work: arguments, columns, an output that is there, a run that differs
-  3    finished, but not a single response was scored
+  0    finished; the summary counts unscored responses
+  1    stopped by an error (disk, server), continue with --resume; or the report could not be written
+  2    refused before any work: arguments, columns, an existing output, a run with other settings
+  3    finished, but no response was scored
   4    finished, but rows were set aside in OUT.rejected.jsonl (0 with --allow-rejected)
-  130  interrupted; --resume goes on
+  130  interrupted; continue with --resume
 
 examples:
   rewarden rescore rollouts.jsonl --use math -o scored.jsonl
@@ -62,7 +62,7 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Adds the command's arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
     add = parser.add_argument
@@ -73,74 +73,116 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="IN",
         help="JSON lines (plain, gzip, zstd), Parquet, or directories of such files",
     )
-    add("-o", "--output", type=Path, metavar="OUT", help="a file (packed if *.gz, *.zst; *.parquet) or a directory")
+    add(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="OUT",
+        help="a file (compressed if *.gz or *.zst; or *.parquet) or a directory",
+    )
     add(
         "--report",
         type=Path,
         metavar="HTML",
-        help="write a page that shows what came out; without --use and -o: of IN, which is then scored already",
+        help="write an HTML page of the results; without --use and -o, the results in IN, which must be scored already",
     )
     add(
         "--use",
         action="append",
         default=[],
         metavar="[PATTERN=]USE",
-        help="what judges: a name, a recipe's .yaml, JSON, or FILE.py:FUNCTION; with PATTERN= for such data sources "
-        "(repeatable)",
+        help="the verifier: a name, a recipe's .yaml, JSON, or FILE.py:FUNCTION; with PATTERN=, only for data sources "
+        "that match (repeatable)",
     )
-    add("--params", metavar="JSON", help="parameters of the one --use")
-    add("--routing", metavar="FILE", help="who judges what, from a file (docs/routing.md) or `starter`; without --use")
+    add("--params", metavar="JSON", help="parameters of a single --use")
+    add("--routing", metavar="FILE", help="instead of --use: a routing file (docs/routing.md), or `starter`")
 
-    group = parser.add_argument_group("columns (what is not said is guessed, and shown before the work begins)")
+    group = parser.add_argument_group("columns (if not given, they are guessed, and shown before the run starts)")
     add = group.add_argument
     add_columns(add)
-    add("--group", metavar="COLUMN[,…]", help="the same as --column group=…; several together tell groups apart")
-    add("--sort", action="store_true", help="bring the rows of a group together on disk, for verifiers of groups")
-    add("--max-group", type=positive, metavar="N", help="most rows of one group (default: 100000)")
+    add("--group", metavar="COLUMN[,…]", help="short for --column group=…; several columns together identify a group")
+    add("--sort", action="store_true", help="sort rows by group on disk first, for verifiers of groups")
+    add("--max-group", type=positive, metavar="N", help="the most rows in one group (default: 100000)")
 
     group = parser.add_argument_group("output")
     add = group.add_argument
-    add("--score-column", default="score", metavar="NAME", help="default: score (scores, for several responses a row)")
-    add("--verdict-column", default="verdict", metavar="NAME", help="default: verdict (verdicts)")
-    add("--fields", metavar="NAME,…", help="what of a verdict is written; default: all but times and echoes")
-    add("--unscored", default="null", metavar="null|skip|NUMBER", help="the score of what has none (default: null)")
-    add("--overwrite", action="store_true", help="replace columns of the input that are named like ours")
-    add("--allow-rejected", action="store_true", help="exit with 0 even when rows were set aside as unreadable")
+    add(
+        "--score-column",
+        default="score",
+        metavar="NAME",
+        help="the column to write scores to (default: score, or scores for several responses a row)",
+    )
+    add(
+        "--verdict-column",
+        default="verdict",
+        metavar="NAME",
+        help="the column to write verdicts to (default: verdict, or verdicts)",
+    )
+    add(
+        "--fields",
+        metavar="NAME,…",
+        help="the fields of verdicts to write (default: all but times and fields that repeat the sample)",
+    )
+    add(
+        "--unscored",
+        default="null",
+        metavar="null|skip|NUMBER",
+        help="what to write for unscored responses (default: null)",
+    )
+    add("--overwrite", action="store_true", help="replace input columns that have the names of output columns")
+    add("--allow-rejected", action="store_true", help="exit with 0 even if unreadable rows were set aside")
     add("--summary-json", action="store_true", help="print the summary as JSON instead of a table")
-    add("--report-rows", type=positive, metavar="N", help="most responses that the report holds (default: 20000)")
-    add("--report-chars", type=positive, metavar="N", help="most characters it holds of a response (default: 4000)")
-    add("-q", "--quiet", action="store_true", help="no plan, no progress")
+    add("--report-rows", type=positive, metavar="N", help="the most responses in the report (default: 20000)")
+    add(
+        "--report-chars",
+        type=positive,
+        metavar="N",
+        help="the most characters per response in the report (default: 4000)",
+    )
+    add("-q", "--quiet", action="store_true", help="print neither plan nor progress")
 
-    group = parser.add_argument_group("going on")
+    group = parser.add_argument_group("resuming")
     add = group.add_argument
-    add("--resume", action="store_true", help="go on with a run that was broken off; begin where there is none")
-    add("--force", action="store_true", help="replace an output or an unfinished run")
+    add("--resume", action="store_true", help="continue an interrupted run, or start one if there is none")
+    add("--force", action="store_true", help="replace an existing output or unfinished run")
     add(
         "--only",
         metavar="STATUS,…",
-        help="of an earlier output, score again only these: error, undecided, scored, missing",
+        help="judge only these verdicts of an earlier output again: error, undecided, scored, missing",
     )
-    add("--checkpoint-s", type=_seconds, metavar="S", help="between checkpoints (default: 2)")
+    add("--checkpoint-s", type=_seconds, metavar="S", help="seconds between checkpoints (default: 2)")
 
-    group = parser.add_argument_group("where it is judged")
+    group = parser.add_argument_group("where to judge")
     add = group.add_argument
-    add("--target", default=LOCAL, metavar="URL", help="http://…, grpc://HOST:PORT; default: an engine in this process")
-    add("--engine", choices=("local", "ray"), default="local", help="without --target: in this process, or on Ray")
     add(
-        "--ray-address", metavar="ADDRESS", help="ray://HOST:PORT, or auto: one that runs here; default: begin one here"
+        "--target",
+        default=LOCAL,
+        metavar="URL",
+        help="http://… or grpc://HOST:PORT (default: an engine in this process)",
     )
-    add("--shards", type=positive, metavar="N", help="engines on Ray (default: as many as fit)")
-    add("--shard-cores", type=positive, metavar="N", help="cores of each (default: at most 4)")
-    add("--api-key", metavar="KEY", help="default: REWARDEN_API_KEY")
-    add("--timeout", type=_seconds, metavar="S", help="longest silence of the server's")
+    add(
+        "--engine",
+        choices=("local", "ray"),
+        default="local",
+        help="without --target: judge in this process (local) or on Ray",
+    )
+    add(
+        "--ray-address",
+        metavar="ADDRESS",
+        help="ray://HOST:PORT, or auto for a Ray that runs here (default: start one)",
+    )
+    add("--shards", type=positive, metavar="N", help="the number of engines on Ray (default: as many as fit)")
+    add("--shard-cores", type=positive, metavar="N", help="cores per engine (default: at most 4)")
+    add("--api-key", metavar="KEY", help="the API key (default: REWARDEN_API_KEY)")
+    add("--timeout", type=_seconds, metavar="S", help="give up if the server sends nothing for S seconds")
     add("--sort-mb", type=positive, metavar="MB", help="memory for sorting (default: 64)")
-    add("--max-line-mb", type=positive, metavar="MB", help="longer lines are set aside (default: 64)")
-    add("--workers", metavar="N", help="worker processes of the engine in this process")
-    add("--config", type=Path, metavar="FILE", help="the engine's configuration (default: ./rewarden.toml)")
+    add("--max-line-mb", type=positive, metavar="MB", help="set longer lines aside (default: 64)")
+    add("--workers", metavar="N", help="the number of worker processes, if the engine runs in this process")
+    add("--config", type=Path, metavar="FILE", help="the engine's configuration file (default: ./rewarden.toml)")
 
 
 def run(args: argparse.Namespace) -> int:
-    """The exit status, as `--help` lists them."""
+    """Returns the exit status that `--help` describes."""
     try:
         if args.report is not None:
             check_output(args.report, force=args.force)
@@ -162,12 +204,12 @@ def run(args: argparse.Namespace) -> int:
         try:
             _write_report(args, [args.output])
         except (RescoreError, OSError) as error:
-            return _say(f"the output is there, but no report: {error}", status or FAILED)
+            return _say(f"the output is complete, but the report could not be written: {error}", status or FAILED)
     return status
 
 
 def _only_reports(args: argparse.Namespace) -> bool:
-    """Returns whether the input is scored already, and is only to be shown."""
+    """Returns whether the input is already scored and only a report is wanted."""
     return args.report is not None and args.output is None and not args.use and args.routing is None
 
 
@@ -190,13 +232,13 @@ def _write_report(args: argparse.Namespace, scored: Sequence[Path]) -> int:
 def read_options(args: argparse.Namespace) -> RescoreOptions:
     """Returns the options that the arguments give. Raises RescoreError, naming the flag."""
     if args.resume and args.force:
-        raise RescoreError("--resume goes on and --force begins anew: give one of them")
+        raise RescoreError("--resume continues a run and --force starts over: give one of them")
     _check_engine(args)
     if args.output is None:
-        raise RescoreError("say where the scored rows go: -o OUT (--report alone shows rows that are scored already)")
+        raise RescoreError("no output: give -o OUT (--report alone shows rows that are already scored)")
     columns = _columns(args)
     if not args.use and args.routing is None and "use" not in columns:
-        raise RescoreError("say what judges: --use NAME, --use recipe.yaml, --routing FILE, or --column use=COLUMN")
+        raise RescoreError("no verifier: give --use NAME, --use recipe.yaml, --routing FILE, or --column use=COLUMN")
     routing = routing_of(args)
     functions = functions_of(route.use for route in routing.routes)
     if functions and (args.target != LOCAL or args.engine == "ray"):
@@ -226,34 +268,34 @@ def read_options(args: argparse.Namespace) -> RescoreOptions:
 
 
 def _check_engine(args: argparse.Namespace) -> None:
-    """Refuse flags that would be without effect."""
+    """Refuses flags that would have no effect."""
     of_ray = {"--ray-address": args.ray_address, "--shards": args.shards, "--shard-cores": args.shard_cores}
     if args.engine != "ray":
         for flag, value in of_ray.items():
             if value is not None:
-                raise RescoreError(f"{flag} goes with --engine ray")
+                raise RescoreError(f"{flag} needs --engine ray")
         return
     if args.target != LOCAL:
-        raise RescoreError("--engine ray runs engines of its own: leave out --target, or --engine")
+        raise RescoreError("--engine ray starts its own engines: omit --target or --engine")
     for flag, value in {"--api-key": args.api_key, "--timeout": args.timeout}.items():
         if value is not None:
-            raise RescoreError(f"{flag} is for a server at --target, and means nothing to --engine ray")
+            raise RescoreError(f"{flag} applies to a server at --target, not to --engine ray")
     if args.workers is not None:
-        raise RescoreError("--workers is for the engine in this process; with --engine ray give --shard-cores")
+        raise RescoreError("--workers applies to the engine in this process; with --engine ray, use --shard-cores")
 
 
 def _columns(args: argparse.Namespace) -> dict[str, str]:
-    """The columns that are named, that of groups among them. Raises RescoreError."""
+    """Returns the columns that are given, including the column of groups. Raises RescoreError."""
     columns = columns_of(args)
     return columns if args.group is None else {**columns, "group": args.group}
 
 
 def routing_of(args: argparse.Namespace) -> Routing:
-    """The routing that --use and --params, or --routing give. Raises RescoreError."""
+    """Returns the routing that --use and --params, or --routing, give. Raises RescoreError."""
     if args.routing is None:
         return read_uses(args.use, args.params)
     if args.use or args.params is not None:
-        raise RescoreError("--routing says who judges what, and so do --use and --params: put them into its file")
+        raise RescoreError("--routing cannot be combined with --use or --params; put them into the routing file")
     try:
         return read_routing(args.routing)
     except RequestError as error:
@@ -263,9 +305,9 @@ def routing_of(args: argparse.Namespace) -> Routing:
 
 
 def read_uses(uses: Sequence[str], params: str | None = None) -> Routing:
-    """`--use` flags. Raises RescoreError, naming the one that cannot be read."""
+    """Reads `--use` flags. Raises RescoreError, naming the one that cannot be read."""
     if params is not None and (len(uses) != 1 or uses[0].lstrip().startswith("{")):
-        raise RescoreError('--params goes with one --use NAME; otherwise --use \'{"name": …, "params": {…}}\'')
+        raise RescoreError('--params needs exactly one --use NAME; otherwise give --use \'{"name": …, "params": {…}}\'')
     found = []
     for text in uses:
         pattern, label = "*", text
@@ -288,7 +330,7 @@ def _use(text: str, params: str | None) -> Use:
 
 
 def _check_recipe(path: Path) -> None:
-    """Say the line of what is wrong with a recipe, where the target would only know the field."""
+    """Checks a recipe here, because its errors can name the line; the target would name only the field."""
     from rewarden_verifiers.recipes.load import load_recipe
 
     try:
@@ -308,7 +350,7 @@ async def _run(args: argparse.Namespace, options: RescoreOptions, watcher: Watch
         settings["functions"] = functions_of(route.use for route in options.routing.routes)
     key = args.api_key or os.environ.get("REWARDEN_API_KEY") or None
     if args.target != LOCAL:
-        # A mistyped address is told at once; a server that goes away in the middle of a night's work is waited for.
+        # A mistyped address fails at once; a server that disappears in the middle of a long run is waited for.
         async with AsyncClient(args.target, api_key=key, timeout_s=args.timeout, retry=_AT_FIRST) as client:
             await client.verifiers()
     async with AsyncClient(args.target, api_key=key, timeout_s=args.timeout, **settings) as client:
@@ -316,7 +358,7 @@ async def _run(args: argparse.Namespace, options: RescoreOptions, watcher: Watch
 
 
 def _end_on_signals() -> None:
-    """Cancel this task on SIGINT and SIGTERM."""
+    """Cancels this task on SIGINT and SIGTERM."""
     task = asyncio.current_task()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -336,9 +378,9 @@ async def _run_on_ray(args: argparse.Namespace, options: RescoreOptions, watcher
         cores=args.shard_cores,
         watcher=watcher,
     )
-    _end_on_signals()  # Ray took the handlers for itself
+    _end_on_signals()  # Ray has replaced the handlers
     try:
-        # Many engines have more in hand than one.
+        # Several engines hold more rows at once than one.
         rows = max(options.window_rows, 2 * engines.in_hand)
         size = options.window_mb * rows // options.window_rows
         return await rescore(replace(options, window_rows=rows, window_mb=size), engines, watcher)
@@ -351,20 +393,20 @@ def _report(args: argparse.Namespace, options: RescoreOptions, summary: Summary)
     rejected = summary.tally.rejected
     status = _tell_rejected(args, options, rejected)
     if summary.all_failed:
-        return _say("not a single response was scored", NOTHING_SCORED)
+        return _say("no response was scored", NOTHING_SCORED)
     if not summary.total.rows and not rejected:
         _say("warning: the input has no rows", FINISHED)
     return status
 
 
 def _finished_before(args: argparse.Namespace, options: RescoreOptions) -> int:
-    """The exit status for an output that `--resume` found finished: rows that its run set aside are still missing."""
-    _say(f"{args.output} is finished already", FINISHED)
+    """Returns the exit status for an output that was already complete; its run may have set rows aside."""
+    _say(f"{args.output} is already complete", FINISHED)
     return _tell_rejected(args, options, int((published(options.output) or {}).get("rejected_lines", 0)))
 
 
 def _tell_rejected(args: argparse.Namespace, options: RescoreOptions, rejected: int) -> int:
-    """Say how many rows are missing from the output, and where they are; the exit status."""
+    """Prints how many rows were set aside, and where they are. Returns the exit status."""
     if not rejected:
         return FINISHED
     rows = "1 row was" if rejected == 1 else f"{rejected:,} rows were"
@@ -381,14 +423,14 @@ def _say(text: str, status: int) -> int:
 
 def _hint(args: argparse.Namespace) -> str:
     kept = args.output is not None and args.output.with_name(args.output.name + ".rescore").exists()
-    return "; what is done is kept: run the same command with --resume" if kept else ""
+    return "; finished work is kept: to continue, run the same command with --resume" if kept else ""
 
 
 def _names(flag: str, text: str | None, known: Sequence[str]) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(",") if name.strip()) if text is not None else ()
     for name in names:
         if name not in known:
-            raise RescoreError(f"{flag}: there is no {name!r}; there are {', '.join(known)}")
+            raise RescoreError(f"{flag}: unknown value {name!r}; use {', '.join(known)}")
     return names
 
 
@@ -402,7 +444,7 @@ def _unscored(text: str) -> float | Literal["skip"] | None:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise RescoreError(f"--unscored is null, skip or a number, not {text!r}")
+        raise RescoreError(f"--unscored must be null, skip or a number, not {text!r}")
     return number
 
 

@@ -28,38 +28,53 @@ EXIT = {
     "compile_error": 65,
     "internal_error": 70,
 }
-"""Exit codes for what has none of its own: as `timeout` has it, as of SIGKILL, as of SIGXFSZ, and two of sysexits.h."""
+"""Exit codes for programs that have none: those of `timeout`, SIGKILL and SIGXFSZ, and two from sysexits.h."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
-    parser.add_argument("file", help="the program; - is standard input")
-    parser.add_argument("--language", help="default: by the file's ending, or by its first line")
+    """Adds the command's arguments."""
+    parser.add_argument("file", help="the program; - reads standard input")
+    parser.add_argument("--language", help="the language (default: from the file's suffix or first line)")
     parser.add_argument(
-        "--arg", action="append", default=[], dest="args", metavar="TEXT", help="an argument for it; may be given again"
+        "--arg",
+        action="append",
+        default=[],
+        dest="args",
+        metavar="TEXT",
+        help="an argument for the program (repeatable)",
     )
-    parser.add_argument("--stdin", metavar="FILE", help="what it reads; - is standard input; default: nothing")
+    parser.add_argument(
+        "--stdin", metavar="FILE", help="the program's standard input; - passes on this command's (default: empty)"
+    )
     parser.add_argument(
         "--file",
         action="append",
         default=[],
         metavar="NAME=FILE",
         dest="files",
-        help="a file in its working folder; NAME alone for a file of that name",
+        help="put a file into the program's working folder; NAME alone for a file of that name (repeatable)",
     )
     parser.add_argument(
-        "--limit", action="append", default=[], metavar="NAME=N", help="such as cpu_s=2 or memory_mb=256"
+        "--limit",
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help="a limit, such as cpu_s=2 or memory_mb=256 (repeatable)",
     )
-    parser.add_argument("--json", action="store_true", help="print the whole result instead, and exit with 0")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print the whole result as JSON, and exit with 0 whatever the program's exit code",
+    )
     add_connection_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """The program's exit code; 128 + its signal; 124 at the time limit, 137 memory, 153 output, 65 does not compile,
-    70 a failure of ours. With --json 0, or 70.
+    """Runs the program. Returns its exit code, or 128 + its signal; 124, 137 or 153 if it reached the time, memory or
+    output limit; 65 if it does not compile; 70 if the sandbox failed. With --json: 0, or 70.
     """
     if args.file == "-" == args.stdin:
-        raise InvalidRequest("standard input cannot be both the program and what it reads")
+        raise InvalidRequest("standard input cannot be both the program and its input")
     code = _text(args.file)
     language = args.language or language_of(args.file, code)
     with open_client(args) as client:
@@ -78,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def language_of(file: str, code: str) -> str:
-    """The language of a program, by the ending of its name or by its first line. Raises InvalidRequest."""
+    """Returns the language of a program, from the suffix of its name or its first line. Raises InvalidRequest."""
     languages = list(Registry.load())
     ending = Path(file).suffix
     if ending:
@@ -93,7 +108,7 @@ def language_of(file: str, code: str) -> str:
         if found is not None:
             return found.name
     known = ", ".join(language.name for language in languages)
-    raise InvalidRequest(f"which language is {file!r}? Say it: --language, one of {known}")
+    raise InvalidRequest(f"cannot tell the language of {file!r}; give --language, one of {known}")
 
 
 def _starts(language: Language, program: str) -> bool:
@@ -106,7 +121,7 @@ def _text(file: str) -> str:
     try:
         return _bytes(file).decode()
     except UnicodeDecodeError as error:
-        raise InvalidRequest(f"{file}: a program is text in UTF-8; byte {error.start} is none") from None
+        raise InvalidRequest(f"{file}: a program must be UTF-8 text; byte {error.start} cannot be read") from None
 
 
 def _bytes(file: str) -> bytes:
@@ -126,7 +141,7 @@ def _limit(item: str) -> tuple[str, Any]:
             return name.strip(), kind(text)
         except ValueError:
             continue
-    raise InvalidRequest(f"--limit takes NAME=N, such as cpu_s=2, not {item!r}")
+    raise InvalidRequest(f"--limit must be NAME=N, such as cpu_s=2, not {item!r}")
 
 
 def _show(result: RunResult) -> int:

@@ -1,4 +1,4 @@
-"""`rewarden sandbox-host`: a sandbox host of its own, and what its slots are made of."""
+"""`rewarden sandbox-host`: runs a sandbox host, or builds its images and root file system."""
 
 from __future__ import annotations
 
@@ -20,34 +20,36 @@ from rewarden_server.config import ConfigError
 from rewarden_server.processes.host import command, listening
 from rewarden_server.processes.settings import SandboxSettings
 
-HELP = "run the sandbox host by itself, for servers that name it in sandbox.address; or build what it needs"
+HELP = "run a sandbox host that servers reach through sandbox.address, or build its images"
 
 _CHECK_S = 5.0
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]", "*": "127.0.0.1", "": "127.0.0.1"}
-"""Addresses to listen at that are no addresses to connect to, and the local addresses that stand for them."""
+"""Wildcard addresses to listen on, and the local addresses to connect to instead."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
+    """Adds the command's flags."""
     add_settings(parser)
+    parser.add_argument("--listen", metavar="ADDRESS", help="unix:PATH or HOST:PORT (default: sandbox.address)")
     parser.add_argument(
-        "--listen", metavar="ADDRESS", help="unix:PATH or HOST:PORT; default: sandbox.address of the configuration"
-    )
-    parser.add_argument(
-        "--check", action="store_true", help="start nothing: 0 where the host that listens there is ready, else 1"
+        "--check",
+        action="store_true",
+        help="start nothing; exit with 0 if the host at that address is ready, else with 1",
     )
     actions = parser.add_subparsers(dest="action", metavar="build")
-    build = actions.add_parser("build", help="make the images of docker's slots, and the root file system of bwrap's")
+    build = actions.add_parser(
+        "build", help="build the images for Docker slots and the root file system for bubblewrap slots"
+    )
     parts = build.add_mutually_exclusive_group()
-    for what in ("images", "rootfs"):
-        parts.add_argument(f"--{what}", action="store_const", const=what, dest="what", help="only this")
+    for what, built in (("images", "images"), ("rootfs", "root file system")):
+        parts.add_argument(f"--{what}", action="store_const", const=what, dest="what", help=f"build only the {built}")
     build.set_defaults(what="all")
-    build.add_argument("--force", action="store_true", help="also what is current")
+    build.add_argument("--force", action="store_true", help="rebuild even what is up to date")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Become the host, which ends with SIGTERM or SIGINT; or build: 0 where all is there; or check: 0 where it is
-    ready, else 1. 2: a setting is wrong.
+    """Becomes the host, which ends on SIGTERM or SIGINT. `build` returns 0 if everything was built; --check returns 0
+    if the host is ready, else 1. A wrong setting is 2.
     """
     try:
         config = read_settings(args)
@@ -60,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     address = args.listen or sandbox.address
     if address is None or (len(sandbox.addresses) > 1 and args.listen is None):
         raise InvalidRequest(
-            "say where the host listens: --listen unix:PATH or HOST:PORT, or one sandbox.address in the configuration"
+            "no address to listen on: give --listen unix:PATH or HOST:PORT, or set a single sandbox.address"
         )
     if args.check:
         return asyncio.run(check(address, sandbox))
@@ -70,8 +72,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def check(address: str, settings: SandboxSettings) -> int:
-    """Ask the host that listens there on this machine, with its own settings, whether it is ready: 0, or 1 after saying
-    why not.
+    """Asks the host that listens there on this machine whether it is ready. Returns 0, or 1 after printing the
+    reason.
     """
     host, _, port = address.rpartition(":")
     if not address.startswith("unix:"):
@@ -82,7 +84,7 @@ async def check(address: str, settings: SandboxSettings) -> int:
         if cert is None or settings.tls_key is None:
             client = HostClient(address)
         else:
-            # It has the very certificate that the host shows: whose it is needs no authority's word, and no name.
+            # It has the same certificate as the host, so it needs neither a CA nor a name to trust it.
             name = await _name_there(address, cert, settings.tls_key)
             client = HostClient(address, Tls(cert=cert, key=settings.tls_key, ca=cert), name=name)
         ready = await client.healthy(_CHECK_S)
@@ -94,12 +96,12 @@ async def check(address: str, settings: SandboxSettings) -> int:
         if client is not None:
             await client.close()
     if not ready:
-        say("rewarden sandbox-host: the host answers, and is not ready; rewarden doctor says why", file=sys.stderr)
+        say("rewarden sandbox-host: the host answers but is not ready; run rewarden doctor to see why", file=sys.stderr)
     return 0 if ready else 1
 
 
 async def _name_there(address: str, cert: Path, key: Path) -> str:
-    """A name in the certificate that is shown at an address, after it was found to be `cert`. Raises OSError."""
+    """Returns a name in the certificate of an address, after checking that it is `cert`. Raises OSError."""
     context = ssl.create_default_context(cafile=str(cert))
     context.check_hostname = False
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN

@@ -1,4 +1,4 @@
-"""The state of the sandbox, for `rewarden doctor`: of each host, after a program was really run in it."""
+"""The state of the sandbox, for `rewarden doctor`: runs a program on each host."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def sandbox_state(settings: SandboxSettings) -> tuple[str, list[tuple[str,
 
 
 async def _remote_state(settings: SandboxSettings) -> tuple[str, list[tuple[str, str]]]:
-    """The same of the hosts that run already, each by its address."""
+    """The same for hosts that are already running, by address."""
     found = await asyncio.gather(*(_probed(address, settings) for address in settings.addresses))
     told = dict(zip(settings.addresses, found, strict=True))
     lines: list[str] = []
@@ -48,7 +48,7 @@ async def _remote_state(settings: SandboxSettings) -> tuple[str, list[tuple[str,
         else:
             lines.append(f"{which}{_sandbox_text(status)}")
             missing += [(f"{which}{problem}", mend) for problem, mend in sandbox_problems(status)]
-    alike = "make the hosts alike: the same release, settings and images (docs/sandbox.md)"
+    alike = "give all hosts the same release, settings and images (docs/sandbox.md)"
     answered = {address: status for address, status in told.items() if not isinstance(status, HostError)}
     missing += [(words, alike) for words in host_skew(answered)]
     return "\n".join(lines), missing
@@ -69,7 +69,7 @@ async def _probed(address: str, settings: SandboxSettings) -> Mapping[str, Any] 
 
 def _mend_of(address: str, error: HostError) -> str:
     if "token" in error.message or "TLS" in error.message or "tls_" in error.message:
-        return "see sandbox.token_file and sandbox.tls_ca, on both sides; docs/sandbox.md has more"
+        return "check sandbox.token_file and sandbox.tls_ca on both sides (docs/sandbox.md)"
     return f"rewarden sandbox-host --listen {address}"
 
 
@@ -77,12 +77,12 @@ def _sandbox_text(status: Mapping[str, Any]) -> str:
     """Returns the host's status as text, one line per item."""
     probe = status.get("probe") or {}
     where = " ".join(filter(None, [status.get("launcher"), status.get("runtime")]))
-    head = f"{where} runs programs" if probe.get("ok") else "nothing runs"
-    rooms = "" if status.get("rooms", True) else "; each in a container to itself (rooms cannot be had): slower"
+    head = f"{where} runs programs" if probe.get("ok") else "no program runs"
+    rooms = "" if status.get("rooms", True) else "; each in its own container, which is slower (no rooms)"
     lines = [f"{head}{rooms}"]
     lines += [f"  image {name}: {image or 'missing'}" for name, image in status.get("images", {}).items()]
     lines.append(f"  languages: {', '.join(status.get('languages', {}))}")
     enforced = status.get("enforced", {})
     if enforced:
-        lines.append(f"  limits held by: {', '.join(f'{name}: {how}' for name, how in enforced.items())}")
+        lines.append(f"  limits enforced by: {', '.join(f'{name}: {how}' for name, how in enforced.items())}")
     return "\n".join(lines)

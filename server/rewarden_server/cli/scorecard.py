@@ -1,4 +1,4 @@
-"""`rewarden scorecard`: confusion matrices with intervals on labelled files."""
+"""`rewarden scorecard`: measures verifiers on labelled files, with confusion matrices and intervals."""
 
 from __future__ import annotations
 
@@ -43,60 +43,70 @@ from rewarden_server.studies.scorecard.render import (
 from rewarden_verifiers.cases import load_cases
 from rewarden_verifiers.registry import Registry
 
-HELP = "how often each verifier is right on labelled rollouts"
+HELP = "measure how often each verifier is right on labelled rollouts"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
-    parser.add_argument("names", nargs="*", help="verifiers; default: every file of the folder")
-    parser.add_argument("--folder", type=Path, default=Path("tests/scorecard"), help="where NAME.jsonl lie")
-    parser.add_argument("--by-kind", action="store_true", help="a line for each kind of answer as well")
-    parser.add_argument("--page", type=Path, metavar="FILE", help="write a page in Markdown, with confusion matrices")
+    """Adds the command's arguments."""
+    parser.add_argument("names", nargs="*", help="the verifiers to measure (default: every file in the folder)")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=Path("tests/scorecard"),
+        help="the folder of NAME.jsonl files (default: tests/scorecard)",
+    )
+    parser.add_argument("--by-kind", action="store_true", help="also print a line for each kind of answer")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="write a Markdown page with confusion matrices")
     parser.add_argument(
         "--data",
         type=Path,
         nargs="+",
         metavar="DATA",
-        help="measure on labelled files or folders instead (JSON lines, packed or not, or Parquet): rows with a "
-        "response, a reference and a label, and `options` where there are some",
+        help="measure on labelled files or folders instead: JSON lines (plain, gzip, zstd) or Parquet, whose rows have "
+        "a response, a reference, a label and optionally `options`",
     )
-    parser.add_argument("--use", metavar="USE", help="with --data: what judges, as for rescore (default: answer)")
+    parser.add_argument("--use", metavar="USE", help="with --data: the verifier, as for rescore (default: answer)")
     parser.add_argument("--params", metavar="JSON", help="with --data: parameters of --use")
-    parser.add_argument("--label", metavar="COLUMN", help=f"with --data: the label (default: {', '.join(LABELS)})")
+    parser.add_argument(
+        "--label", metavar="COLUMN", help=f"with --data: the column of labels (default: {', '.join(LABELS)})"
+    )
     parser.add_argument(
         "--by",
         default="kind",
         metavar="COLUMN",
-        help="with --data: the column by which rows are counted (default: kind)",
+        help="with --data: count by this column (default: kind)",
     )
     add_columns(parser.add_argument, when="with --data: ")
     parser.add_argument(
         "--alone",
         action="store_true",
-        help="with --data: without Math-Verify, which judges beside where it is installed",
+        help="with --data: do not compare with Math-Verify, which is otherwise measured too if installed",
     )
     parser.add_argument(
         "--source",
         metavar="TEXT",
-        help="with --data: keep the figures for the page, in --outside, with this said of them",
+        help="with --data: save the figures to --outside for the page, with this text as their source",
     )
     parser.add_argument(
         "--outside",
         type=Path,
         default=Path("benchmarks/outside.json"),
         metavar="FILE",
-        help="figures of outside sets that the page shows (default: benchmarks/outside.json)",
+        help="figures on outside data sets for the page (default: benchmarks/outside.json)",
     )
     parser.add_argument(
-        "--farm", type=Path, default=Path("benchmarks/farm.json"), help="figures of farmability that the page shows"
+        "--farm",
+        type=Path,
+        default=Path("benchmarks/farm.json"),
+        help="figures of farmability for the page (default: benchmarks/farm.json)",
     )
-    parser.add_argument("--misses", action="store_true", help="list every row that was judged otherwise than labelled")
-    parser.add_argument("--cases", action="store_true", help="run the cases beside the verifiers instead")
+    parser.add_argument("--misses", action="store_true", help="list every row whose verdict differs from its label")
+    parser.add_argument("--cases", action="store_true", help="run the verifiers' own cases instead")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit status 0; 1 when a case went otherwise than expected; 2 when there is no labelled file, or no case."""
+    """Returns 0 on success, 1 if a case failed, and 2 if a labelled file or a case is missing."""
     if args.cases:
         return asyncio.run(_cases(args.names))
     if args.data is not None:
@@ -104,7 +114,7 @@ def run(args: argparse.Namespace) -> int:
     names = args.names or sorted(path.stem for path in args.folder.glob("*.jsonl"))
     missing = [name for name in names if not (args.folder / f"{name}.jsonl").exists()]
     if missing or not names:
-        say(f"no labelled file for {', '.join(missing) or 'anything'} in {args.folder}")
+        say(f"no labelled file for {', '.join(missing) or 'any verifier'} in {args.folder}")
         return 2
     cards = asyncio.run(_cards(args.folder, names))
     if args.json:
@@ -121,7 +131,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _data(args: argparse.Namespace) -> int:
-    """Measure on labelled data. Raises RequestError."""
+    """Measures on labelled data. Raises RequestError."""
     try:
         use = read_use(args.use or "answer", args.params)
         columns = columns_of(args)
@@ -170,7 +180,7 @@ async def _cases(names: list[str]) -> int:
     failed = [result for result in results if result.differences]
     for result in failed:
         say(f"{result.case.verifier}: {result.case.title}: {'; '.join(result.differences)}")
-    say(f"{len(results) - len(failed)} of {len(results)} cases went as expected")
+    say(f"{len(results) - len(failed)} of {len(results)} cases passed")
     return int(bool(failed))
 
 

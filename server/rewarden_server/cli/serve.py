@@ -1,4 +1,4 @@
-"""`rewarden serve`: answer over HTTP and gRPC until a signal; then what is in flight ends."""
+"""`rewarden serve`: serves over HTTP and gRPC until a signal, then drains."""
 
 from __future__ import annotations
 
@@ -20,21 +20,24 @@ from rewarden_server.listening import use_all_descriptors
 from rewarden_server.observe.logs import get_logger, set_up_logs
 from rewarden_server.serving import Serving
 
-HELP = "answer over HTTP and gRPC"
+HELP = "serve verdicts over HTTP and gRPC"
 
 _log = get_logger("serve")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
+    """Adds the command's flags."""
     add_settings(parser)
     parser.add_argument(
-        "--ready-file", type=Path, metavar="FILE", help="write a JSON object with both addresses here when ready"
+        "--ready-file",
+        type=Path,
+        metavar="FILE",
+        help="when ready, write both addresses to this file, as a JSON object",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve until SIGTERM or SIGINT. 0: ended as asked; 1: ended by a second signal; 2: a setting is wrong."""
+    """Serves until SIGTERM or SIGINT. Returns 0 after draining, 2 for a wrong setting; a second signal exits with 1."""
     try:
         config = read_settings(args)
         set_up_logs(config.logs)
@@ -47,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def serve(config: Config, ready_file: Path | None = None) -> None:
-    """Serve until SIGTERM or SIGINT; then drain. Raises ConfigError before anything is started."""
+    """Serves until SIGTERM or SIGINT, then drains. Raises ConfigError before anything is started."""
     stop = _signals()
     serving = Serving(config)
     await serving.start()
@@ -57,9 +60,9 @@ async def serve(config: Config, ready_file: Path | None = None) -> None:
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
     if not serving.service.keys.required and config.server.host not in ("127.0.0.1", "localhost", "::1"):
-        _log.warning("open to everyone who reaches it", host=config.server.host, mend="rewarden keys new NAME")
+        _log.warning("no API keys: open to everyone", host=config.server.host, fix="rewarden keys new NAME")
     if serving.service.audit is not None:
-        # What rotates logs moves the file away, and then says so.
+        # Log rotation moves the file away, and then sends this signal.
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, serving.service.audit.reopen)
     if ready_file is not None:
         _write(ready_file, {"http": serving.http, "grpc": serving.grpc, "pid": os.getpid()})
@@ -71,7 +74,7 @@ async def serve(config: Config, ready_file: Path | None = None) -> None:
 
 
 def _signals() -> asyncio.Event:
-    """An event for the first SIGTERM or SIGINT; the second ends the process at once."""
+    """Returns an event for the first SIGTERM or SIGINT; the second ends the process at once."""
     stop = asyncio.Event()
 
     def stopped() -> None:

@@ -13,23 +13,25 @@ _FLAGS = {"host": "server.host", "port": "server.port", "grpc_port": "server.grp
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
-    """Add the flags."""
-    parser.add_argument("--config", type=Path, metavar="FILE", help="the configuration (default: ./rewarden.toml)")
-    parser.add_argument("--host", help="address to listen on (default: 127.0.0.1)")
-    parser.add_argument("--port", help="port of HTTP (default: 8080; 0: any free one)")
-    parser.add_argument("--grpc-port", help="port of gRPC (default: 50051; 0: any free one)")
-    parser.add_argument("--record", metavar="DIR", help="keep what is unscored or flagged there, for rewarden explain")
+    """Adds the flags."""
+    parser.add_argument("--config", type=Path, metavar="FILE", help="the configuration file (default: ./rewarden.toml)")
+    parser.add_argument("--host", help="the address to listen on (default: 127.0.0.1)")
+    parser.add_argument("--port", help="the HTTP port (default: 8080; 0 picks a free one)")
+    parser.add_argument("--grpc-port", help="the gRPC port (default: 50051; 0 picks a free one)")
+    parser.add_argument(
+        "--record", metavar="DIR", help="record unscored and flagged samples in this folder, for rewarden explain"
+    )
     parser.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="SECTION.KEY=VALUE",
-        help="any other setting, such as engine.workers=4 (docs/configuration.md lists them)",
+        help="any other setting, such as engine.workers=4 (see docs/configuration.md)",
     )
 
 
 def read_settings(args: argparse.Namespace, only: str | None = None) -> Config:
-    """The settings in force, or those of one section. Raises ConfigError."""
+    """Returns the settings in effect, or those of one section. Raises ConfigError."""
     flags: dict[str, tuple[str, Any]] = {}
     for name, key in _FLAGS.items():
         value = getattr(args, name)
@@ -38,6 +40,6 @@ def read_settings(args: argparse.Namespace, only: str | None = None) -> Config:
     for item in args.set:
         key, equals, value = item.partition("=")
         if not equals:
-            raise ConfigError(f"--set takes SECTION.KEY=VALUE, not {key!r}")
+            raise ConfigError(f"--set must be SECTION.KEY=VALUE, not {key!r}")
         flags[key.strip()] = (f"flag --set {key.strip()}", value.strip())
     return load_config(args.config, environ=os.environ, flags=flags, only=only)

@@ -1,4 +1,4 @@
-"""`rewarden verdicts`: which verdicts another version of Rewarden changes."""
+"""`rewarden verdicts`: records verdicts, and shows which of them another version changes."""
 
 from __future__ import annotations
 
@@ -26,38 +26,51 @@ examples:
   rewarden verdicts diff before.jsonl .
   rewarden verdicts diff old-venv new-venv --verifier math --corpus samples.jsonl
 
-exit status: 0 done; 1 with --check, a verifier's verdicts changed and its version did not; 2 nothing could be compared
+exit status: 0 done; 1 with --check, verdicts changed and their verifier's version did not; 2 nothing could be compared
 """
 
 _RECORD = ".jsonl"
-_PLACE = "a record (a .jsonl file); `.`, this installation; or the virtual environment or interpreter of another one"
+_PLACE = "a record (a .jsonl file), `.` for this installation, or the virtual environment or interpreter of another one"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Adds the command's arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
     does = parser.add_subparsers(dest="does", metavar="record | diff", required=True)
-    record = does.add_parser("record", help="judge a corpus and keep samples and verdicts in a file")
-    record.add_argument("output", type=Path, metavar="OUTPUT", help="the record to write, JSON lines")
-    record.add_argument("--by", default=HERE, metavar="PLACE", help="another installation that judges (default: this)")
+    record = does.add_parser("record", help="judge a corpus, and write samples and verdicts to a file")
+    record.add_argument("output", type=Path, metavar="OUTPUT", help="the record to write (JSON lines)")
+    record.add_argument("--by", default=HERE, metavar="PLACE", help="the installation that judges (default: this one)")
     diff = does.add_parser("diff", help="show which verdicts differ between two versions")
     diff.add_argument("old", metavar="OLD", help=_PLACE)
-    diff.add_argument("new", metavar="NEW", help="the same; what is not a record judges the samples of the one that is")
-    diff.add_argument("--show", type=int, default=5, metavar="N", help="changes to print of each verifier (default: 5)")
+    diff.add_argument(
+        "new", metavar="NEW", help="the same; if only one of them is a record, the other judges its samples"
+    )
+    diff.add_argument("--show", type=int, default=5, metavar="N", help="changes to print per verifier (default: 5)")
     diff.add_argument("--json", action="store_true", help="print JSON, with every change")
-    diff.add_argument("--check", action="store_true", help="fail if verdicts changed and the version did not")
+    diff.add_argument(
+        "--check", action="store_true", help="exit with 1 if verdicts changed and their verifier's version did not"
+    )
     for each in (record, diff):
         each.add_argument(
-            "--corpus", type=Path, action="append", default=[], metavar="FILE", help="samples, one a line, with `use`"
+            "--corpus",
+            type=Path,
+            action="append",
+            default=[],
+            metavar="FILE",
+            help="a file of samples, one per line, each with its `use` (repeatable)",
         )
         each.add_argument(
-            "--verifier", action="append", default=[], metavar="NAME", help="the cases of this verifier or recipe"
+            "--verifier",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="judge the cases of this verifier or recipe (repeatable)",
         )
 
 
 def run(args: argparse.Namespace) -> int:
-    """See the epilog for the exit status."""
+    """Returns the exit status (see the epilog)."""
     try:
         return _record(args) if args.does == "record" else _diff(args)
     except (RewardenError, OSError) as error:
@@ -67,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _record(args: argparse.Namespace) -> int:
     if args.output.suffix != _RECORD:
-        raise InvalidRequest(f"{args.output}: a record is JSON lines; give it a name that ends in {_RECORD}")
+        raise InvalidRequest(f"{args.output}: the name of a record must end in {_RECORD}")
     rows = corpus.write(args.output, Installation.at(args.by).judged(_asked(args)))
     say(f"{args.output}: {rows:,} verdicts")
     return 0
@@ -77,8 +90,8 @@ def _diff(args: argparse.Namespace) -> int:
     places = (args.old, args.new)
     records = [[*corpus.of_file(Path(place), record=True)] if place.endswith(_RECORD) else None for place in places]
     if any(record is not None for record in records) and (args.corpus or args.verifier):
-        raise InvalidRequest("a record holds its own samples: give --corpus and --verifier to `record`")
-    # Of a record and an installation, this one judges what that one holds.
+        raise InvalidRequest("a record holds its own samples; --corpus and --verifier do not apply to it")
+    # If only one of the two is a record, the other one judges its samples.
     asked = next((record for record in records if record is not None), None) or [*_asked(args)]
     old, new = (
         Installation.at(place).judged(asked) if record is None else record
@@ -93,14 +106,14 @@ def _diff(args: argparse.Namespace) -> int:
 
 
 def _asked(args: argparse.Namespace) -> Iterator[Row]:
-    """The corpus that the command names; without one, the cases of all verifiers and recipes."""
+    """Yields the corpus that the command names, or else the cases of all verifiers and recipes."""
     files = chain.from_iterable(map(corpus.of_file, args.corpus))
     cases = corpus.of_cases(Registry(), args.verifier) if args.verifier or not args.corpus else iter(())
     return chain(files, cases)
 
 
 def _told(found: Difference, show: int) -> Iterator[str]:
-    yield f"{found.rows:,} samples, {len(found.changes):,} judged otherwise"
+    yield f"{found.rows:,} samples, {len(found.changes):,} with another verdict"
     if found.only_old or found.only_new:
         yield f"in the old record only: {found.only_old:,}; in the new one only: {found.only_new:,}"
     for name, (old_version, new_version), changes in found.by_version():

@@ -157,7 +157,7 @@ def _sample(body: Mapping[str, Any], named: str | None) -> Sample | BadSample:
 def _object(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     value = body.get(name)
     if not isinstance(value, Mapping):
-        raise Unprocessable(f"{name}: is needed, an object as OpenAI's Responses API has it", path=name)
+        raise Unprocessable(f"{name}: is required: an object as in OpenAI's Responses API", path=name)
     return value
 
 

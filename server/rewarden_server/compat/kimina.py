@@ -185,7 +185,7 @@ def _text(snippet: Mapping[str, Any], name: str, *place: str | int) -> str:
         raise _wrong(REQUIRED, *place, name)
     value = snippet[name]
     if type(value) is not str:
-        raise _wrong("must be text", *place, name)
+        raise _wrong("must be a string", *place, name)
     return value
 
 
@@ -247,7 +247,7 @@ async def _all(service: Service, project: str, asked: _Asked) -> list[Reply]:
                 return await _checked(engine.lean, snippet, asked)
         except TimeoutError:
             waited_s = WAIT_S + 2 * asked.timeout_s
-            return Overloaded(f"no Lean process was free for it within {waited_s:g} s", retry_after_s=1.0)
+            return Overloaded(f"no Lean process became free within {waited_s:g} s", retry_after_s=1.0)
 
     count = len(asked.codes)
     with charged(count), engine.admission.running(f"compat-{PEER}", sum(map(len, asked.codes)), count):

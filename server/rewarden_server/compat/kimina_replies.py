@@ -51,10 +51,12 @@ def reply_of(checked: Checked, timeout_s: float, *, infotree: bool, debug: bool)
     time = round(checked.wall_s, 6)
     if checked.status != "ok":
         why = checked.status if checked.limit is None else f"{checked.status}, {checked.limit}"
-        return Reply(time=time, response={"message": f"the Lean process ended early: {why}"}, usage=usage)
+        return Reply(time=time, response={"message": f"the Lean process stopped early: {why}"}, usage=usage)
     if checked.truncated and not any(message.severity == "error" for message in checked.messages):
         # Whoever floods the messages must not push out the one that says what is wrong.
-        return Reply(time=time, response={"message": "Lean said more of this snippet than is kept"}, usage=usage)
+        return Reply(
+            time=time, response={"message": "Lean's output for this snippet is too long and was cut"}, usage=usage
+        )
     response: dict[str, Any] = {"env": _NO_ENV}
     if checked.messages:
         response["messages"] = [_message(message) for message in checked.messages]

@@ -120,11 +120,11 @@ def routes(service: Service) -> list[Route]:
 async def _answer(request: Request, service: Service, reference_of: Callable[[Any, float, str], Any]) -> Response:
     asked = asked_of(request)
     if asked.use is not None:
-        raise InvalidRequest("use: programs are judged by the verifier code here", path="use")
+        raise InvalidRequest("use: this endpoint always judges with the verifier code", path="use")
     async with body_of(request, service) as body:
         program, limit_s = body.get("program"), body.get("max_execution_time", 1.0)
         if type(program) is not str:
-            raise InvalidRequest("program: must be text", path="program")
+            raise InvalidRequest("program: must be a string", path="program")
         if type(limit_s) not in (int, float) or not 0 < limit_s < math.inf:
             raise InvalidRequest("max_execution_time: must be a number of seconds above 0", path="max_execution_time")
         tests = await _tests(body.get("tests"), service.limits.max_body_bytes)
@@ -150,7 +150,7 @@ async def _tests(given: Any, most: int) -> list[Any]:
         return []
     tests = await run_beside(partial(_unpacked, given, most), len(given)) if type(given) is str else given
     if type(tests) is not list:
-        raise InvalidRequest("tests: must be a list, or its JSON, as it is or as base64 of zlib", path="tests")
+        raise InvalidRequest("tests: must be a list, or its JSON, plain or as base64 of zlib", path="tests")
     return tests
 
 
@@ -161,15 +161,17 @@ def _unpacked(text: str, most: int) -> Any:
         reader = zlib.decompressobj()
         data = reader.decompress(base64.b64decode(text, validate=True), most + 1)
     except (ValueError, zlib.error):
-        raise InvalidRequest("tests: the text is neither JSON nor base64 of zlib", path="tests") from None
+        raise InvalidRequest(
+            "tests: the text is neither JSON nor base64 of zlib-compressed JSON", path="tests"
+        ) from None
     if len(data) > most:
-        raise TooLarge(f"tests: unpacked they have more than {most} bytes", limit="max_body_bytes", most=most)
+        raise TooLarge(f"tests: more than {most} bytes after decompression", limit="max_body_bytes", most=most)
     try:
         return loads(data)
     except InvalidRequest:
         raise InvalidRequest(
-            "tests: what is packed is no JSON. A pickle is never read here, because reading one runs what its sender "
-            "likes; rewrite the column once (docs/trainers/open-instruct.md)",
+            "tests: the compressed data is not JSON. A pickle is never read, because loading it can run code; "
+            "convert the column once (docs/trainers/open-instruct.md)",
             path="tests",
         ) from None
 
@@ -177,7 +179,7 @@ def _unpacked(text: str, most: int) -> Any:
 def _assertion(test: Any, limit_s: float, path: str) -> dict[str, Any]:
     """The reference of an assertion. Raises InvalidRequest."""
     if type(test) is not str:
-        raise InvalidRequest(f"{path}: must be text, an assertion", path=path)
+        raise InvalidRequest(f"{path}: must be a string, an assertion", path=path)
     return _reference({"type": "assert", "code": test}, {"cpu_s": limit_s, "wall_s": limit_s})
 
 

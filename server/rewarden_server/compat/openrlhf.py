@@ -76,12 +76,12 @@ def _samples(body: dict[str, Any]) -> list[Sample | BadSample]:
     """Raises InvalidRequest where the lists do not fit one another."""
     queries = body.get("query")
     if not isinstance(queries, list):
-        raise InvalidRequest("query: must be a list of texts, each a prompt and its response", path="query")
+        raise InvalidRequest("query: must be a list of strings, each a prompt with its response", path="query")
     prompts = body.get("prompts")
     if not isinstance(prompts, list) or len(prompts) != len(queries):
         raise InvalidRequest(
-            f"prompts: must be a list of {len(queries)}, one for each query: without them, prompts and responses "
-            "cannot be told apart",
+            f"prompts: must be a list of {len(queries)}, one for each query; without them, prompts and responses "
+            "cannot be separated",
             path="prompts",
         )
     labels = body.get("labels")
@@ -94,7 +94,7 @@ def _samples(body: dict[str, Any]) -> list[Sample | BadSample]:
 
 def _sample(query: Any, prompt: Any, label: Any) -> Sample | BadSample:
     if not isinstance(query, str) or not isinstance(prompt, str):
-        return BadSample(message="must be texts", path="query" if isinstance(prompt, str) else "prompts")
+        return BadSample(message="must be strings", path="query" if isinstance(prompt, str) else "prompts")
     try:
         response = response_of(query, prompt)
     except InvalidRequest as error:

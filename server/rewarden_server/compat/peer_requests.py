@@ -77,12 +77,14 @@ def asked_of(request: Request, *own: str) -> Asked:
     known = ("use", "params", "unscored", *own)
     unknown = next((name for name in query if name not in known), None)
     if unknown is not None:
-        raise InvalidRequest(f"{unknown[:40]}: this address takes {', '.join(known)}", path=unknown[:40])
+        raise InvalidRequest(
+            f"{unknown[:40]}: unknown parameter; this URL accepts {', '.join(known)}", path=unknown[:40]
+        )
     if "use" in query and "use" in request.path_params:
-        raise InvalidRequest("use: the address names who judges in its path already", path="use")
+        raise InvalidRequest("use: the path of the URL already names the verifier", path="use")
     name = request.path_params.get("use", query.get("use"))
     if name is None and "params" in query:
-        raise InvalidRequest("params: goes with a verifier's name; add use=NAME to the address", path="params")
+        raise InvalidRequest("params: needs a verifier; add use=NAME to the URL", path="params")
     use = None
     if name is not None:
         params = loads(query["params"]) if "params" in query else {}
@@ -137,8 +139,8 @@ async def judge(
     """
     if asked.use is None and service.routing is None:
         raise InvalidRequest(
-            f"nobody judges: name a verifier or recipe in the address, /compat/{peer}/NAME/… or ?use=NAME, or give the "
-            "server a routing.file",
+            f"no verifier: name a verifier or recipe in the URL, /compat/{peer}/NAME/… or ?use=NAME, or set "
+            "routing.file on the server",
             path="use",
         )
     batch = service.take_batch(Batch(samples=samples, use=asked.use, deadline_s=deadline_s))
@@ -146,7 +148,7 @@ async def judge(
     if asked.use is not None:
         wrong = next((verdict for verdict in verdicts if verdict.reason in _OF_ADDRESSES), None)
         if wrong is not None:
-            raise InvalidRequest(f"the address: {wrong.feedback}", path="use")
+            raise InvalidRequest(f"the URL: {wrong.feedback}", path="use")
     return verdicts
 
 
@@ -164,7 +166,7 @@ def number_of(verdict: Verdict, asked: Asked) -> float:
     kind = Unavailable if verdict.retryable else Unscored
     raise kind(
         f"sample {verdict.index} has no score ({verdict.reason}, fault {verdict.fault}): "
-        f"{verdict.feedback or 'see the verdict'}; ?unscored=NUMBER in the address puts a number in its place",
+        f"{verdict.feedback or 'see the verdict'}; add ?unscored=NUMBER to the URL to return a number instead",
         reason=verdict.reason,
         fault=verdict.fault,
     )

@@ -102,7 +102,7 @@ def _asked(request: Request, body: _Fields, service: Service) -> Asked:
     if model not in _known(service):
         raise NotFound(
             f"model: {str(model)[:100]!r} is neither a verifier nor a recipe of this server; name one there or in the "
-            f"address, /compat/{PEER}/NAME/classify; GET /compat/{PEER}/v1/models lists them"
+            f"URL, /compat/{PEER}/NAME/classify; GET /compat/{PEER}/v1/models lists them"
         )
     return replace(asked, use=Use(name=model))
 
@@ -126,13 +126,13 @@ def _pairs(request: Request, body: _Fields) -> list[_Fields]:
     """The samples of `text_1` × `text_2`: one with each, or each with its own. `text_2` holds the responses."""
     first_is = request.query_params.get("text_1", "reference")
     if first_is not in ("reference", "prompt"):
-        raise InvalidRequest(f"text_1: is the 'reference' or the 'prompt', not {first_is[:40]!r}", path="text_1")
+        raise InvalidRequest(f"text_1: must be 'reference' or 'prompt', not {first_is[:40]!r}", path="text_1")
     first, second = next((pair for pair in _PAIRS if pair[0] in body and pair[1] in body), _PAIRS[0])
     ones, responses = _texts(first, body.get(first)), _texts(second, body.get(second))
     if len(ones) == 1:
         ones = ones * len(responses)
     if len(ones) != len(responses):
-        raise InvalidRequest(f"{first}: has {len(ones)} texts and {second} has {len(responses)}; give 1:1, 1:N or N:N")
+        raise InvalidRequest(f"{first}: has {len(ones)} texts and {second} has {len(responses)}; use 1:1, 1:N or N:N")
     cut = [_cut(response, request.query_params) for response in responses]
     rows = [{**fields, first_is: one} for one, fields in zip(ones, cut, strict=True)]
     return _with_extras(rows, body, isinstance(body[second], list))
@@ -141,9 +141,7 @@ def _pairs(request: Request, body: _Fields) -> list[_Fields]:
 def _texts(name: str, value: Any) -> list[str]:
     texts = value if isinstance(value, list) else [value]
     if not texts or not all(isinstance(text, str) for text in texts):
-        raise InvalidRequest(
-            f"{name}: must be a text or a list of texts (token ids cannot be read here: send the text)", path=name
-        )
+        raise InvalidRequest(f"{name}: must be a string or a list of strings; token ids are not supported", path=name)
     return texts
 
 
@@ -157,7 +155,7 @@ def _cut(text: str, query: Mapping[str, str]) -> _Fields:
     if after := query.get("after"):
         prompt, found, response = text.rpartition(after)
         if not found:
-            raise InvalidRequest(f"after: {after[:40]!r} is not in the text that was sent", path="after")
+            raise InvalidRequest(f"after: {after[:40]!r} does not occur in the text", path="after")
         fields = {"prompt": prompt, "response": response}
     if until := query.get("until"):
         fields["response"] = fields["response"].partition(until)[0]
@@ -171,7 +169,7 @@ def _conversation(messages: Any) -> _Fields:
     asked = [place for place, each in enumerate(messages) if each.get("role") in ("user", "system", "developer")]
     begin = asked[-1] + 1 if asked else 0
     if begin == len(messages):
-        raise InvalidRequest("messages: must end with what the model wrote", path="messages")
+        raise InvalidRequest("messages: must end with the model's response", path="messages")
     return {"prompt": messages[:begin] or None, "response": messages[begin:]}
 
 

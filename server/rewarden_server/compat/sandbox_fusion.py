@@ -63,7 +63,7 @@ _FIELDS: Mapping[str, str] = {
 }
 """The places in a job at which the sandbox's host finds a fault, and the field of the request that each came from."""
 
-_NO_SESSIONS = "this server keeps no notebooks: /run_jupyter is not offered; send the cells as one program to /run_code"
+_NO_SESSIONS = "/run_jupyter is not supported; send the cells as one program to /run_code"
 
 _log = get_logger("compat")
 
@@ -127,7 +127,7 @@ def _asked(body: Any) -> _Asked:
         if name not in body:
             raise InvalidRequest(REQUIRED, path=name)
         if type(body[name]) is not str:
-            raise InvalidRequest("must be text", path=name)
+            raise InvalidRequest("must be a string", path=name)
     compile_s, run_s = (_seconds(body, name) for name in ("compile_timeout", "run_timeout"))
     language = body["language"]
     return _Asked(
@@ -166,16 +166,16 @@ def _stdin(value: Any) -> bytes:
     if value is None:
         return b""
     if type(value) is not str:
-        raise InvalidRequest("must be text or null", path="stdin")
+        raise InvalidRequest("must be a string or null", path="stdin")
     try:
         return value.encode()
     except UnicodeEncodeError:
-        raise InvalidRequest("holds half of a surrogate pair, which has no bytes", path="stdin") from None
+        raise InvalidRequest("contains a lone surrogate, which has no UTF-8 encoding", path="stdin") from None
 
 
 def _files(value: Any) -> dict[str, bytes]:
     if type(value) is not dict:
-        raise InvalidRequest("must be an object: path to base64", path="files")
+        raise InvalidRequest("must be an object of path to base64", path="files")
     # Entries without a content, and those of this name, are passed over there as well.
     return {path: _content(data) for path, data in value.items() if data is not None and "IGNORE_THIS_FILE" not in path}
 
@@ -203,7 +203,7 @@ async def _in_time(service: Service, asked: _Asked, end: float) -> dict[str, Any
             with charged(1):
                 return await _run(service, asked)
     except TimeoutError:
-        message = f"the program had not ended {asked.patience_s:g} s after it came, with the time that it waited"
+        message = f"the program did not finish within {asked.patience_s:g} s, including waiting time"
         raise DeadlineExceeded(message) from None
 
 
@@ -235,7 +235,7 @@ async def _run(service: Service, asked: _Asked) -> dict[str, Any]:
                     message = f"{report.status}: {report.limit}"
     last = ended or compiled
     if last is None:
-        raise SandboxError("the sandbox told nothing of the program")
+        raise SandboxError("the sandbox returned no result for the program")
     return {
         "status": "Success" if ended is not None and ended["return_code"] == 0 else "Failed",
         "message": message,
@@ -253,7 +253,7 @@ def _result(report: Report, limit_s: float) -> dict[str, Any]:
     host's, so that the same program ends the same way on a busy host.
     """
     if report.status == "internal_error":
-        raise SandboxError(report.message or "the sandbox failed at this run")
+        raise SandboxError(report.message or "the sandbox failed on this run")
     by_itself = report.exit_code is not None or report.signal is not None
     late = report.status == "time_limit" or (by_itself and report.cpu_time + report.idle_time > limit_s)
     return {

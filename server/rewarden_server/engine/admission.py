@@ -54,7 +54,7 @@ class Admission:
             await asyncio.wait_for(self._idle.wait(), seconds)
         except TimeoutError:
             for work in list(self._under_way):
-                work.stop(Unavailable("the server stopped before this ended", retry_after_s=1.0))
+                work.stop(Unavailable("the server stopped before this was finished", retry_after_s=1.0))
 
     # --- room ---------------------------------------------------------------------------------------------------
 
@@ -96,8 +96,8 @@ class Admission:
         self.check_ready()
         if not self.fits(samples, size):
             raise Overloaded(
-                f"{self.samples} samples ({self.bytes} bytes) are under way, and {samples} more do not fit; "
-                "send them later, in smaller batches, or as a stream",
+                f"{self.samples} samples ({self.bytes} bytes) are in progress, and {samples} more do not fit; "
+                "retry later, or send smaller batches or a stream",
                 retry_after_s=1.0,
             )
 

@@ -244,7 +244,7 @@ class RedisCache:
         self._observer.cache_failed("redis")
         if self._failures == _FAILURES:
             # Its kind alone: what a server says may repeat what it was told.
-            self._log.warning("the shared cache is passed over", kind=_kind(error), rests_s=_REST_S)
+            self._log.warning("the shared cache is bypassed", kind=_kind(error), rests_s=_REST_S)
         if self._failures >= _FAILURES:
             self._rest()
 

@@ -107,7 +107,7 @@ class EngineContext:
         bound = self._scope.parts.planner.bind(use)
         if len(self._trail) >= _DEPTH:
             names = " → ".join(step.spec.name for step in self._trail[:4])
-            raise PluginError(f"verifiers use each other without end: {names} → …")
+            raise PluginError(f"verifiers use each other in a cycle: {names} → …")
         return bound
 
 

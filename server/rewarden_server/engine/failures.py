@@ -39,9 +39,9 @@ def incomplete_group(group: str, size: int | None, seen: int, *, late: bool) -> 
     """The outcome of the members of a group that never became whole."""
     wanted = "?" if size is None else size
     if late:
-        message = f"group {group!r}: {seen} of {wanted} members came before the group's deadline"
+        message = f"group {group!r}: {seen} of {wanted} members arrived before the group's deadline"
         return _failed("error", "group_deadline", "infra", message, {"seen": seen})
-    return _failed("error", "group_incomplete", "caller", f"group {group!r}: {seen} of {wanted} members came", {})
+    return _failed("error", "group_incomplete", "caller", f"group {group!r}: {seen} of {wanted} members arrived", {})
 
 
 def viewless(reason: str, spec: VerifierSpec) -> Outcome:
@@ -67,7 +67,7 @@ def killed(spec: VerifierSpec, phase: str) -> Outcome:
 def idle(spec: VerifierSpec, idle_s: float) -> PluginError:
     """A pure verifier that waits instead of computing is a defect of the verifier's."""
     return PluginError(
-        f"verifier {spec.name!r} held a worker for {idle_s:g} s without computing; a pure verifier never waits"
+        f"verifier {spec.name!r} held a worker for {idle_s:g} s without computing; a pure verifier must not wait"
     )
 
 

@@ -100,7 +100,10 @@ class Planner:
         spec = self.registry.resolve(use)
         given = dict(use.params)
         if "view" in given and not spec.group and "response" not in spec.reads:
-            raise InvalidParams(f"verifier {spec.name!r} sees no text itself: give view to what it uses", path="params")
+            raise InvalidParams(
+                f"verifier {spec.name!r} reads no text itself; set the view on the verifiers that it uses",
+                path="params",
+            )
         view = view_of(given.pop("view"), spec.default_view) if "view" in given else spec.default_view
         params = parse_params(spec, given)
         if spec.variant is not None:
@@ -122,7 +125,7 @@ class Planner:
         if spec.children is None:
             return
         if len(trail) > _DEPTH:
-            raise InvalidParams(f"verifiers use each other without end: {' → '.join(trail[:4])} → …", path="use")
+            raise InvalidParams(f"verifiers use each other in a cycle: {' → '.join(trail[:4])} → …", path="use")
         for child in spec.children(params):
             child_spec = self.registry.resolve(child)
             given = {name: value for name, value in child.params.items() if name != "view"}

@@ -408,7 +408,7 @@ class Scope:
     def cancel(self) -> None:
         """The caller left: what has not begun is dropped, orchestrators are cancelled. No more verdicts are told."""
         self._emit = lambda item: None
-        self._abandon(Cancelled("the caller left"))
+        self._abandon(Cancelled("the caller disconnected"))
 
     def stop(self, error: RequestError) -> None:
         """The server stops: as when the caller left, but whoever waits is told."""

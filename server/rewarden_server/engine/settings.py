@@ -10,21 +10,21 @@ from rewarden_server.setting import Count, File, Positive, Text, Whole
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSettings:
-    """Times in seconds of CPU where not said otherwise; sizes in the unit of the name.
+    """Times are in seconds of CPU unless noted; sizes are in the unit of the name.
 
-    item_cpu_s: a pure verifier's limit per item; what reaches it is scored at the bottom as `too_expensive`.
-    slow_s: an item that takes longer on a fast worker starts again on a slow, low-priority one.
-    worker_memory_mb: address space that a worker may take beyond what it had when warm.
-    worker_items: items after which a worker is replaced by a fresh one.
-    idle_s: seconds of wall time that a worker may hold an item without using CPU (a pure verifier never waits).
-    max_samples, max_bytes: what may be admitted at once; a request that does not fit is refused (429).
-    window_samples, window_bytes: what one stream may have in flight before its `put` waits.
-    orchestrations: orchestrators that may be under way at once.
-    cache_redis: address of a Redis that several servers share; its password may stand in cache_redis_password_file.
-    cache_redis_ttl_s: seconds until it forgets an outcome. cache_key_file: a secret of at least 16 bytes; what lies
-    there then carries a code that only who has it can make.
-    query_workers, slow_query_workers: workers of verifiers that wait for something outside (`sql`), and those to which
-    they move after `query_slow_s` seconds; query_memory_mb: the address space that these may take.
+    item_cpu_s: a pure verifier's limit per item; an item that reaches it gets the lowest score, as `too_expensive`.
+    slow_s: an item that takes longer on a fast worker is restarted on a slow, low-priority one.
+    worker_memory_mb: address space that a worker can use beyond its warm state.
+    worker_items: a worker is replaced after this many items.
+    idle_s: seconds of wall time that a worker can hold an item without using CPU (a pure verifier never waits).
+    max_samples, max_bytes: the most that is admitted at once; a request that does not fit is refused (429).
+    window_samples, window_bytes: the most that one stream can have in flight before its `put` waits.
+    orchestrations: the most orchestrators that run at once.
+    cache_redis: the address of a Redis that several servers share; cache_redis_password_file can hold its password.
+    cache_redis_ttl_s: seconds until an outcome expires there. cache_key_file: a secret of at least 16 bytes that signs
+    the outcomes stored there.
+    query_workers, slow_query_workers: workers for verifiers that wait for something outside (`sql`), and those to which
+    items move after `query_slow_s` seconds; query_memory_mb: the address space that these workers can use.
     """
 
     workers: Whole = field(default_factory=cores)
@@ -55,7 +55,7 @@ class EngineSettings:
     eager: bool = False
 
     def for_queries(self) -> EngineSettings:
-        """The settings of the lane of verifiers that wait: they keep their own time, and may idle."""
+        """Returns the settings of the lane of verifiers that wait: they limit their own time, and can idle."""
         return replace(
             self,
             workers=self.query_workers,
@@ -69,4 +69,4 @@ class EngineSettings:
 
 
 _QUERY_ITEM_S = 1800.0
-"""The backstop behind the limits that such a verifier sets itself, statement by statement."""
+"""The backstop for the limits that such a verifier sets itself, per statement."""

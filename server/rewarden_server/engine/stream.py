@@ -52,7 +52,7 @@ class Stream:
             self._admission.wait_for_room(self._room.set)
             await self._room.wait()
         if self._over:
-            raise self._error or Unavailable("the stream is at its end")
+            raise self._error or Unavailable("the stream has ended")
         index = self._count
         self._count += 1
         self._sizes[index] = size

@@ -31,10 +31,10 @@ _BLOB = {
 @router.put(
     "/v1/blobs/{sha256}",
     operation_id="put_blob",
-    summary="Keep content that later requests name by its SHA-256. 201: it is new; 200: it was here.",
+    summary="Store content that later requests refer to by its SHA-256. 201: stored; 200: already stored.",
     responses={
         200: reply("The content was stored already.", _BLOB),
-        201: reply("The content is stored now.", _BLOB),
+        201: reply("The content is stored.", _BLOB),
         **errors(507),
     },
     openapi_extra=body({"type": "string", "format": "binary"}, "application/octet-stream"),

@@ -44,11 +44,11 @@ def check_content_type(request: Request, *allowed: str) -> None:
     kind, _, parameters = given.partition(";")
     if kind.strip().lower() not in allowed:
         raise UnsupportedMedia(
-            f"send 'Content-Type: {allowed[0]}'; {kind.strip()[:80]!r} is not read here", allowed=list(allowed)
+            f"send 'Content-Type: {allowed[0]}'; {kind.strip()[:80]!r} is not supported", allowed=list(allowed)
         )
     charset = parameters.lower().partition("charset=")[2].strip("\" '")
     if charset and charset not in ("utf-8", "utf8"):
-        raise UnsupportedMedia(f"JSON is sent in UTF-8, not {charset[:40]!r}", allowed=list(allowed))
+        raise UnsupportedMedia(f"JSON must be UTF-8, not {charset[:40]!r}", allowed=list(allowed))
 
 
 def encoding_of(request: Request) -> str | None:
@@ -57,7 +57,7 @@ def encoding_of(request: Request) -> str | None:
     if given == "identity":
         return None
     if given not in ENCODINGS:
-        raise UnsupportedMedia(f"Content-Encoding may be {' or '.join(ENCODINGS)}, not {given[:40]!r}")
+        raise UnsupportedMedia(f"Content-Encoding must be {' or '.join(ENCODINGS)}, not {given[:40]!r}")
     return given
 
 
@@ -102,7 +102,7 @@ async def pieces_of(receive: Receive, silence_s: float | None = None) -> AsyncIt
             async with asyncio.timeout(silence_s):
                 message = await receive()
         except TimeoutError:
-            raise TooSlow(f"nothing came of the body for {silence_s:g} s") from None
+            raise TooSlow(f"received no data of the body for {silence_s:g} s") from None
         if message["type"] == "http.disconnect":
             raise ClientGone
         piece: bytes = message.get("body", b"")
@@ -145,7 +145,7 @@ def unpack(body: bytes | bytearray, encoding: str, most: int, limit: str) -> Ite
                 raise _too_large(limit, most)
             yield part
     except (zlib.error, zstandard.ZstdError, EOFError) as error:
-        raise InvalidRequest(f"the body is not {encoding}: {error}") from None
+        raise InvalidRequest(f"the body is not valid {encoding}: {error}") from None
 
 
 def _stretch(parts: Iterator[bytes]) -> bytearray:
@@ -162,7 +162,7 @@ def _gunzip(body: bytes | bytearray) -> Iterator[bytes]:
     gunzip = Gunzip()
     yield from gunzip.parts(body)
     if not gunzip.whole:
-        raise EOFError("it ends too early")
+        raise EOFError("it is truncated")
 
 
 class Gunzip:

@@ -22,7 +22,7 @@ def _add(kind: str) -> None:
     @router.get(
         f"/v1/{kind}s",
         operation_id=f"list_{kind}s",
-        summary=f"All {kind}s.",
+        summary=f"List the {kind}s.",
         responses={200: reply(f"The {kind}s.", listing(f"{kind}s", _ITEM))},
     )
     async def get_all(service: Served) -> Response:
@@ -31,7 +31,7 @@ def _add(kind: str) -> None:
     @router.get(
         f"/v1/{kind}s/{{name}}",
         operation_id=f"get_{kind}",
-        summary=f"One {kind}, with its schemas and cases.",
+        summary=f"Get one {kind}, with its schemas and cases.",
         responses={200: reply(f"The {kind}.", _ITEM), **errors(404)},
     )
     async def get_one(name: Name, service: Served) -> Response:

@@ -9,19 +9,19 @@ from fastapi import Path
 from rewarden_server.http.replies import JSON
 
 _ERRORS = {
-    400: "The request is malformed; `details.path` is the field at fault where there is one.",
+    400: "The request is malformed; `details.path` names the field, if one is at fault.",
     401: "The API key is missing or unknown.",
-    403: "The key has not the scope, or the request came by a name or from a page that is not served.",
-    404: "There is no such thing.",
-    408: "The body stopped coming.",
-    409: "A verifier does not have the fingerprint or version that the request demands.",
+    403: "The key lacks the scope, or the host name or the origin of the page is not allowed.",
+    404: "Not found.",
+    408: "The body stopped arriving.",
+    409: "A verifier does not have the fingerprint or version that the request expects.",
     413: "The request is over a limit; `details.limit` names it.",
-    415: "The body is of a form that is not read here.",
-    429: "Too much is under way, or over the key's rates; come back after `Retry-After` seconds.",
+    415: "The media type or encoding of the body is not supported.",
+    429: "Too many requests are in progress, or the key is over its rates; retry after `Retry-After` seconds.",
     431: "The headers are too many or too long.",
-    500: "A defect of the server.",
-    503: "The server starts or drains, nothing can run in its sandbox, or its audit log cannot be written.",
-    507: "The disk of the blobs is full; nothing was kept.",
+    500: "Internal server error.",
+    503: "The server is starting or draining, its sandbox cannot run programs, or its audit log cannot be written.",
+    507: "The disk for blobs is full; nothing was stored.",
 }
 
 ANY: dict[str, Any] = {"type": "object"}

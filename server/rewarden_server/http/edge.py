@@ -146,12 +146,12 @@ class Edge:
     def _named(self, error: Exception, scope: Scope) -> RequestError:
         """The error under one of our names."""
         if isinstance(error, HTTPException) and error.status_code == 404:
-            return NotFound(f"there is no route {scope['path'][:200]!r}; see /docs or /openapi.json")
+            return NotFound(f"unknown route {scope['path'][:200]!r}; see /docs or /openapi.json")
         if isinstance(error, HTTPException) and error.status_code == 405:
             found = [route for route in self._routes if route.matches(scope)[0] is not Match.NONE]
             methods = {method for route in found for method in route.methods or ()}
             allow = ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
-            return MethodNotAllowed(f"{scope['method'][:20]} is not for this route; it takes {allow}", allow=allow)
+            return MethodNotAllowed(f"{scope['method'][:20]} is not allowed on this route; use {allow}", allow=allow)
         return as_request_error(error)
 
 
@@ -181,7 +181,7 @@ def _check_head(pairs: Sequence[tuple[bytes, bytes]], headers: Mapping[bytes, by
         names = [name for name, _ in pairs]
         for name in _ONCE:
             if names.count(name) > 1:
-                raise InvalidRequest(f"the header {name.decode()} comes twice")
+                raise InvalidRequest(f"the header {name.decode()} is sent twice")
 
 
 def _request_id(given: bytes | None) -> str:

@@ -32,7 +32,7 @@ _NAMED: dict[str, Any] = {
     "additionalProperties": False,
 }
 _JOB_USE: dict[str, Any] = {
-    "description": "A name, a name with parameters, or uses by patterns of data sources. A recipe may stand inline.",
+    "description": "A name, a name with parameters, or uses by patterns of data sources. A recipe can be given inline.",
     "anyOf": [
         {"type": "string", "minLength": 1},
         _NAMED,
@@ -51,11 +51,11 @@ _JOB_USE: dict[str, Any] = {
     ],
 }
 _PATTERNS: dict[str, Any] = {
-    "description": "A pattern as in file names, or several of them.",
+    "description": "A file name pattern, or several.",
     "anyOf": [{"type": "string"}, {"type": "array", "minItems": 1, "items": {"type": "string"}}],
 }
 _JOB_ROUTING: dict[str, Any] = {
-    "description": "What a routing file holds, as JSON (docs/routing.md); or `starter`. Instead of `use`.",
+    "description": "The content of a routing file as JSON (docs/routing.md), or `starter`. Instead of `use`.",
     "anyOf": [
         {"const": "starter"},
         {
@@ -103,7 +103,7 @@ _JOB = ref("Job")
 
 async def _jobs(service: Served) -> Jobs:
     if service.jobs is None:
-        raise NotFound("this server keeps no jobs: set jobs.dir (REWARDEN_JOBS_DIR) to a folder")
+        raise NotFound("jobs are not enabled on this server: set jobs.dir (REWARDEN_JOBS_DIR) to a folder")
     return service.jobs
 
 
@@ -126,9 +126,9 @@ Own = Annotated[Job, Depends(_own)]
 @router.post(
     "/v1/jobs",
     operation_id="submit_job",
-    summary="Rescore a file of rollouts: JSON lines, plain or with a Content-Encoding of gzip or zstd.",
+    summary="Rescore a file of rollouts (JSON lines, optionally with Content-Encoding gzip or zstd).",
     status_code=202,
-    responses={202: reply("The job, which is queued.", _JOB), **errors(404)},
+    responses={202: reply("The queued job.", _JOB), **errors(404)},
     openapi_extra={
         **body(TEXT, NDJSON),
         "parameters": [{"name": "job", "in": "query", "required": True, "content": {JSON: {"schema": _SUBMISSION}}}],
@@ -149,7 +149,7 @@ async def submit(request: Request, jobs: Store) -> Response:
 @router.get(
     "/v1/jobs",
     operation_id="list_jobs",
-    summary="All jobs.",
+    summary="List jobs.",
     responses={200: reply("The jobs.", listing("jobs", _JOB)), **errors(404)},
 )
 async def listed(jobs: Store) -> Response:
@@ -159,7 +159,7 @@ async def listed(jobs: Store) -> Response:
 @router.get(
     "/v1/jobs/{id}",
     operation_id="get_job",
-    summary="How a job stands.",
+    summary="Get the status of a job.",
     responses={200: reply("The job.", _JOB), **errors(404)},
 )
 async def get(job: Own) -> Response:
@@ -169,9 +169,9 @@ async def get(job: Own) -> Response:
 @router.get(
     "/v1/jobs/{id}/verdicts",
     operation_id="job_verdicts",
-    summary="The rows of a finished job, with their verdicts.",
+    summary="Download the rows of a finished job, with their verdicts.",
     response_class=NdjsonResponse,
-    responses={200: reply("The lines.", TEXT, NDJSON), **errors(404)},
+    responses={200: reply("The rows, as JSON lines.", TEXT, NDJSON), **errors(404)},
 )
 async def verdicts(job: Own, jobs: Store) -> Response:
     return FileResponse(jobs.output(job.id), media_type=NDJSON)
@@ -180,9 +180,9 @@ async def verdicts(job: Own, jobs: Store) -> Response:
 @router.delete(
     "/v1/jobs/{id}",
     operation_id="delete_job",
-    summary="Stop a job and forget it.",
+    summary="Stop and delete a job.",
     status_code=204,
-    response_description="The job is gone.",
+    response_description="The job is deleted.",
     responses=errors(404),
 )
 async def delete(job: Own, jobs: Store) -> Response:
@@ -205,7 +205,7 @@ def _may_see(job: Job) -> bool:
 def _asked(request: Request) -> Any:
     text = request.query_params.get("job")
     if text is None:
-        raise InvalidRequest('say what is to be done: ?job={"use": "math"}', path="job")
+        raise InvalidRequest('the query parameter job is missing: ?job={"use": "math"}', path="job")
     value = loads(text)
     if not isinstance(value, dict):
         raise InvalidRequest("job must be a JSON object", path="job")

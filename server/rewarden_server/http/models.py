@@ -41,7 +41,7 @@ class _Reload:
     "/v1/models",
     dependencies=[needs("read")],
     operation_id="list_models",
-    summary="The configured models, and how each is.",
+    summary="List the configured models and their state.",
     responses={200: reply("The models.", listing("models", _MODEL))},
 )
 async def all_models(service: Served) -> Response:
@@ -53,7 +53,7 @@ async def all_models(service: Served) -> Response:
     "/v1/models/{name}",
     dependencies=[needs("read")],
     operation_id="get_model",
-    summary="One model, with what is known of it.",
+    summary="Get the details of one model.",
     responses={200: reply("The model.", _MODEL), **errors(404)},
 )
 async def one_model(name: Name, service: Served) -> Response:
@@ -64,9 +64,9 @@ async def one_model(name: Name, service: Served) -> Response:
     "/v1/models/{name}/reload",
     dependencies=[needs("admin")],
     operation_id="reload_model",
-    summary="Swap a model's weights: for those of another folder or revision, or for what lies in the same place now. "
-    "Answered when it is done; no work under way is lost.",
-    responses={200: reply("The model after the swap.", _MODEL), **errors(404)},
+    summary="Replace a model's weights with those of another folder or revision, or reload the same place. "
+    "Responds when it is done; work in progress is not lost.",
+    responses={200: reply("The model with its new weights.", _MODEL), **errors(404)},
     openapi_extra=body(json_schema(_Reload)),
 )
 async def reload(name: Name, request: Request, service: Served) -> Response:

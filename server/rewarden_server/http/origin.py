@@ -37,7 +37,9 @@ class Origins:
                 or not parts.netloc
                 or origin != f"{parts.scheme}://{parts.netloc}"
             ):
-                raise ConfigError(f"server.origins: {origin!r} must be such as 'https://rewards.example.com', no path")
+                raise ConfigError(
+                    f"server.origins: {origin!r} must be an origin without a path, such as 'https://rewards.example.com'"
+                )
         self._origins = frozenset(origin.lower() for origin in settings.origins)
         self._hosts = frozenset(host.lower() for host in settings.hosts)
         self._schemes = ("https",) if settings.tls_cert is not None else ("http", "https")  # a proxy may speak TLS
@@ -49,8 +51,8 @@ class Origins:
         """Raises Forbidden, InvalidRequest."""
         if not self._any_host and not self._known((host or "").lower()):
             raise Forbidden(
-                f"this server is not asked by the name {(host or '')[:100]!r}: add it to server.hosts, ask by an "
-                "address, or set up keys (rewarden keys new NAME)"
+                f"unknown host name {(host or '')[:100]!r}: add it to server.hosts, use an IP address, or set up "
+                "API keys (rewarden keys new NAME)"
             )
         if origin is None:
             return
@@ -60,15 +62,14 @@ class Origins:
         if host and any(origin == f"{scheme}://{host.lower()}" for scheme in self._schemes):
             return
         raise Forbidden(
-            f"requests of pages from {origin[:100]!r} are not served; add it to server.origins if it is a name of this "
-            "server's"
+            f"requests from pages of {origin[:100]!r} are not allowed; add it to server.origins if you trust it"
         )
 
     def _serves(self, host: str) -> bool:
         try:
             name = urlsplit(f"//{host}").hostname or ""
         except ValueError:
-            raise InvalidRequest("Host: is no host") from None
+            raise InvalidRequest("Host: not a valid host") from None
         name = name.rstrip(".")
         if self._hosts:
             return name in self._hosts

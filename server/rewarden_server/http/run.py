@@ -27,7 +27,7 @@ router = APIRouter(route_class=RawRoute, dependencies=[needs("run")])
 @router.post(
     "/v1/run",
     operation_id="run",
-    summary="Run a program in the sandbox. Nothing is kept, and equal programs run each.",
+    summary="Run a program in the sandbox. Nothing is stored or cached.",
     responses={200: reply("The result of the run.", ref("RunResult"))},
     openapi_extra=body(ref("Run")),
 )

@@ -32,7 +32,7 @@ def schemas() -> dict[str, Any]:
     batch["required"] = ["samples"]
     header = copy.deepcopy(batch)
     del header["properties"]["samples"], header["required"]
-    header["description"] = "Everything of a batch but its samples."
+    header["description"] = "A batch without its samples."
     found["Header"] = header
     for name, field in (("Verdict", "verdict"), ("Group", "group")):
         # What we answer may grow: a client ignores fields that it does not know.
@@ -50,7 +50,7 @@ def schemas() -> dict[str, Any]:
             "error": _exact(
                 {
                     "code": {"type": "string", "description": "Stable; snake_case."},
-                    "message": {"type": "string", "description": "What is wrong, and the fix."},
+                    "message": {"type": "string", "description": "What is wrong, and how to fix it."},
                     "details": _OBJECT,
                 }
             )
@@ -65,12 +65,15 @@ def schemas() -> dict[str, Any]:
 def _model() -> dict[str, Any]:
     return {
         "name": _NAME,
-        "model": {"type": "string", "description": "The hub's name, or the folder's or file's own name."},
+        "model": {"type": "string", "description": "The name on the hub, or the base name of the folder or file."},
         "backend": {"enum": ["own", "vllm", "sglang"]},
-        "state": {"type": "string", "description": "starting, ready, failed, remote (another's), …"},
-        "problem": {"type": "string", "description": "Why it cannot be had."},
-        "version": {"type": ["string", "null"], "description": "Of weights, revision and dtype; null: not known yet."},
-        "swaps": {"type": "integer", "description": "Times that its weights became others."},
+        "state": {"type": "string", "description": "starting, ready, failed, remote (run elsewhere), …"},
+        "problem": {"type": "string", "description": "Why it is not available."},
+        "version": {
+            "type": ["string", "null"],
+            "description": "A digest of weights, revision and dtype; null if not known yet.",
+        },
+        "swaps": {"type": "integer", "description": "How often its weights were replaced."},
         "in_flight": {"type": "integer"},
         "about": {**_OBJECT, "description": "Kinds of tasks, context in tokens, labels, dtype, device."},
     }
@@ -100,7 +103,7 @@ def _run() -> dict[str, Any]:
                 },
                 _NULL,
             ],
-            "description": "At most what the sandbox gives away; `GET /v1/info` says how much.",
+            "description": "At most the sandbox's maximum, which `GET /v1/info` lists.",
         },
     }
 
@@ -113,7 +116,7 @@ def _job() -> dict[str, Any]:
         "ended": {"type": ["number", "null"]},
         "message": {"type": ["string", "null"], "description": "Why it failed."},
         "rows": {"type": "integer"},
-        "share": {"type": "number", "description": "Of the input that is done, from 0 to 1."},
+        "share": {"type": "number", "description": "The share of the input that is done, from 0 to 1."},
         "summary": {"type": ["object", "null"]},
         "asked": _OBJECT,
     }
@@ -162,7 +165,7 @@ def _use(description: str) -> dict[str, Any]:
     params = {"anyOf": [_OBJECT, _NULL]}
     forms = (("name", {"type": "string"}, "recipe"), ("recipe", _OBJECT, "name"))
     return {
-        "description": f"{description} A name alone may be given as a string.",
+        "description": f"{description} A plain name can be given as a string.",
         "anyOf": [
             _NAME,
             *(
@@ -186,13 +189,13 @@ def _envelope() -> dict[str, Any]:
             "items": {
                 "anyOf": [
                     _ref("Sample"),
-                    {"description": "A row that is no sample gets an `error` verdict in its place."},
+                    {"description": "A row that is not a sample gets an `error` verdict in its place."},
                 ]
             },
         },
         "shared": {
             "anyOf": [_OBJECT, _NULL],
-            "description": 'Values that samples name by key. `{"$blob": "<sha256>"}` stands for a blob\'s JSON.',
+            "description": 'Values that samples name by key. `{"$blob": "<sha256>"}` is replaced by that JSON.',
         },
         "progress": {
             "anyOf": [
@@ -215,7 +218,7 @@ def _envelope() -> dict[str, Any]:
         },
         "fields": {
             "anyOf": [_list({"type": "string", "enum": list(VERDICT_FIELDS)}), _NULL],
-            "description": "Verdict fields to return; all without it. `index`, `status` and `id` always come.",
+            "description": "Verdict fields to return (default: all). `index`, `status` and `id` are always returned.",
         },
     }
 
@@ -225,7 +228,7 @@ def _description() -> dict[str, Any]:
     return {
         "name": text,
         "kind": {"type": "string", "enum": ["verifier", "recipe"]},
-        "plugin": {"type": ["string", "null"], "description": "The package that brought it; null for our own."},
+        "plugin": {"type": ["string", "null"], "description": "The package that provides it; null for built-in ones."},
         "available": {"type": "boolean"},
         "problem": _exact({"reason": text, "message": text}),
         "version": text,

@@ -27,7 +27,12 @@ _OF_BODIES = (408, 413, 415)
 router = APIRouter()
 
 
-@router.get("/openapi.json", operation_id="openapi", summary="This document.", responses={200: reply("The document.")})
+@router.get(
+    "/openapi.json",
+    operation_id="openapi",
+    summary="The OpenAPI document.",
+    responses={200: reply("Get this document.")},
+)
 async def openapi(request: Request, service: Served) -> Response:
     app: FastAPI = request.app
     if app.openapi_schema is None:
@@ -41,7 +46,7 @@ def document(app: FastAPI, *, keyed: bool) -> dict[str, Any]:
         title="Rewarden",
         version=version("rewarden-server"),
         summary="A verifier and sandboxed reward server: samples in, verdicts out.",
-        description="Other servers' protocols are answered at `/compat/<peer>/…`; docs/trainers describes them.",
+        description="Protocols of other servers are available at `/compat/<peer>/…`; see docs/trainers.",
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         routes=app.routes,
     )

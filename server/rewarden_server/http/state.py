@@ -20,7 +20,7 @@ router = APIRouter()
 @router.get(
     "/healthz",
     operation_id="healthz",
-    summary="Whether the process lives.",
+    summary="Check whether the process is alive.",
     responses={200: reply("The process is alive.")},
 )
 async def healthz() -> Response:
@@ -30,14 +30,14 @@ async def healthz() -> Response:
 @router.get(
     "/readyz",
     operation_id="readyz",
-    summary="Whether work is admitted.",
-    responses={200: reply("Work is admitted."), **errors(503)},
+    summary="Check whether the server accepts work.",
+    responses={200: reply("The server accepts work."), **errors(503)},
 )
 async def readyz(request: Request, service: Served) -> Response:
     told = _may_read(service, request)
     reason = await service.why_not_ready()
     if reason is not None:
-        raise Unavailable(reason if told else "not ready; a key with the scope 'read' is told why")
+        raise Unavailable(reason if told else "not ready; send a key with the scope 'read' to see the reason")
     sandbox = await service.engine.sandbox.status()
     shown = ("state", "reason") if told else ("state",)
     return json_reply({"status": "ready", "sandbox": {name: sandbox[name] for name in shown}})
@@ -46,7 +46,7 @@ async def readyz(request: Request, service: Served) -> Response:
 @router.get(
     "/metrics",
     operation_id="metrics",
-    summary="Metrics for Prometheus.",
+    summary="Get metrics for Prometheus.",
     dependencies=[needs("read")],
     response_class=PlainTextResponse,
     response_description="The metrics.",
@@ -62,9 +62,9 @@ async def metrics(service: Served) -> Response:
 @router.get(
     "/v1/info",
     operation_id="info",
-    summary="Versions, places where work runs, limits.",
+    summary="Get versions, lanes and limits.",
     dependencies=[needs("read")],
-    responses={200: reply("Versions, places and limits.")},
+    responses={200: reply("Versions, lanes and limits.")},
 )
 async def get_info(service: Served) -> Response:
     return json_reply(await info(service))

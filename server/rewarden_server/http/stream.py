@@ -65,10 +65,10 @@ router = APIRouter(route_class=RawRoute, dependencies=[needs("verify")])
 @router.post(
     "/v1/verify/stream",
     operation_id="verify_stream",
-    summary='Judge samples as they come. A line `{"batch": Header}`, then a Sample a line; lines `VerdictLine` and '
-    '`GroupLine` come back as they end, at last `{"done": {"verdicts": n}}` or an `Error`.',
+    summary='Judge samples as they arrive. Send a line `{"batch": Header}`, then a Sample per line. Lines '
+    '`VerdictLine` and `GroupLine` are returned as they finish, and finally `{"done": {"verdicts": n}}` or an `Error`.',
     response_class=NdjsonResponse,
-    responses={200: reply("The lines.", TEXT, NDJSON), **errors(404, 409)},
+    responses={200: reply("The verdicts, as lines.", TEXT, NDJSON), **errors(404, 409)},
     openapi_extra=body(TEXT, NDJSON),
 )
 async def verify_stream(request: Request) -> Response:
@@ -106,7 +106,9 @@ class Lines:
                     continue
                 empty += 1
                 if 2 * empty - seen > _EMPTY:
-                    raise InvalidRequest(f"the stream has over {_EMPTY} empty lines more than others: send none")
+                    raise InvalidRequest(
+                        f"the stream has over {_EMPTY} more empty lines than other lines; do not send empty lines"
+                    )
             size += len(rest)
             parts.append(rest)
             if size > most:
@@ -132,12 +134,12 @@ async def unpacked(pieces: AsyncIterator[bytes], encoding: str | None) -> AsyncI
             for part in gunzip.parts(piece) if encoding == "gzip" else _unzstd(reader, piece):
                 made += len(part)
                 if made > _SWELL_BYTES + _SWELL * taken:
-                    raise InvalidRequest(f"the body unpacks to more than {_SWELL} times its size")
+                    raise InvalidRequest(f"the body decompresses to more than {_SWELL} times its size")
                 yield part
                 if len(part) > _YIELD:
                     await asyncio.sleep(0)  # a body that swells must not keep the loop from the others
     except (zlib.error, zstandard.ZstdError, EOFError) as error:
-        raise InvalidRequest(f"the body is not {encoding}: {error}") from None
+        raise InvalidRequest(f"the body is not valid {encoding}: {error}") from None
 
 
 def _unzstd(reader: zstandard.ZstdDecompressionObj, piece: bytes) -> Iterator[bytes]:

@@ -33,7 +33,7 @@ router = APIRouter(route_class=RawRoute, dependencies=[needs("verify")])
 @router.post(
     "/v1/verify",
     operation_id="verify",
-    summary="Judge a batch: all samples at once, all verdicts at once.",
+    summary="Judge a batch, and return all verdicts at once.",
     responses={200: reply("The verdicts.", ref("BatchResult")), **errors(404, 409)},
     openapi_extra=body(ref("Batch")),
 )

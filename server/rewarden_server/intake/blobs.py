@@ -35,7 +35,7 @@ _log = get_logger("blobs")
 def check_name(name: Any, path: str) -> str:
     """The name of a blob, if it is one. Raises InvalidRequest."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise InvalidRequest(f"{path}: a blob is named by its SHA-256: 64 hex digits, lower case", path=path)
+        raise InvalidRequest(f"{path}: a blob's name must be its SHA-256: 64 lowercase hex digits", path=path)
     return name
 
 
@@ -67,7 +67,7 @@ class Blobs:
             )
         digest = hashlib.sha256(data).hexdigest()
         if digest != name:
-            raise InvalidRequest(f"the content's SHA-256 is {digest}, not the {name} of the address", sha256=digest)
+            raise InvalidRequest(f"the content's SHA-256 is {digest}, not {name} as in the URL", sha256=digest)
         if name in self._sizes:
             self._sizes.move_to_end(name)
             return False
@@ -92,7 +92,9 @@ class Blobs:
             return None
         if hashlib.sha256(data).hexdigest() != name:
             # A disk that rots, or another program: a caller named these bytes by what they are, so others are not them.
-            _log.error("a blob was damaged on disk and is removed: its content is not what its name says", blob=name)
+            _log.error(
+                "a blob was damaged on disk and has been removed: its content does not match its name", blob=name
+            )
             self._forget(name)
             return None
         return data
@@ -133,7 +135,7 @@ def _write(path: Path, data: bytes | bytearray) -> None:
             written.unlink(missing_ok=True)
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
-        raise StorageFull("the disk of limits.blob_dir is full: nothing was kept; make room there") from None
+        raise StorageFull("the disk of limits.blob_dir is full: nothing was stored; free some space") from None
 
 
 def fill_shared(shared: Mapping[str, Any], blobs: Blobs, limits: LimitSettings) -> Mapping[str, Any]:
@@ -146,11 +148,11 @@ def fill_shared(shared: Mapping[str, Any], blobs: Blobs, limits: LimitSettings) 
         path = f"shared.{key}.{MARK}"
         data = blobs.get(check_name(name, path))
         if data is None:
-            raise NotFound(f"{path}: there is no blob {name}; PUT it to /v1/blobs/{name} and try again", blob=name)
+            raise NotFound(f"{path}: unknown blob {name}; PUT it to /v1/blobs/{name} and retry", blob=name)
         try:
             filled[key] = read_json(data, limits)
         except InvalidRequest as error:
-            raise InvalidRequest(f"{path}: the blob's content is {error.message}", path=path) from None
+            raise InvalidRequest(f"{path}: the blob's content is not valid: {error.message}", path=path) from None
     return filled
 
 
@@ -162,7 +164,7 @@ def fill_media(sample: Sample, blobs: Blobs) -> Sample | BadSample:
             path = f"media[{index}].blob"
             data = blobs.get(item.blob)
             if data is None:
-                message = f"{path}: there is no blob {item.blob[:64]!r}; PUT it to /v1/blobs/<sha256> and try again"
+                message = f"{path}: unknown blob {item.blob[:64]!r}; PUT it to /v1/blobs/<sha256> and retry"
                 return BadSample(message=message, path=path, id=sample.id)
             item = replace(item, blob=None, base64=base64.b64encode(data).decode())
         media.append(item)

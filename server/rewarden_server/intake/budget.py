@@ -15,7 +15,7 @@ class Budget:
     def take(self, size: int) -> None:
         """Count bytes in. Raises Overloaded, and counts nothing, when they do not fit beside what is held."""
         if self._held + size > self._most:
-            raise Overloaded("too many bodies are being read at once; send this one again later", retry_after_s=1.0)
+            raise Overloaded("too many request bodies are being read; retry later", retry_after_s=1.0)
         self._held += size
 
     def give(self, size: int) -> None:

@@ -57,8 +57,8 @@ def _weigh(data: bytes | bytearray, most: int) -> None:
             weight += _TEXT if text else _NESTING
             if weight > most:
                 raise TooLarge(
-                    f"the JSON has more than {most // _NESTING} objects and arrays, or {most // _TEXT} texts: send "
-                    "several requests, or a stream (the bound grows with limits.max_body_bytes)",
+                    f"the JSON has more than {most // _NESTING} objects and arrays, or {most // _TEXT} strings: send "
+                    "several requests, or a stream (this limit grows with limits.max_body_bytes)",
                     limit="max_body_bytes",
                     most=most // _NESTING,
                 )

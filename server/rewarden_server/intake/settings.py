@@ -1,4 +1,4 @@
-"""The settings of what comes in: its limits, and where samples go that name no verifier."""
+"""The settings of incoming requests: their limits, and the routing of samples that name no verifier."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from rewarden_server.setting import File, Positive, Text, Whole
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitSettings:
-    """The limits of one request; over them is 413, for a single row that row's error. Sizes in bytes, unpacked.
+    """The limits of one request. A request over a limit gets 413; a single row over it gets an error verdict. Sizes are
+    in bytes, after decompression.
 
-    max_body_bytes: a whole request. max_sample_bytes: one row. max_samples: rows of a request that is no stream.
+    max_body_bytes: a whole request. max_sample_bytes: one row. max_samples: rows of a request, except streams.
     max_depth: nesting of JSON. max_run_bytes: a program with its input and files. max_blob_bytes: one blob.
-    blob_store_bytes: all blobs together; the least recently used one goes first. max_open_bytes: bodies that are held
-    at once, of all requests together; over it is 429. max_connections: of each port, at once; over it is 503,
-    and gRPC closes. header_timeout_s: what a request's line and headers may take, in seconds.
+    blob_store_bytes: all blobs together; the least recently used ones are evicted. max_open_bytes: the bodies of all
+    requests that are held at once; beyond it, requests get 429. max_connections: connections per port; beyond it, HTTP
+    gets 503 and gRPC closes. header_timeout_s: the time for a request's line and headers, in seconds.
     """
 
     max_body_bytes: Whole = 256 * 1024**2
@@ -36,7 +37,7 @@ class LimitSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutingSettings:
-    """The routing of samples that name no verifier, in requests that name none either. `file`: a routing file, or
-    `starter` for the routes that ship; without one such samples are errors of the caller's."""
+    """The routing of samples without a verifier, in requests without one. `file`: a routing file, or `starter` for the
+    routes that ship with Rewarden; without it, such samples are errors with fault `caller`."""
 
     file: Text | None = None

@@ -68,7 +68,7 @@ def _text(content: Any) -> str:
     if isinstance(content, list):
         parts = [part.get("text") for part in content if isinstance(part, Mapping)]
         return "".join(part for part in parts if isinstance(part, str))
-    raise malformed("its message's content is no text")
+    raise malformed("its message's content is not text")
 
 
 def _usage(said: Any, settings: JudgeEndpoint, bound: Usage) -> Usage:

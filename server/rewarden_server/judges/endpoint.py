@@ -166,7 +166,7 @@ class Endpoint:
         self._budget.check()
 
     def _refusal(self) -> ProviderError:
-        return ProviderError(f"judge {self.name!r}: the server stops", judge=self.name, kind="closed")
+        return ProviderError(f"judge {self.name!r}: the server is stopping", judge=self.name, kind="closed")
 
     def _given_up(self, caller: Caller, own: Failure | None) -> ProviderError:
         """The error of a question that left the line of a judge that is down. Another's failure is told without the

@@ -1,4 +1,4 @@
-"""A request that brought no reply: what kind of failure it is, and whether asking again may help."""
+"""A request without a reply: the kind of failure, and whether a retry can help."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Kind = Literal["unreachable", "timeout", "rate_limited", "server_error", "malfor
 not take a field that can be done without; the question is asked again without it, at once."""
 
 _SHOWN = 300
-_MALFORMED = "the server's reply is not of OpenAI's chat protocol"
+_MALFORMED = "the server's reply does not follow OpenAI's chat protocol"
 _HINTS = {
-    401: "the server does not accept the key: see api_key and api_key_env",
+    401: "the server rejects the key: see api_key and api_key_env",
     403: "the key may not use this model",
-    404: "the server has no such model, or base_url is not the API's root (it mostly ends in /v1)",
+    404: "the server has no such model, or base_url is not the API's root (it usually ends in /v1)",
 }
 
 

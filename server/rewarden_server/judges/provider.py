@@ -102,7 +102,7 @@ class OpenAIProvider(Provider):
                 raise
             known = ", ".join(models[:8]) or "none"
             raise Failure(
-                f"it has no model {self._settings.model!r}; it has: {known}", kind="rejected", passing=False
+                f"unknown model {self._settings.model!r}; the server has: {known}", kind="rejected", passing=False
             ) from None
 
     async def close(self) -> None:

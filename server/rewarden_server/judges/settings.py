@@ -1,4 +1,4 @@
-"""The settings of the judges that can be asked for opinions."""
+"""The settings of judges."""
 
 from __future__ import annotations
 
@@ -15,35 +15,34 @@ from rewarden_verifiers.schema import AfterValidator, Misfit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeEndpoint:
-    """One judge: a model behind an endpoint, how it is asked, and what it may take.
+    """One judge: a model at an endpoint, how to call it, and its limits.
 
-    model: as its server calls it. provider: `openai`: whatever speaks OpenAI's chat protocol at `base_url` (none:
+    model: its name on the server. provider: `openai`: any server with OpenAI's chat protocol at `base_url` (none:
     OpenAI itself); `litellm`: other vendors, through that package. api_key_env: the environment variable that holds the
-    key; api_key: the key itself. headers: sent with each request. extra: fields that are added to each request's body,
+    key; api_key: the key itself. headers: sent with each request. extra: fields to add to the body of each request,
     such as `chat_template_kwargs`.
 
-    temperature, top_p, max_tokens: of the sampling, where the verifier's parameters say nothing; max_tokens is of a
-    reply with one verdict, and each further one (a criterion, a step) makes it an eighth more. thinking_tokens: the
-    budget of a judge that thinks before it replies, added to max_tokens: its thought counts among the reply's tokens,
-    and a reply that they cut off is no verdict. A reply that is cut off is asked for once more with four times the
-    tokens. structured: how a
-    reply's form is enforced: by `json_schema`, as a `json_object`, by nothing (`none`); `auto`: the first of these that
-    the server takes.
+    temperature, top_p, max_tokens: sampling parameters, unless the verifier's parameters set them. max_tokens is for a
+    reply with one verdict; each further verdict (a criterion, a step) adds an eighth. thinking_tokens: the budget of a
+    judge that thinks before it replies, added to max_tokens, because its thought counts among the reply's tokens; a
+    reply that is cut off has no verdict. A truncated reply is requested once more with four times the tokens.
+    structured: how the form of a reply is enforced: by `json_schema`, as a `json_object`, or not at all (`none`);
+    `auto`: the first of these that the server accepts.
 
-    concurrency: requests in flight at once. requests_per_minute, tokens_per_minute: none: no limit. timeout_s: of one
-    attempt, from its start to the reply's end; connect_s: until there is a connection. retries: further attempts after
-    408, 409, 429, 5xx, a time-out, a lost connection, or a reply that is none; backoff_s: the longest pause before one:
-    a server that asks for more with 429 is not waited for. breaker_failures: after so many failures in a row (429 is
-    none: the server is there; of failures at the same time only the first counts) the judge is deemed down. Questions
-    then wait in line, and one at a time is sent, with pauses of at most breaker_s seconds; outage_s: the seconds that
-    one question waits so in all.
+    concurrency: requests in flight at once. requests_per_minute, tokens_per_minute: none: no limit. timeout_s: for one
+    attempt, from its start to the end of the reply; connect_s: for the connection. retries: further attempts after 408,
+    409, 429, 5xx, a timeout, a lost connection, or an invalid reply; backoff_s: the longest pause before a retry; if a
+    server requests a longer one with 429, there is no retry. breaker_failures: after this many consecutive failures the
+    judge is considered down (a 429 does not count; of simultaneous failures only the first counts). Questions then
+    wait, and one at a time is sent, with pauses of at most breaker_s seconds. outage_s: the seconds that one question
+    waits in total.
 
-    fallback: judges that are asked, in order, where this one cannot be. input_usd, output_usd: of a million tokens.
-    budget_usd, budget_tokens, budget_calls: what all requests of this process together may take, which is exceeded by
-    no more than one request. What a request took whose end is not known counts with its upper bound.
+    fallback: judges to call instead, in order, if this one is not available. input_usd, output_usd: the price of a
+    million tokens. budget_usd, budget_tokens, budget_calls: the limit for all requests of this process together, which
+    is exceeded by at most one request. A request whose end is unknown counts with its upper bound.
     """
 
-    model: Annotated[Text, doc("the model's name, as its server calls it")]
+    model: Annotated[Text, doc("the model's name on its server")]
     base_url: Text | None = None
     provider: Literal["openai", "litellm"] = "openai"
     api_key_env: Text | None = None
@@ -80,14 +79,14 @@ def _checked(judges: Mapping[str, JudgeEndpoint]) -> Mapping[str, JudgeEndpoint]
         for other in judge.fallback:
             if other not in judges or other == name:
                 known = ", ".join(one for one in judges if one != name) or "none"
-                raise Misfit(f": {other!r} is no other judge; there are: {known}", f".{name}.fallback")
+                raise Misfit(f": {other!r} is not another judge; known: {known}", f".{name}.fallback")
     return judges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeSettings:
-    """The judges that can be asked for opinions. named: the judges; default: of samples that name none; the only one
-    where nothing is set. cache_mb: replies that are remembered, MiB; 0: none."""
+    """The judges. named: the judges by name; default: the judge of samples that name none; if not set, the only judge.
+    cache_mb: the size of the cache of replies, in MiB; 0: none."""
 
     named: Annotated[
         Mapping[str, Annotated[JudgeEndpoint, KeyOfFile, OneKey]],

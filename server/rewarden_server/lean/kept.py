@@ -30,7 +30,7 @@ class Kept:
             key,
             make,
             note=lambda how: None,
-            stopped=lambda: SandboxError("the server stops"),
+            stopped=lambda: SandboxError("the server is stopping"),
             kept_as=lambda made: key if made.status == "ok" and _size(made) <= self._most else None,
         )
         return made

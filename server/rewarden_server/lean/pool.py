@@ -109,7 +109,7 @@ class Pool:
         while self._line:
             waiter = self._line.popleft()
             if not waiter.granted.done():
-                waiter.granted.set_exception(SandboxError("the server stops"))
+                waiter.granted.set_exception(SandboxError("the server is stopping"))
         while self._idle:
             self._end(self._idle.pop())
         await asyncio.gather(*(held.process.close() for held in list(self._busy)), return_exceptions=True)
@@ -119,7 +119,7 @@ class Pool:
 
     async def _take(self, key: Key, alone: bool) -> Held:
         if self._closed:
-            raise SandboxError("the server stops")
+            raise SandboxError("the server is stopping")
         waiter = _Waiter(key, alone, asyncio.get_running_loop().create_future())
         self._line.append(waiter)
         self._serve()
@@ -156,7 +156,7 @@ class Pool:
         held = Held(key, process)
         if self._closed:
             self._end(held)
-            raise SandboxError("the server stops")
+            raise SandboxError("the server is stopping")
         return held
 
     # --- serving ------------------------------------------------------------------------------------------------

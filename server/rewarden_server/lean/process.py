@@ -205,7 +205,7 @@ class Process:
                 self._charge(now, before, started)
                 _hold(self.spent.cpu_s, now.idle_s - idle_before, bounds)
                 if time.monotonic() - started > patience:
-                    raise SandboxError("a Lean process was not let run by its host")
+                    raise SandboxError("the host did not let a Lean process run")
             result = await task
         finally:
             self._charge(self._clock, before, started)
@@ -250,7 +250,7 @@ class Process:
             await self._answer("textDocument/waitForDiagnostics", wait, *notes)
             return [await self._goals(*ask) for ask in asks]
         except Nonsense as error:
-            raise Ended("crashed", f"the Lean process spoke nonsense: {error}") from None
+            raise Ended("crashed", f"the Lean process sent an invalid message: {error}") from None
 
     async def _goals(self, kind: Literal["tactic", "term"], line: int, units: int) -> Goals:
         place = {"textDocument": {"uri": URI}, "position": {"line": line, "character": units}}
@@ -271,10 +271,10 @@ class Process:
             if incoming.method is not None:
                 self._note(incoming)  # its requests (`workspace/…/refresh`) want no answer
             elif incoming.id != asked or isinstance(incoming.id, bool):
-                raise Nonsense("an answer to nothing that was asked")
+                raise Nonsense("an answer without a request")
             elif bytes(incoming.error) != bytes(NULL):
                 if method == "textDocument/waitForDiagnostics":
-                    raise Nonsense("it does not say when it is done")
+                    raise Nonsense("it does not report when it is done")
                 return NULL
             else:
                 return incoming.result
@@ -327,13 +327,13 @@ class Process:
                         pass
         report = self._session.report
         if report is None or report.status == "internal_error":
-            why = "no word of how" if report is None else report.message or "no word of why"
+            why = "no details" if report is None else report.message or "no reason given"
             return SandboxError(f"a Lean process's room was lost: {why}")
         if report.status == "memory_limit":
             return Ended("memory_limit", "the Lean process reached its memory limit", "memory_mb")
         words = report.stderr[-400:].decode(errors="replace").strip()
         how = f"{report.status}, exit code {report.exit_code}, signal {report.signal}"
-        return Ended("crashed", f"the Lean process ended: {how}: {words}")
+        return Ended("crashed", f"the Lean process exited: {how}: {words}")
 
 
 def _first(diagnostics: list[Diagnostic], size: int) -> list[Diagnostic]:

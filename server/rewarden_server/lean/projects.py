@@ -92,12 +92,12 @@ class Projects(Mapping[str, Project]):
         wanted = name or self.default
         if wanted is None:
             raise InvalidSample(
-                f"there is no Lean here: no lean.projects, and no toolchain in {elan_home()}: {INSTALL}",
+                f"Lean is not installed: no lean.projects, and no toolchain in {elan_home()}: {INSTALL}",
                 path="params.project",
             )
         if wanted not in self._places:
             hint = near(wanted, self._places)
-            raise InvalidSample(f"no project {wanted!r} is configured (lean.projects){hint}", path="params.project")
+            raise InvalidSample(f"unknown Lean project {wanted!r} (lean.projects){hint}", path="params.project")
         return wanted
 
     def __getitem__(self, name: str) -> Project:

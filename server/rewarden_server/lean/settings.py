@@ -24,12 +24,12 @@ def _expanded(projects: Mapping[str, str]) -> Mapping[str, str]:
 class LeanSettings:
     """The places of Lean's projects, and the number of Lean processes.
 
-    projects: name to the folder of a built lake project, to a toolchain's folder, or to the address of a server of
-    Kimina's protocol (http://…). Without any, each toolchain that elan has is a project, named by its version. default:
-    the project of samples that name none; the first one where nothing is set. warm: project to import lines, which are
-    loaded before the first sample comes. processes: Lean processes that are alive at once, all import headers
-    together; each may have memory_mb. snippets: after so many a process is replaced. cpu_s, wall_s: of one text, where
-    the caller says nothing. kept_mb: compiled references that are kept. kimina_key: for remote projects.
+    projects: maps names to the folder of a built lake project, the folder of a toolchain, or the URL of a server with
+    Kimina's protocol (http://…). If empty, each toolchain of elan is a project, named by its version. default: the
+    project of samples that name none; if not set, the first one. warm: maps projects to import lines that are loaded
+    before the first sample arrives. processes: the most Lean processes at once, over all import headers; each can use
+    memory_mb. snippets: a process is replaced after this many. cpu_s, wall_s: limits of one text, unless the caller
+    sets them. kept_mb: the cache of compiled references. kimina_key: the key for remote projects.
     """
 
     projects: Annotated[Mapping[str, str], Pairs, AfterValidator(_expanded), table("name", "folder or address")] = (

@@ -60,7 +60,7 @@ class SourceMap:
         """
         first = _PLACE.search(words)
         if first is None or int(first[1]) <= self._body_line:
-            raise ValueError("this is of no command of the text")
+            raise ValueError("this belongs to no command of the text")
         return self._given(first), _PLACE.sub(lambda found: "⟨{}, {}⟩".format(*self._given(found)), words)
 
     def _given(self, place: re.Match[str]) -> tuple[int, int]:

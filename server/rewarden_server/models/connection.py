@@ -71,7 +71,7 @@ class Connection:
                     if lines:
                         yield lines
                     if len(rest) > _MOST_LINE:
-                        raise ModelError("the model's process says more than anybody asked for", kind="garbage")
+                        raise ModelError("the model's process sends more than was requested", kind="garbage")
         except _GONE as error:
             raise ProcessLost(_words(error)) from None
 
@@ -89,12 +89,12 @@ class Connection:
         try:
             return msgspec.json.decode(reply.content)
         except msgspec.DecodeError:
-            raise ModelError("what the model's process says is no JSON", kind="garbage") from None
+            raise ModelError("the model's process sent invalid JSON", kind="garbage") from None
 
 
 def _words(error: Exception) -> str:
     if isinstance(error, httpx.LocalProtocolError):  # it quotes the key
-        return "the key holds characters that no key can have in a request's header"
+        return "the key contains characters that are not allowed in an HTTP header"
     return str(error) or type(error).__name__
 
 

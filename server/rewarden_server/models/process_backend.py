@@ -146,11 +146,11 @@ class ProcessBackend:
         try:
             body = _encode(task)
         except UnicodeEncodeError:
-            raise InvalidSample("half of a surrogate pair stands in the text alone: that is no text") from None
+            raise InvalidSample("the text contains a lone surrogate, which has no UTF-8 encoding") from None
         async with self._places:
             await self._known()  # a task's time does not run while its model loads
             if self._closed:
-                raise self._error("the server stops", "stopped")
+                raise self._error("the server is stopping", "stopped")
             item = _Item(kind, task, body, asyncio.get_running_loop().create_future())
             self._items.add(item)
             try:
@@ -179,9 +179,9 @@ class ProcessBackend:
             )
             made = msgspec.convert(told.get("about") if isinstance(told, dict) else None, About)
         except ProcessLost as error:
-            raise self._error(f"its process was lost in the reload: {error}", "lost") from None
+            raise self._error(f"its process was lost during the reload: {error}", "lost") from None
         except msgspec.ValidationError as error:
-            raise self._error(f"what its process says of it is not understood: {error}", "garbage") from None
+            raise self._error(f"its process sent an invalid description: {error}", "garbage") from None
         except InvalidParams as error:
             raise InvalidParams(error.message, **{**error.details, "path": "model"}) from None
         self._about, self._version, self._problem = (connection, made), made.version, None
@@ -215,7 +215,7 @@ class ProcessBackend:
         if self._sending is not None:
             self._sending.cancel()
         for item in self._items:
-            self._fail(item, self._error("the server stops", "stopped"))
+            self._fail(item, self._error("the server is stopping", "stopped"))
         tasks = [*self._tasks, *filter(None, [self._learning])]
         for task in tasks:
             task.cancel()
@@ -230,7 +230,7 @@ class ProcessBackend:
     async def _connection(self) -> Connection:
         """Raises ModelError where there is none."""
         if self._closed:
-            raise self._error("the server stops", "stopped")
+            raise self._error("the server is stopping", "stopped")
         if self._remote is not None:
             return self._remote
         assert self._process is not None
@@ -251,7 +251,7 @@ class ProcessBackend:
         except asyncio.CancelledError:
             current = asyncio.current_task()
             if learning.cancelled() and current is not None and not current.cancelling():
-                raise self._error("the server stops", "stopped") from None
+                raise self._error("the server is stopping", "stopped") from None
             raise
 
     async def _ask_about(self) -> About:
@@ -259,7 +259,7 @@ class ProcessBackend:
             async with asyncio.timeout(self._start_s):
                 connection, made = await self._loaded()
         except TimeoutError:
-            self._problem = f"it was not loaded within {self._start_s:g} s (models.start_s)"
+            self._problem = f"it did not load within {self._start_s:g} s (models.start_s)"
             raise self._error(self._problem, "loading") from None
         except SampleError as error:
             self._problem = error.message
@@ -284,14 +284,14 @@ class ProcessBackend:
             models = told.get("models") if isinstance(told, dict) else None
             found = models.get(self._name) if isinstance(models, dict) else None
             if not isinstance(found, dict):
-                raise self._error("its process does not have it", "unknown_model")
+                raise self._error("its process does not serve it", "unknown_model")
             if found.get("state") == "failed":
                 raise error_from_wire({"kind": found.get("kind", "failed"), "message": str(found.get("problem"))})
             if found.get("about") is not None:
                 try:
                     return connection, msgspec.convert(found["about"], About)
                 except msgspec.ValidationError as error:
-                    raise self._error(f"what its process says of it is not understood: {error}", "garbage") from None
+                    raise self._error(f"its process sent an invalid description: {error}", "garbage") from None
             await asyncio.sleep(pause)
             pause = min(1.5 * pause, _LOOK_S[1])
 
@@ -381,7 +381,7 @@ class ProcessBackend:
                             self._take(call, line)
                         if not call.left:  # what it still says is of no use, but at its end the connection is free
                             limit.reschedule(asyncio.get_running_loop().time() + _LAST_WORDS_S)
-                why = "its answer ended before all had one"
+                why = "its response ended before all results arrived"
             except TimeoutError:
                 return
             except ProcessLost as error:
@@ -407,7 +407,7 @@ class ProcessBackend:
         try:
             said = _line(line)
         except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError):
-            raise self._error("what its process says is not understood", "garbage") from None
+            raise self._error("its process sent an invalid message", "garbage") from None
         if isinstance(said.error, dict) and said.error.get("kind") == "stopped":
             call.stopped = True
             return  # as if it had been lost: there will be another process
@@ -422,7 +422,7 @@ class ProcessBackend:
             result = _results[item.kind](said.result)
             check_result(item.task, result)
         except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
-            self._fail(item, self._error(f"what its process says is no result of {item.kind!r}: {error}", "garbage"))
+            self._fail(item, self._error(f"its process sent an invalid result for {item.kind!r}: {error}", "garbage"))
         except SampleError as error:
             self._fail(item, error)
         else:
@@ -471,7 +471,7 @@ class ProcessBackend:
                     suspects, self._suspects = self._suspects, []
                     async for item in culprits(suspects, self._attempt):
                         times = "once" if item.losses == 1 else f"{item.losses} times"
-                        words = f"its process was lost under the task {times}: {item.why}"
+                        words = f"its process was lost {times} during the task: {item.why}"
                         self._fail(item, self._error(words, "killed" if self._process is not None else "lost"))
         except Exception as error:  # noqa: BLE001 - a defect must leave nobody waiting
             self._fail_all([*suspects, *self._suspects], error)
@@ -527,7 +527,7 @@ class ProcessBackend:
         if not isinstance(error, SampleError):
             name = type(error).__name__
             _log.error("a request to a model's process failed", model=self._name, error=name)
-            error = self._error(f"it could not be asked: {name}", "failed")
+            error = self._error(f"the request failed: {name}", "failed")
         for item in items:
             self._fail(item, error)
 

@@ -59,22 +59,22 @@ def check_result(task: Task[Any], result: Any) -> None:
 
 def _count(what: str, found: Sized, wanted: int) -> None:
     if len(found) != wanted:
-        raise ModelError(f"the model's process gave {len(found)} {what} where {wanted} belong", kind="misfit")
+        raise ModelError(f"the model's process returned {len(found)} {what} instead of {wanted}", kind="misfit")
 
 
 def _some(what: str, found: Sized) -> None:
     if not len(found):
-        raise ModelError(f"the model's process gave no {what}", kind="misfit")
+        raise ModelError(f"the model's process returned no {what}", kind="misfit")
 
 
 def _finite(values: Iterable[float]) -> None:
     if not all(map(math.isfinite, values)):
-        raise ModelError("what the model computed is no finite number", kind="not_finite")
+        raise ModelError("the model's result is not a finite number", kind="not_finite")
 
 
 def _probable(values: Iterable[float]) -> None:
     for value in values:
         if not math.isfinite(value):
-            raise ModelError("what the model computed is no finite number", kind="not_finite")
+            raise ModelError("the model's result is not a finite number", kind="not_finite")
         if value > _ABOVE_ONE:
-            raise ModelError(f"the model's process gave a probability above 1 (logarithm {value:g})", kind="misfit")
+            raise ModelError(f"the model's process returned a probability above 1 (logarithm {value:g})", kind="misfit")

@@ -1,4 +1,4 @@
-"""The settings of the models that give numbers."""
+"""The settings of models."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def _checked(models: Mapping[str, ModelEndpoint]) -> Mapping[str, ModelEndpoint]
     for name, model in models.items():
         if not _NAME.fullmatch(name):
             # It stands in addresses (/v1/models/NAME) and in metrics.
-            raise Misfit(": a name has letters, digits, and . _ - within, at most 64 of them", f".{name}")
+            raise Misfit(": a name must be letters, digits and, inside, . _ -, at most 64 characters", f".{name}")
         ours = model.backend == "own"
         if model.address is None and not ours:
-            message = f"is missing: where {model.backend} listens, such as http://HOST:8000"
+            message = f"is missing: set the URL of {model.backend}, such as http://HOST:8000"
             raise Misfit(message, f".{name}.address")
         if model.address is not None and not _is_address(model.address, unix=ours):
             # An address may hold a password: it is not repeated.
@@ -49,8 +49,8 @@ def is_ours(model: ModelEndpoint) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSettings:
-    """The models that exist. named: the models; default: of samples that name none; the only one where nothing is set.
-    cache_mb: results that are remembered, MiB; 0: none. start_s: how long work waits for a process that loads."""
+    """The models. named: the models by name; default: the model of samples that name none; if not set, the only model.
+    cache_mb: the size of the cache of results, in MiB; 0: none. start_s: how long work waits for a process to load."""
 
     named: Annotated[
         Mapping[str, Annotated[ModelEndpoint, KeyOfFile, OneKey]],

@@ -32,7 +32,7 @@ def problems(info: Mapping[str, Any], config: Config, *, keys_usable: bool = Tru
         *_models(info["models"]),
         *_keys(usable=keys_usable),
         *open_to_all(config, keyed=bool(info["keys"])),
-        # By the setting only: where folders lie is nobody's business who is not on the machine.
+        # Only the setting is named: callers on other machines must not learn paths.
         *((f"{key}: the folder cannot be written", "rewarden doctor") for key, _ in unwritable(config)),
     ]
     return [{"what": what, "mend": mend} for what, mend in found]
@@ -47,7 +47,7 @@ def _sandbox(status: Mapping[str, Any]) -> list[Problem]:
         found.append((f"the sandbox: {status['reason']}", mend_of(str(status["reason"]))))
     told = [host["host"] for host in hosts if host.get("state") == "ready"] or [status.get("host")]
     found += [problem for host in told if host and host.get("ready") for problem in sandbox_problems(host)]
-    alike = "make the hosts alike: the same release, settings and images (docs/sandbox.md)"
+    alike = "give all hosts the same release, settings and images (docs/sandbox.md)"
     return [*found, *((words, alike) for words in status.get("differences") or ())]
 
 
@@ -61,20 +61,20 @@ def sandbox_problems(status: Mapping[str, Any]) -> list[Problem]:
             found.append((f"the sandbox's Python lacks {', '.join(modules)} ({tier})", "rewarden sandbox-host build"))
     unheld = [name for name in status.get("limits") or {} if not (status.get("enforced") or {}).get(name)]
     if unheld and status.get("enforced"):
-        found.append((f"the sandbox does not hold {', '.join(unheld)}", "see docs/sandbox.md for what it needs"))
+        found.append((f"the sandbox does not enforce {', '.join(unheld)}", "see docs/sandbox.md for the requirements"))
     return found
 
 
 def mend_of(reason: str) -> str:
-    """The command that a problem's words hold."""
+    """Returns the command that a problem's message contains."""
     command = _COMMAND.search(reason)
-    return command[0].strip() if command is not None else "as it says; docs/sandbox.md has more"
+    return command[0].strip() if command is not None else "see docs/sandbox.md"
 
 
 def _cache(engine: Mapping[str, Any]) -> list[Problem]:
     if engine.get("cache_shared") != "away":
         return []
-    return [("engine.cache_redis: the Redis does not answer, and every server works alone", "rewarden doctor")]
+    return [("engine.cache_redis: Redis does not answer, so each server has only its own cache", "rewarden doctor")]
 
 
 def _lean(status: Mapping[str, Any]) -> list[Problem]:
@@ -91,7 +91,7 @@ def _judges(status: Mapping[str, Any]) -> list[Problem]:
         if judge.get("breaker", "closed") != "closed":
             found.append(
                 (
-                    f"judge {name}: it failed again and again, and its questions wait until a probe succeeds",
+                    f"judge {name}: it failed repeatedly; its requests wait until a probe succeeds",
                     "rewarden doctor",
                 )
             )
@@ -123,10 +123,11 @@ def _keys(*, usable: bool) -> list[Problem]:
 
 
 def open_to_all(config: Config, *, keyed: bool) -> list[Problem]:
-    """A server that asks for no key, and can be reached from other machines."""
+    """Returns a problem if the server has no keys and can be reached from other machines."""
     if keyed or config.server.host in _LOOPBACK:
         return []
-    return [(f"the server is open to everyone who reaches {config.server.host}", "rewarden keys new NAME")]
+    words = f"the server has no API keys and is open to everyone who can reach {config.server.host}"
+    return [(words, "rewarden keys new NAME")]
 
 
 def unwritable(config: Config) -> list[tuple[str, Path]]:

@@ -233,33 +233,37 @@ class Metrics(Observer, Collector):
         """The families, made from the counts."""
         yield counter(
             "rewarden_verdicts",
-            "Verdicts made.",
+            "Verdicts.",
             ("verifier", "status", "reason", "fault", "data_source"),
             self._verdicts.items(),
         )
-        yield counter("rewarden_verdicts_cached", "Verdicts answered from the cache.", ("verifier",), self._cached)
+        yield counter("rewarden_verdicts_cached", "Verdicts served from the cache.", ("verifier",), self._cached)
         yield counter("rewarden_flags", "Flags on verdicts.", ("verifier", "flag", "data_source"), self._flags.items())
         yield from self._rewards.families()
-        yield histogram("rewarden_queue_seconds", "Wait before work began, by verdict.", ("verifier",), self._queue)
-        yield histogram("rewarden_run_seconds", "Work on a verdict.", ("verifier",), self._run)
+        yield histogram(
+            "rewarden_queue_seconds", "Waiting time before a verdict's work started.", ("verifier",), self._queue
+        )
+        yield histogram("rewarden_run_seconds", "Time spent on a verdict.", ("verifier",), self._run)
         yield counter("rewarden_admitted_samples", "Samples admitted.", ("source",), self._admitted)
-        yield counter("rewarden_refused", "Batches refused.", ("source", "reason"), self._refused.items())
-        yield histogram("rewarden_batch_seconds", "From admission to the last verdict.", ("source",), self._batches)
-        yield counter("rewarden_workers_ended", "Workers that ended, by why.", ("reason",), self._workers)
+        yield counter("rewarden_refused", "Batches rejected.", ("source", "reason"), self._refused.items())
+        yield histogram(
+            "rewarden_batch_seconds", "Time from admission to the last verdict.", ("source",), self._batches
+        )
+        yield counter("rewarden_workers_ended", "Workers that ended, by reason.", ("reason",), self._workers)
         yield counter(
             "rewarden_requests",
-            "Requests answered; key is the name of the caller's API key.",
+            "Requests served; key is the name of the caller's API key.",
             ("surface", "route", "status", "key"),
             self._requests.items(),
         )
         yield histogram(
             "rewarden_request_seconds",
-            "From a request's first byte to the answer's last.",
+            "Time from a request's first byte to the response's last.",
             ("surface", "route"),
             self._request_s.items(),
         )
         yield from self._of_engine()
-        yield gauge("rewarden_lane_depth", "Items that wait, by lane.", ("lane",), self._depths)
+        yield gauge("rewarden_lane_depth", "Waiting items, by lane.", ("lane",), self._depths)
         yield counter(
             "rewarden_sandbox_runs",
             "Programs that ended in the sandbox; status is as in a run's result.",
@@ -271,7 +275,7 @@ class Metrics(Observer, Collector):
         if self._sandbox:
             yield gauge(
                 "rewarden_sandbox_state",
-                "1: how the sandbox is: off, idle (not started), starting, ready or missing.",
+                "State of the sandbox (1 for the current one): off, idle (not started), starting, ready or missing.",
                 ("state",),
                 {str(self._sandbox.get("state")): 1.0},
             )
@@ -286,13 +290,15 @@ class Metrics(Observer, Collector):
         return INLINE if inline and ref is not None else self._verifier_label[ref.name if ref is not None else None]
 
     def _of_engine(self) -> Iterator[Metric]:
-        yield gauge("rewarden_build_info", "1: the version that runs.", ("version",), {version("rewarden-server"): 1.0})
+        yield gauge(
+            "rewarden_build_info", "The running version (always 1).", ("version",), {version("rewarden-server"): 1.0}
+        )
         info = self._engine
         if not info:
             return
         limits = info["limits"]
-        yield GaugeMetricFamily("rewarden_ready", "Whether work is admitted.", float(info["ready"]))
-        yield GaugeMetricFamily("rewarden_samples_under_way", "Samples admitted and not ended.", info["samples"])
+        yield GaugeMetricFamily("rewarden_ready", "Whether the server accepts work.", float(info["ready"]))
+        yield GaugeMetricFamily("rewarden_samples_under_way", "Samples in progress.", info["samples"])
         yield GaugeMetricFamily("rewarden_samples_limit", "engine.max_samples.", limits["max_samples"])
         yield GaugeMetricFamily("rewarden_bytes_under_way", "Bytes of these samples.", info["bytes"])
         yield GaugeMetricFamily("rewarden_bytes_limit", "engine.max_bytes.", limits["max_bytes"])
@@ -300,31 +306,31 @@ class Metrics(Observer, Collector):
         lanes = info["lanes"].items()
         yield gauge(
             "rewarden_workers",
-            "Worker processes that live, by lane.",
+            "Worker processes, by lane.",
             ("lane",),
             {lane: len(told["pids"]) for lane, told in lanes},
         )
         yield gauge(
             "rewarden_worker_memory_bytes",
-            "What the workers of a lane hold, without what they share with the process they were forked from.",
+            "Memory of a lane's workers, without what they share with the process they were forked from.",
             ("lane",),
             {lane: float(sum(map(_own_memory, told["pids"]))) for lane, told in lanes},
         )
 
     def _of_cache(self) -> Iterator[Metric]:
         yield counter(
-            "rewarden_cache_hits", "Work that was known: memory, file or redis.", ("place",), self._cache_hits
+            "rewarden_cache_hits", "Cache hits, by place: memory, file or redis.", ("place",), self._cache_hits
         )
-        yield CounterMetricFamily("rewarden_cache_misses", "Work that was not known.", self._cache_misses)
+        yield CounterMetricFamily("rewarden_cache_misses", "Cache misses.", self._cache_misses)
         yield counter(
             "rewarden_cache_failures",
-            "Times that a place of the cache did not answer in time, or at all.",
+            "Failures of a place of the cache (an error or no answer in time).",
             ("place",),
             self._cache_failures,
         )
         shared = self._engine.get("cache_shared")
         if shared is not None:
-            yield GaugeMetricFamily("rewarden_cache_redis_ready", "Whether Redis is asked.", float(shared == "ready"))
+            yield GaugeMetricFamily("rewarden_cache_redis_ready", "Whether Redis is in use.", float(shared == "ready"))
 
     def _of_judges(self) -> Iterator[Metric]:
         yield counter(
@@ -339,22 +345,30 @@ class Metrics(Observer, Collector):
             ("judge", "outcome"),
             self._judge_attempts.items(),
         )
-        yield counter("rewarden_judge_retries", "Requests sent again after a failure.", ("judge",), self._judge_retries)
-        yield histogram("rewarden_judge_seconds", "From a request to its reply or failure.", ("judge",), self._judge_s)
+        yield counter("rewarden_judge_retries", "Requests retried after a failure.", ("judge",), self._judge_retries)
+        yield histogram(
+            "rewarden_judge_seconds", "Time from a request to its reply or failure.", ("judge",), self._judge_s
+        )
         yield counter(
             "rewarden_judge_tokens",
-            "Tokens taken; the most that it can be where the server does not say.",
+            "Tokens used (an upper bound if the server does not report them).",
             ("judge", "kind"),
             self._judge_tokens.items(),
         )
-        yield counter("rewarden_judge_cost_usd", "US dollars, likewise.", ("judge",), self._judge_usd)
-        flight = GaugeMetricFamily("rewarden_judge_in_flight", "Requests under way or due.", labels=("judge",))
-        waiting = GaugeMetricFamily(
-            "rewarden_judge_waiting", "Questions in line for a place, or for a judge that is down.", labels=("judge",)
+        yield counter(
+            "rewarden_judge_cost_usd", "Cost in US dollars (an upper bound likewise).", ("judge",), self._judge_usd
         )
-        breaker = GaugeMetricFamily("rewarden_judge_breaker", "1: the breaker's state.", labels=("judge", "state"))
-        left = GaugeMetricFamily("rewarden_judge_budget_left", "What is not spent.", labels=("judge", "of"))
-        budget = GaugeMetricFamily("rewarden_judge_budget", "What may be spent in all.", labels=("judge", "of"))
+        flight = GaugeMetricFamily("rewarden_judge_in_flight", "Requests in progress or due.", labels=("judge",))
+        waiting = GaugeMetricFamily(
+            "rewarden_judge_waiting",
+            "Questions that wait for a free place, or for a judge that is down.",
+            labels=("judge",),
+        )
+        breaker = GaugeMetricFamily(
+            "rewarden_judge_breaker", "State of the breaker (1 for the current one).", labels=("judge", "state")
+        )
+        left = GaugeMetricFamily("rewarden_judge_budget_left", "Budget left.", labels=("judge", "of"))
+        budget = GaugeMetricFamily("rewarden_judge_budget", "Budget in total.", labels=("judge", "of"))
         for name, status in self._judges.items():
             flight.add_metric((name,), status["in_flight"])
             waiting.add_metric((name,), status["waiting"])
@@ -374,12 +388,14 @@ class Metrics(Observer, Collector):
             self._model_tasks.items(),
         )
         yield histogram(
-            "rewarden_model_seconds", "From a task to its result, waiting included.", ("model",), self._model_s
+            "rewarden_model_seconds", "Time from a task to its result, including waiting.", ("model",), self._model_s
         )
         yield counter("rewarden_model_tokens", "Tokens read and written.", ("model", "of"), self._model_tokens.items())
-        flight = GaugeMetricFamily("rewarden_model_in_flight", "Tasks under way or in line.", labels=("model",))
-        states = GaugeMetricFamily("rewarden_model_state", "1: how the model is.", labels=("model", "state"))
-        swaps = CounterMetricFamily("rewarden_model_swaps", "Times that weights became others.", labels=("model",))
+        flight = GaugeMetricFamily("rewarden_model_in_flight", "Tasks in progress or waiting.", labels=("model",))
+        states = GaugeMetricFamily(
+            "rewarden_model_state", "State of the model (1 for the current one).", labels=("model", "state")
+        )
+        swaps = CounterMetricFamily("rewarden_model_swaps", "Replacements of the weights.", labels=("model",))
         for name, status in self._models.items():
             flight.add_metric((name,), status.get("in_flight", 0))
             states.add_metric((name, str(status.get("state", ""))), 1.0)

@@ -76,19 +76,19 @@ class Rewards:
         scored = [(pair, one) for pair, one in known if any(one.positions.counts)]
         yield histogram(
             "rewarden_score_position",
-            "Scores, as positions in their verdicts' ranges: 0 bottom, 1 top.",
+            "Scores as positions in the ranges of their verdicts: 0 bottom, 1 top.",
             _LABELS,
             ((pair, one.positions) for pair, one in scored),
         )
         yield counter(
             "rewarden_score_position_squares",
-            "Sum of the squares of the positions, for their deviation.",
+            "Sum of squared positions, for the standard deviation.",
             _LABELS,
             ((pair, one.squares) for pair, one in scored),
         )
         yield counter(
             "rewarden_passed",
-            "Scored verdicts, by whether they passed; unknown: the verifier has no notion of it.",
+            "Scored verdicts, by whether they passed (unknown if the verifier does not say).",
             (*_LABELS, "passed"),
             (
                 ((*pair, word), count)
@@ -99,7 +99,7 @@ class Rewards:
         )
         yield counter(
             "rewarden_groups",
-            "Groups: all_pass, all_fail, flat (all scores are the same, and neither), mixed, "
+            "Groups: all_pass, all_fail, flat (all scores equal, but neither of these), mixed, "
             "partly (a member is unscored), single (one member).",
             (*_LABELS, "kind"),
             (((*pair, kind), count) for pair, one in known for kind, count in one.groups.items()),

@@ -20,7 +20,7 @@ def sandbox_series(status: Mapping[str, Any]) -> Iterator[Metric]:
             together[state] += count
     yield gauge("rewarden_sandbox_slots", "The hosts' slots, by state.", ("state",), together)
     waiting = status.get("waiting_here", 0) + sum(host["host"].get("waiting", 0) for host in hosts)
-    yield GaugeMetricFamily("rewarden_sandbox_waiting", "Jobs that wait, here and in the hosts.", waiting)
+    yield GaugeMetricFamily("rewarden_sandbox_waiting", "Waiting jobs, in the server and in the hosts.", waiting)
     yield GaugeMetricFamily(
         "rewarden_sandbox_ready", "Whether programs can run.", float(status.get("state") == "ready")
     )
@@ -43,7 +43,7 @@ def _by_host(hosts: list[Mapping[str, Any]]) -> Iterator[Metric]:
     )
     yield gauge(
         "rewarden_sandbox_host_slots",
-        "The host's slots, by state, as it said last.",
+        "The host's slots, by state, as last reported.",
         ("host", "state"),
         [
             ((host["address"], state), count)

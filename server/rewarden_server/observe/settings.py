@@ -12,7 +12,7 @@ from rewarden_server.setting import Amount, File, Text, Whole
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSettings:
-    """The level of the log, and its form: JSON lines, or text for a person."""
+    """The level of the log, and its format: JSON lines or readable text."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
     json: bool = False
@@ -20,8 +20,8 @@ class LogSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TelemetrySettings:
-    """Traces. `endpoint`: a collector that takes OTLP over HTTP (without it there are none); `service`: what they say
-    this server is; `sample_share`: of the requests that are traced, beside those whose callers trace already."""
+    """Traces. `endpoint`: a collector for OTLP over HTTP (if not set, there are no traces); `service`: the service name
+    of this server; `sample_share`: the share of requests to trace, besides those that callers already trace."""
 
     endpoint: Text | None = None
     service: Text = "rewarden"
@@ -30,8 +30,8 @@ class TelemetrySettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordSettings:
-    """Records for `rewarden explain`. `dir`: where they lie (without it none are kept); `share`: of what is dull;
-    `max_bytes`: of all of them, the oldest go first."""
+    """Records for `rewarden explain`. `dir`: their folder (if not set, there are none); `share`: the share of other
+    samples to record; `max_bytes`: their total size; the oldest are deleted first."""
 
     dir: File | None = None
     share: Amount = 0.01

@@ -35,7 +35,7 @@ router = APIRouter()
 async def static(version: Name, name: Name) -> Response:
     content = assets().get(name)
     if content is None or version != digest():
-        raise NotFound("there is no such asset: reload the page that asks for it")
+        raise NotFound("unknown asset; reload the page")
     return Response(content, media_type=_type_of(name), headers=_FOREVER)
 
 

@@ -31,11 +31,11 @@ class Line:
 router = APIRouter(default_response_class=HTMLResponse, responses={200: {"description": "The page."}})
 
 
-@router.get("/docs", operation_id="docs", summary="All verifiers and recipes, a line on each.")
+@router.get("/docs", operation_id="docs", summary="All verifiers and recipes, with a line on each.")
 async def contents(service: Served) -> Response:
     intro = (
         "<h1>Verifiers and recipes</h1>"
-        "<p>A verifier judges one thing; a recipe puts verifiers together, as a published system did.</p>"
+        "<p>A verifier judges one thing; a recipe combines verifiers, often as in a published system.</p>"
     )
     body = intro + listing(service.engine, "docs/")
     return page("Verifiers and recipes", body, place="docs", script="filter.js")

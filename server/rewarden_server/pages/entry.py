@@ -20,14 +20,14 @@ from rewarden_server.pages.shell import page
 
 router = APIRouter(default_response_class=HTMLResponse, responses={200: {"description": "The page."}})
 
-LOST: Answers = {404: reply("There is no such page.", TEXT, "text/html")}
-"""The answer of a page for a name that is none."""
+LOST: Answers = {404: reply("Not found.", TEXT, "text/html")}
+"""The response of a page for an unknown name."""
 
 
-@router.get("/docs/{name}", operation_id="docs_of", summary="One verifier's or recipe's page.", responses=LOST)
+@router.get("/docs/{name}", operation_id="docs_of", summary="The page of a verifier or recipe.", responses=LOST)
 async def entry(name: Name, service: Served) -> Response:
     try:
-        # On a thread: the first who asks for a name may import its packages.
+        # In a thread, because the first request for a name can import packages.
         item = await asyncio.to_thread(describe, service.engine, name, kind_of(service.engine, name))
     except NotFound as error:
         return missing(error, "docs")
@@ -35,7 +35,7 @@ async def entry(name: Name, service: Served) -> Response:
 
 
 def missing(error: NotFound, place: str) -> Response:
-    """The page of a name that is none; the message names near ones."""
+    """Returns the page for an unknown name; its message suggests near names."""
     back = f'<p><a href="../{place}">All verifiers and recipes</a></p>'
     body = f"<h1>Not found</h1><p>{prose_line(error.message)}</p>{back}"
     return page("Not found", body, depth=1, place=place, status=404)
@@ -114,7 +114,7 @@ def type_name(part: Mapping[str, Any], root: Mapping[str, Any]) -> str:
 
 def _reference(item: Mapping[str, Any]) -> str:
     if not reads_reference(item):
-        return _card("Reference", "<p>Not read.</p>")
+        return _card("Reference", "<p>Not used.</p>")
     schema = item["reference_schema"]
     need = "Required." if item["reference_required"] else "Optional."
     return _card("Reference", f"<p>{need}{'' if schema else ' Any value.'}</p>{pretty(schema) if schema else ''}")
@@ -142,5 +142,5 @@ def _case(name: str, case: Mapping[str, Any]) -> str:
     return (
         f'<details><summary><span class="kind {escape(case["kind"])}">{escape(case["kind"])}</span> '
         f"{escape(case['title'])}</summary>"
-        f"<p>{escape(case['why'])}</p>{pretty(request)}<p>gives</p>{pretty(expects)}</details>"
+        f"<p>{escape(case['why'])}</p>{pretty(request)}<p>returns</p>{pretty(expects)}</details>"
     )

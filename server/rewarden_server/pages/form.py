@@ -23,9 +23,9 @@ def parameters(item: Mapping[str, Any]) -> str:
     more = _shell(
         "",
         "more",
-        "others, as a JSON object",
+        "other parameters, as a JSON object",
         '<textarea rows="1" spellcheck="false" aria-describedby="about-more" placeholder="{}"></textarea>',
-        'Such as <code>{"view": "full"}</code>, which part of the response is seen.',
+        'Such as <code>{"view": "full"}</code>: the part of the response that the verifier sees.',
     )
     return fields + more
 
@@ -128,14 +128,14 @@ def sample(item: Mapping[str, Any]) -> str:
     # Who sees whole samples may read anything of them: the examples tell what is usual.
     whole = bool(reads & {"sample", "samples"})
     usual = {name for case in item["cases"] for one in case["samples"] for name in one} if whole else set()
-    fields = [_text("response", "Response", "what the model wrote", 7)]
+    fields = [_text("response", "Response", "the model's response", 7)]
     if reads_reference(item) or "reference" in usual:
         need = "required" if item["reference_required"] else "optional"
         schema = item["reference_schema"]
         plain = not schema or "string" in type_name(schema, schema) or "anything" in type_name(schema, schema)
-        fields.append(_text("reference", "Reference", f"what is right, {need}", 2, json_first=not plain))
+        fields.append(_text("reference", "Reference", f"the expected answer, {need}", 2, json_first=not plain))
     if "prompt" in reads or "prompt" in usual:
-        fields.append(_text("prompt", "Prompt", "what was asked, optional", 2))
+        fields.append(_text("prompt", "Prompt", "the question, optional", 2))
     others = (
         '<details class="others"><summary>Other fields of the sample</summary><label class="part" data-part="others">'
         '<span class="hidden">Other fields of the sample, as a JSON object</span>'

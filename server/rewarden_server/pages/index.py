@@ -1,4 +1,4 @@
-"""`/`: what is where, and one line to try it."""
+"""`/`: links to the other pages, and an example request."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from starlette.responses import HTMLResponse, Response
 from rewarden_server.pages.shell import page
 
 _PEOPLE = (
-    ("playground", "Playground", "Judge a response here and now: a form for every verifier, examples, the verdict."),
-    ("docs", "Verifiers and recipes", "What each of them reads, its parameters and examples."),
-    ("health", "Health", "What is enforced, what is missing, and how to mend it."),
+    ("playground", "Playground", "Judge a response in the browser, with a form and examples for every verifier."),
+    ("docs", "Verifiers and recipes", "What each one reads, its parameters and examples."),
+    ("health", "Health", "What is enforced, what is missing, and how to fix it."),
 )
 _PROGRAMS = (
     ("openapi.json", "the HTTP interface, for tools"),
-    ("v1/info", "versions and limits in force"),
+    ("v1/info", "versions and current limits"),
     ("metrics", "metrics for Prometheus"),
-    ("readyz", "whether work is admitted"),
+    ("readyz", "whether the server accepts work"),
 )
 
 
 router = APIRouter(default_response_class=HTMLResponse, responses={200: {"description": "The page."}})
 
 
-@router.get("/", operation_id="index", summary="What is where.")
+@router.get("/", operation_id="index", summary="The start page.")
 async def index() -> Response:
     return page("Rewarden", index_body())
 
@@ -43,7 +43,7 @@ def index_body() -> str:
     )
     return (
         "<h1>Verdicts, not just scores</h1>"
-        '<p class="lead">Samples in, verdicts out: a score, why, and whether it may be trusted.</p>'
+        '<p class="lead">Samples in, verdicts out: a score, its reason, and whether you can trust it.</p>'
         f'<ul class="tiles">{tiles}</ul>'
         f'<section class="card"><h2>From a shell</h2><pre class="text" tabindex="0">{escape(example)}</pre></section>'
         f'<section class="card"><h2>For programs</h2><ul class="names">{rows}</ul></section>'

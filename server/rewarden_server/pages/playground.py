@@ -1,4 +1,4 @@
-"""`/playground` and `/playground/{name}`: judge a response by hand. The page's script asks `POST /v1/verify`."""
+"""`/playground` and `/playground/{name}`: a form to judge a response. Its script calls `POST /v1/verify`."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from rewarden_server.pages.shell import key_field, page
 
 _KINDS: Mapping[str, str] = {
     "full": "full marks",
-    "partial": "part of them",
-    "zero": "nothing",
+    "partial": "partial marks",
+    "zero": "no marks",
     "malformed": "malformed",
-    "hack": "tries to cheat",
+    "hack": "an attempt to cheat",
 }
 
 
 router = APIRouter(default_response_class=HTMLResponse, responses={200: {"description": "The page."}})
 
 
-@router.get("/playground", operation_id="playground", summary="Choose what is to judge by hand.")
+@router.get("/playground", operation_id="playground", summary="Choose a verifier or recipe to try.")
 async def choose(service: Served) -> Response:
-    intro = "<h1>Playground</h1><p>Choose what is to judge. Each comes with examples.</p>"
+    intro = "<h1>Playground</h1><p>Choose a verifier or recipe. Each comes with examples.</p>"
     body = intro + listing(service.engine, "playground/")
     return page("Playground", body, place="playground", script="filter.js")
 
 
-@router.get("/playground/{name}", operation_id="playground_of", summary="Judge a response by hand.", responses=LOST)
+@router.get("/playground/{name}", operation_id="playground_of", summary="Judge a response in a form.", responses=LOST)
 async def playground(name: Name, service: Served) -> Response:
     try:
         item = await asyncio.to_thread(describe, service.engine, name, kind_of(service.engine, name))
@@ -66,8 +66,8 @@ def _body(item: Mapping[str, Any], keyed: bool, grpc_port: int) -> str:
         f'<div class="title"><h1><code>{name}</code></h1><p>{prose_line(item["summary"])} '
         f'<a href="../docs/{name}">Documentation</a></p>'
         f'<p class="muted">{escape("; ".join(facts(item)))}</p></div>'
-        '<noscript><p class="note">The playground needs JavaScript. Without it: <code>rewarden verify</code>, or the '
-        "examples on the page of the documentation.</p></noscript>"
+        '<noscript><p class="note">The playground needs JavaScript. Without it, use <code>rewarden verify</code>, or '
+        "see the examples in the documentation.</p></noscript>"
         f'<div class="play"><section class="examples" aria-labelledby="examples"><h2 id="examples">Examples '
         f'<small class="muted">{len(item["cases"])}</small></h2>{_cases(item)}</section>'
         f'<form class="ask" autocomplete="off">{key_field() if keyed else ""}'
@@ -97,7 +97,7 @@ def _copies() -> str:
 def _cases(item: Mapping[str, Any]) -> str:
     cases = item["cases"]
     if not cases:
-        return '<p class="muted">There are none.</p>'
+        return '<p class="muted">None.</p>'
     rows = "".join(
         f'<li><button type="button" data-case="{number}" title="{escape(_KINDS.get(case["kind"], ""))}">'
         f'<span class="kind {escape(case["kind"])}">{escape(case["kind"])}</span> {escape(case["title"])}</button></li>'

@@ -75,7 +75,7 @@ def key_field() -> str:
     memory only.
     """
     return (
-        '<label class="key"><span class="label">API key <span class="muted">kept in this page only, until it is left'
+        '<label class="key"><span class="label">API key <span class="muted">kept only in this page, until you leave it'
         '</span></span><input type="password" id="key" autocomplete="off" spellcheck="false"></label>'
     )
 

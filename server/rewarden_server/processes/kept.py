@@ -138,7 +138,7 @@ class KeptProcess(ABC, Generic[C]):
         if self._client is not None:
             return self._client
         if not self.started:
-            raise self.lost(f"the {self.what} was ended")
+            raise self.lost(f"the {self.what} was stopped")
         raise self.lost(self._problem or f"the {self.what} did not start within {patience_s:g} s")
 
     async def until_left(self, client: C) -> None:
@@ -177,11 +177,11 @@ class KeptProcess(ABC, Generic[C]):
                         folder.rmdir()
             if self._keeping is not asyncio.current_task():
                 return  # hang: an error on the way out of a process's life took the place of its cancellation
-            words = "; ".join(self._said) or "it said nothing"
+            words = "; ".join(self._said) or "no output"
             # One that served comes back at once, and who asks meanwhile waits; one that cannot start says why.
             self._problem = None if answered else f"the {self.what} cannot start: {words}"
             self._changed.set()
-            _log.warning(f"{self.what} ended", answered=answered, said=words)
+            _log.warning(f"{self.what} exited", answered=answered, said=words)
             if time.monotonic() - began > _SETTLED_S:
                 wait_s = _FIRST_WAIT_S
             await asyncio.sleep(wait_s)
@@ -226,7 +226,7 @@ class KeptProcess(ABC, Generic[C]):
                 watching = loop.create_task(self._hangs(client))
                 await asyncio.wait({ended, watching}, return_when=asyncio.FIRST_COMPLETED)
                 if not ended.done():
-                    _log.error(f"{self.what} does not answer any more: it is killed", pid=process.pid)
+                    _log.error(f"{self.what} stopped answering and is killed", pid=process.pid)
                     _kill(process)
             await asyncio.shield(ended)
             await asyncio.wait(listening, timeout=_LAST_WORDS_S)

@@ -13,12 +13,12 @@ from rewarden_sandboxes.job import Limits
 from rewarden_server.setting import Amount, File, Pairs, Positive, Text, Whole
 from rewarden_verifiers.schema import AfterValidator, BeforeValidator, Misfit
 
-_ADDRESSES = doc("a text, unix:PATH or HOST:PORT, several separated by commas, or a list of such")
+_ADDRESSES = doc("unix:PATH or HOST:PORT, several separated by commas, or a list of them")
 _LIMITS = doc("a table of limits (in the environment: cpu_s=10,memory_mb=512)")
 
 
 def _addresses(value: Any) -> Any:
-    """Sandbox hosts: a text with commas between them, or a list; as the text."""
+    """Sandbox hosts, as a string separated by commas or as a list; returns the string."""
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
         return value
@@ -27,7 +27,7 @@ def _addresses(value: Any) -> Any:
         host, _, port = address.rpartition(":")
         unix = address.startswith("unix:") and len(address) > len("unix:")
         if not unix and not (host and port.isdigit() and 0 < int(port) <= 65_535 and "/" not in host):
-            raise Misfit(f": {address!r} is no address: unix:PATH or HOST:PORT is")
+            raise Misfit(f": {address!r} is not an address; use unix:PATH or HOST:PORT")
         if found.count(address) > 1:
             raise Misfit(f": {address!r} is given twice")
     return ",".join(found) or None
@@ -45,14 +45,14 @@ def _checked(limits: Limits) -> Limits:
 class SandboxSettings:
     """The sandbox hosts on which programs run.
 
-    address: sandbox hosts that run already (`unix:PATH`, `HOST:PORT`, separated by commas); without one the server
-    starts its own. tls_cert, tls_key, tls_ca: PEM files for hosts on other machines: our certificate and its key, where
-    hosts ask for one, and who signed the hosts'. token_file: a secret that server and hosts share.
-    required: without a working sandbox the server is not ready. in_flight: jobs that are sent to the host at once, the
-    rest waits here in order; none: 4 for each slot. max_waiting: single runs that may wait; over it is 429.
-    start_s: seconds to wait for a host that starts, or is started again, before work is refused.
+    address: sandbox hosts that are already running (`unix:PATH`, `HOST:PORT`, separated by commas); if not set, the
+    server starts its own. tls_cert, tls_key, tls_ca: PEM files for hosts on other machines: the server's certificate
+    and key, if hosts require one, and the CA of the hosts' certificates. token_file: a secret that server and hosts
+    share. required: the server is not ready without a working sandbox. in_flight: jobs sent to the host at once, while
+    the rest waits in order; none: 4 per slot. max_waiting: single runs that can wait; beyond it, requests get 429.
+    start_s: seconds to wait for a host to start or restart before work is refused.
 
-    What follows is told to the host that the server starts, and means what it means in
+    The other settings are passed to the host that the server starts, and are documented in
     `rewarden_sandboxes.settings.HostSettings`; none: the host's own default.
     """
 
@@ -85,5 +85,5 @@ class SandboxSettings:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """The hosts that run already."""
+        """The hosts that are already running."""
         return tuple(part.strip() for part in (self.address or "").split(",") if part.strip())

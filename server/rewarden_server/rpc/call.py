@@ -46,7 +46,7 @@ def authorization_in(metadata: Iterable[tuple[str, str | bytes]]) -> str | None:
     """
     values = [value for name, value in metadata if name == "authorization" and isinstance(value, str)]
     if len(values) > 1:
-        raise InvalidRequest("the metadata authorization comes twice")
+        raise InvalidRequest("the metadata authorization is sent twice")
     return values[0] if values else None
 
 

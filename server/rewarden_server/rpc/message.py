@@ -62,7 +62,7 @@ def rows(data: bytes, most: int) -> int:
             else:
                 others += 1
                 if others > _OTHERS:
-                    raise InvalidRequest("the message has too many fields beside its samples; it has one header")
+                    raise InvalidRequest("the message has too many fields besides its samples; send one header")
     except IndexError:
         raise _unreadable(pb.VerifyRequest) from None
     return found
@@ -83,4 +83,4 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _unreadable(kind: type[Message]) -> InvalidRequest:
-    return InvalidRequest(f"the message cannot be read as a {kind.__name__}")
+    return InvalidRequest(f"the message is not a valid {kind.__name__}")

@@ -70,7 +70,7 @@ class Preauth(grpc.aio.ServerInterceptor):  # type: ignore[misc,unused-ignore]
         if self._watching >= WATCHES:
             await context.abort(
                 grpc.StatusCode.RESOURCE_EXHAUSTED,
-                f"{WATCHES} callers without a key watch already; call Check instead, or send a key",
+                f"{WATCHES} callers without a key are already watching; call Check instead, or send a key",
             )
         self._watching += 1
         try:

@@ -58,7 +58,7 @@ class RpcServer:
             )
         except RuntimeError:
             raise ConfigError(
-                f"gRPC cannot listen on {where}: is the port taken? Choose another: --grpc-port"
+                f"gRPC cannot listen on {where}; if the port is in use, choose another with --grpc-port"
             ) from None
 
     async def start(self) -> None:

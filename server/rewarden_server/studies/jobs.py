@@ -233,7 +233,7 @@ class Jobs:
             try:
                 self._save(job)
             except OSError as error:  # the next start finds the output, or tries again
-                _log.error("the end of a job cannot be written", job=job.id, error=error.strerror)
+                _log.error("the status of a job cannot be written", job=job.id, error=error.strerror)
             self._sizes[job.id] = _size(self.folder / job.id)
 
     def _check_count(self, key: str) -> None:
@@ -241,7 +241,7 @@ class Jobs:
         most = self.settings.max_jobs
         if sum(job.key == key for job in self._jobs.values()) >= most:
             raise TooLarge(
-                f"{key or 'this caller'} has {most} jobs already: delete ended ones (DELETE /v1/jobs/ID), or raise "
+                f"{key or 'this caller'} has {most} jobs already: delete finished ones (DELETE /v1/jobs/ID), or raise "
                 "jobs.max_jobs",
                 limit="jobs.max_jobs",
                 most=most,
@@ -257,7 +257,7 @@ class Jobs:
             )
         if sum(self._sizes.values()) > self.settings.max_total_bytes:
             raise TooLarge(
-                "all jobs together have no room for this one: delete ended ones (DELETE /v1/jobs/ID), or raise "
+                "there is no room for another job: delete finished ones (DELETE /v1/jobs/ID), or raise "
                 "jobs.max_total_bytes",
                 limit="jobs.max_total_bytes",
                 most=self.settings.max_total_bytes,
@@ -326,14 +326,14 @@ def read_asked(asked: Mapping[str, Any], source: Path, output: Path, *, resume: 
 
 def _routing(asked: Mapping[str, Any]) -> Routing:
     if ("use" in asked) == ("routing" in asked):
-        raise InvalidRequest("say what judges: use, or routing, and not both", path="use")
+        raise InvalidRequest("give either use or routing", path="use")
     if "routing" in asked:
         given = asked["routing"]
         return read_routing(STARTER) if given == STARTER else routing_from_json(given)
     uses = asked["use"]
     routed = isinstance(uses, Mapping) and set(uses) == {"routes"} and isinstance(uses["routes"], Mapping)
     if routed and not uses["routes"]:
-        raise InvalidRequest("use.routes has no pattern of a data source", path="use.routes")
+        raise InvalidRequest("use.routes is empty; map a pattern of data sources to a use", path="use.routes")
     return Routing.by_source(
         [
             (pattern, use_from_json(value), value if isinstance(value, str) else json.dumps(value))

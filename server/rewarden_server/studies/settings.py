@@ -9,8 +9,8 @@ from rewarden_server.setting import File, Whole
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSettings:
-    """Uploaded rescores. `dir`: where jobs lie (without it there are none); `max_bytes`: of one upload; `max_jobs`: of
-    one key, ended ones too, until they are deleted; `max_total_bytes`: of all of them, with what they wrote."""
+    """Uploaded rescores. `dir`: the folder of jobs (if not set, there are none); `max_bytes`: per upload; `max_jobs`:
+    per key, including finished ones until they are deleted; `max_total_bytes`: all jobs together, with their output."""
 
     dir: File | None = None
     max_bytes: Whole = 8 * 1024**3

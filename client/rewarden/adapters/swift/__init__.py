@@ -3,13 +3,13 @@
     export REWARDEN_TARGET=http://127.0.0.1:8080 REWARDEN_USE=math
     swift rlhf --rlhf_type grpo --external_plugins "$(python -m rewarden.adapters swift)" --reward_funcs rewarden …
 
-The reward is configured by the environment (`rewarden.adapters.Settings` lists the names). `async_rewarden` is the same
-as an `AsyncORM`, for several rewards at a time. From Python, where swift takes functions: `reward("math", target=…)`.
+The reward is configured by environment variables (see `rewarden.adapters.Settings`). `async_rewarden` is the same as an
+`AsyncORM`, for several rewards at a time. In Python, where swift accepts functions, use `reward("math", target=…)`.
 
-**No score**: swift can be given None, but adds it up as 0 (4.6.0, `rl_core/advantage.py`), so the call retries
-transient errors for `patience_s` and then raises `NoScore`, which ends the run; `unscored=NUMBER`, in the environment
-`REWARDEN_UNSCORED`, puts a number there. A recipe's wish to leave a sample out (`exclude`) cannot be honoured either:
-its score stays. **Groups**: `group="prompt_id"` judges the samples of a call with the same prompt as one group.
+**No score**: swift accepts None, but sums it as 0 (4.6.0, `rl_core/advantage.py`). The call therefore retries transient
+errors for `patience_s` and then raises `NoScore`, which ends the run; `unscored=NUMBER`, or `REWARDEN_UNSCORED` in the
+environment, returns a number instead. A recipe's `exclude` has no effect: the sample keeps its score. **Groups**:
+`group="prompt_id"` judges the samples of a call with the same prompt as one group.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from rewarden.types import Sample
 
 
 class Reward:
-    """A picklable reward function for swift. It blocks; it may be called in a running event loop."""
+    """A picklable, blocking reward function for swift. It can be called in a running event loop."""
 
     def __init__(self, settings: Settings) -> None:
         self._scorer = Scorer(settings)
 
     def __call__(self, completions: Sequence[str], trainer_state: Any = None, **columns: Any) -> list[float]:
-        """A number for each completion, in order. Raises NoScore, RequestError.
+        """Returns a number for each completion, in order. Raises NoScore, RequestError.
 
         `columns` are those of the data set, and swift's own: `messages`, `prompt_id`, `finish_reason` …
         """
@@ -55,20 +55,20 @@ class AsyncReward(Reward):
         try:
             verdicts = await self._scorer.verdicts(samples, progress=progress_of(trainer_state))
         finally:
-            # swift awaits each batch in a loop of its own, which ends with it.
+            # swift runs each batch in a new event loop, which ends with it.
             await self._scorer.close()
         return [number_of(verdict, settings) for verdict in verdicts]
 
 
 def reward(use: Any = None, **settings: Any) -> Reward:
-    """A reward function. `use` and the settings are those of `rewarden.adapters.Settings`."""
+    """Returns a reward function. `use` and the settings are those of `rewarden.adapters.Settings`."""
     return Reward(Settings.read(use=use, **settings))
 
 
 def register(**settings: Any) -> None:
-    """Enter `rewarden` and `async_rewarden` in swift's table of reward functions. Needs ms-swift.
+    """Registers `rewarden` and `async_rewarden` as reward functions of swift. Needs ms-swift.
 
-    The settings are read when swift makes the function, so that a mistake in them is told then.
+    The settings are read when swift creates the function, so mistakes in them raise then.
     """
     rewards: Any = import_module("swift.rewards")
 
@@ -92,7 +92,7 @@ def register(**settings: Any) -> None:
 
 
 def _samples(completions: Sequence[str], columns: dict[str, Any], settings: Settings) -> list[Sample]:
-    """The samples of a call. swift's rows tell the conversation with its end, and how the generation ended."""
+    """Returns the samples of a call. swift's rows contain the whole conversation and the finish reason."""
     conversations = columns.pop("messages", None)
     prompts = None if conversations is None else [messages[:-1] for messages in conversations]
     samples = samples_of(prompts, completions, columns, settings)
@@ -105,6 +105,6 @@ def _samples(completions: Sequence[str], columns: dict[str, Any], settings: Sett
 
 
 def _count(ids: Any) -> int | None:
-    """The number of tokens; None for several turns, which come as several lists and are not one response."""
+    """Returns the number of tokens, or None for several turns, which come as several lists."""
     turns = ids if ids and isinstance(ids[0], list) else [ids or []]
     return len(turns[0]) if len(turns) == 1 and turns[0] else None

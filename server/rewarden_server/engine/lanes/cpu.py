@@ -162,7 +162,7 @@ class CpuLane:
         self._control = ours
         line = await self._control_line()
         if line != "ready":
-            raise WorkerError("the fork server of the cpu workers did not start; its own words are on stderr")
+            raise WorkerError("the fork server of the cpu workers did not start; see stderr")
 
     async def _control_line(self) -> str:
         assert self._control is not None
@@ -319,11 +319,11 @@ class CpuLane:
             message = ("item", item, use.id, work.op, work.reference_key, arguments, limit, quick)
             frames += pack(pickle.dumps(message, 5))
         except (pickle.PicklingError, TypeError, AttributeError) as error:
-            what = f"verifier {use.spec.name!r}: what it reads cannot be sent to a worker: {error}"
+            what = f"verifier {use.spec.name!r}: its input cannot be sent to a worker: {error}"
             self._fail(work, PluginError(what))
             return
         except RecursionError:  # surfaces bound the depth; `local` and rescored files do not pass them
-            self._fail(work, InvalidSample("a field of the sample nests too deep to be judged"))
+            self._fail(work, InvalidSample("a field of the sample is nested too deep"))
             return
         worker.uses.add(use.id)
         worker.taken[item] = work
@@ -487,7 +487,7 @@ class CpuLane:
             self._blame(suspect, worker, phase)
         if self._barren >= _BARREN:
             self._barren = 0
-            self._give_up("the cpu workers die before they finish anything; their own words are on stderr")
+            self._give_up("the cpu workers die before they finish anything; see stderr")
         task = asyncio.ensure_future(self._respawn(worker.row))
         self._respawns.add(task)
         task.add_done_callback(self._respawns.discard)

@@ -23,10 +23,10 @@ class DeliveredOnce:
             new = event.who not in self._compiled
             before = self._compiled.setdefault(event.who, good)
             if not good and (before != good or self._cases):
-                raise HostError(f"the {event.who} ran on one sandbox host, and on the next it was not even compiled")
+                raise HostError(f"the {event.who} ran on one sandbox host but did not compile on the next")
             return new
         if event.index > self._cases:
-            raise HostError(f"the sandbox host told of case {event.index} before case {self._cases}")
+            raise HostError(f"the sandbox host reported case {event.index} before case {self._cases}")
         new = event.index == self._cases
         self._cases += new
         return new

@@ -1,4 +1,4 @@
-"""The differences between the hosts of one server: a verdict must not depend on which of them ran its program."""
+"""The differences between a server's hosts: a verdict must not depend on which host ran its program."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def host_skew(told: Mapping[str, Mapping[str, Any]]) -> list[str]:
         if lacking:
             found.append(f"the language {language} is missing on {', '.join(lacking)}")
         if len({repr(row) for row in rows.values()}) > 1:
-            found.append(f"the language {language} is run differently on {', '.join(rows)}")
+            found.append(f"the language {language} has different settings on {', '.join(rows)}")
     return found
 
 

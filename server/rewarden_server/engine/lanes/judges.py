@@ -65,8 +65,8 @@ class JudgeLane:
         name = judge or self._default
         if name is not None and name in self._endpoints:
             return self._endpoints[name]
-        known = ", ".join(self._endpoints) or "none: give the server a [judges.named.NAME] with base_url and model"
-        said = "no judge is named, and the server has no default" if name is None else f"there is no judge {name!r}"
+        known = ", ".join(self._endpoints) or "none; add a [judges.named.NAME] with base_url and model"
+        said = "no judge is named, and the server has no default" if name is None else f"unknown judge {name!r}"
         raise InvalidParams(f"params.judge: {said}; configured: {known}", path="params.judge")
 
     async def _answered(self, endpoint: Endpoint, question: Question, *, last: bool) -> Reply:
@@ -90,7 +90,7 @@ class JudgeLane:
             key,
             lambda: endpoint.ask(question, patient=patient),
             note=lambda how: self._observer.judge_asked(name, how),
-            stopped=lambda: ProviderError(f"judge {name!r}: the server stops", judge=name, kind="closed"),
+            stopped=lambda: ProviderError(f"judge {name!r}: the server is stopping", judge=name, kind="closed"),
         )
         return replace(reply, cached=True) if cached else reply
 

@@ -146,7 +146,7 @@ class LeanLane:
         project = self.project(name)
         if project.kind != "local":
             raise InvalidSample(
-                f"params.project: the project {project.name!r} is a remote server, which only checks",
+                f"params.project: the project {project.name!r} is a remote server, which can only check",
                 path="params.project",
             )
         return project
@@ -176,7 +176,7 @@ class LeanLane:
                 checked = await self._tried(key, snippet, words, last=last)
                 if checked is not None:
                     return checked
-            raise SandboxError("a text was tried twice and nothing was told of it")
+            raise SandboxError("a text was tried twice without a result")
         except _NoHeader as refusal:
             return Checked(status="ok", messages=refusal.messages)
 
@@ -323,7 +323,7 @@ class LeanLane:
             if said is None:
                 said = await self._said_of(key, sheet, last=True)
         except Ended as end:
-            raise SandboxError(f"Lean did not say on which axioms constants depend: {end}") from None
+            raise SandboxError(f"Lean did not print which axioms the constants depend on: {end}") from None
         except _NoHeader:
             return dict.fromkeys(names)
         first = len(header.imports) + 1
@@ -370,7 +370,7 @@ class LeanLane:
                 report = event.program if isinstance(event, CaseResult) else event.report
         if report is None or report.status == "internal_error":
             why = report.message if report is not None else None
-            raise SandboxError(f"a text could not be compiled: {why or 'the host told nothing of it'}")
+            raise SandboxError(f"a text could not be compiled: {why or 'the host returned no result'}")
         status = _COMPILED.get(report.status)
         if status is None:  # Lean leaves with 1 when it has written errors
             status = "ok" if report.exit_code == 1 and report.signal is None else "crashed"

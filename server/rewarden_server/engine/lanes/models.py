@@ -199,7 +199,7 @@ class ModelLane:
                 about = await served.backend.about()
         except SampleError as error:
             served.problem = error.message
-            _log.warning("model cannot be had", model=served.name, problem=error.message)
+            _log.warning("model is not available", model=served.name, problem=error.message)
         except TimeoutError:
             pass  # its status says what it does
         else:
@@ -240,16 +240,16 @@ class ModelLane:
         name = model or self._default
         if name is not None and name in self._served:
             return self._served[name]
-        said = "no model is named, and the server has no default" if name is None else f"there is no model {name!r}"
+        said = "no model is named, and the server has no default" if name is None else f"unknown model {name!r}"
         raise InvalidParams(f"params.model: {said}; configured: {self._known()}", path="params.model")
 
     def _named(self, name: str) -> _Served:
         if name not in self._served:
-            raise NotFound(f"there is no model {name[:200]!r}; configured: {self._known()}")
+            raise NotFound(f"unknown model {name[:200]!r}; configured: {self._known()}")
         return self._served[name]
 
     def _known(self) -> str:
-        return ", ".join(self._served) or "none: give the server a [models.named.NAME] with model"
+        return ", ".join(self._served) or "none; add a [models.named.NAME] with model"
 
 
 def _served(name: str, settings: ModelEndpoint, backend: ProcessBackend) -> _Served:
@@ -271,7 +271,7 @@ def _remembered(result: Any) -> Any:
 
 
 def _stopped(name: str) -> ModelError:
-    return ModelError(f"model {name!r}: the server stops", model=name, kind="stopped")
+    return ModelError(f"model {name!r}: the server is stopping", model=name, kind="stopped")
 
 
 def _weight(value: Any) -> int:

@@ -57,7 +57,7 @@ class OwnHost(Hosts):
     async def lend(self, wants: Wants, patience_s: float, *, avoid: Collection[str] = (), patient: bool = True) -> Lent:
         """See `Hosts.lend`. Whether it is ready is not asked: who comes early waits there."""
         if self._process is None:
-            raise NoRoom("there is no sandbox here: sandbox.launcher is none")
+            raise NoRoom("there is no sandbox: sandbox.launcher is none")
         return _Own(await self._process.client(patience_s))
 
     def others(self, wants: Wants, avoid: Collection[str]) -> bool:
@@ -90,7 +90,7 @@ class OwnHost(Hosts):
         client = self._process.current
         if client is None:
             problem = self._process.problem
-            return {"state": "missing" if problem else "starting", "reason": problem or "the sandbox host starts"}
+            return {"state": "missing" if problem else "starting", "reason": problem or "the sandbox host is starting"}
         try:
             told = await client.status(timeout_s=_STATUS_PATIENCE_S)
         except HostError as error:

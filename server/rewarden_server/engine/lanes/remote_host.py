@@ -48,7 +48,7 @@ class RemoteHost(Lent):
     def __init__(self, address: str, settings: SandboxSettings, changed: Callable[[RemoteHost], None]) -> None:
         self.name = address
         self.state: State = "unknown"
-        self.reason: str | None = "it was not looked at yet"
+        self.reason: str | None = "it was not checked yet"
         self.told: dict[str, Any] = {}
         self.failures = 0
         self.in_flight = 0
@@ -105,7 +105,7 @@ class RemoteHost(Lent):
     def lost(self) -> None:
         """See `Lent.lost`."""
         if self.state in ("ready", "limping"):
-            self._becomes("lost", "it went away in the middle of a job")
+            self._becomes("lost", "it was lost during a job")
             self._wake.set()
 
     def busy(self) -> None:
@@ -115,7 +115,7 @@ class RemoteHost(Lent):
     def leaves(self) -> None:
         """See `Lent.leaves`."""
         if self.state in ("ready", "limping"):
-            self._becomes("leaving", "it is about to end")
+            self._becomes("leaving", "it is shutting down")
             self._wake.set()
 
     # --- whether it fits
@@ -205,7 +205,7 @@ class RemoteHost(Lent):
         self.told = told
         self._others, self._other_sessions = max(0, jobs - ours), max(0, sessions - our_sessions)
         if told.get("leaving"):
-            self._becomes("leaving", told.get("reason") or "it is about to end")
+            self._becomes("leaving", told.get("reason") or "it is shutting down")
         elif not told.get("ready"):
             self._becomes("limping", told.get("reason") or "it is not ready")
         elif time.monotonic() >= self._rest_until:

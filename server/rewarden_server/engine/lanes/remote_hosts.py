@@ -45,7 +45,7 @@ class RemoteHosts(Hosts):
         hangs = host.failures >= HUNG_LOOKS and (host.in_flight or host.sessions)
         if hangs and any(other.state == "ready" for other in self.hosts):
             # It hangs, or the way to it does: the connection may seem whole for a minute yet.
-            host.client.hang_up(f"the sandbox host at {host.name} does not answer any more")
+            host.client.hang_up(f"the sandbox host at {host.name} no longer answers")
         self._any_change.set()
         self.changed()
 
@@ -55,7 +55,7 @@ class RemoteHosts(Hosts):
         until = time.monotonic() + patience_s
         while True:
             if self._closed:
-                raise HostLost("the server stops")
+                raise HostLost("the server is stopping")
             host = self._best(wants, avoid)
             if host is not None:
                 return host
@@ -96,7 +96,7 @@ class RemoteHosts(Hosts):
     def _why(self, wants: Wants) -> str:
         words = "; ".join(f"{host.name}: {host.reason}" for host in self.hosts if host.state != "ready")
         if any(host.state == "ready" for host in self.hosts):
-            return f"no sandbox host that has {', '.join(wants.languages)} answers ({words})"
+            return f"no sandbox host with {', '.join(wants.languages)} answers ({words})"
         return f"no sandbox host answers ({words})" if len(self.hosts) > 1 else words
 
     @property

@@ -114,7 +114,7 @@ class SandboxLane:
             raise refused_run(error) from None
         if self.waiting >= self.settings.max_waiting:
             raise Overloaded(
-                f"{self.waiting} runs wait for the sandbox already (sandbox.max_waiting)", retry_after_s=1.0
+                f"{self.waiting} runs are already waiting for the sandbox (sandbox.max_waiting)", retry_after_s=1.0
             )
         compiled: RunResult | None = None
         ended: RunResult | None = None
@@ -130,13 +130,13 @@ class SandboxLane:
         except Busy as error:
             raise Overloaded(error.message, retry_after_s=1.0) from None
         except (NoRoom, HostLost, Leaving) as error:
-            raise Unavailable(f"nothing can run here now: {error.message}", retry_after_s=1.0) from None
+            raise Unavailable(f"no program can run now: {error.message}", retry_after_s=1.0) from None
         except HostError as error:
-            raise InternalError(f"the sandbox host broke: {error.message}") from None
+            raise InternalError(f"the sandbox host failed: {error.message}") from None
         if ended is not None:
             return ended
         if compiled is None:
-            raise InternalError("the sandbox host told nothing of the program")
+            raise InternalError("the sandbox host returned no result for the program")
         status = "internal_error" if compiled.status == "internal_error" else "compile_error"
         return RunResult(
             status=status,
@@ -196,7 +196,7 @@ class SandboxLane:
 
     async def _lend(self, tries: HostRetry) -> Lent:
         if self._closed:
-            raise HostLost("the server stops")
+            raise HostLost("the server is stopping")
         return await tries.host(self.settings.start_s)
 
     async def _again(self, tries: HostRetry, failed: HostError) -> None:

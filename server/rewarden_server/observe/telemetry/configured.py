@@ -36,9 +36,9 @@ def _check(endpoint: str) -> None:
     except ValueError:
         sound = False
     if not sound:
-        raise ConfigError("telemetry.endpoint must be an address such as http://localhost:4318 (OTLP over HTTP)")
+        raise ConfigError("telemetry.endpoint must be a URL such as http://localhost:4318 (OTLP over HTTP)")
     if parts.username is not None or parts.password is not None:
         raise ConfigError(
-            "telemetry.endpoint must hold no user or password: give the collector's key in the variable "
+            "telemetry.endpoint must not contain a user or password: put the collector's key into the variable "
             "OTEL_EXPORTER_OTLP_HEADERS, such as authorization=Bearer%20KEY"
         )

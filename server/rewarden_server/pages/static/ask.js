@@ -7,7 +7,7 @@ const key = document.getElementById('key');
 
 export const address = path => new URL(path, root);
 
-// What went wrong, in words for a person; `status` is 0 where no answer came.
+// The error as a message; `status` is 0 if there was no response.
 export class Refusal extends Error {
   constructor(message, status, details = {}) {
     super(message);
@@ -16,8 +16,8 @@ export class Refusal extends Error {
 }
 
 const MEANING = {
-  400: 'The request is malformed', 401: 'An API key is needed', 403: 'This key may not do that', 404: 'There is no such thing', 409: 'The fingerprint has moved',
-  413: 'The request is too large', 429: 'Too much is under way', 500: 'A defect of the server', 502: 'No answer from behind the proxy', 503: 'The server takes no work now', 504: 'The proxy waited too long',
+  400: 'The request is malformed', 401: 'An API key is required', 403: 'This key lacks the permission', 404: 'Not found', 409: 'The fingerprint has changed',
+  413: 'The request is too large', 429: 'Too many requests', 500: 'Internal server error', 502: 'The proxy got no response', 503: 'The server accepts no work now', 504: 'The proxy timed out',
 };
 
 // The parsed answer. Raises Refusal; an aborted request raises as fetch does.
@@ -32,18 +32,18 @@ export async function ask(path, { body, signal } = {}) {
   } catch (error) {
     if (error.name === 'AbortError') throw error;
     // A key with characters that no header bears raises here too.
-    if (error instanceof TypeError && /header|ByteString|ISO-8859/i.test(error.message)) throw new Refusal('The API key has characters that no key has.', 401);
-    throw new Refusal('The server cannot be reached, or the connection broke.', 0);
+    if (error instanceof TypeError && /header|ByteString|ISO-8859/i.test(error.message)) throw new Refusal('The API key contains invalid characters.', 401);
+    throw new Refusal('The server cannot be reached, or the connection was lost.', 0);
   }
   let value = null;
   try { value = parse(text); } catch { /* a proxy's page, say */ }
   if (answer.ok && value !== null) return value;
   const told = value?.error;
-  const words = [MEANING[answer.status] || `The server answered ${answer.status}`];
+  const words = [MEANING[answer.status] || `The server responded with ${answer.status}`];
   if (told?.message) words.push(`: ${told.message}`);
   const after = answer.headers.get('Retry-After');
-  if (after && [429, 503].includes(answer.status)) words.push(` Try again in ${after} s.`);
-  if (answer.ok) words.push(', but not in JSON');
+  if (after && [429, 503].includes(answer.status)) words.push(` Retry in ${after} s.`);
+  if (answer.ok) words.push(', but not with JSON');
   throw new Refusal(words.join(''), answer.status, told?.details || {});
 }
 

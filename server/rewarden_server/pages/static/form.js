@@ -19,7 +19,7 @@ function json(field, text, label) {
   try {
     return parse(text);
   } catch (error) {
-    throw new Unreadable(`${label} is no JSON: ${error.message}`, field);
+    throw new Unreadable(`${label} is not valid JSON: ${error.message}`, field);
   }
 }
 

@@ -27,8 +27,8 @@ function table(items, title, columns) {
 }
 
 function problems(found) {
-  if (!found.length) return card('To mend', el('p', { class: 'good' }, '✓ Nothing is missing.'));
-  return card('To mend', el('ul', { class: 'problems' }, found.map(({ what, mend }) => el('li', {}, el('p', {}, visible(what)), mend ? el('p', {}, el('code', { class: 'mend' }, visible(mend))) : null))));
+  if (!found.length) return card('Problems', el('p', { class: 'good' }, '✓ Nothing is missing.'));
+  return card('Problems', el('ul', { class: 'problems' }, found.map(({ what, mend }) => el('li', {}, el('p', {}, visible(what)), mend ? el('p', {}, el('code', { class: 'mend' }, visible(mend))) : null))));
 }
 
 const SIZES = { memory_mb: ' MB', disk_mb: ' MB', cpu_s: ' s', wall_s: ' s' };
@@ -41,7 +41,7 @@ function host(status) {
   return [
     facts([
       ['launcher', where || null],
-      ['rooms', status.rooms === undefined ? null : status.rooms ? 'yes' : 'no: each program in a container of its own, slower'],
+      ['rooms', status.rooms === undefined ? null : status.rooms ? 'yes' : 'no: each program in its own container, which is slower'],
       ['languages', Object.keys(status.languages || {}).join(', ') || null],
       ['cgroups', status.cgroups ? `v${num(status.cgroups)}` : null],
       ['waiting', status.waiting === undefined ? null : number(status.waiting)],
@@ -50,7 +50,7 @@ function host(status) {
     held.length ? table(Object.fromEntries(held.map(name => [name, name])), 'Limit', [
       ['default', (name) => amount(name, limits[name])],
       ['most', (name) => amount(name, (status.most || {})[name])],
-      ['held by', (name) => enforced[name] ? chip(enforced[name], 'good') : chip('nothing', 'bad')],
+      ['enforced by', (name) => enforced[name] ? chip(enforced[name], 'good') : chip('nothing', 'bad')],
     ]) : null,
     status.slots ? table(status.slots, 'Slots', [['slots', one => one.slots], ['idle', one => one.idle], ['starting', one => one.starting], ['waiting', one => one.waiting], ['lost', one => one.lost], ['problem', one => one.problem]]) : null,
   ];
@@ -71,8 +71,8 @@ function sandbox(status) {
 }
 
 function lanes(items) {
-  return card('Lanes', table(items, 'Lane', [['workers', one => one.workers], ['slow workers', one => one.slow_workers], ['waiting and under way', one => one.depth]]),
-    el('p', { class: 'muted small' }, 'Work that can be killed runs in these processes. What waits here has begun none of its limits.'));
+  return card('Lanes', table(items, 'Lane', [['workers', one => one.workers], ['slow workers', one => one.slow_workers], ['waiting and running', one => one.depth]]),
+    el('p', { class: 'muted small' }, 'Work that can be killed runs in these processes. Time spent waiting does not count towards its limits.'));
 }
 
 const plain = items => facts(Object.entries(items).filter(([, one]) => one === null || typeof one !== 'object' || typeof num(one) === 'number').map(([name, one]) => [word(name), name.endsWith('bytes') ? bytes(one) : value(one)]));
@@ -81,7 +81,7 @@ function judges(items) {
   return Object.keys(items).length ? card('Judges', table(items, 'Judge', [
     ['model', one => one.model],
     ['breaker', one => chip(String(one.breaker), one.breaker === 'closed' ? 'good' : 'bad')],
-    ['left', one => one.left && Object.keys(one.left).length ? shown(one.left) : 'no bound'],
+    ['left', one => one.left && Object.keys(one.left).length ? shown(one.left) : 'no budget'],
     ['took', one => one.spent ?? one.took ?? null],
   ])) : null;
 }
@@ -90,7 +90,7 @@ function models(items) {
   return Object.keys(items).length ? card('Models', table(items, 'Model', [
     ['state', one => chip(String(one.state ?? '–'), ['ready', 'loaded'].includes(one.state) ? 'good' : one.state === 'failed' ? 'bad' : 'soft')],
     ['model', one => one.model ?? null],
-    ['what is wrong', one => one.reason ?? one.problem ?? null],
+    ['problem', one => one.reason ?? one.problem ?? null],
   ])) : null;
 }
 
@@ -102,8 +102,8 @@ function lean(status) {
 
 function draw(info) {
   const found = info.problems || [], { engine } = info;
-  const head = engine.ready ? 'Work is admitted' : 'No work is admitted';
-  tell(found.length ? `${head}; ${plural(found.length, 'thing')} to mend.` : `${head}; nothing is missing.`, engine.ready ? (found.length ? 'warn' : 'good') : 'bad');
+  const head = engine.ready ? 'The server accepts work' : 'The server accepts no work';
+  tell(found.length ? `${head}; ${plural(found.length, 'problem')}.` : `${head}; nothing is missing.`, engine.ready ? (found.length ? 'warn' : 'good') : 'bad');
   const now = JSON.stringify(info);
   if (now === last) return;  // nothing moves under the eyes of who reads
   last = now;
@@ -111,8 +111,8 @@ function draw(info) {
   replace(body,
     problems(found),
     card('Server', facts([
-      ['version', info.version], ['Python', engine.python], ['keys asked for', info.keys ? 'yes' : 'no'],
-      ['samples under way', number(engine.samples)], ['bytes under way', bytes(engine.bytes)], ['verdicts in the cache', number(engine.cache_entries)],
+      ['version', info.version], ['Python', engine.python], ['API keys required', info.keys ? 'yes' : 'no'],
+      ['samples in progress', number(engine.samples)], ['bytes in progress', bytes(engine.bytes)], ['verdicts in the cache', number(engine.cache_entries)],
       ...(info.cache ? Object.entries(info.cache).map(([name, one]) => [`cache: ${word(name)}`, value(one)]) : []),
     ])),
     sandbox(info.sandbox), lanes(engine.lanes), judges(info.judges || {}), models(info.models || {}), lean(info.lean),
@@ -146,6 +146,6 @@ document.addEventListener('visibilitychange', () => { if (!document.hidden) refr
 $('.key-form')?.addEventListener('submit', event => { event.preventDefault(); refresh(); });
 // A page that asks for a key is asked nothing before it has one: a refusal is an error in the browser's console.
 if (document.getElementById('key')) {
-  tell('This server tells its state to those who have a key.', 'muted');
+  tell('This server shows its state only with an API key.', 'muted');
   document.documentElement.dataset.ready = 'yes';
 } else refresh();

@@ -19,7 +19,7 @@ function tell(text, bad = false) {
 function changed() {
   let count = '';
   try { count = Object.keys(readParams()).length; } catch { count = '!'; }
-  $('#changed').textContent = count === '!' ? 'one cannot be read' : count ? `${count} changed` : 'all at their defaults';
+  $('#changed').textContent = count === '!' ? 'one is invalid' : count ? `${count} changed` : 'all defaults';
 }
 
 function choose(number) {
@@ -31,8 +31,8 @@ function choose(number) {
   const expects = example.expects.length === 1 ? example.expects[0] : example.expects;
   replace(about,
     el('p', {}, el('strong', {}, prose(example.title)), example.why ? ['. ', prose(example.why)] : null),
-    example.script?.length ? el('p', {}, 'In the tests a scripted model answers it; here yours is asked, and may say something else.') : null,
-    el('details', {}, el('summary', {}, 'What is expected'), block(bounded(pretty(expects), 4000))));
+    example.script?.length ? el('p', {}, 'In the tests, a scripted model answers. Here your own model answers, and its answer can differ.') : null,
+    el('details', {}, el('summary', {}, 'Expected result'), block(bounded(pretty(expects), 4000))));
   about.hidden = false;
 }
 
@@ -75,7 +75,7 @@ async function submit() {
     const top = $('.answer').getBoundingClientRect().top;
     if (top > innerHeight * 0.7 || top < 0) $('.answer').scrollIntoView({ block: 'start', behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth' });
   } catch (error) {
-    if (error.name === 'AbortError') tell('Stopped; what was under way was given up.');
+    if (error.name === 'AbortError') tell('Cancelled.');
     else if (error.status === undefined && !(error instanceof Unreadable)) throw error;
     else complain(error);
   } finally {
@@ -97,9 +97,9 @@ async function copy(kind) {
     tell('Copied.');
   } catch {
     // Over plain HTTP browsers keep the clipboard to themselves: the text is there to be copied by hand.
-    tell('The browser lets nothing be copied here; take it from below.');
+    tell('The browser does not allow copying here; copy the text below.');
   }
-  replace(output, el('article', { class: 'card' }, el('h3', {}, { curl: 'For a shell', python: 'Python', grpc: 'Python, over gRPC' }[kind]), block(bounded(text, 200000), 'text snippet')));
+  replace(output, el('article', { class: 'card' }, el('h3', {}, { curl: 'Shell', python: 'Python', grpc: 'Python, over gRPC' }[kind]), block(bounded(text, 200000), 'text snippet')));
 }
 
 form.addEventListener('submit', event => { event.preventDefault(); submit(); });

@@ -40,7 +40,7 @@ export function prose(text) {
 function left(count) {
   const made = document.createElement('span');
   made.className = 'cut';
-  made.textContent = `… ${count.toLocaleString('en-US')} characters left out …`;
+  made.textContent = `… ${count.toLocaleString('en-US')} characters omitted …`;
   return made;
 }
 

@@ -6,7 +6,7 @@ import { block, bounded, marked, num, number, plural, pretty, score, seconds, sh
 const STATES = {
   passed: ['✓', 'passed'], failed: ['✗', 'not passed'], plain: ['●', 'scored'], undecided: ['?', 'undecided'], error: ['!', 'error'],
 };
-const FAULTS = { policy: 'the policy’s', reference: 'the reference’s', verifier: 'a limit of the verifier', caller: 'the caller’s', infra: 'ours' };
+const FAULTS = { policy: 'the policy’s', reference: 'the reference’s', verifier: 'a limit of the verifier', caller: 'the caller’s', infra: 'the infrastructure’s' };
 
 export const stateOf = verdict => verdict.status !== 'scored' ? verdict.status : verdict.passed === true ? 'passed' : verdict.passed === false ? 'failed' : 'plain';
 
@@ -69,13 +69,13 @@ export function locate(text, extracted, rule) {
       marks.push(found.at(-1));
     }
   }
-  if (within && !marks.length) return [[within], 'Marked: where it was read; what was extracted is written otherwise there.'];
-  if (!marks.length) return [[], 'What was extracted does not stand in the response word for word, so nothing is marked.'];
+  if (within && !marks.length) return [[within], 'Marked: where it was read; the extracted value is written differently there.'];
+  if (!marks.length) return [[], 'The extracted value does not occur verbatim in the response, so nothing is marked.'];
   marks.sort((a, b) => a[0] - b[0]);
   const apart = marks.filter((mark, at) => at === 0 || mark[0] >= marks[at - 1][1]);
   const notes = [];
-  if (several > 1 && !within) notes.push(`Marked: the last of ${several} places where it stands; the verdict does not say which was read.`);
-  if (missing) notes.push('Some of what was extracted does not stand there word for word.');
+  if (several > 1 && !within) notes.push(`Marked: the last of ${several} occurrences; the verdict does not say which one was read.`);
+  if (missing) notes.push('Some extracted values do not occur there verbatim.');
   return [apart, notes.join(' ')];
 }
 
@@ -109,7 +109,7 @@ function card(verdict, sample, at, total) {
     verdict.reason ? chip(visible(verdict.reason)) : null,
     verdict.fault && state !== 'passed' ? chip(`fault: ${FAULTS[verdict.fault] || verdict.fault}`, ours ? 'bad' : 'soft') : null,
     (verdict.flags || []).map(flag => chip(['⚑ ', ...visible(flag)], 'flag')),
-    verdict.retryable ? chip('may end otherwise if sent again', 'soft') : null,
+    verdict.retryable ? chip('a retry can succeed', 'soft') : null,
     verdict.exclude ? chip(['excluded', verdict.exclude_reason ? `: ${verdict.exclude_reason}` : ''], 'soft') : null,
     verdict.cached ? chip('from the cache', 'soft') : null,
   ];
@@ -123,9 +123,9 @@ function card(verdict, sample, at, total) {
     filled(verdict.components) ? section('Parts', components(verdict.components)) : null,
     filled(verdict.steps) ? section('Steps', steps(verdict.steps)) : null,
     filled(verdict.evidence) ? section('Evidence', block(bounded(pretty(verdict.evidence)))) : null,
-    filled(verdict.effective) ? section('Parameters in force', block(bounded(pretty(verdict.effective)))) : null,
+    filled(verdict.effective) ? section('Effective parameters', block(bounded(pretty(verdict.effective)))) : null,
     facts([
-      ['judged by', verdict.verifier ? [`${verdict.verifier.name} ${verdict.verifier.version} `, el('code', { title: 'fingerprint' }, verdict.verifier.fingerprint)] : 'nobody'],
+      ['judged by', verdict.verifier ? [`${verdict.verifier.name} ${verdict.verifier.version} `, el('code', { title: 'fingerprint' }, verdict.verifier.fingerprint)] : 'none'],
       ['waited', seconds(verdict.queue_s)],
       ['took', seconds(verdict.run_s)],
     ]),

@@ -116,5 +116,5 @@ def with_params(use: Use, given: Mapping[str, Any]) -> Use:
     if not given:
         return use
     if use.name is None:
-        raise CalibrationError("--judge and --samples are parameters of a verifier; a recipe says them itself")
+        raise CalibrationError("--judge and --samples do not apply to a recipe; set them in its file")
     return replace(use, params={**use.params, **given})

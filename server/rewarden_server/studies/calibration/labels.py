@@ -62,10 +62,10 @@ def read_label(value: Any, scale: Scale) -> Label:
                 f"the label {value[:40]!r} is neither right nor wrong (also true, false, pass, fail …) nor a number"
             ) from None
     if not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise LabelError(f"a label is right or wrong, a truth value or a number, not {str(value)[:40]!r}")
+        raise LabelError(f"a label must be right or wrong, a boolean or a number, not {str(value)[:40]!r}")
     if not scale.low <= value <= scale.high:
         raise LabelError(
-            f"the label {value:g} is outside of {scale.low:g} to {scale.high:g}; say the scale, such as --scale 1,10"
+            f"the label {value:g} is outside the scale {scale.low:g} to {scale.high:g}; set --scale, such as 1,10"
         )
     return Label(value >= scale.passing, (value - scale.low) / (scale.high - scale.low))
 
@@ -76,5 +76,5 @@ def read_preference(value: Any) -> Side:
     """
     word = str(value).strip().casefold()
     if word not in _SIDES:
-        raise LabelError(f"the preference {str(value)[:40]!r} is none of response, rival, tie (also a, b; 1, 2)")
+        raise LabelError(f"unknown preference {str(value)[:40]!r}; use response, rival or tie (also a, b; 1, 2)")
     return _SIDES[word]

@@ -24,7 +24,7 @@ from rewarden_server.studies.report.page import asset, digest, filled, write
 
 _TILES = ("accuracy", "precision", "recall", "kappa", "false_positive_rate", "scored")
 _MISSES = 60
-"""Responses judged otherwise than labelled that are shown."""
+"""Responses verdicts that differ from the label that are shown."""
 
 
 def write_page(found: Calibration, file: Path, output: Path) -> int:
@@ -50,7 +50,7 @@ def _body(found: Calibration, file: Path) -> Iterable[str]:
     yield f'<p class="lead">{found.rows:,} labelled {what} of {escape(file.name)}</p></div>'
     if found.unscored:
         lines = "; ".join(f"{count:,} {unscored_text(*key)}" for key, count in found.unscored.items())
-        yield f'<p class="note">Unscored, and in no figure below: {escape(lines)}</p>'
+        yield f'<p class="note">Unscored, and not counted below: {escape(lines)}</p>'
     yield '<dl class="tiles">' + "".join(_tile(name, found.figures[name]) for name in _TILES) + "</dl>"
     figures = _agreement(found) + _matrix(found) + _flips(found) + _length(found)
     attacks = _attacks(found) if found.attacks else ""
@@ -110,18 +110,18 @@ def _matrix(found: Calibration) -> str:
 def _attacks(found: Calibration) -> str:
     key = (
         '<p class="key"><span><svg viewBox="0 0 16 9"><line class="interval" x1="0" y1="4.5" x2="16" y2="4.5"/>'
-        '<circle class="attacked" cx="8" cy="4.5" r="3.8"/></svg>the judge, attacked</span>'
-        '<span><svg viewBox="0 0 16 9"><line class="before" x1="8" y1="0" x2="8" y2="9"/></svg>the same, unattacked'
+        '<circle class="attacked" cx="8" cy="4.5" r="3.8"/></svg>under attack</span>'
+        '<span><svg viewBox="0 0 16 9"><line class="before" x1="8" y1="0" x2="8" y2="9"/></svg>without the attack'
         "</span>"
     )
     if any(one.refused for one in found.attacks):
         key += (
             '<span><svg viewBox="0 0 16 9"><rect class="configured" x="4.5" y="1" width="7" height="7"/></svg>'
-            "as configured, where nobody is asked about hollow responses</span>"
+            "as configured: hollow responses are refused without a call</span>"
         )
     return (
         "<figure class='card'><h3>Wrong responses that pass under attack</h3>"
-        f"<figcaption>{found.targets:,} responses that ought to fail, each in {len(found.attacks)} misleading forms"
+        f"<figcaption>{found.targets:,} responses that should fail, each in {len(found.attacks)} misleading forms"
         f"</figcaption>{key}</p>{plots.attacks(found.attacks)}</figure>"
     )
 
@@ -129,8 +129,8 @@ def _attacks(found: Calibration) -> str:
 def _attack_table(found: Calibration) -> str:
     shown = "".join(map(_attack, found.attacks))
     return (
-        "<section class='card'><h3>Attacks in figures</h3><p>How many pass of those that were scored, and how many of "
-        "the same do unattacked. p: that both are equally many (McNemar, exact).</p><div class='scroll-x'>"
+        "<section class='card'><h3>Attacks in figures</h3><p>How many of the scored responses pass under attack, "
+        "and how many of the same pass without it. p: equal pass rates (McNemar, exact).</p><div class='scroll-x'>"
         "<table class='small attacks'><thead><tr><th>attack</th><th class='num'>pass</th><th class='num'>of</th>"
         f"<th class='num'>before</th><th class='num'>p</th></tr></thead><tbody>{shown}</tbody></table></div></section>"
     )
@@ -138,7 +138,7 @@ def _attack_table(found: Calibration) -> str:
 
 def _attack(one: Assault) -> str:
     raised = " raised" if one.p < 0.05 and (one.passed.count or 0) > (one.before.count or 0) else ""
-    counted = ((one.refused, "refused without asking"), (one.unscored, "unscored"))
+    counted = ((one.refused, "refused without a call"), (one.unscored, "unscored"))
     notes = "; ".join(f"{count} {what}" for count, what in counted if count)
     more = f" ({notes})" if notes else ""
     return (
@@ -151,7 +151,7 @@ def _attack(one: Assault) -> str:
 def _threshold(found: Calibration) -> str:
     point = found.threshold
     if point is None:
-        said = f"No score of these rows shows a precision of {found.wanted.precision:.0%} with 95 % confidence."
+        said = f"No threshold reaches a precision of {found.wanted.precision:.0%} on these rows with 95 % confidence."
     else:
         said = (
             f"From {point.score:.4g} on: precision {value_text(point.precision, True)} "
@@ -171,15 +171,15 @@ def _threshold(found: Calibration) -> str:
 
 def _ungraded(found: Calibration) -> str:
     return (
-        f"The scores are only 0 and 1, so that there is no threshold to be chosen for a precision of "
-        f"{found.wanted.precision:.0%}. A scale, or the mean of several opinions (--samples), has degrees."
+        f"The scores are only 0 and 1, so no threshold can be chosen for a precision of "
+        f"{found.wanted.precision:.0%}. Use a scale, or the mean of several opinions (--samples)."
     )
 
 
 def _reliability(found: Calibration) -> str:
     return (
         "<figure class='card'><h3>Is the score a probability?</h3><figcaption>The share that is right, by score; on "
-        "the broken line a score of 0.8 means that 80 % are right. Large dots: many responses.</figcaption>"
+        "the dashed line a score of 0.8 means that 80 % are right. Large dots: many responses.</figcaption>"
         f"{plots.reliability(found.bins)}</figure>"
     )
 
@@ -194,9 +194,9 @@ def _scores(found: Calibration) -> str:
 def _length(found: Calibration) -> str:
     figure = found.length.correlation
     items = [(f"{third.shortest:,}–{third.longest:,} chars", third.passed) for third in found.length.thirds]
-    said = "nothing to be said: all errors, or all lengths, are the same"
+    said = "not defined: all errors, or all lengths, are the same"
     if figure.value is not None:
-        said = f"{value_text(figure, False)} ({span_text(figure, False)}); above 0: long responses are favoured"
+        said = f"{value_text(figure, False)} ({span_text(figure, False)}); above 0: the judge favours long responses"
     plot = plots.bars(items, "Share of wrong responses that pass, by length") if items else ""
     return (
         f"<figure class='card'><h3>Length</h3><figcaption>Error and logarithm of the length: {escape(said)}. Wrong "
@@ -223,7 +223,7 @@ def _misses(found: Calibration) -> str:
     more = len(found.misses) - _MISSES
     rest = f"<p>{more:,} more; --json has them all.</p>" if more > 0 else ""
     return (
-        f"<section class='card'><details><summary>{len(found.misses):,} judged otherwise than labelled</summary>"
+        f"<section class='card'><details><summary>{len(found.misses):,} verdicts that differ from the label</summary>"
         f"{shown}{rest}</details></section>"
     )
 

@@ -79,7 +79,7 @@ def attacks(found: Sequence[Assault]) -> str:
         if one.before.value is not None:
             drawing.line(at(one.before.value), y - 7, at(one.before.value), y + 7, "before")
         drawing.line(at(one.passed.low), y, at(one.passed.high), y, "interval")
-        hint = f"{one.attack.name}: {one.passed.count} of {one.passed.of} pass, {one.before.count} unattacked"
+        hint = f"{one.attack.name}: {one.passed.count} of {one.passed.of} pass, {one.before.count} without the attack"
         drawing.dot(at(one.passed.value), y, 4.2, "attacked", hint)
         if one.refused and one.configured.value is not None:
             drawing.rect(at(one.configured.value) - 3.5, y - 3.5, 7, 7, "configured", "as configured")

@@ -98,12 +98,12 @@ def consistency(found: Calibration) -> list[str]:
         lines.append(figure_line("not unanimous", flips.repeats, True) + f", {flips.opinions} opinions each")
         lines.append(f"{'two opinions differ':22}{flips.disagreement or 0.0:8.1%}")
     if not lines:
-        lines.append("repeat flips            not asked for: --samples 3 asks each question three times")
+        lines.append("repeat flips            not measured: --samples 3 asks each question three times")
     return lines
 
 
 def _length(found: Calibration) -> list[str]:
-    lines = [figure_line("error and length", found.length.correlation, False) + "  (above 0: long ones are favoured)"]
+    lines = [figure_line("error and length", found.length.correlation, False) + "  (above 0: favours long responses)"]
     for third in found.length.thirds:
         name = f"wrong, {third.shortest:,}–{third.longest:,} characters"
         lines.append(f"  {name:38}{value_text(third.passed, True):>8} passed   {interval_text(third.passed, True)}")
@@ -116,7 +116,7 @@ def threshold_lines(found: Calibration) -> list[str]:
     if not found.graded:
         return [
             f"threshold   none for a precision of {wanted}: the scores are only 0 and 1 "
-            "(a scale, or several --samples, have degrees)"
+            "(use a scale, or several --samples)"
         ]
     point = found.threshold
     if point is None:
@@ -126,11 +126,11 @@ def threshold_lines(found: Calibration) -> list[str]:
         nearest = (
             f"; the nearest is {best.score:.3g} with {interval_text(best.precision, True)}" if best is not None else ""
         )
-        return [f"threshold   none of which these rows show a precision of {wanted}{nearest}"]
+        return [f"threshold   none reaches a precision of {wanted} on these rows{nearest}"]
     lines = [
-        f"threshold   from {point.score:.4g} on the precision is {wanted} or more, with 95 % confidence on these rows",
-        figure_line("  precision there", point.precision, True),
-        figure_line("  recall there", point.recall, True),
+        f"threshold   from {point.score:.4g}: a precision of {wanted} or more, with 95 % confidence on these rows",
+        figure_line("  its precision", point.precision, True),
+        figure_line("  its recall", point.recall, True),
     ]
     settings = found.settings
     return lines if settings is None else [*lines, f"  --use '{json.dumps(settings, ensure_ascii=False)}'"]
@@ -145,7 +145,7 @@ def _attacks(attacks: Sequence[Assault], targets: int) -> list[str]:
         line = f"{one.attack.name:22}{value_text(one.passed, True):>8}   {interval_text(one.passed, True):26}"
         line += f"{value_text(one.before, True):>8}{one.p:9.2g}"
         if one.refused:
-            line += f"   {value_text(one.configured, True)} ({one.refused} refused without asking)"
+            line += f"   {value_text(one.configured, True)} ({one.refused} refused without a call)"
         if one.unscored:
             line += f"   {one.unscored} unscored"
         lines.append(line)
@@ -157,4 +157,4 @@ def spent_line(found: Calibration) -> str:
     spent = found.spent
     tokens = f"{spent.prompt_tokens:,} + {spent.completion_tokens:,} tokens" + (" (at most)" if spent.estimated else "")
     cost = "" if spent.cost_usd is None else f", {spent.cost_usd:.4f} USD"
-    return f"took        {spent.calls:,} questions ({spent.cached:,} more were remembered), {tokens}{cost}"
+    return f"took        {spent.calls:,} questions ({spent.cached:,} more from the cache), {tokens}{cost}"

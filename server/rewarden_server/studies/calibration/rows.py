@@ -118,7 +118,9 @@ class _Found:
         side = read_preference(label)
         rival = row.get(self._labels.rival)
         if not isinstance(rival, str) or not isinstance(sample.response, str):
-            raise LabelError(f"of a pair both are texts: the response, and the other one in {self._labels.rival!r}")
+            raise LabelError(
+                f"both responses of a pair must be text: the response, and the other one in {self._labels.rival!r}"
+            )
         if side == "tie":
             self.ties += 1
             return

@@ -1,1 +1,1 @@
-"""Two judgements of the same rollouts, held against each other: `rewarden compare`."""
+"""Two judgements of the same rollouts, compared: `rewarden compare`."""

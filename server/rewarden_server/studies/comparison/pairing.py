@@ -17,7 +17,7 @@ _USUAL = ("verdict", "verdicts", "score", "scores", "reward")
 
 
 class CompareError(RescoreError):
-    """The two files cannot be held against each other; the message names the row and the fix."""
+    """The two files cannot be compared; the message names the row and the fix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def _in_order(left: Iterator[_Row], a: Path, b: Path, column: str | None) -> Ite
             if name in mine.values and name in other.values and mine.values[name] != other.values[name]:
                 raise CompareError(
                     f"row {mine.number} is {mine.values[name]!r} in {a} and {other.values[name]!r} in {b}: "
-                    f"the files are ordered otherwise; match them with --key {name}"
+                    f"the files are in a different order; match them with --key {name}"
                 )
         yield mine, other
     if next(right, None) is not None:
@@ -101,13 +101,13 @@ def _keyed(left: Iterator[_Row], b: Path, key: str, column: str | None) -> Itera
     for row in _rows(b, column):
         value = _key(row, key, b)
         if value in known:
-            raise CompareError(f"{b}: {key} {value!r} stands in rows {known[value].number} and {row.number}")
+            raise CompareError(f"{b}: {key} {value!r} occurs in rows {known[value].number} and {row.number}")
         known[value] = _Row(row.number, {}, row.judged)
     seen: set[Any] = set()
     for row in left:
         value = _key(row, key, b)
         if value in seen:
-            raise CompareError(f"{key} {value!r} stands twice in the first file")
+            raise CompareError(f"{key} {value!r} occurs twice in the first file")
         seen.add(value)
         if value in known:
             yield row, known[value]
@@ -119,7 +119,7 @@ def _key(row: _Row, key: str, path: Path) -> Any:
     value = row.values.get(key)
     if isinstance(value, (str, int)):
         return value
-    raise CompareError(f"row {row.number} has no usable {key!r} to be matched by (a text or whole number)")
+    raise CompareError(f"row {row.number} has no usable {key!r} to match by (a string or whole number)")
 
 
 def _rows(path: Path, column: str | None) -> Iterator[_Row]:

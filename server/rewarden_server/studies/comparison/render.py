@@ -12,11 +12,11 @@ _SHOWN = 60
 
 
 def table(found: Comparison, a: str, b: str) -> str:
-    """Returns the comparison as text for a terminal. `a`, `b`: the names of the two."""
+    """Returns the comparison as text for a terminal. `a`, `b`: the names of the two sides."""
     said = found.to_json()
     whole = found.table
     lines = [f"A  {one_line(a)}", f"B  {one_line(b)}", ""]
-    lines.append(f"responses   {found.rows:,}; scored by both {whole.rows:,}; judged otherwise {found.differing:,}")
+    lines.append(f"responses   {found.rows:,}; scored by both {whole.rows:,}; differing {found.differing:,}")
     for item in said["statuses"]:
         if (item["a"], item["b"]) != ("scored", "scored"):
             lines.append(f"            A {item['a']}, B {item['b']}: {item['rows']:,}")
@@ -29,14 +29,14 @@ def table(found: Comparison, a: str, b: str) -> str:
         lines += ["", f"{'data source':24}{'both':>8}{'agree':>9}{'kappa':>8}{'A passes':>10}{'B passes':>10}"]
         lines += [_source(name, one) for name, one in sorted(found.sources.items())]
     if said["reasons"]:
-        lines += ["", "where they differ (A → B)"]
+        lines += ["", "differences (A → B)"]
         differing = [(item["rows"], one_line(str(item["a"])), one_line(str(item["b"]))) for item in said["reasons"]]
         lines += [f"{rows:8,}  {of_a} → {of_b}" for rows, of_a, of_b in differing[:12]]
     return "\n".join(lines)
 
 
 def difference(pair: Pair) -> str:
-    """One response that is judged otherwise, in two lines."""
+    """Returns a response with different verdicts, in two lines."""
     name = next((str(pair.values[key]) for key in ("id", "sample_id", "rollout_id") if key in pair.values), "")
     where = f"row {pair.row}" + (f", response {pair.place}" if pair.place else "")
     where += f"  {one_line(name)}" if name else ""
@@ -51,10 +51,10 @@ def _statistics(said: dict[str, Any]) -> list[str]:
         least, most = found["kappa_interval"]
         lines.append(f"kappa       {found['kappa']:.3f} ({least:.3f}–{most:.3f})")
     else:
-        lines.append("kappa       not defined: both always say the same one thing")
+        lines.append("kappa       not defined: every verdict is the same")
     lines.append(
         f"passed      A {found['a_passed']:.1%}, B {found['b_passed']:.1%}; "
-        f"that they pass equally many: p = {found['mcnemar_p']:.2g} (McNemar, exact)"
+        f"equal pass rates: p = {found['mcnemar_p']:.2g} (McNemar, exact)"
     )
     lines.append(
         f"scores      mean A {scores['a_mean']:.4f}, B {scores['b_mean']:.4f}; "

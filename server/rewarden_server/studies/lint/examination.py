@@ -125,7 +125,7 @@ class Examiner:
         if isinstance(sample, BadSample):
             return _Asked(file, line.number, findings=(finding("unreadable_row", sample.message),))
         if sample.use is None:
-            return _Asked(file, line.number, findings=(finding("unreadable_row", "no use judges it"),))
+            return _Asked(file, line.number, findings=(finding("unreadable_row", "no verifier is set for it"),))
         judge = self._judge(sample.use)
         if judge.problem is not None:
             return _Asked(file, line.number, findings=(judge.problem,))

@@ -1,4 +1,4 @@
-"""The findings on a reference, and what to set for each."""
+"""The findings on references, and what to set for each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Kind = Literal["error", "warning", "note"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding on a row. `name` is a verdict's reason where a verdict told of it."""
+    """A finding on a row. `name` is the reason of the verdict that revealed it, if one did."""
 
     name: str
     kind: Kind
@@ -27,65 +27,67 @@ class _Known(NamedTuple):
 
 
 KNOWN: Mapping[str, _Known] = {
-    "unreadable_row": _Known("error", "the row cannot be read", "mend the line, or name the columns (--column)"),
+    "unreadable_row": _Known("error", "the row cannot be read", "fix the line, or name the columns (--column)"),
     "no_reference": _Known(
-        "error", "the row has no reference", "leave the row out, or name the column (--column reference=…)"
+        "error", "the row has no reference", "remove the row, or name the column (--column reference=…)"
     ),
-    "invalid_reference": _Known("error", "the verifier refuses the reference", "give it in the form that is named"),
-    "empty_reference": _Known("error", "the reference is empty", "leave the row out"),
+    "invalid_reference": _Known("error", "the verifier rejects the reference", "use the form that the message names"),
+    "empty_reference": _Known("error", "the reference is empty", "remove the row"),
     "unreadable_reference": _Known(
         "error",
-        "a formula broke off, or takes itself back: only an answer that is literally the same is scored",
-        "mend it; where it is words, use: text, or answer with type: text",
+        "a formula is incomplete or retracts itself: only a literally identical answer is scored",
+        "correct it; if it is prose, set use: text, or answer with type: text",
     ),
-    "reference_too_expensive": _Known("error", "the reference is too large to be compared", "shorten it"),
+    "reference_too_expensive": _Known("error", "the reference is too large to compare", "shorten it"),
     "free_text_reference": _Known(
         "warning",
-        "prose: another wording may be right, so that no answer is called wrong",
-        "fallback: a judge (params of answer), or a short reference",
+        "prose: another wording can be right, so no answer is scored as wrong",
+        "fallback: a judge (params of answer), or a shorter reference",
     ),
     "option_unknown": _Known(
         "warning",
-        "a letter without its options: a boxed value cannot be compared",
+        "an option letter without its options: a boxed value cannot be compared",
         'options: {"answer": "B", "options": […]} as the reference, or params.choice.options',
     ),
     "no_options": _Known(
         "warning",
-        "a letter without its options: an option's text does not count",
+        "an option letter without its options: an option's text is not accepted",
         'options: {"answer": "B", "options": […]} as the reference, or the parameter options',
     ),
     "own_text_unpaid": _Known(
-        "warning", "the reference's own text would not be paid", "use: another verifier, or type: (params of answer)"
+        "warning",
+        "an answer with the reference's own text would not pass",
+        "use: another verifier, or type: (params of answer)",
     ),
     "worked_solution": _Known(
-        "note", "a worked solution, which is reduced", "the answer alone, where the reading is wrong"
+        "note", "a worked solution, reduced to its answer", "only the answer, if the reading is wrong"
     ),
     "several_values": _Known(
         "note",
         "several values, all of which an answer must give",
-        'a list, ["…", "…"], where one of them is enough',
+        'a list, ["…", "…"], if one of them is enough',
     ),
     "condition": _Known(
         "note",
         "a condition, modulus or quantifier: an answer may leave it out, but not state another",
-        "strict: true (params.math), where it must be stated",
+        "strict: true (params.math), if it must be stated",
     ),
     "form_demanded": _Known(
         "note",
-        "the prompt asks for a box or a tag, and only that will count",
-        "extraction: explicit, where the policy does not keep to the form",
+        "the prompt asks for a box or a tag, and only that counts",
+        "extraction: explicit, if the policy does not follow the form",
     ),
     "not_examined": _Known(
         "note",
-        "what judges asks others (a judge, a sandbox, a model), and is not tried here",
-        "use: the verifier that reads",
+        "the verifier calls others (a judge, a sandbox, a model), so it is not tried here",
+        "use: the verifier that reads the reference",
     ),
 }
 """The kind and the meaning of each finding, and what to set. Findings named by other reasons have no advice."""
 
 
 def finding(name: str, said: str | None = None, *, otherwise: Kind = "warning") -> Finding:
-    """The finding of a name. said: what is known of this row beside it; otherwise: the kind of an unknown one."""
+    """Returns the finding of a name. said: details on this row; otherwise: the kind if the name is unknown."""
     known = KNOWN.get(name)
     if known is None:
         return Finding(name, otherwise, said or "a wrong answer would have no score")
@@ -93,6 +95,6 @@ def finding(name: str, said: str | None = None, *, otherwise: Kind = "warning") 
 
 
 def advice(name: str) -> str:
-    """Returns what to set where there are such findings; empty where nothing is known to help."""
+    """Returns what to set for this finding, or an empty text if nothing is known to help."""
     known = KNOWN.get(name)
     return "" if known is None else known.advice

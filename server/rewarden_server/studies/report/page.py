@@ -38,7 +38,7 @@ def check_output(path: Path, *, force: bool = False) -> None:
             if SIGN.encode() in file.read(200):
                 return
     raise RescoreError(
-        f"{str(path)!r} is there already and is no report; name another file, or replace it with --force"
+        f"{str(path)!r} already exists and is not a report; name another file, or replace it with --force"
     )
 
 

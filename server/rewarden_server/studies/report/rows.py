@@ -200,7 +200,7 @@ class _Prompts:
         if prompt != self._last:
             each = messages(prompt)
             left_out = len(each) - _MOST_PROMPT_MESSAGES
-            kept: list[Message] = [("", [f"({left_out} earlier messages left out)"])] if left_out > 0 else []
+            kept: list[Message] = [("", [f"({left_out} earlier messages omitted)"])] if left_out > 0 else []
             kept += [(role, excerpt(text, self._chars)) for role, text in each[-_MOST_PROMPT_MESSAGES:]]
             self._last, self._made = prompt, Prompt(tuple(kept), digest(repr(kept)))
         return self._made

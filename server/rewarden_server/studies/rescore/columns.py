@@ -158,7 +158,7 @@ class Columns:
             column = self.whole["messages"]
             chat = _get(row, column, file, line)
             if not is_chat(chat) or chat[-1].get("role") != "assistant":
-                message = f"column {column!r} holds no conversation that ends with the assistant's message"
+                message = f"column {column!r} holds no conversation that ends with an assistant message"
                 return RowFault(message, "response"), False, None
             return [chat[-1:]], False, chat[:-1] or None
         column = self.whole["response"]
@@ -258,7 +258,7 @@ def read_columns_file(path: Path) -> dict[str, str]:
         table = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
         raise RescoreError(
-            f"the columns file {str(path)!r} is no {path.suffix[1:].upper() or 'TOML'}: {error}"
+            f"the columns file {str(path)!r} is not valid {path.suffix[1:].upper() or 'TOML'}: {error}"
         ) from None
     if isinstance(table, dict) and isinstance(table.get("columns"), dict):
         table = table["columns"]
@@ -273,7 +273,7 @@ def read_columns_file(path: Path) -> dict[str, str]:
             if isinstance(column, list) and target == "group" and all(isinstance(one, str) for one in column):
                 column = ",".join(column)
             if not isinstance(column, str):
-                raise RescoreError(f"{path}: {target} must name a column (a text), not {column!r}")
+                raise RescoreError(f"{path}: {target} must name a column (a string), not {column!r}")
             found[target] = column
     return found
 
@@ -285,11 +285,11 @@ def check_given(given: Mapping[str, str]) -> None:
         if name not in WHOLE:
             raise RescoreError(f"--column {target}={column}: a sample has no field {name!r}{near(name, WHOLE)}")
         if part and name not in BUILT:
-            raise RescoreError(f"--column {target}={column}: only {', '.join(BUILT)} are built of several columns")
+            raise RescoreError(f"--column {target}={column}: only {', '.join(BUILT)} can be built from several columns")
         if not column:
             raise RescoreError(f"--column {target}=: name a column, or '-' for none")
     if "messages" in given and "response" in given:
-        raise RescoreError("give either --column response=… or --column messages=…: messages hold the response too")
+        raise RescoreError("give either --column response=… or --column messages=…: messages include the response")
 
 
 NONE = "-"

@@ -125,9 +125,9 @@ def check_contiguous(
         first, again = (_LINE.unpack_from(payload) for payload in found[1:])
         name = found[1][_LINE.size :].decode()
         raise RescoreError(
-            f"group {name!r} begins at {names[first[0]]}:{first[1]} and comes again at {names[again[0]]}:{again[1]}, "
-            "with other rows between, and a verifier of groups is used: add --sort to bring groups together, "
-            "or name a column that tells them apart with --group"
+            f"the rows of group {name!r} are not adjacent ({names[first[0]]}:{first[1]}, {names[again[0]]}:{again[1]}) "
+            "and a verifier judges groups: add --sort to bring groups together, or name a column that tells them "
+            "apart with --group"
         )
 
 

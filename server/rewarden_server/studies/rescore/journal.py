@@ -169,7 +169,7 @@ def _recover(path: Path) -> tuple[Recovered, int]:
             found.finished = True
         good = end
     if found is None:
-        raise RescoreError(f"the journal {str(path)!r} is damaged at its beginning; begin again with --force")
+        raise RescoreError(f"the journal {str(path)!r} is damaged at its beginning; start over with --force")
     return found, good
 
 
@@ -201,5 +201,5 @@ def hold(folder: Path) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise RescoreError(f"another rescore is at work in {str(folder)!r}") from None
+        raise RescoreError(f"another rescore is running in {str(folder)!r}") from None
     return descriptor

@@ -98,9 +98,9 @@ def _line(values: Mapping[str, Any], limit: int) -> tuple[bytes, str | None]:
     except UnicodeEncodeError:
         bad = next(name for name, value in values.items() if not _sayable(value))
         shown = {name: value for name, value in values.items() if _sayable(value)}
-        return _encode(shown), f"column {bad!r} holds a text that is no UTF-8"
+        return _encode(shown), f"column {bad!r} holds a string that is not UTF-8"
     if len(data) > limit:
-        return data[:1000], f"the row has {len(data)} bytes as JSON; at most {limit} are read"
+        return data[:1000], f"the row has {len(data)} bytes as JSON; the limit is {limit}"
     return data, None
 
 

@@ -65,21 +65,19 @@ class ParquetPacker:
             path, name = self._inputs.files[file], self._inputs.names[file]
             if not is_parquet(path):
                 raise RescoreError(
-                    f"an output in Parquet keeps the types of an input in Parquet, and {name!r} is none: name the "
-                    "output *.jsonl"
+                    f"a Parquet output needs Parquet inputs, and {name!r} is not one; name the output *.jsonl"
                 )
             try:
                 with contextlib.closing(open_parquet(path)) as opened:
                     schema = opened.schema_arrow
             except (OSError, ValueError) as error:
                 raise RescoreError(
-                    f"{name!r} cannot be read, so that an output in Parquet would have no columns: {error}; name the "
-                    "output *.jsonl"
+                    f"{name!r} cannot be read, so a Parquet output has no columns: {error}; name the output *.jsonl"
                 ) from None
             if first is not None and not schema.equals(first):
                 raise RescoreError(
-                    f"the columns of {name!r} are not those of {self._inputs.names[0]!r}, so that one Parquet file "
-                    "cannot hold both: name a directory as output, or a *.jsonl file"
+                    f"the columns of {name!r} are not those of {self._inputs.names[0]!r}, so one Parquet file "
+                    "cannot hold both: name a directory or a *.jsonl file as output"
                 )
             first = schema
 
@@ -129,12 +127,12 @@ class ParquetPacker:
                     if not found:
                         continue
                     if isinstance(batch, Exception):
-                        raise OSError(f"{name} could be read, and now cannot: {batch}")
+                        raise OSError(f"{name} can no longer be read: {batch}")
                     rows = pa.Table.from_batches([batch]).take([row - begin for row, _ in found])
                     values = [value for _, value in found]
                     yield pa.table(_columns(pa, shape, rows, values, partition_of(name)), schema=shape.schema)
             if staged.next is not None and staged.next[0] == file:
-                raise OSError(f"{name} has fewer rows than it had; begin again with --force")
+                raise OSError(f"{name} has fewer rows than before; start over with --force")
 
 
 class _Staged:

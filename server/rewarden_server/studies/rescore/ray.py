@@ -87,8 +87,8 @@ class RayEngines:
         for name, model in config.models.named.items():
             if model.address is None:
                 raise RescoreError(
-                    f"models.named.{name} would be loaded once by every engine: start it with `rewarden models serve` "
-                    "and give its address"
+                    f"models.named.{name}: every engine would load it; start it with `rewarden models serve` and set "
+                    "its address"
                 )
         # One that the caller is connected to already is the caller's.
         own = address is None and not ray.is_initialized()
@@ -299,7 +299,7 @@ class _Place:
                 raise Unavailable(f"an engine has not started within {_START_S:g} s; see `ray status`") from None
             except _lost(self._ray) as error:
                 if not self._lives:
-                    raise Unavailable(f"an engine on Ray ended while it started: {_cause(error)}") from None
+                    raise Unavailable(f"an engine on Ray stopped during startup: {_cause(error)}") from None
                 self._lives -= 1
                 continue
             except (self._ray.exceptions.RayError, OSError) as error:
@@ -307,8 +307,8 @@ class _Place:
             # Rows may name verifiers that nobody has told of yet: the version stands for those.
             if said["fingerprints"] != self._expected or said["version"] != version("rewarden-server"):
                 raise RescoreError(
-                    f"the node {said['host']} (rewarden-server {said['version']}) judges otherwise than this machine: "
-                    "give all nodes the same packages (see docs/scaling.md)"
+                    f"the node {said['host']} (rewarden-server {said['version']}) judges differently from this "
+                    "machine: install the same packages on all nodes (see docs/scaling.md)"
                 )
             self._watching = asyncio.create_task(self._watch(actor))
             return actor
@@ -324,7 +324,7 @@ def _told(answer: Any) -> asyncio.Future[Any]:
 
 
 async def _gone() -> None:
-    raise Unavailable("an engine on Ray is lost, and is not replaced")
+    raise Unavailable("an engine on Ray was lost and will not be replaced")
 
 
 async def _feed(pieces: Pieces, samples: AsyncIterator[Sample], out: _Answers) -> None:
@@ -391,7 +391,9 @@ def _connect(ray: Any, address: str | None, cpus: int) -> None:
         where = f"--ray-address {address}" if address is not None else "Ray on this machine"
         # A cluster that asks for a token does not answer whoever has none, and does not say so.
         token = (
-            "" if address is None or "RAY_AUTH_MODE" in os.environ else "; if it asks for a token: RAY_AUTH_MODE=token"
+            ""
+            if address is None or "RAY_AUTH_MODE" in os.environ
+            else "; if it requires a token, set RAY_AUTH_MODE=token"
         )
         raise Unavailable(f"{where}: {_cause(error)}{token}") from None
 

@@ -171,7 +171,7 @@ def _file_lines(path: Path, here: Place, limit: int) -> Iterator[tuple[Line, Pla
                 length, fault = len(data), None
                 if length > limit and not data.endswith(b"\n"):
                     length += _pass_over(stream)
-                    data, fault = data[:_SHOWN], f"the line has {length} bytes; at most {limit} are read"
+                    data, fault = data[:_SHOWN], f"the line has {length} bytes; the limit is {limit}"
                 if offset == 0:
                     data = data.removeprefix(b"\xef\xbb\xbf")
                 offset += length
@@ -182,7 +182,7 @@ def _file_lines(path: Path, here: Place, limit: int) -> Iterator[tuple[Line, Pla
                     yield Line(index, lines, rows, data, fault), place
                     rows += 1
         except (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError) as error:
-            fault = f"the compressed file breaks off or is damaged after line {lines}: {error}"
+            fault = f"the compressed file is truncated or damaged after line {lines}: {error}"
             yield Line(index, lines + 1, rows, b"", fault), Place(index + 1, rows=rows + 1)
 
 
@@ -243,7 +243,7 @@ class _Zstd(io.RawIOBase):
                 self._packed = self._raw.read(_ZSTD_PIECE)
                 if not self._packed:
                     if self._frame is not None:
-                        raise EOFError("the last zstd frame is not complete")
+                        raise EOFError("the last zstd frame is incomplete")
                     return 0
             if self._frame is None:
                 self._frame = zstandard.ZstdDecompressor().decompressobj()

@@ -60,7 +60,7 @@ async def rescore(options: RescoreOptions, client: Target, watcher: Watcher | No
     whole = any(judge.group for judge in judges)
     if whole and "group" not in columns.whole and not any(columns.map(row, "", 0).many for row in rows) and rows:
         judge = next(judge for judge in judges if judge.group)
-        raise RescoreError(f"verifier {judge.name!r} judges groups: say which column holds them with --group COLUMN")
+        raise RescoreError(f"verifier {judge.name!r} judges groups: name their column with --group COLUMN")
     header = {
         "format": FORMAT,
         "input": inputs.identity(),
@@ -106,7 +106,7 @@ class _Run:
         lines += [f"{'columns' if index == 0 else '':<8} {line}" for index, line in enumerate(self.columns.describe())]
         lines += [f"{'use' if index == 0 else '':<8} {judge.describe()}" for index, judge in enumerate(self.judges)]
         if self.whole:
-            how = "sorted on disk" if options.sort else "their rows must stand together (checked first)"
+            how = "sorted on disk" if options.sort else "the rows of a group must be adjacent (checked first)"
             lines.append(f"groups   {how}")
         if options.only:
             lines.append(f"only     rows with a verdict that is {' or '.join(sorted(options.only))}")
@@ -117,7 +117,7 @@ class _Run:
         if unmatched:
             named = ", ".join(sorted(map(repr, unmatched)))
             what = options.routing.flag or f"route of {options.routing.source}"
-            lines.append(f"warning  no {what} matches the data source {named}: such rows end as errors of the caller")
+            lines.append(f"warning  no {what} matches the data source {named}: such rows get errors with fault caller")
         return lines
 
     async def go(self, work: Path, header: Mapping[str, Any]) -> Summary:
@@ -193,7 +193,7 @@ class _Run:
             return order
         checked = work / "contiguous"
         if not checked.exists():
-            self.watcher.note("checking that the rows of each group stand together …")
+            self.watcher.note("checking that the rows of each group are adjacent …")
             folder = work / "starts"
             shutil.rmtree(folder, ignore_errors=True)
             check_contiguous(plain.lines(None), maker.group_of, self.inputs.names, folder, options.sort_mb)
@@ -260,7 +260,7 @@ def peek(inputs: Inputs, columns: Mapping[str, str], line_mb: int) -> list[dict[
             if here >= each and not missing:
                 break
     if not found and first_fault:
-        raise RescoreError(f"the input holds no rows that can be read; the first fault is {first_fault}")
+        raise RescoreError(f"the input has no readable rows; the first error: {first_fault}")
     return found
 
 
@@ -269,14 +269,14 @@ def _check_rows(options: RescoreOptions, columns: Columns, rows: Sequence[Mappin
     wants_earlier = bool(options.only) and "missing" not in options.only
     if wants_earlier and rows and all(renderer.earlier(row) is None for row in rows):
         raise RescoreError(
-            f"--only wants the output of an earlier rescore, but no row has verdicts in the column "
+            f"--only needs the output of an earlier rescore, but no row has verdicts in the column "
             f"{options.verdict_column!r} (name it with --verdict-column)"
         )
     for row in rows:
         taken = renderer.taken(row, columns.map(row, "", 0).many)
         if taken is not None:
             raise RescoreError(
-                f"the input has a column {taken!r} of its own; give ours another name (--score-column, "
+                f"the input already has a column {taken!r}; choose another name (--score-column, "
                 "--verdict-column), or replace it with --overwrite"
             )
 
@@ -288,9 +288,9 @@ def _targets(options: RescoreOptions, inputs: Inputs) -> tuple[Path, ...]:
     single = len(options.paths) == 1 and not folders
     one = single or is_parquet_target(output) or ".jsonl" in output.suffixes or ".ndjson" in output.suffixes
     if place in {path.resolve() for path in options.paths}:
-        raise RescoreError("the output is the input; name another file, and move it when the run has ended")
+        raise RescoreError("the output is the input; write to another file")
     if any(place.is_relative_to(folder.resolve()) for folder in folders):
-        raise RescoreError("the output lies inside the input directory, and would be read the next time; put it beside")
+        raise RescoreError("the output is inside the input directory, so the next run would read it; put it elsewhere")
     if one and output.is_dir():
         raise RescoreError(f"the output {str(output)!r} is a directory; name a file")
     if not one and output.is_file():
@@ -329,19 +329,17 @@ def _is_finished(options: RescoreOptions, header: Mapping[str, Any], work: Path)
     if unfinished:
         if options.resume:
             return False
-        raise RescoreError(
-            f"an unfinished run stands at {str(work)!r}: go on with --resume, or begin anew with --force"
-        )
+        raise RescoreError(f"{str(work)!r} holds an unfinished run: continue with --resume, or start over with --force")
     there = options.output.exists() and (not options.output.is_dir() or any(options.output.iterdir()))
     if not there:
         return False
     if not options.resume:
-        raise RescoreError(f"the output {str(options.output)!r} is there already; replace it with --force")
+        raise RescoreError(f"the output {str(options.output)!r} already exists; replace it with --force")
     try:
         earlier = json.loads(_beside(options.output, ".summary.json").read_text(encoding="utf-8"))["run"]
     except (OSError, ValueError, KeyError):
         raise RescoreError(
-            f"there is no unfinished run to resume, and {str(options.output)!r} is there; replace it with --force"
+            f"there is no unfinished run to resume, and {str(options.output)!r} already exists; replace it with --force"
         ) from None
     _refuse_differences(earlier, header, "the finished output")
     return True
@@ -367,7 +365,9 @@ def _refuse_differences(old: Mapping[str, Any], new: Mapping[str, Any], what: st
     found = differences(old, new)
     if found:
         raise RescoreError(
-            f"{what} was made otherwise:\n  " + "\n  ".join(found) + "\nrun it as then, or begin anew with --force"
+            f"{what} had other inputs or options:\n  "
+            + "\n  ".join(found)
+            + "\nuse the same, or start over with --force"
         )
 
 

@@ -94,5 +94,5 @@ class ExternalSort:
             (length,) = _LENGTH.unpack(file.read(_LENGTH.size))
             payload = file.read(length)
             if len(payload) != length:
-                raise OSError(f"{file.name} breaks off: begin again with --force")
+                raise OSError(f"{file.name} is truncated; start over with --force")
             yield key, payload

@@ -34,7 +34,7 @@ class Tail:
     def __init__(self, path: Path, offset: int = 0) -> None:
         path.touch()
         if path.stat().st_size < offset:
-            raise RescoreError(f"{str(path)!r} is shorter than the journal says; begin again with --force")
+            raise RescoreError(f"{str(path)!r} is shorter than the journal says; start over with --force")
         os.truncate(path, offset)
         self.path = path
         self.offset = offset

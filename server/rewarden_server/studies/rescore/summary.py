@@ -89,7 +89,7 @@ class Summary:
             name, version, fingerprint = verifier.rsplit(" ", 2)
             lines.append(f"verifier   {name} {version} ({fingerprint}): {count} verdicts")
         if total.copied:
-            lines.append(f"copied     {total.copied} rows passed through as they were")
+            lines.append(f"copied     {total.copied} rows passed through unchanged")
         if total.left_out:
             lines.append(f"left out   {total.left_out} unscored rows (--unscored skip)")
         lines += [f"advice     {one_line(told)}" for told in self.advice]

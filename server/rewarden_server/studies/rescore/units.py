@@ -97,8 +97,8 @@ class UnitMaker:
                     open_unit.cookie = cookie
                     if len(open_unit.rows) > self.options.group_rows:
                         raise RescoreError(
-                            f"group {row.group!r} has more than {self.options.group_rows} rows; does --group name "
-                            "the right column? (--max-group raises the limit)"
+                            f"group {row.group!r} has more than {self.options.group_rows} rows; check the column "
+                            "of --group, or raise the limit with --max-group"
                         )
                     continue
                 yield self._closed(open_unit)
@@ -143,7 +143,7 @@ class UnitMaker:
         mapped = self.columns.map(values, self.names[line.file], line.number)
         taken = self._renderer.taken(values, mapped.many)
         if taken is not None:
-            return Row(line, fault=f"has a column {taken!r} of its own, which --overwrite would replace")
+            return Row(line, fault=f"already has a column {taken!r}; --overwrite replaces it")
         many = mapped.many
         row = Row(line, group=mapped.group, source=mapped.data_source, many=many)
         row.replaces = any(name in values for name in self._renderer.names(many))

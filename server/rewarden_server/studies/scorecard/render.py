@@ -15,41 +15,41 @@ from rewarden_verifiers.group.statistics import wilson
 _PAGE = """\
 # Scorecard
 
-How often verifiers are right on labelled rollouts: first on data of others, then on our own. Written by `rewarden
+How often verifiers are right on labelled rollouts: first on public data sets, then on our own. Written by `rewarden
 scorecard --page docs/scorecard.md`. To measure your own data, label some of it (`rewarden scorecard --data FILE`) or
-hold two verifiers against each other (`rewarden compare`).
+compare two verifiers on it (`rewarden compare`).
 
 """
 
 _OUTSIDE = """\
 ## Outside sets
 
-Rows that others published and labelled, with the defaults of `answer`. *Recall* is the share of right answers that are
-paid, *false positives* the share of wrong ones that are. A verdict without a score is never right, and counted as
-*unscored*. Intervals are Wilson's, 95 %. The labels are the publishers', and some are wrong. The rows are not in this
-repository; `rewarden scorecard --data FILE --by COLUMN` measures any file like them.
+Rows that others published and labelled, judged with the defaults of `answer`. *Recall* is the share of right answers
+that pass, *false positives* the share of wrong answers that pass. A verdict without a score is never right, and is
+counted as *unscored*. Intervals are Wilson's, 95 %. The labels are the publishers', and some are wrong. The rows are
+not in this repository; `rewarden scorecard --data FILE --by COLUMN` measures any file of that form.
 """
 
 _OWN = """\
 ## Our own rows
 
-How often each verifier is right on the rows of `tests/scorecard/`. They were written by those who wrote the verifiers:
-they hold a verifier to what it once could, and do not estimate how it fares on your data.
+How often each verifier is right on the rows of `tests/scorecard/`. The authors of the verifiers wrote these rows. They
+guard against regressions, and do not estimate how a verifier performs on your data.
 
 Intervals are Wilson's, 95 %. A row is labelled with pass or fail, or with the score that it must get. Unscored verdicts
-are counted as not right.
+count as wrong.
 
-*Farmed* is what a policy can bring about without a right answer: of 10,000 hostile candidates against a valid
-reference, those that went unscored and those that were paid (`make farm`, see [testing](testing.md)).
+*Farmed* is what a policy can achieve without a right answer: of 10,000 hostile candidates against a valid reference,
+how many went unscored, and how many were paid (`make farm`, see [testing](testing.md)).
 """
 
 _FARMED = """\
 ## Farmability
 
 Hostile candidates against valid references, by `make farm JSON=benchmarks/farm.json`; the goal is 0. *Weak tests* are
-passes that are flagged because the tests do not compare values, *free text* verdicts that are undecided because the
-reference is prose, or a letter without options; neither counts as paid. What asks a judge or a model is held to
-nothing.
+passes that are flagged because the tests do not compare values. *Free text* are verdicts that are undecided because the
+reference is prose, or a letter without options. Neither counts as paid. Verifiers that call a judge or a model have no
+goal.
 """
 
 
@@ -123,7 +123,7 @@ def page(cards: Sequence[Card], farmed: Figures, outside: Mapping[str, Outside])
             for kind, counts in _sorted(card)
         ]
         if card.misses:
-            lines += ["", "Judged otherwise than labelled:", ""]
+            lines += ["", "Verdicts that differ from the label:", ""]
             lines += [
                 f"- `{row}`: label {label}, {verdict.reason or verdict.score}" for row, label, verdict, _ in card.misses
             ]

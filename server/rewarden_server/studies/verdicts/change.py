@@ -1,4 +1,4 @@
-"""Two judgements of one corpus, held against each other."""
+"""Compares two judgements of one corpus."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Difference:
 
 
 def difference(old: Sequence[Row], new: Sequence[Row]) -> Difference:
-    """Hold two records against each other; rows are matched by title and sample. Raises InvalidRequest if none is."""
+    """Compares two records; rows are matched by title and sample. Raises InvalidRequest if none match."""
     known = dict(_keyed(old))
     changes: list[Change] = []
     matched = 0

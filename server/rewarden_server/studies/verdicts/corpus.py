@@ -64,9 +64,9 @@ def of_file(path: Path, *, record: bool = False) -> Iterator[Row]:
             if value.keys() == {"title", "sample", "verdict"}:
                 yield Row(value["title"], value["sample"], value["verdict"])
             elif record:
-                raise InvalidRequest(f"{where}: not of a record; write one with `rewarden verdicts record`")
+                raise InvalidRequest(f"{where}: not a row of a record; write one with `rewarden verdicts record`")
             elif "use" not in value:
-                raise InvalidRequest(f"{where}: a sample must say by `use` which verifier judges it")
+                raise InvalidRequest(f"{where}: a sample needs `use`, the verifier that judges it")
             else:
                 yield Row(str(value.get("id") or f"{path.name}:{number}"), value)
 

@@ -47,7 +47,7 @@ function stateBadge(state, { text = true } = {}) {
 function excerptNodes(pieces) {
   return pieces.map(piece => {
     if (typeof piece === 'string') return document.createTextNode(piece);
-    if (typeof piece === 'number') return el('span', { class: 'cut' }, `… ${number(piece)} characters left out …`);
+    if (typeof piece === 'number') return el('span', { class: 'cut' }, `… ${number(piece)} characters omitted …`);
     return el('mark', { title: 'the answer that was judged' }, piece[0]);
   });
 }

@@ -114,6 +114,6 @@ function start(data) {
 }
 
 unpack(document.getElementById('data')).then(raw => start(new Data(raw))).catch(error => {
-  document.getElementById('main').replaceChildren(el('p', { class: 'note', role: 'alert' }, `The report cannot be opened: ${error.message}. It needs a browser of 2023 or later, and the whole file.`));
+  document.getElementById('main').replaceChildren(el('p', { class: 'note', role: 'alert' }, `The report cannot be opened: ${error.message}. It needs a browser from 2023 or later and the complete file.`));
   throw error;
 });

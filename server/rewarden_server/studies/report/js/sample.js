@@ -5,7 +5,7 @@ function messageBlock(role, pieces, fallback) {
 }
 
 function promptBlock(messages) {
-  if (!messages.length) return el('p', { class: 'muted' }, 'The rows hold no prompt.');
+  if (!messages.length) return el('p', { class: 'muted' }, 'The rows have no prompt.');
   const last = messages[messages.length - 1], earlier = messages.slice(0, -1);
   return [
     earlier.length ? el('details', { class: 'earlier' }, el('summary', {}, plural(earlier.length, 'earlier message')), earlier.map(([role, pieces]) => messageBlock(role, pieces))) : null,
@@ -31,14 +31,14 @@ class SamplePanel {
   constructor(data, go) {
     this.data = data;
     this.go = go;
-    this.element = el('section', { class: 'panel detail', tabindex: -1, 'aria-label': 'The response that was chosen' });
+    this.element = el('section', { class: 'panel detail', tabindex: -1, 'aria-label': 'The selected response' });
   }
 
   show(row, place) {
     if (row === this.row && place.total === this.total && place.at === this.at) return;
     Object.assign(this, { row, total: place.total, at: place.at });
     if (row === null) {
-      replace(this.element, el('p', { class: 'blank muted' }, 'No response is chosen.'));
+      replace(this.element, el('p', { class: 'blank muted' }, 'No response selected.'));
       return;
     }
     const data = this.data, [name, version, fingerprint] = data.tables.verifier[data.rows.verifier[row]];
@@ -59,7 +59,7 @@ class SamplePanel {
         el('div', {}, el('h3', {}, 'Reference'), el('pre', { class: 'text' }, reference ? excerptNodes(reference) : el('span', { class: 'muted' }, 'none')))),
       el('h3', {}, 'Prompt'), promptBlock(data.prompt(row)),
       el('div', { class: 'heading' }, el('h3', {}, 'Response'), this.jump(row)), responseBlock(data.rows.response[row]),
-      data.rows.details[row].length ? [el('h3', {}, 'What the verdict says'),
+      data.rows.details[row].length ? [el('h3', {}, 'Verdict details'),
         el('dl', { class: 'details' }, data.rows.details[row].map(([key, value]) => [el('dt', {}, key), el('dd', {}, value)]))] : null);
     this.element.scrollTop = 0;
   }
@@ -67,7 +67,7 @@ class SamplePanel {
   // To the judged answer, which in a long response is far down.
   jump(row) {
     if (!this.data.rows.response[row].some(([, pieces]) => pieces.some(Array.isArray))) return null;
-    return button('go to the answer', () => this.element.querySelector('mark').scrollIntoView({ block: 'center' }), { class: 'link' });
+    return button('jump to the answer', () => this.element.querySelector('mark').scrollIntoView({ block: 'center' }), { class: 'link' });
   }
 
   siblings(row) {

@@ -15,21 +15,21 @@ class Overview {
       el('div', { class: 'grid charts' }, this.histograms(rows, pick)),
       histogramKey(),
       el('div', { class: 'grid tight' },
-        bars('Reasons', this.reasons(state => state <= PLAIN, pick), data.count, 'No verdict gives a reason.'),
+        bars('Reasons', this.reasons(state => state <= PLAIN, pick), data.count, 'No verdict has a reason.'),
         bars('Unscored', this.reasons(state => state > PLAIN, pick), data.count, 'Every response has a score.'),
-        bars('Flags', tally(data, row => data.flags(row)).map(([name, count]) => ({ name, count, choose: () => pick({ list: 'flagged', flag: name }) })), data.count, 'No verdict carries a flag.'),
+        bars('Flags', tally(data, row => data.flags(row)).map(([name, count]) => ({ name, count, choose: () => pick({ list: 'flagged', flag: name }) })), data.count, 'No verdict has a flag.'),
         bars('Groups', Object.entries(MIXES).slice(1).map(([mix, [name, fits]]) => ({
           name, count: data.groups.filter(fits).length, choose: () => go({ view: 'groups', mix, gq: '', group: null, open: false }, true),
-        })).filter(one => one.count), data.groups.length, 'The rows belong to no groups.')),
-      el('section', { class: 'card wide' }, el('h3', {}, 'How it was read'),
+        })).filter(one => one.count), data.groups.length, 'The rows have no groups.')),
+      el('section', { class: 'card wide' }, el('h3', {}, 'How the rows were read'),
         el('pre', { class: 'plan' }, data.columns.join('\n')),
-        el('p', { class: 'muted' }, `Texts are cut to about ${number(data.chars)} characters; what surrounds the judged answer stays. The scored files hold everything.`)));
+        el('p', { class: 'muted' }, `Texts are cut to about ${number(data.chars)} characters; the text around the judged answer is kept. The scored files contain everything.`)));
   }
 
   notes() {
     const data = this.data, told = [];
-    if (data.count < data.total) told.push(`Shown are ${number(data.count)} of ${number(data.total)} responses: whole groups drawn by chance, unscored ones first. The table counts all of them; the charts, lists and groups those shown.`);
-    if (data.unjudged) told.push(`${plural(data.unjudged, 'response')} without a verdict left out.`);
+    if (data.count < data.total) told.push(`This report shows ${number(data.count)} of ${number(data.total)} responses: whole groups drawn at random, unscored ones first. The table counts all responses; charts, lists and groups only those shown.`);
+    if (data.unjudged) told.push(`${plural(data.unjudged, 'response')} without a verdict omitted.`);
     if (data.unread) told.push(`${plural(data.unread, 'line')} could not be read.`);
     return told.map(text => el('p', { class: 'note', role: 'note' }, text));
   }
@@ -43,9 +43,9 @@ class Overview {
     return el('dl', { class: 'tiles' },
       tile('Responses', number(total.responses), `in ${plural(total.rows, 'row')}`, () => pick({})),
       tile('Mean score', total.mean_score_over_scored === null ? '–' : total.mean_score_over_scored.toFixed(3), 'of the scored'),
-      tile('Passed', percent(total.passed_share), interval ? `95 %: ${percent(interval[0])} to ${percent(interval[1])}` : 'no notion of it', () => pick({ state: 'passed' })),
+      tile('Passed', percent(total.passed_share), interval ? `95 %: ${percent(interval[0])} to ${percent(interval[1])}` : 'not decided', () => pick({ state: 'passed' })),
       best ? tile(`pass@${best[0]}`, percent(best[1].mean), `over ${plural(best[1].groups, 'group')}`) : null,
-      tile('Unscored', number(unscored), unscored ? `${number(total.undecided)} undecided, ${number(total.error)} error` : 'every one has a score', () => pick({ list: 'unscored' })),
+      tile('Unscored', number(unscored), unscored ? `${number(total.undecided)} undecided, ${number(total.error)} error` : 'all have a score', () => pick({ list: 'unscored' })),
       tile('No answer', percent(total.no_answer_share), 'of the responses', () => pick({ flag: 'no_answer' })),
       tile('Truncated', percent(total.truncated_share), 'of the responses', () => pick({ flag: 'truncated' })));
   }
@@ -76,7 +76,7 @@ class Overview {
     const shown = each.slice(0, 24).map(some => histogram(data, some, data.source(some[0]), `${data.verifier(some[0])} · ${plural(some.length, 'response')}`,
       (low, high) => pick({ source: data.source(some[0]), verifier: data.verifier(some[0]), low: rounded(low, Math.floor), high: rounded(high, Math.ceil) })));
     if (each.length > 1) shown.unshift(histogram(data, rows, 'All scores', plural(rows.length, 'response'), (low, high) => pick({ low: rounded(low, Math.floor), high: rounded(high, Math.ceil) })));
-    if (each.length > 24) shown.push(el('p', { class: 'note' }, `${each.length - 24} smaller sources have no chart of their own.`));
+    if (each.length > 24) shown.push(el('p', { class: 'note' }, `${each.length - 24} smaller sources have no separate chart.`));
     return shown;
   }
 
@@ -157,7 +157,7 @@ class Groups {
     this.search.addEventListener('input', () => { clearTimeout(this.timer); this.timer = setTimeout(() => go({ gq: this.search.value, group: null, open: false }), 120); });
     this.count = el('p', { class: 'counted muted', role: 'status' });
     this.list = new Scroller('Groups', 60, group => this.entry(group), (group, opened) => go({ group, open: opened }, opened && narrow.matches));
-    this.panel = el('section', { class: 'panel siblings-panel', tabindex: -1, 'aria-label': 'The group that was chosen' });
+    this.panel = el('section', { class: 'panel siblings-panel', tabindex: -1, 'aria-label': 'The selected group' });
     this.element = el('div', { class: 'split' }, el('div', { class: 'side' }, el('h2', { class: 'hidden' }, 'Groups'),
       el('form', { class: 'filters', role: 'search', onsubmit: event => event.preventDefault() }, this.mixes, this.search), this.count, this.list.element), this.panel);
   }
@@ -191,7 +191,7 @@ class Groups {
     if (group === this.group) return;
     this.group = group;
     if (group === null) {
-      replace(this.panel, el('p', { class: 'blank muted' }, this.data.groups.length ? 'No group is chosen.' : 'The rows belong to no groups.'));
+      replace(this.panel, el('p', { class: 'blank muted' }, this.data.groups.length ? 'No group selected.' : 'The rows have no groups.'));
       return;
     }
     const data = this.data, { members, passed, judged, mean } = data.groups[group];
@@ -218,7 +218,7 @@ class Groups {
         el('div', { class: 'steps' }, button('↑', () => this.walk(-1), { 'aria-label': 'Previous group', title: 'Previous (k)' }), button('↓', () => this.walk(1), { 'aria-label': 'Next group', title: 'Next (j)' }))),
       el('p', { class: 'from muted' }, [data.source(members[0]), plural(members.length, 'response'), judged ? `${passed} of ${judged} passed` : null, mean === null ? null : `mean ${mean.toFixed(3)}`].filter(Boolean).join(' · ')),
       el('div', { class: 'pair ask' }, el('div', {}, el('h3', {}, 'Prompt'), promptBlock(data.prompt(members[0]))),
-        el('div', {}, el('h3', {}, 'Reference'), el('pre', { class: 'text' }, reference ? excerptNodes(reference) : el('span', { class: 'muted' }, 'none')), cut ? el('p', { class: 'muted' }, `${cut} of the siblings have another one.`) : null)),
+        el('div', {}, el('h3', {}, 'Reference'), el('pre', { class: 'text' }, reference ? excerptNodes(reference) : el('span', { class: 'muted' }, 'none')), cut ? el('p', { class: 'muted' }, `${cut} of the siblings have a different one.`) : null)),
       el('h3', {}, 'Siblings'), cards, more);
     this.panel.scrollTop = 0;
   }
