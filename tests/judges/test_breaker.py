@@ -329,6 +329,6 @@ async def test_closing_sends_who_waits_away() -> None:
     await judge.close()
     provider.release()
     ended = await asyncio.gather(*line, return_exceptions=True)
-    assert [isinstance(end, ProviderError) and "stops" in str(end) for end in ended] == [False, True, True]
+    assert [isinstance(end, ProviderError) and "is stopping" in str(end) for end in ended] == [False, True, True]
     await settled()
     assert asyncio.all_tasks() == before

@@ -184,6 +184,6 @@ async def test_closing_sends_all_away() -> None:
     ended = await asyncio.gather(*asks, return_exceptions=True)
     assert not isinstance(ended[0], BaseException)
     assert all(isinstance(end, ProviderError) for end in ended[1:])
-    with pytest.raises(ProviderError, match="stops"):
+    with pytest.raises(ProviderError, match="is stopping"):
         await judge.ask(question())
     assert provider.closed

@@ -327,7 +327,7 @@ async def test_a_probe_asks_for_the_models_and_for_one_token_where_there_is_no_l
     assert await provider(server).probe() == "has m"
     assert server.requests == [None]
     server.spoil(reply({"object": "list", "data": [{"id": "n"}]}), status(404))
-    with pytest.raises(Failure, match="no model 'm'; it has: n"):
+    with pytest.raises(Failure, match="unknown model 'm'; the server has: n"):
         await provider(server).probe()
     server.spoil(reply({"object": "list", "data": [{"id": "n"}]}))
     assert await provider(server).probe() == "answers as real", "lists leave out aliases and folders"

@@ -259,7 +259,7 @@ async def test_rubrics_within_rubrics_end_at_a_depth(judged: Judged) -> None:
         inner = [{"text": "deeper", "use": "rubric", "reference": inner}]
     verdict = await judged("rubric", response=PLAN, reference=inner)
     assert (verdict["status"], verdict["score"]) == ("error", None)
-    assert "without end" in verdict["feedback"]
+    assert "in a cycle" in verdict["feedback"]
 
 
 async def test_a_verifier_in_the_parameters_moves_the_fingerprint(engine: Engine) -> None:

@@ -158,10 +158,10 @@ async def test_closing_tells_those_who_wait_and_leaves_no_task(recwarn: pytest.W
     await settled()
     await models.close()
     ended = await asyncio.gather(*asked, return_exceptions=True)
-    assert all(isinstance(end, ModelError) and "stops" in str(end) for end in ended)
-    with pytest.raises(ModelError, match="stops"):
+    assert all(isinstance(end, ModelError) and "is stopping" in str(end) for end in ended)
+    with pytest.raises(ModelError, match="is stopping"):
         await models.run(classify("later"))
-    with pytest.raises(ModelError, match="stops"):
+    with pytest.raises(ModelError, match="is stopping"):
         await models.reload("main")
     assert backend.closed
     await settled()
@@ -252,7 +252,7 @@ async def test_a_reload_swaps_forgets_and_tells_of_the_new_weights() -> None:
     assert (await models.about("main"))["about"]["version"] == "v1'"
     with pytest.raises(InvalidParams):
         await models.reload("main", "/elsewhere")
-    with pytest.raises(NotFound, match="no model 'other'; configured: main"):
+    with pytest.raises(NotFound, match="unknown model 'other'; configured: main"):
         await models.reload("other")
     assert models.resources.versions == {"main": "v1'"}
 
@@ -339,7 +339,7 @@ async def test_the_site_says_what_changes_numbers_and_no_secret() -> None:
 
 async def test_who_can_be_asked_is_told_to_who_asks_for_another() -> None:
     models = lane(default=None, main=StandIn(), second=StandIn())
-    with pytest.raises(InvalidParams, match="no model 'third'; configured: main, second") as caught:
+    with pytest.raises(InvalidParams, match="unknown model 'third'; configured: main, second") as caught:
         await models.run(classify(), "third")
     assert caught.value.details["path"] == "params.model"
     with pytest.raises(InvalidParams, match="no default"):

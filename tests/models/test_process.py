@@ -486,9 +486,9 @@ async def test_closing_it_leaves_nothing(backend: ProcessBackend, folder: Path) 
     await until_waiting(backend, "wait")
     pid = process_of(backend).pid
     await backend.close()
-    with pytest.raises(ModelError, match="stops"):
+    with pytest.raises(ModelError, match="is stopping"):
         await waits
-    with pytest.raises(ModelError, match="stops"):
+    with pytest.raises(ModelError, match="is stopping"):
         await score(backend, "x")
     await gone(pid)
     assert list(folder.iterdir()) == []

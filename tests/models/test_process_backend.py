@@ -273,7 +273,7 @@ async def test_closing_fails_suspects_and_what_waits_for_them(folder: Path) -> N
             await asyncio.sleep(0)
         await backend.close()
         done = await asyncio.gather(*tasks, return_exceptions=True)
-        assert all(isinstance(found, ModelError) and "stops" in str(found) for found in done)
+        assert all(isinstance(found, ModelError) and "is stopping" in str(found) for found in done)
 
 
 async def test_what_loses_its_process_twice_is_given_up(folder: Path) -> None:
@@ -378,7 +378,7 @@ async def test_closing_fails_what_is_under_way_and_what_waits(folder: Path) -> N
         await backend.close()
         done = await asyncio.gather(*tasks, return_exceptions=True)
         assert all(isinstance(result, ModelError) for result in done)
-        assert all("stops" in str(result) for result in done)
+        assert all("is stopping" in str(result) for result in done)
 
 
 async def test_no_more_than_so_many_are_in_flight(folder: Path) -> None:

@@ -134,7 +134,7 @@ async def test_who_waits_for_one_that_is_closed_is_told_at_once() -> None:
     while process.pid is None:
         await asyncio.sleep(0)
     await process.close()
-    with pytest.raises(Gone, match="was ended"):
+    with pytest.raises(Gone, match="was stopped"):
         await asyncio.wait_for(waiting, 30)
 
 

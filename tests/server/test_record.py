@@ -50,7 +50,7 @@ async def test_records_are_judged_again(start: Start, tmp_path: Path, capsys: py
     assert await asyncio.to_thread(explained) == 0
     assert "4 records, 0 with another verdict" in capsys.readouterr().out
     assert await asyncio.to_thread(explained, "--use", "number") == 1
-    assert "moved" in capsys.readouterr().out
+    assert "changed" in capsys.readouterr().out
     assert await asyncio.to_thread(explained, "--line", "9") == 2
 
 

@@ -401,7 +401,7 @@ async def test_what_waits_for_a_host_ends_with_the_server(tmp_path: Path) -> Non
     while not lane.under_way:
         await asyncio.sleep(0)
     await lane.close()
-    with pytest.raises(SandboxError, match="the server stops"):
+    with pytest.raises(SandboxError, match="the server is stopping"):
         await asyncio.wait_for(task, 30)
 
 

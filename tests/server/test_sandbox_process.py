@@ -204,7 +204,7 @@ async def test_a_lane_says_in_words_how_its_host_is() -> None:
 async def test_after_the_servers_end_no_job_waits_for_a_host() -> None:
     lane = SandboxLane(SandboxSettings(launcher="docker"), Observer())
     await lane.close()
-    with pytest.raises(SandboxError, match="the server stops"):
+    with pytest.raises(SandboxError, match="the server is stopping"):
         async for _ in lane.run(JOB):
             pass
 
