@@ -22,6 +22,7 @@ NAMES = (
     "bounded",
     "growth",
     "imports",
+    "install",
     "transport",
     "large",
     "costs",

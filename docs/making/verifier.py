@@ -77,6 +77,16 @@ def scores(spec: VerifierSpec) -> str:
     return f"{low:g} to {high:g}" if spec.graded else f"{low:g} or {high:g}"
 
 
+def required(spec: VerifierSpec) -> str:
+    """Returns what must be installed besides `rewarden-server` itself: always, and for some samples."""
+    always = _install(",".join(spec.requires)) if spec.requires else "no extra"
+    return "; ".join([always, *(f"{what} need {_install(extra)}" for extra, what in spec.optional.items())])
+
+
+def _install(extras: str) -> str:
+    return f"`pip install 'rewarden-server[{extras}]'`"
+
+
 def page(spec: VerifierSpec) -> str:
     """A verifier's page."""
     cases = load_cases(spec)
@@ -100,13 +110,12 @@ def page(spec: VerifierSpec) -> str:
 
 
 def _facts(spec: VerifierSpec) -> list[str]:
-    needs = f"`pip install 'rewarden-server[{','.join(spec.requires)}]'`" if spec.requires else "no extra"
     head = ("Scores", scores(spec))
     rows = [
         ("Runs", place(spec)),
         ("Reads", ", ".join(f"`{name}`" for name in _reads(spec)) or "whatever the verifiers that it calls read"),
         ("Determinism", DETERMINISM[spec.determinism]),
-        ("Requires", needs),
+        ("Requires", required(spec)),
     ]
     if spec.equivalence is not None:
         rows.append(("Equivalence", "compares two answers, for `consensus`, `diversity` and maj@k"))

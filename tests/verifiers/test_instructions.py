@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from rewarden.errors import InvalidReference
 from rewarden.types import Outcome
+from rewarden_verifiers.structure.instructions import sentences as sentences_module
 from rewarden_verifiers.structure.instructions.registry import ALIASES, CHECKERS, find
 from rewarden_verifiers.structure.instructions.sentences import sentences
 from rewarden_verifiers.structure.instructions.text import Text
@@ -27,6 +28,7 @@ from rewarden_verifiers.structure.instructions.verifier import InstructionsParam
 from tests.verifiers.counting import HOSTILE, steps
 
 FOLDER = Path(__file__).parent / "instructions"
+PUNKT = Path(sentences_module.__file__).with_name("punkt.json")
 STRICT = InstructionsParams()
 OFFICIAL = {
     variant: InstructionsParams(variant=variant, guards=False)  # type: ignore[arg-type]
@@ -105,6 +107,22 @@ def test_sentences_and_words_are_nltks() -> None:
     for row in rows("nltk.jsonl"):
         assert sentences(row["text"]) == row["sentences"], row["text"]
         assert tokens(sentences(row["text"])) == row["tokens"], row["text"]
+
+
+def test_the_tables_are_those_of_punkts_english_model() -> None:
+    """`scripts/english-sentences.py` writes them anew."""
+    punkt = pytest.importorskip("punkt")
+    theirs, ours = punkt.load_model("english"), json.loads(PUNKT.read_text(encoding="utf-8"))
+    assert {name: len(table) for name, table in ours.items() if name != "source"} == {
+        "abbrev_types": len(theirs.abbrev_types),
+        "collocations": len(theirs.collocations),
+        "sent_starters": len(theirs.sent_starters),
+        "ortho_context": len(theirs.ortho_context),
+    }
+    assert set(ours["abbrev_types"]) == theirs.abbrev_types
+    assert set(map(tuple, ours["collocations"])) == theirs.collocations
+    assert set(ours["sent_starters"]) == theirs.sent_starters
+    assert ours["ortho_context"] == theirs.ortho_context
 
 
 # --- references ------------------------------------------------------------------------------------------------

@@ -200,6 +200,7 @@ class VerifierSpec:
     blocking: bool = False
     resources: Callable[[], Resources] | None = None
     requires: tuple[str, ...] = ()
+    optional: Mapping[str, str] = field(default_factory=dict)
     libraries: tuple[str, ...] = ()
     per_python: bool = False
     prepare: Callable[..., Any] | None = None
@@ -234,6 +235,7 @@ def verifier(
     graded: bool = False,
     determinism: Determinism = "exact",
     requires: Sequence[str] = (),
+    optional: Mapping[str, str] | None = None,
     libraries: Sequence[str] = (),
     per_python: bool = False,
     inline: bool = False,
@@ -253,9 +255,11 @@ def verifier(
     """Declare a function to be a verifier.
 
     version: raised whenever a verdict may change, and only then. graded: scores between the ends of the range occur.
-    requires: extras of `rewarden-server` that must be installed. libraries: distributions whose version is part of the
-    fingerprint although the code does not import them; those that it imports always are. per_python: verdicts may
-    differ between minor versions of Python, as when it parses Python; that version is then part of the fingerprint.
+    requires: extras of `rewarden-server` that must be installed. optional: extras that only some samples or parameters
+    need, each with a phrase in the plural that names them; without the extra these raise MissingDependency. libraries:
+    distributions whose version is part of the fingerprint although the code does not import them; those that it imports
+    always are. per_python: verdicts may differ between minor versions of Python, as when it parses Python; that version
+    is then part of the fingerprint.
     blocking: it waits for something outside (see the module). resources(): what it has where the server's
     configuration provides nothing. prepare(reference, params): parsed once per distinct reference; it may name
     `resources` and `watch` as well. equivalence(params): makes the verifier's `Equivalence`. children(params): the uses
@@ -280,6 +284,7 @@ def verifier(
             graded=graded,
             determinism=determinism,
             requires=tuple(requires),
+            optional=dict(optional or {}),
             libraries=tuple(libraries),
             per_python=per_python,
             inline=inline,

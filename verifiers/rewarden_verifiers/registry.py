@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import importlib.util
+import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -182,7 +183,7 @@ class Registry:
             function: Any = getattr(importlib.import_module(module_name), attribute)
         except ModuleNotFoundError as error:
             raise MissingDependency(
-                f"verifier {name!r} needs the package {error.name!r}: {self._mend(name)}", verifier=name
+                f"verifier {name!r} needs the package {error.name!r}: {self._mend(name, error.name)}", verifier=name
             ) from error
         except Exception as error:
             raise PluginError(f"verifier {name!r} could not be loaded from {target!r}: {error!r}") from error
@@ -193,6 +194,23 @@ class Registry:
             raise PluginError(f"{target!r} declares the name {spec.name!r}, but is registered as {name!r}")
         return spec if name in BUILT_IN else replace(spec, plugin=(module_name,))
 
-    def _mend(self, name: str) -> str:
+    def _mend(self, name: str, missing: str | None) -> str:
         plugin = self._plugin_of.get(name)
-        return f"pip install --force-reinstall {plugin}" if plugin else "pip install 'rewarden-server[all]'"
+        if plugin:
+            return f"pip install --force-reinstall {plugin}"
+        return f"pip install 'rewarden-server[{_extra_with(missing or '')}]'"
+
+
+_OF_EXTRA = re.compile(r"""^([\w.-]+).*;.*\bextra == ["']([\w-]+)""")
+"""A requirement of an extra, as an installed distribution states it."""
+
+
+def _extra_with(package: str) -> str:
+    """The extra of `rewarden-server` that brings a package; `all` where none names it."""
+    try:
+        stated = importlib.metadata.requires("rewarden-server") or []
+    except importlib.metadata.PackageNotFoundError:  # run from its sources
+        stated = []
+    wanted = package.partition(".")[0].replace("_", "-").lower()
+    found = [(match[1].replace("_", "-").lower(), match[2]) for match in map(_OF_EXTRA.match, stated) if match]
+    return next((extra for name, extra in found if name == wanted and extra != "all"), "all")

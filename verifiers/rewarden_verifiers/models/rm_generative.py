@@ -22,7 +22,7 @@ from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.models.hosted import Hosted, ModelLedger, pictures, share
 from rewarden_verifiers.models.model_tasks import ask, refused, too_long
 from rewarden_verifiers.models.outputs import place_of, sigmoid
-from rewarden_verifiers.models.resources import ModelResources
+from rewarden_verifiers.models.resources import OWN_MODELS, ModelResources
 from rewarden_verifiers.models.rm_generative_params import Meta, Params, bounds, lowest, share_of
 from rewarden_verifiers.models.verdicts import on_scale, one_of, verdict_in
 from rewarden_verifiers.outcome import scored, undecided
@@ -43,6 +43,7 @@ class _Reading:
     graded=True,
     determinism="sampled",
     resources=ModelResources,
+    optional=OWN_MODELS,
     bounds=bounds,
     view=SHOWN_TO_MODELS,
 )

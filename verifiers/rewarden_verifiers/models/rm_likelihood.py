@@ -13,7 +13,7 @@ from rewarden_verifiers.judges.offload import offload
 from rewarden_verifiers.judges.references import accepted
 from rewarden_verifiers.models.likely_tokens import Tokens, behind, measured, reasoning_of, sent, weights_of, whole
 from rewarden_verifiers.models.model_tasks import refused, too_long
-from rewarden_verifiers.models.resources import ModelResources
+from rewarden_verifiers.models.resources import OWN_MODELS, ModelResources
 from rewarden_verifiers.models.rm_likelihood_params import Params
 from rewarden_verifiers.models.seen import Seen
 from rewarden_verifiers.outcome import no_answer, scored, wrong
@@ -33,6 +33,7 @@ one that repeats itself, be it a word or a page."""
     graded=True,
     determinism="tolerance",
     resources=ModelResources,
+    optional=OWN_MODELS,
     view=ALL_SHOWN_TO_MODELS,
     bounds=lambda params: params.range,
 )

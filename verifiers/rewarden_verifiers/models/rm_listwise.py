@@ -25,7 +25,7 @@ from rewarden_verifiers.models.model_tasks import too_long
 from rewarden_verifiers.models.outputs import sigmoid
 from rewarden_verifiers.models.pairs import PairParams, inquire_of, reward
 from rewarden_verifiers.models.params import within
-from rewarden_verifiers.models.resources import ModelResources
+from rewarden_verifiers.models.resources import OWN_MODELS, ModelResources
 from rewarden_verifiers.outcome import scored
 from rewarden_verifiers.view import SHOWN_TO_MODELS
 
@@ -80,7 +80,9 @@ _SCORES = {
 }
 
 
-@verifier(version="2", graded=True, determinism="sampled", resources=ModelResources, view=SHOWN_TO_MODELS)
+@verifier(
+    version="2", graded=True, determinism="sampled", resources=ModelResources, optional=OWN_MODELS, view=SHOWN_TO_MODELS
+)
 async def rm_listwise(samples: list[Member], params: Params, ctx: Context) -> Sequence[Outcome | SampleError]:
     """A hosted reward model compares the members of a group; each member's score, from 0 to 1, is its standing.
 

@@ -19,7 +19,7 @@ from rewarden_verifiers.models.hosted import Hosted, ModelLedger, pictures
 from rewarden_verifiers.models.model_tasks import refused, too_long
 from rewarden_verifiers.models.outputs import sigmoid
 from rewarden_verifiers.models.pairs import PairParams, inquire_of, reward
-from rewarden_verifiers.models.resources import ModelResources
+from rewarden_verifiers.models.resources import OWN_MODELS, ModelResources
 from rewarden_verifiers.models.seen import Seen
 from rewarden_verifiers.view import SHOWN_TO_MODELS
 
@@ -40,7 +40,9 @@ class Params(PairParams):
     tie: Literal["fail", "undecided"] = "fail"
 
 
-@verifier(version="2", graded=True, determinism="sampled", resources=ModelResources, view=SHOWN_TO_MODELS)
+@verifier(
+    version="2", graded=True, determinism="sampled", resources=ModelResources, optional=OWN_MODELS, view=SHOWN_TO_MODELS
+)
 async def rm_pairwise(
     response: str,
     prompt: str | None,

@@ -10,7 +10,7 @@ from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.judges.gather import gather
 from rewarden_verifiers.judges.offload import offload
 from rewarden_verifiers.models.model_tasks import refused, too_long
-from rewarden_verifiers.models.resources import ModelResources
+from rewarden_verifiers.models.resources import OWN_MODELS, ModelResources
 from rewarden_verifiers.models.rm_process_params import Params
 from rewarden_verifiers.models.seen import Seen
 from rewarden_verifiers.models.signals import number
@@ -26,6 +26,7 @@ from rewarden_verifiers.view import SHOWN_TO_MODELS
     graded=True,
     determinism="tolerance",
     resources=ModelResources,
+    optional=OWN_MODELS,
     bounds=lambda params: params.range,
     view=SHOWN_TO_MODELS,
 )

@@ -15,7 +15,7 @@ from rewarden_verifiers.judges.gather import gather
 from rewarden_verifiers.judges.offload import offload
 from rewarden_verifiers.models.likely_tokens import Tokens, behind, reasoning_of, sent
 from rewarden_verifiers.models.model_tasks import excess, refused
-from rewarden_verifiers.models.resources import ModelResources
+from rewarden_verifiers.models.resources import OWN_MODELS, ModelResources
 from rewarden_verifiers.models.rm_likelihood import ended
 from rewarden_verifiers.models.rm_likelihood_params import Params as LikelihoodParams
 from rewarden_verifiers.models.seen import Seen
@@ -49,6 +49,7 @@ class Params(LikelihoodParams):
     graded=True,
     determinism="tolerance",
     resources=ModelResources,
+    optional=OWN_MODELS,
     view=ALL_SHOWN_TO_MODELS,
 )
 async def rm_reflection(samples: list[Member], params: Params, ctx: Context) -> Sequence[Outcome | SampleError]:

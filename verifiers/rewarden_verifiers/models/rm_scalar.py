@@ -18,7 +18,7 @@ from rewarden_verifiers.judges.offload import offload
 from rewarden_verifiers.judges.pictures import images
 from rewarden_verifiers.models.model_tasks import ask, chat_of, refused, sees, too_long
 from rewarden_verifiers.models.outputs import place_of, shares, sigmoid
-from rewarden_verifiers.models.resources import ModelResources
+from rewarden_verifiers.models.resources import OWN_MODELS, ModelResources
 from rewarden_verifiers.models.scalar_params import Ensembled, Params, bounds, filled
 from rewarden_verifiers.models.seen import Seen
 from rewarden_verifiers.outcome import scored
@@ -42,6 +42,7 @@ class _Reward:
     graded=True,
     determinism="tolerance",
     resources=ModelResources,
+    optional=OWN_MODELS,
     bounds=bounds,
     view=SHOWN_TO_MODELS,
 )

@@ -17,7 +17,7 @@ from rewarden_verifiers.judges.gather import gather
 from rewarden_verifiers.judges.offload import offload
 from rewarden_verifiers.models.model_tasks import ask, refused, too_long
 from rewarden_verifiers.models.outputs import exclusive, place_of, shares
-from rewarden_verifiers.models.resources import ModelResources
+from rewarden_verifiers.models.resources import OWN_MODELS, ModelResources
 from rewarden_verifiers.models.seen import Seen
 from rewarden_verifiers.models.segments import copied, segments_of
 from rewarden_verifiers.models.style_params import Measure, Params
@@ -35,7 +35,14 @@ class _Measured:
     logits: dict[str, float]
 
 
-@verifier(version="2", graded=True, determinism="tolerance", resources=ModelResources, view=SHOWN_TO_MODELS)
+@verifier(
+    version="2",
+    graded=True,
+    determinism="tolerance",
+    resources=ModelResources,
+    optional=OWN_MODELS,
+    view=SHOWN_TO_MODELS,
+)
 async def style_metric(response: str, prompt: str | None, params: Params, ctx: Context) -> Outcome:
     """A classifier's probability of a label for the response, such as positive or toxic; higher or lower is better.
 

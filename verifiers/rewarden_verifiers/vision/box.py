@@ -286,7 +286,14 @@ def warm() -> None:
     polygons.warm()
 
 
-@verifier(version="2", graded=True, prepare=prepare, warm=warm, libraries=("numpy",))
+@verifier(
+    version="2",
+    graded=True,
+    prepare=prepare,
+    warm=warm,
+    libraries=("numpy",),
+    optional={"vision": "polygons, rotated boxes, and several boxes for several objects"},
+)
 def box(
     response: str,
     prepared: Gold,

@@ -93,7 +93,14 @@ def _scaled_best(
     return score
 
 
-@verifier(version="2", graded=True, prepare=prepare, warm=assignment.warm, libraries=("numpy",))
+@verifier(
+    version="2",
+    graded=True,
+    prepare=prepare,
+    warm=assignment.warm,
+    libraries=("numpy",),
+    optional={"vision": "several points for several targets"},
+)
 def point(
     response: str, prepared: PointGold, params: PointParams, metadata: Mapping[str, Any] | None = None
 ) -> Outcome:

@@ -178,7 +178,14 @@ def _written(item: Span, params: TemporalParams, fps: float | None) -> Interval 
     return _in_seconds(item, params.unit, fps)
 
 
-@verifier(version="2", graded=True, prepare=prepare, warm=assignment.warm, libraries=("numpy",))
+@verifier(
+    version="2",
+    graded=True,
+    prepare=prepare,
+    warm=assignment.warm,
+    libraries=("numpy",),
+    optional={"vision": "several intervals for several moments"},
+)
 def temporal(
     response: str, prepared: Moments, params: TemporalParams, metadata: Mapping[str, Any] | None = None
 ) -> Outcome:

