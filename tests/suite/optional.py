@@ -18,6 +18,7 @@ OPTIONAL = {
     "ray": ("ray",),
     "redis": ("redis",),
     "sql": ("apsw", "duckdb", "psycopg", "pymysql", "sqlglot"),
+    "sympy": ("latex2sympy2_extended", "math_verify", "sympy"),
     "text": ("sacrebleu",),
     "vision": ("numpy", "scipy", "shapely"),
     "trainers": ("areal", "kimina_client", "openrlhf", "sandbox_fusion", "skyrl_gym", "tensorboard", "trl", "verl"),

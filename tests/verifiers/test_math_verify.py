@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Iterator
 from fractions import Fraction
 
 import pytest
 from math_verify import parse, verify
 
+from rewarden.errors import MissingDependency
 from rewarden.types import Batch, Sample, Use
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
-from rewarden_verifiers.answer.math_verify import MathVerifyParams, math_verify, prepare
+from rewarden_verifiers.answer.math_verify import MathVerifyParams, math_verify, prepare, warm
 
 ENDINGS = (
     r"Therefore the final answer is $\boxed{%s}$.",
@@ -47,6 +49,13 @@ def spellings(rng: random.Random) -> Iterator[tuple[str, str]]:
     yield rf"{a} \text{{ cm}}", f"{a} cm"
     yield rf"\begin{{pmatrix}} {a} \\ {b} \end{{pmatrix}}", rf"\begin{{bmatrix}} {a} \\ {b} \end{{bmatrix}}"
     yield r"\text{even}", "even"
+
+
+def test_without_the_library_the_pip_command_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "math_verify", None)
+    warm()
+    with pytest.raises(MissingDependency, match=r"'math_verify': pip install 'rewarden-server\[sympy\]'$"):
+        prepare("1", MathVerifyParams())
 
 
 @pytest.mark.parametrize("seed", range(6))

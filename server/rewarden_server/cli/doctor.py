@@ -138,7 +138,7 @@ def databases_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
 
 
 def verifier_problems(registry: Registry) -> list[tuple[str, str]]:
-    """Returns the verifiers and recipes that cannot be loaded, each with the fix."""
+    """Returns why verifiers and recipes cannot be loaded, each problem once and with the fix."""
     found = []
     for name in registry:
         try:
@@ -150,7 +150,7 @@ def verifier_problems(registry: Registry) -> list[tuple[str, str]]:
                 f"fix or remove the package {plugin}" if plugin else "pip install --force-reinstall rewarden-server"
             )
             found.append((text or error.message, f"pip install {command}" if text else otherwise))
-    return found
+    return list(dict.fromkeys(found))  # a recipe lacks what its verifiers lack
 
 
 def _settings_problems(config: Config) -> list[tuple[str, str]]:

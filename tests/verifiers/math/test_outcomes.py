@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
 
+from rewarden.errors import MissingDependency
 from rewarden.types import Outcome
+from rewarden_verifiers.answer.math import verifier
 from tests.verifiers.math.judging import equal, judge, judge_text
 
 
@@ -94,6 +97,20 @@ def test_an_unreadable_reference_is_met_however_its_latex_is_set(reference: str,
     assert judge(reference, answer).score == 1.0
     assert judge(reference, answer.replace("4", "5")).status == "undecided"
     assert judge(reference, answer.replace("1", "1 1")).status == "undecided"
+
+
+def test_without_sympy_an_integral_as_reference_tells_the_pip_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sympy", None)
+    verifier.warm()
+    verifier.preload()
+    for reference in (r"\int_0^1 x\,dx", ["1", r"\lim_{x\to0} \frac{\sin x}{x}"]):
+        with pytest.raises(MissingDependency, match=r"'sympy': pip install 'rewarden-server\[sympy\]'$"):
+            judge(reference, "1")
+    # What only the answer has never asks for it: no response can make its verdict an error.
+    assert ended(judge("1", r"\int_0^1 x\,dx")) == ("scored", 0.0, "unparseable_answer", "policy")
+    # `\frac{d` may begin a derivative, and begins none here.
+    assert equal(r"\frac{d}{2}", "d/2")
+    assert equal(r"\frac12", "0.5")
 
 
 def test_an_integral_that_diverges_has_no_value() -> None:

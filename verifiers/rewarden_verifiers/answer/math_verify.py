@@ -7,12 +7,15 @@ library's own alarm, which works only in a main thread, is therefore switched of
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from rewarden.errors import MissingDependency
 from rewarden.types import Outcome
 from rewarden_verifiers.contract import verifier
 from rewarden_verifiers.outcome import no_answer, right, undecided, wrong
@@ -61,6 +64,18 @@ class MathVerifyParams:
     allow_set_relation_comp: bool = False
 
 
+def load() -> None:
+    """Import the library and SymPy. Raises MissingDependency."""
+    try:
+        importlib.import_module("math_verify")
+        importlib.import_module("sympy")
+    except ModuleNotFoundError as error:
+        raise MissingDependency(
+            f"verifier 'math_verify' needs the package {error.name!r}: pip install 'rewarden-server[sympy]'",
+            verifier="math_verify",
+        ) from error
+
+
 def _parsed(text: str, targets: tuple[Target, ...], params: MathVerifyParams) -> list[Any]:
     """Returns what the library finds: an expression and its text, a text alone, or nothing."""
     from math_verify import ExprExtractionConfig, LatexExtractionConfig, StringExtractionConfig, parse
@@ -92,7 +107,8 @@ class Prepared:
 
 
 def prepare(reference: str | int | float, params: MathVerifyParams) -> Prepared:
-    """The reference, read once for all its candidates."""
+    """The reference, read once for all its candidates. Raises MissingDependency."""
+    load()
     from sympy import Integer
 
     text = str(reference)
@@ -126,10 +142,18 @@ def warm() -> None:
     # It warns, once in each process, that nobody limits its time. The worker's CPU limit does.
     logging.getLogger("math_verify").setLevel(logging.ERROR)
     params = MathVerifyParams()
-    math_verify(r"\boxed{\frac{1}{2}}", prepare(r"\frac{2}{4}", params), params)
+    with contextlib.suppress(MissingDependency):
+        math_verify(r"\boxed{\frac{1}{2}}", prepare(r"\frac{2}{4}", params), params)
 
 
-@verifier(version="2", view="full", prepare=prepare, warm=warm, libraries=("latex2sympy2_extended", "sympy"))
+@verifier(
+    version="2",
+    view="full",
+    prepare=prepare,
+    warm=warm,
+    requires=("sympy",),
+    libraries=("latex2sympy2_extended", "sympy"),
+)
 def math_verify(response: str, prepared: Prepared, params: MathVerifyParams) -> Outcome:
     """Returns the verdict of the Math-Verify library, unchanged.
 

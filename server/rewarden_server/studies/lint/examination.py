@@ -7,11 +7,12 @@ forms. Only the reading is asked of the readers of references.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rewarden.client import AsyncClient
-from rewarden.errors import SampleError
+from rewarden.errors import MissingDependency, SampleError
 from rewarden.reading import read_by
 from rewarden.routing import Routing
 from rewarden.types import BadSample, Sample, Use, Verdict
@@ -209,6 +210,14 @@ def _read(row: _Asked, verdicts: Sequence[Verdict]) -> Examined:
     return Examined(row.file, row.line, branch, evidence.get("by"), row.reading, share, (*found, *row.findings))
 
 
+def _of_mathematics(reading: str) -> Iterator[Finding]:
+    nodes = [node for alternative in prepare_reference(reading).alternatives for node in alternative.nodes[:1]]
+    if any(isinstance(node, Listing) for node in nodes):
+        yield finding("several_values")
+    if any(isinstance(part, Conditioned) for node in nodes for part in walk(node)):
+        yield finding("condition")
+
+
 def _of_verdicts(wrong: Sequence[Verdict], unscored: Sequence[Verdict]) -> Iterator[Finding]:
     """The findings that verdicts on wrong answers tell, each reason once."""
     told = {verdict.reason: verdict for verdict in reversed(unscored) if verdict.reason is not None}
@@ -221,11 +230,8 @@ def _of_reading(row: _Asked, branch: str | None, evidence: Mapping[str, Any]) ->
     if "reference_reduced" in evidence:
         yield finding("worked_solution", str(evidence["reference_reduced"]))
     if branch == "math" and row.reading is not None:
-        nodes = [node for alternative in prepare_reference(row.reading).alternatives for node in alternative.nodes[:1]]
-        if any(isinstance(node, Listing) for node in nodes):
-            yield finding("several_values")
-        if any(isinstance(part, Conditioned) for node in nodes for part in walk(node)):
-            yield finding("condition")
+        with suppress(MissingDependency):  # which the verdicts on its answers tell
+            yield from _of_mathematics(row.reading)
     if branch == "choice" and row.sample is not None:
         use, reference = row.sample.use, row.sample.reference
         params = use.params if use is not None else {}

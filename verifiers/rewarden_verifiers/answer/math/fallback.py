@@ -2,7 +2,8 @@
 
 Reached only when the reference itself holds such notation, so a policy cannot steer anything in here. Input is short
 and free of factorials and long numerals. SymPy only differentiates, takes limits and evaluates to twenty digits; it
-never simplifies. Both libraries take a second to import and are imported here alone.
+never simplifies. Both libraries take a second to import, weigh 80 MB with what they need, and come with the extra
+`sympy`. They are imported here and in `math_verify` alone.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 from fractions import Fraction
 from typing import Any
 
+from rewarden.errors import MissingDependency
 from rewarden_verifiers.answer.math.limits import MAX_FALLBACK_TEXT
 
 _RISKY = re.compile(r"!|\d{40}|\^\s*\{?\s*\d{4}|\^[^^]{0,40}\^|\\(?:sum|prod)")
@@ -33,14 +35,21 @@ def concerns(reference: str) -> bool:
 
 
 def load() -> None:
-    """Import both libraries, so that no reference of this kind pays for it."""
-    importlib.import_module("latex2sympy2_extended")
-    importlib.import_module("sympy")
+    """Import both libraries, so that no reference of this kind pays for it. Raises MissingDependency."""
+    try:
+        importlib.import_module("latex2sympy2_extended")
+        importlib.import_module("sympy")
+    except ModuleNotFoundError as error:
+        raise MissingDependency(
+            f"a reference with an integral, a limit or a derivative needs the package {error.name!r}: "
+            "pip install 'rewarden-server[sympy]'",
+            verifier="math",
+        ) from error
 
 
 def value_of(reference: str) -> Fraction | None:
     """The number that a reference in such notation is, rounded to `DIGITS` significant digits; None where it holds
-    letters, is complex or cannot be read."""
+    letters, is complex or cannot be read. Raises MissingDependency."""
     read = _read(reference)
     if read is None or len(read) != 1 or read[0].free_symbols:
         return None
@@ -54,7 +63,7 @@ def value_of(reference: str) -> Fraction | None:
 
 
 def same(reference: str, candidate: str) -> bool | None:
-    """Returns whether two short LaTeX expressions agree; None where that cannot be told."""
+    """Returns whether two short LaTeX expressions agree; None where that cannot be told. Raises MissingDependency."""
     read = _read(reference, candidate)
     if read is None:
         return None
@@ -72,6 +81,7 @@ def _read(reference: str, *candidates: str) -> list[Any] | None:
         return None
     if any(len(text) > MAX_FALLBACK_TEXT or _RISKY.search(_LIMITS.sub(r"\1 ", text)) for text in texts):
         return None
+    load()
     from latex2sympy2_extended import NormalizationConfig, latex2sympy, normalize_latex
     from sympy import Expr
 

@@ -67,7 +67,7 @@ class PreparedReference:
 
 
 def prepare_reference(reference: Reference) -> PreparedReference:
-    """Read all alternatives. Never raises: what is wrong with the reference is `problem`."""
+    """Read all alternatives. What is wrong with the reference is `problem`. Raises MissingDependency alone."""
     prepared = PreparedReference()
     for text in texts_of(reference):
         found = reduced(text)

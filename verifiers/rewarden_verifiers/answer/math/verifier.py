@@ -8,12 +8,14 @@ every size is bounded before it is computed.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+from rewarden.errors import MissingDependency
 from rewarden.types import Outcome
 from rewarden_verifiers.answer.loose import formula_ladder
 from rewarden_verifiers.answer.math import fallback
@@ -80,8 +82,14 @@ def prepare(reference: Reference, params: MathParams, watch: Watch) -> PreparedR
     """The reference, read once for all its candidates."""
     if any(map(fallback.concerns, texts_of(reference))):
         with watch.loading():
-            fallback.load()
+            preload()
     return prepare_reference(reference)
+
+
+def preload() -> None:
+    """Import SymPy, where it is installed. Not every reference that may need it does, as `\\frac{d}{2}`."""
+    with contextlib.suppress(MissingDependency):
+        fallback.load()
 
 
 def equivalence(params: MathParams) -> Equivalence:
@@ -110,7 +118,8 @@ def warm() -> None:
     prepare=prepare,
     equivalence=equivalence,
     warm=warm,
-    preload=fallback.load,
+    preload=preload,
+    optional={"sympy": "references with an integral, a limit or a derivative"},
 )
 def math(
     response: str,
