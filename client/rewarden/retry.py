@@ -1,4 +1,4 @@
-"""When to retry, and how long to wait before."""
+"""The policy of retries: which errors are retried, and after how long."""
 
 from __future__ import annotations
 

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from rewarden.logging import RewardLog
 
 Unscored = Union[float, Literal["raise"], None]
-"""What to return without a score: a number; `raise`; or None: skip the sample if the trainer supports it, else
-`raise`."""
+"""The reward without a score: a number; `raise`; or None: skip the sample if the trainer supports it, else `raise`."""
 
 PREFIX = "REWARDEN_"
 
