@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 import socket
 import ssl
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -187,3 +189,31 @@ async def test_a_probe_needs_no_curl(
         assert await asyncio.to_thread(main, ["ready", target]) == 1
     assert await asyncio.to_thread(main, ["ready", "local"]) == 2
     assert "not ready" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["rescore", "rows.jsonl", "--use", "choice", "-o", "scored.jsonl", "--force", "--quiet", "--target"],
+        ["judge", "calibrate", "labelled.jsonl", "--use", "choice", "--no-attacks", "--quiet", "--target"],
+        ["models", "list", "--url"],
+    ],
+    ids=lambda command: command[0],
+)
+async def test_every_command_that_asks_a_server_knows_the_authority(
+    secure: Running, authority: Authority, tmp_path: Path, command: list[str]
+) -> None:
+    (tmp_path / "rows.jsonl").write_text(json.dumps(ROW))
+    (tmp_path / "labelled.jsonl").write_text(json.dumps({**ROW, "label": "right"}))
+
+    async def status(*more: str) -> tuple[int | None, str]:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "rewarden", *command, *more, cwd=tmp_path, stderr=asyncio.subprocess.PIPE
+        )
+        _, said = await process.communicate()
+        return process.returncode, said.decode()
+
+    assert await status(secure.serving.http, "--ca", str(authority.ca)) == (0, "")
+    code, said = await status("http://127.0.0.1:1", "--ca", str(authority.ca))
+    assert code == 2
+    assert "--ca: target 'http://127.0.0.1:1' does not use TLS" in said

@@ -11,6 +11,7 @@ from rewarden.client import DEFAULT_TARGET, Client
 from rewarden.commands.use import functions_of
 from rewarden.errors import InvalidRequest
 from rewarden.retry import Retry
+from rewarden.transports.authority import CA_HELP
 from rewarden.transports.targets import declares
 from rewarden.types import Use
 
@@ -34,20 +35,27 @@ def add_connection_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"http://…, grpc://HOST:PORT or local (default: REWARDEN_TARGET, or else {default_target()})",
     )
     group.add_argument("--api-key", metavar="KEY", help="the API key (default: REWARDEN_API_KEY)")
-    group.add_argument("--ca", metavar="FILE", help="a PEM file of the CA certificates to trust (default: REWARDEN_CA)")
+    group.add_argument("--ca", metavar="FILE", help=CA_HELP)
     group.add_argument("--timeout", type=float, metavar="S", help="give up if the server sends nothing for S seconds")
+
+
+def authority_options(target: str, ca: str | None) -> dict[str, Any]:
+    """A client's `ca` for `--ca`, if it is given. Raises InvalidRequest for a target without TLS."""
+    if ca is None:
+        return {}
+    if not target.startswith(("https://", "grpcs://")):
+        raise InvalidRequest(f"--ca: target {target!r} does not use TLS; use https://… or grpcs://…")
+    return {"ca": ca}
 
 
 def open_client(args: argparse.Namespace, uses: Iterable[Use] = ()) -> Client:
     """Opens the client that the arguments describe. Raises InvalidRequest if its target cannot serve these uses."""
     target = args.target or default_target()
-    options: dict[str, Any] = {} if args.ca is None else {"ca": args.ca}
+    options = authority_options(target, args.ca)
     if functions := functions_of(uses):
         if target != "local":  # a server runs no code that a request brings
             raise InvalidRequest(f"--use {functions[0]}: {ONLY_HERE}")
         options["functions"] = functions
-    if args.ca is not None and not target.startswith(("https://", "grpcs://")):
-        raise InvalidRequest(f"--ca: target {target!r} does not use TLS; use https://… or grpcs://…")
     return Client(
         target,
         api_key=args.api_key or os.environ.get("REWARDEN_API_KEY") or None,

@@ -11,7 +11,7 @@ import urllib.request
 
 from rewarden.commands.terminal import say
 from rewarden.errors import InvalidRequest
-from rewarden.transports.authority import authority
+from rewarden.transports.authority import CA_HELP, authority
 
 HELP = "check whether a server accepts work: exit status 0 if it does, 1 if not (for health checks)"
 
@@ -27,9 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help=f"http(s)://… or grpc(s)://… (default: REWARDEN_TARGET, or else {DEFAULT})",
     )
-    parser.add_argument(
-        "--ca", metavar="FILE", help="a PEM file of the CA certificates to trust (default: REWARDEN_CA)"
-    )
+    parser.add_argument("--ca", metavar="FILE", help=CA_HELP)
     parser.add_argument(
         "--timeout", type=float, default=5.0, metavar="S", help="seconds to wait for an answer (default: 5)"
     )

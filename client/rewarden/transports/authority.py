@@ -10,6 +10,8 @@ from typing import Union
 from rewarden.errors import InvalidRequest
 
 VARIABLE = "REWARDEN_CA"
+CA_HELP = f"a PEM file of the CA certificates to trust (default: {VARIABLE})"
+"""The help of the option `--ca` of commands."""
 
 BELIEF = f"give the CA that signed it: ca=FILE, or {VARIABLE}"
 NO_TLS = "the server does not use TLS; use an http:// or grpc:// target"

@@ -58,7 +58,7 @@ class HttpTransport:
         if api_key is not None:
             self._headers["Authorization"] = f"Bearer {api_key}"
         try:
-            self._tls = _context(httpx, ca) if httpx.URL(target).scheme == "https" else None
+            self._tls = tls_context(httpx, ca) if httpx.URL(target).scheme == "https" else None
             self._client = httpx.AsyncClient(
                 headers=self._headers,
                 timeout=httpx.Timeout(timeout_s, connect=CONNECT_S, pool=None),  # connections are without limit
@@ -132,8 +132,8 @@ class HttpTransport:
         return understood(wire.loads, response.content)
 
 
-def _context(httpx: Any, ca: PathLike | None) -> ssl.SSLContext:
-    """Raises InvalidRequest for a file that holds no certificates."""
+def tls_context(httpx: Any, ca: PathLike | None = None) -> ssl.SSLContext:
+    """TLS as clients speak it; `ca`: see `authority`. Raises InvalidRequest for a file that holds no certificates."""
     path = authority(ca)
     try:
         made: ssl.SSLContext = (

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from rewarden.client import AsyncClient
+from rewarden.commands.connection import authority_options
 from rewarden.commands.terminal import say
 from rewarden.commands.use import HELP as USE_HELP
 from rewarden.commands.use import read_use
 from rewarden.errors import RequestError, RewardenError
+from rewarden.transports.authority import CA_HELP
 from rewarden.types import Use
 from rewarden_server.cli.numbers import positive
 from rewarden_server.config import ConfigError, load_config
@@ -138,6 +140,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="http://… or grpc://HOST:PORT (default: an engine in this process)",
     )
     add("--api-key", metavar="KEY", help="the API key (default: REWARDEN_API_KEY)")
+    add("--ca", metavar="FILE", help=CA_HELP)
     add("--timeout", type=float, metavar="S", help="give up if the server sends nothing for S seconds")
     add("--config", type=Path, metavar="FILE", help="the engine's configuration file (default: ./rewarden.toml)")
 
@@ -201,7 +204,7 @@ def _plan(args: argparse.Namespace, read: Read, progress: Callable[[str], None])
 
 
 async def _calibrate(args: argparse.Namespace, use: Use, read: Read, progress: Callable[[str], None]) -> Calibration:
-    settings: dict[str, Any] = {}
+    settings = authority_options(args.target, args.ca)
     if args.target == LOCAL:
         # Judges are asked from this process: workers are started when a verifier beside them needs one.
         flags = {"engine.eager": ("calibration", "false")}

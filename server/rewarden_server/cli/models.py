@@ -14,9 +14,11 @@ from urllib.parse import quote
 
 import httpx
 
+from rewarden.commands.connection import authority_options
 from rewarden.commands.terminal import say
 from rewarden.errors import InvalidRequest, RequestError, Unavailable
-from rewarden.transports.http import refusal
+from rewarden.transports.authority import CA_HELP, distrust
+from rewarden.transports.http import refusal, tls_context
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_models.settings import ProcessSettings
 from rewarden_server.cli.settings import add_settings, read_settings
@@ -73,6 +75,7 @@ def run(args: argparse.Namespace) -> int:
 def _add_server(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--url", default="http://127.0.0.1:8080", help="the server's URL (default: %(default)s)")
     parser.add_argument("--api-key", metavar="KEY", help="the API key (default: REWARDEN_API_KEY)")
+    parser.add_argument("--ca", metavar="FILE", help=CA_HELP)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -177,15 +180,19 @@ def _ask(args: argparse.Namespace, method: str, path: str, body: Any, patience_s
     """Sends a request to the server and returns its answer. Raises RequestError."""
     key = args.api_key or os.environ.get("REWARDEN_API_KEY")
     headers = {"authorization": f"Bearer {key}"} if key else {}
+    authority = authority_options(args.url, args.ca)
     try:
         reply = httpx.request(
             method,
             args.url.rstrip("/") + path,
             headers=headers,
             json=body,
+            verify=tls_context(httpx, **authority) if args.url.startswith("https://") else True,
             timeout=httpx.Timeout(patience_s, connect=10.0),
         )
     except (httpx.TransportError, httpx.InvalidURL) as error:
+        if (why := distrust(error)) is not None:
+            raise InvalidRequest(f"{args.url}: {why}") from None
         raise Unavailable(f"{args.url} cannot be reached: {error or type(error).__name__}") from None
     if reply.status_code != 200:
         raise refusal(reply.status_code, reply.headers, reply.content)

@@ -13,15 +13,16 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from rewarden.client import AsyncClient
-from rewarden.commands.connection import ONLY_HERE
+from rewarden.commands.connection import ONLY_HERE, authority_options
 from rewarden.commands.terminal import say
 from rewarden.commands.use import RECIPE_SUFFIXES, functions_of, read_use
 from rewarden.errors import RequestError, SampleError
 from rewarden.retry import Retry
 from rewarden.routing import Routing, read_routing
+from rewarden.transports.authority import CA_HELP
 from rewarden.types import Use
 from rewarden.wire.json import STATUSES, VERDICT_FIELDS
 from rewarden_server.cli.columns import add_columns, columns_of
@@ -174,6 +175,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--shards", type=positive, metavar="N", help="the number of engines on Ray (default: as many as fit)")
     add("--shard-cores", type=positive, metavar="N", help="cores per engine (default: at most 4)")
     add("--api-key", metavar="KEY", help="the API key (default: REWARDEN_API_KEY)")
+    add("--ca", metavar="FILE", help=CA_HELP)
     add("--timeout", type=_seconds, metavar="S", help="give up if the server sends nothing for S seconds")
     add("--sort-mb", type=positive, metavar="MB", help="memory for sorting (default: 64)")
     add("--max-line-mb", type=positive, metavar="MB", help="set longer lines aside (default: 64)")
@@ -277,7 +279,7 @@ def _check_engine(args: argparse.Namespace) -> None:
         return
     if args.target != LOCAL:
         raise RescoreError("--engine ray starts its own engines: omit --target or --engine")
-    for flag, value in {"--api-key": args.api_key, "--timeout": args.timeout}.items():
+    for flag, value in {"--api-key": args.api_key, "--ca": args.ca, "--timeout": args.timeout}.items():
         if value is not None:
             raise RescoreError(f"{flag} applies to a server at --target, not to --engine ray")
     if args.workers is not None:
@@ -343,7 +345,7 @@ async def _run(args: argparse.Namespace, options: RescoreOptions, watcher: Watch
     _end_on_signals()
     if args.engine == "ray":
         return await _run_on_ray(args, options, watcher)
-    settings: dict[str, Any] = {}
+    settings = authority_options(args.target, args.ca)
     if args.target == LOCAL:
         flags = {"engine.workers": ("flag --workers", args.workers)} if args.workers is not None else {}
         settings["config"] = load_config(args.config, environ=os.environ, flags=flags)
@@ -351,7 +353,7 @@ async def _run(args: argparse.Namespace, options: RescoreOptions, watcher: Watch
     key = args.api_key or os.environ.get("REWARDEN_API_KEY") or None
     if args.target != LOCAL:
         # A mistyped address fails at once; a server that disappears in the middle of a long run is waited for.
-        async with AsyncClient(args.target, api_key=key, timeout_s=args.timeout, retry=_AT_FIRST) as client:
+        async with AsyncClient(args.target, api_key=key, timeout_s=args.timeout, retry=_AT_FIRST, **settings) as client:
             await client.verifiers()
     async with AsyncClient(args.target, api_key=key, timeout_s=args.timeout, **settings) as client:
         return await rescore(options, client, watcher)
