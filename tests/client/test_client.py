@@ -156,7 +156,7 @@ async def test_a_target_that_nobody_knows_is_refused_with_those_that_are_known(t
 
 async def test_the_target_local_without_the_server_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **wanted: ())
-    with pytest.raises(InvalidRequest, match="pip install rewarden-server"):
+    with pytest.raises(InvalidRequest, match="needs rewarden-server: pip install"):
         await AsyncClient("local").info()
 
 

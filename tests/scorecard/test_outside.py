@@ -95,6 +95,18 @@ def test_math_verify_stands_beside_and_is_given_answers_without_options(
     assert (theirs["true_positive"], theirs["true_negative"]) == (2, 1)
 
 
+def test_outside_a_clone_the_command_says_what_it_measures_instead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run() == 2
+    said = capsys.readouterr().err
+    assert said.startswith(
+        "rewarden scorecard: no labelled file for any verifier in tests/scorecard: run this in a clone"
+    )
+    assert "--data FILE" in said
+
+
 @pytest.mark.parametrize(
     ("rows", "more", "said"),
     [

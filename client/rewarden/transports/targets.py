@@ -37,7 +37,9 @@ def open_target(target: str, **options: Any) -> Transport:
         transport: Transport = point.load()(target, **options)
         return transport
     if scheme == "local":  # declared by `rewarden-server`
-        raise InvalidRequest(f"target {target!r} needs the engine in this process: pip install rewarden-server")
+        raise InvalidRequest(
+            f"target {target!r} runs the engine in this process and needs rewarden-server: pip install . in a clone"
+        )
     raise InvalidRequest(
         f"target {target!r} is not supported; use http://HOST:PORT, https://…, grpc://HOST:PORT, grpcs://… or local"
     )

@@ -114,7 +114,11 @@ def run(args: argparse.Namespace) -> int:
     names = args.names or sorted(path.stem for path in args.folder.glob("*.jsonl"))
     missing = [name for name in names if not (args.folder / f"{name}.jsonl").exists()]
     if missing or not names:
-        say(f"no labelled file for {', '.join(missing) or 'any verifier'} in {args.folder}")
+        say(
+            f"rewarden scorecard: no labelled file for {', '.join(missing) or 'any verifier'} in {args.folder}: "
+            "run this in a clone of Rewarden, give --folder, or measure your own rows with --data FILE",
+            file=sys.stderr,
+        )
         return 2
     cards = asyncio.run(_cards(args.folder, names))
     if args.json:

@@ -22,7 +22,7 @@ HELP = "record verdicts, and show which of them another version changes"
 _EPILOG = """\
 examples:
   rewarden verdicts record before.jsonl
-  pip install --upgrade rewarden-server
+  git pull && pip install ./client .
   rewarden verdicts diff before.jsonl .
   rewarden verdicts diff old-venv new-venv --verifier math --corpus samples.jsonl
 

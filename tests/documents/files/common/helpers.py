@@ -1,0 +1,2 @@
+def normalised(text):
+    return text.strip().lower()
