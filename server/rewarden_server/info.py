@@ -17,7 +17,10 @@ async def info(service: Service) -> dict[str, Any]:
     has spent and has left; `models` gives the state of each model; `problems` lists everything that is missing, with
     the fix."""
     made = await _parts(service)
-    return {**made, "problems": problems(made, service.config, keys_usable=service.keys.problem is None)}
+    found = problems(
+        made, service.config, keys_usable=service.keys.problem is None, verifiers=service.installed.problems()
+    )
+    return {**made, "problems": found}
 
 
 async def _parts(service: Service) -> dict[str, Any]:

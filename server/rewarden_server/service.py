@@ -21,6 +21,7 @@ from rewarden_server.intake.budget import Budget
 from rewarden_server.intake.depth import deeper_than, too_deep_field
 from rewarden_server.intake.routing import load_routing, routed
 from rewarden_server.intake.settings import LimitSettings
+from rewarden_server.observe.installed import InstalledOnce
 from rewarden_server.observe.logs import VerdictLog, get_logger
 from rewarden_server.observe.metrics import Metrics
 from rewarden_server.observe.record import Recorder
@@ -55,6 +56,7 @@ class Service:
     routing: Routing | None = None
     tracing: Tracing = field(default_factory=Tracing)
     audit: Audit | None = None
+    installed: InstalledOnce = field(default_factory=InstalledOnce)
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
 
     @classmethod

@@ -61,6 +61,7 @@ class Serving:
             await self.service.jobs.close()  # they go on at the next start; nobody waits for them
         await closing
         self.service.stopped.set()
+        await self.service.installed.close()
         self._http.should_exit = True
         await asyncio.gather(*filter(None, [self._serving]), self._rpc.stop(LAST_WORDS_S))
         await asyncio.to_thread(self.service.tracing.close)

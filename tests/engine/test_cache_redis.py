@@ -231,9 +231,10 @@ async def test_a_wrong_password_costs_no_verdict_and_is_told_by_the_doctor_alone
         assert (await verdicts_of(engine, [f"yes {attempt}"]))[0].score == 1.0
     assert engine.info()["cache_shared"] == "away"
     config = load_config(environ={"REWARDEN_ENGINE_CACHE_REDIS": url})
-    told, problems = await cache_state(config)
-    assert "AuthenticationError" in problems[0][0]
-    shown = [told, str(problems), settings_text(config), json.dumps(engine.info()), repr(config)]
+    check = await cache_state(config)
+    assert "AuthenticationError" in check.problems[0].what
+    assert check.state == "broken"
+    shown = [str(check.as_json()), settings_text(config), json.dumps(engine.info()), repr(config)]
     shown += capsys.readouterr()
     assert not any("not-the-password" in text for text in shown)
 
@@ -241,7 +242,7 @@ async def test_a_wrong_password_costs_no_verdict_and_is_told_by_the_doctor_alone
     file.write_text(f"{PASSWORD}\n")
     mended = {"REWARDEN_ENGINE_CACHE_REDIS": f"unix://{server.socket}"}
     mended["REWARDEN_ENGINE_CACHE_REDIS_PASSWORD_FILE"] = str(file)
-    assert (await cache_state(load_config(environ=mended)))[1] == []
+    assert (await cache_state(load_config(environ=mended))).state == "works"
 
 
 SPOILED: list[Callable[[bytes], bytes]] = [

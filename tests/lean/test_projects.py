@@ -418,9 +418,9 @@ async def test_the_doctor_elaborates_in_each_project(
         sandbox=SandboxSettings(launcher="bwrap"),
         lean=LeanSettings(projects={"base": str(library.folder), "broken": str(broken)}, memory_mb=2048),
     )
-    told, missing = await lean_state(config)
-    assert re.search(r"^  base: Lean [0-9.]+, no leanchecker, elaborates$", told, re.MULTILINE)
-    [(what, mend)] = missing
+    check = await lean_state(config)
+    assert re.search(r"^base: Lean [0-9.]+, no leanchecker, elaborates$", "\n".join(check.details), re.MULTILINE)
+    [(what, mend)] = check.problems
     assert what.startswith("lean.projects.broken: runtime_error: ")
     assert "Base.olean" in what
     assert "rebuild the project" in mend

@@ -14,6 +14,7 @@ from rewarden_models.endpoint import ModelEndpoint
 from rewarden_server.cli import doctor, model_state
 from rewarden_server.config import ConfigError, load_config
 from rewarden_server.models.identity import source
+from rewarden_server.observe.check import Check
 from rewarden_server.verifier_resources import resources_of
 from tests.models.checkpoints import REWARD, make, refusal
 from tests.models.scripted import NAME, ScriptedModel
@@ -130,12 +131,14 @@ def test_of_a_folder_only_its_name_is_shown(model: str, shown: str) -> None:
 async def told(**named: dict[str, Any]) -> tuple[str, dict[str, str]]:
     """Returns what the doctor says of these models; problems with their mends."""
     config = load_config(environ={"REWARDEN_MODELS_NAMED": json.dumps(named)})
-    text, missing = await model_state.model_state(config)
-    return text, dict(missing)
+    check = await model_state.model_state(config)
+    return "\n".join((check.summary, *(f"  {line}" for line in check.details))), dict(check.problems)
 
 
 async def test_without_models_nothing_is_missing() -> None:
-    assert await model_state.model_state(load_config(environ={})) == ("none (no models.named)", [])
+    assert await model_state.model_state(load_config(environ={})) == Check(
+        "models", "none (no models.named)", used=False
+    )
 
 
 async def test_the_packages_that_are_not_installed_are_told_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,9 +203,14 @@ async def test_models_that_run_elsewhere_are_called_upon(scripted: ScriptedModel
     assert "sk-secret" not in text + str(missing)
 
 
-async def nothing(config: Any) -> tuple[str, list[tuple[str, str]]]:
-    """Returns what the doctor says of what is not there."""
-    return "none", []
+async def no_lean(config: Any) -> Check:
+    """Returns the check of a part that is not there."""
+    return Check("lean", "none", used=False)
+
+
+def no_verifiers(registry: Any) -> Check:
+    """Returns the same, without loading verifiers for seconds."""
+    return Check("verifiers", "none", used=False)
 
 
 def test_the_doctor_names_models_and_shows_no_key(
@@ -210,12 +218,12 @@ def test_the_doctor_names_models_and_shows_no_key(
 ) -> None:
     monkeypatch.setenv("REWARDEN_MODELS_NAMED", json.dumps({NAME: scripted.settings(api_key="sk-secret")}))
     monkeypatch.setenv("REWARDEN_SANDBOX_LAUNCHER", "none")
-    monkeypatch.setattr(doctor, "verifier_problems", lambda registry: [])  # loads them all, for seconds
-    monkeypatch.setattr(doctor, "lean_state", nothing)
+    monkeypatch.setattr(doctor, "verifiers_state", no_verifiers)
+    monkeypatch.setattr(doctor, "lean_state", no_lean)
     parser = argparse.ArgumentParser()
     doctor.configure(parser)
-    doctor.run(parser.parse_args(["--port", "0", "--grpc-port", "0"]))
+    doctor.run(parser.parse_args(["--all", "--port", "0", "--grpc-port", "0"]))
     out = capsys.readouterr().out
     assert f"{NAME}=scripted" in out
-    assert f"models: 1 configured, by default {NAME}" in out
+    assert f"models     1 configured, by default {NAME}" in out
     assert "sk-secret" not in out

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -208,32 +209,33 @@ def test_a_host_without_an_address_says_how_to_give_one(capfd: pytest.CaptureFix
 
 
 def doctor(capfd: pytest.CaptureFixture[str], *words: str) -> str:
-    """Returns what it prints of the sandbox and of what is missing."""
-    main(["doctor", "--port", "0", "--grpc-port", "0", *words])
-    return capfd.readouterr().out.partition("\nsandbox: ")[2]
+    """Returns what it prints of the sandbox."""
+    main(["doctor", "--all", "--port", "0", "--grpc-port", "0", *words])
+    return re.split(r" sql  ", re.split(r"\n(?=\S sandbox )", capfd.readouterr().out)[1])[0]
 
 
 def test_doctor_runs_a_program_and_tells_the_limits(address: str, capfd: pytest.CaptureFixture[str]) -> None:
     said = doctor(capfd)
-    assert said.startswith("scripted runs programs")
+    assert said.startswith("✓ sandbox    scripted runs programs\n")
     assert "cpu_s: cgroup" in said
     assert "memory_mb: no" in said
-    assert "missing: the sandbox" not in said
+    assert "fix: " not in said
 
 
 def test_doctor_says_which_host_does_not_answer(capfd: pytest.CaptureFixture[str]) -> None:
     said = doctor(capfd, "--set", "sandbox.address=unix:/nowhere/host.sock")
-    assert "missing: the sandbox" in said
+    assert said.startswith("✗ sandbox    missing\n    the sandbox host unix:/nowhere/host.sock: ")
     assert "fix: rewarden sandbox-host --listen unix:/nowhere/host.sock" in said
 
 
 def test_doctor_has_the_command_that_makes_what_is_missing(capfd: pytest.CaptureFixture[str]) -> None:
     said = doctor(capfd, "--set", "sandbox.launcher=bwrap", "--set", "sandbox.rootfs=/nowhere")
-    assert "missing: the sandbox" in said
+    assert said.startswith("✗ sandbox    ")
+    assert said.count("fix: ") == 1
     assert "fix: apt-get install bubblewrap" in said or "fix: rewarden sandbox-host build" in said
 
 
 def test_doctor_leaves_a_switched_off_sandbox_alone(capfd: pytest.CaptureFixture[str]) -> None:
     said = doctor(capfd, "--set", "sandbox.launcher=none")
-    assert said.startswith("none (sandbox.launcher = none)")
-    assert "missing: the sandbox" not in said
+    assert said.startswith("– sandbox    none (sandbox.launcher = none)\n")
+    assert "fix: " not in said

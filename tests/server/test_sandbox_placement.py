@@ -430,10 +430,11 @@ async def test_the_lane_and_the_doctor_say_how_each_host_is(open_lane: Open) -> 
     lane = await open_lane(one, other)
     assert len((await lane.status())["differences"]) == 2
     gone = lane.settings.address.replace("/1.sock", "/gone.sock")
-    text, missing = await sandbox_state(SandboxSettings(address=f"{lane.settings.address},{gone.split(',')[1]}"))
-    assert text.count("scripted runs programs") == 2
-    assert [problem for problem, _ in missing if "gone.sock: the sandbox host cannot be reached" in problem]
-    assert [problem for problem, _ in missing if "the image python differs" in problem]
+    check = await sandbox_state(SandboxSettings(address=f"{lane.settings.address},{gone.split(',')[1]}"))
+    assert str(check.details).count("scripted runs programs") == 2
+    assert check.summary == "2 of 3 hosts answer"
+    assert [problem for problem, _ in check.problems if "gone.sock: the sandbox host cannot be reached" in problem]
+    assert [problem for problem, _ in check.problems if "the image python differs" in problem]
 
 
 async def test_each_host_has_its_gauges(open_lane: Open, tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def run_doctor(capsys: pytest.CaptureFixture[str]) -> str:
     """Returns what `rewarden doctor` prints."""
     parser = argparse.ArgumentParser()
     doctor.configure(parser)
-    doctor.run(parser.parse_args(["--port", "0", "--grpc-port", "0", "--set", "sandbox.launcher=none"]))
+    doctor.run(parser.parse_args(["--all", "--port", "0", "--grpc-port", "0", "--set", "sandbox.launcher=none"]))
     return capsys.readouterr().out
 
 
@@ -103,5 +103,6 @@ def test_the_doctor_opens_a_database_of_each_engine(capsys: pytest.CaptureFixtur
     told = run_doctor(capsys)
     assert "databases registered: 1 on sqlite; for those sent with requests: mysql" in told
     assert "sqlite: shop opens" in told
-    assert "missing: mysql: " in told
+    assert "\n    mysql: " in told
+    assert "\n    fix: see sql.catalogue" in told
     assert "secret" not in told

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
-from typing import NoReturn, TextIO
+import sys
+from typing import Literal, NoReturn, TextIO
 
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Attack: an answer or an id with escape sequences (C0 and C1) that move the cursor, hide lines or set the title, or
 with bidi controls that reorder what is read. Tabs and line ends are left: our own tables have them."""
+
+_MARKS = {"works": ("\u2713", "+", 32), "unused": ("\u2013", "-", 2), "broken": ("\u2717", "x", 31)}
+"""By state: the mark, the mark in ASCII, and the code of its colour."""
 
 
 def visible(text: str) -> str:
@@ -24,6 +29,19 @@ def one_line(text: str) -> str:
 def say(text: object = "", *, file: TextIO | None = None, end: str = "\n", flush: bool = False) -> None:
     """Prints, for people or as JSON; to standard output unless a file is given."""
     print(visible(str(text)), file=file, end=end, flush=flush)
+
+
+def say_state(state: Literal["works", "unused", "broken"], text: str) -> None:
+    """Prints a line that begins with the mark of a state: in ASCII if the output's encoding lacks it. The mark has a
+    colour on a terminal unless NO_COLOR is set."""
+    mark, plain, colour = _MARKS[state]
+    try:
+        mark.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        mark = plain
+    if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
+        mark = f"\x1b[{colour}m{mark}\x1b[0m"
+    print(f"{mark} {visible(text)}")
 
 
 def pass_on(data: bytes, stream: TextIO) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rewarden_server.config import Config
 from rewarden_server.engine.cache_redis import RedisCache
+from rewarden_server.observe.check import Check, Problem
 
 _MENDS = {
     "AuthenticationError": "correct the password (engine.cache_redis, engine.cache_redis_password_file)",
@@ -11,11 +12,10 @@ _MENDS = {
 }
 
 
-async def cache_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
-    """Returns a description of the cache, and what is missing, each with the fix. Neither address nor password is
-    repeated."""
+async def cache_state(config: Config) -> Check:
+    """Returns the state of the cache. Neither address nor password is repeated."""
     if not config.engine.cache or config.engine.cache_redis is None:
-        return "not shared (no engine.cache_redis)", []
+        return Check("cache", "not shared (no engine.cache_redis)", used=False)
     cache = RedisCache.of(config.engine)
     try:
         problem = await cache.probe()
@@ -23,8 +23,10 @@ async def cache_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
         await cache.close()
     signed = "signed" if config.engine.cache_key_file is not None else "not signed (no engine.cache_key_file)"
     if problem is None:
-        return f"shared in Redis, which answers; outcomes are {signed}", []
+        return Check("cache", f"shared in Redis, which answers; outcomes are {signed}")
     mend = _MENDS.get(
         problem, "start Redis, or correct engine.cache_redis; until then, each server has only its own cache"
     )
-    return "shared, but Redis does not answer", [(f"engine.cache_redis: {problem}", mend)]
+    return Check(
+        "cache", "shared, but Redis does not answer", problems=(Problem(f"engine.cache_redis: {problem}", mend),)
+    )

@@ -1,17 +1,21 @@
-"""`rewarden doctor`: prints the settings in effect and where they were set, what is missing, and how to fix it."""
+"""`rewarden doctor`: checks each part of the installation, and says what does not work and how to fix it."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import socket
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from itertools import groupby
 from typing import Any, get_args
 
-from rewarden.commands.terminal import say
+import httpx
+
+from rewarden.commands.terminal import say, say_state
 from rewarden.errors import RewardenError, SampleError, near
 from rewarden_sandboxes.job import Limits
 from rewarden_sandboxes.probing import clean as clean_sandboxes
@@ -25,19 +29,26 @@ from rewarden_server.cli.sandbox_state import sandbox_state
 from rewarden_server.cli.settings import add_settings, read_settings
 from rewarden_server.config import Config, known_keys, variable_of
 from rewarden_server.lean.projects import shown_place
+from rewarden_server.observe.check import Check, Problem
 from rewarden_server.observe.health import open_to_all, unwritable
+from rewarden_server.observe.installed import installed
 from rewarden_server.processes.kept import clean as clean_sockets
 from rewarden_server.verifier_resources import resources_of, without_password
 from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.sql.connections import open_session
 from rewarden_verifiers.sql.databases import Database, Databases, EngineName
 
-HELP = "print the settings in effect, and report what is missing and how to fix it"
+HELP = "check each part of the installation, and report what is missing and how to fix it"
+_ANSWER_S = 2.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the command's flags."""
     add_settings(parser)
+    parser.add_argument(
+        "--all", action="store_true", help="print all settings with their sources, and more of each part"
+    )
+    parser.add_argument("--json", action="store_true", help="print everything as JSON, a list of checks")
     parser.add_argument(
         "--clean",
         action="store_true",
@@ -52,42 +63,80 @@ def run(args: argparse.Namespace) -> int:
         if args.clean:
             say("\n".join([*clean_sandboxes(), *clean_sockets()]) or "Nothing to remove.")
             return 0
-        say(settings_text(config))
-        told, missing = asyncio.run(sandbox_state(config.sandbox))
-        say(f"\nsandbox: {told}")
-        told_sql, missing_sql = databases_state(config)
-        say(f"sql: {told_sql}")
-        told_lean, missing_lean = asyncio.run(lean_state(config))
-        say(f"lean: {told_lean}")
-        told_judges, missing_judges = asyncio.run(judge_state(config))
-        say(f"judges: {told_judges}")
-        told_models, missing_models = asyncio.run(model_state(config))
-        say(f"models: {told_models}")
-        told_cache, missing_cache = asyncio.run(cache_state(config))
-        say(f"cache: {told_cache}")
-        problems = [*missing, *missing_sql, *missing_lean, *missing_judges, *missing_models, *missing_cache]
-        problems += _settings_problems(config)
-        problems += verifier_problems(Registry())
+        checks = asyncio.run(all_checks(config))
     except RewardenError as error:
         say(f"rewarden doctor: {error.message}", file=sys.stderr)
         return 2
-    say()
-    if not problems:
+    if args.json:
+        say(json.dumps([check.as_json() for check in checks], indent=2))
+    else:
+        _show(checks, details=args.all)
+    return 1 if any(check.problems for check in checks) else 0
+
+
+def _show(checks: Iterable[Check], *, details: bool) -> None:
+    width = max(len(check.part) for check in checks)
+    for check in checks:
+        say_state(check.state, f"{check.part:<{width}}  {check.summary}".rstrip())
+        for line in check.details if details else ():
+            say(f"    {line}")
+        for fix, problems in groupby(check.problems, key=lambda problem: problem.fix):
+            for problem in problems:
+                say(f"    {problem.what}")
+            say(f"    fix: {fix}")
+    if not any(check.problems for check in checks):
         say("Nothing is missing.")
-        return 0
-    for problem, mend in problems:
-        say(f"missing: {problem}\n    fix: {mend}")
-    return 1
+
+
+async def all_checks(config: Config) -> list[Check]:
+    """Checks each part. Those of the server's address and keys are listed only if they have a problem."""
+    address = address_checks(config)
+    found = await asyncio.gather(
+        asyncio.to_thread(_libraries, config),
+        _programs(config),
+        judge_state(config),
+        model_state(config),
+        cache_state(config),
+    )
+    (verifiers, sql), (sandbox, lean), judges, models, cache = found
+    parts = [verifiers, sandbox, sql, lean, judges, models, cache]
+    return [settings_check(config), *parts, *(check for check in address if check.problems)]
+
+
+def _libraries(config: Config) -> tuple[Check, Check]:
+    """Checks verifiers, then databases: one thread imports the libraries of both."""
+    return verifiers_state(Registry()), databases_state(config)
+
+
+async def _programs(config: Config) -> tuple[Check, Check]:
+    """Checks the sandbox, then Lean: each starts a host, and two at once compete for the same cores."""
+    return await sandbox_state(config.sandbox), await lean_state(config)
+
+
+def settings_check(config: Config) -> Check:
+    """Returns the file and the number of other sources. Its details are all settings."""
+    counts = Counter(config.source(key).partition(" ")[0] for key in known_keys())
+    others = [
+        f"{counts[kind]} from {name}" for kind, name in (("env", "the environment"), ("flag", "flags")) if counts[kind]
+    ]
+    file = str(config.file) if config.file is not None else "defaults (./rewarden.toml does not exist)"
+    return Check("settings", "; ".join([file, *others]), tuple(settings_text(config).splitlines()))
+
+
+def verifiers_state(registry: Registry) -> Check:
+    """Loads every verifier and recipe."""
+    found = installed(registry)
+    problems = found.problems(one_command=True)
+    details = tuple(f"without the extra {extra}: {', '.join(names)}" for extra, names in found.lacking.items())
+    return Check("verifiers", f"{found.verifiers} verifiers and {found.recipes} recipes load", details, problems)
 
 
 def settings_text(config: Config) -> str:
     """Returns every setting with its value and source. Of keys, only the names are shown."""
-    file = f"file: {config.file}" if config.file is not None else "file: none (./rewarden.toml does not exist)"
     rows = [(key, _shown(config, key), config.source(key)) for key in known_keys()]
     width = max(len(key) for key, _, _ in rows)
     middle = max(len(value) for _, value, _ in rows)
-    lines = [f"{key:<{width}}  {value:<{middle}}  {source}".rstrip() for key, value, source in rows]
-    return "\n".join([file, *lines])
+    return "\n".join(f"{key:<{width}}  {value:<{middle}}  {source}".rstrip() for key, value, source in rows)
 
 
 def _shown(config: Config, key: str) -> str:
@@ -110,9 +159,8 @@ def _shown(config: Config, key: str) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def databases_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
-    """Opens one database of each engine. Returns a description of the databases that `sql` has, and what is missing,
-    each with the fix.
+def databases_state(config: Config) -> Check:
+    """Opens one database of each engine.
 
     Raises ConfigError for a catalogue that cannot be read.
     """
@@ -121,7 +169,7 @@ def databases_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
     counts = Counter(items[0].engine for items in databases.known.values())
     told = ", ".join(f"{count} on {engine}" for engine, count in sorted(counts.items())) or "none"
     made = ", ".join(databases.servers) or "embedded engines only"
-    lines = [f"databases registered: {told}; for those sent with requests: {made}"]
+    lines = []
     probes = {items[0].engine: items[0] for items in databases.known.values()}
     for engine in get_args(EngineName):
         if engine in databases.servers:
@@ -130,50 +178,69 @@ def databases_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
     for engine, database in probes.items():
         try:
             open_session(database, databases.servers).close()
-            lines.append(f"  {engine}: {database.id} opens")
+            lines.append(f"{engine}: {database.id} opens")
         except SampleError as error:
-            lines.append(f"  {engine}: {database.id} cannot be opened")
-            missing.append((f"{engine}: {error.message}", "see sql.catalogue and docs/sql.md"))
-    return "\n".join(lines), missing
+            lines.append(f"{engine}: {database.id} cannot be opened")
+            missing.append(Problem(f"{engine}: {error.message}", "see sql.catalogue and docs/sql.md"))
+    summary = f"databases registered: {told}; for those sent with requests: {made}"
+    if not probes:
+        summary = "no databases registered; those sent with requests use embedded engines"
+    return Check("sql", summary, tuple(lines), tuple(missing), used=bool(probes))
 
 
-def verifier_problems(registry: Registry) -> list[tuple[str, str]]:
-    """Returns why verifiers and recipes cannot be loaded, each problem once and with the fix."""
-    found = []
-    for name in registry:
-        try:
-            registry.get(name)
-        except SampleError as error:
-            text, _, command = error.message.rpartition(": pip install ")
-            plugin = registry.plugin_of(name)
-            otherwise = (
-                f"fix or remove the package {plugin}" if plugin else "pip install --force-reinstall rewarden-server"
-            )
-            found.append((text or error.message, f"pip install {command}" if text else otherwise))
-    return list(dict.fromkeys(found))  # a recipe lacks what its verifiers lack
-
-
-def _settings_problems(config: Config) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+def address_checks(config: Config) -> list[Check]:
+    """Checks keys, TLS, folders and ports."""
     keys = KeyTable.load(config.keys)
     server = config.server
-    if Certificate.of(server) is None and keys.required and server.host not in ("127.0.0.1", "localhost", "::1"):
-        mend = "set server.tls_cert and server.tls_key, or put a TLS proxy in front of the server"
-        found.append((f"TLS: keys and samples are sent unencrypted to {server.host}", mend))
+    unkeyed = open_to_all(config, keyed=keys.required)
     for name in keys.ruled_only:
         mend = f"rewarden keys new {name}, or remove [keys.rules.{name}]"
-        found.append((f"keys.rules.{name}: unknown key{near(name, keys.records, otherwise='')}", mend))
-    found += open_to_all(config, keyed=keys.required)
-    for key, folder in unwritable(config):
-        found.append((f"{key}: {folder} cannot be written", f"mkdir -p {folder} && chown $USER {folder}"))
-    for key, port, flag in (
-        ("server.port", server.port, "--port"),
-        ("server.grpc_port", server.grpc_port, "--grpc-port"),
-    ):
-        if port and not _free(server.host, port):
-            mend = f"rewarden serve {flag} {port + 1}, or {variable_of(key)}={port + 1}"
-            found.append((f"{key}: {server.host}:{port} is in use (is a server already running?)", mend))
-    return found
+        unkeyed.append(Problem(f"keys.rules.{name}: unknown key{near(name, keys.records, otherwise='')}", mend))
+    open_text = []
+    if Certificate.of(server) is None and keys.required and server.host not in ("127.0.0.1", "localhost", "::1"):
+        mend = "set server.tls_cert and server.tls_key, or put a TLS proxy in front of the server"
+        open_text.append(Problem(f"TLS: keys and samples are sent unencrypted to {server.host}", mend))
+    closed = [
+        Problem(f"{key}: {folder} cannot be written", f"mkdir -p {folder} && chown $USER {folder}")
+        for key, folder in unwritable(config)
+    ]
+    return [
+        Check("keys", f"{len(keys.records)} keys", problems=tuple(unkeyed)),
+        Check("TLS", "not set", problems=tuple(open_text)),
+        Check("folders", "not writable", problems=tuple(closed)),
+        Check("ports", "in use", problems=tuple(_taken(config))),
+    ]
+
+
+def _taken(config: Config) -> list[Problem]:
+    """Returns the ports that a server cannot listen on. Those of a Rewarden server that already runs are no problem: it
+    is the one that is looked at, in a container for example."""
+    server = config.server
+    ports = (("server.port", server.port, "--port"), ("server.grpc_port", server.grpc_port, "--grpc-port"))
+    taken = [(key, port, flag) for key, port, flag in ports if port and not _free(server.host, port)]
+    if not taken or (taken[0][0] == "server.port" and _is_ours(config)):
+        return []
+    return [
+        Problem(
+            f"{key}: {server.host}:{port} is used by another program",
+            f"rewarden serve {flag} {port + 1}, or {variable_of(key)}={port + 1}",
+        )
+        for key, port, flag in taken
+    ]
+
+
+def _is_ours(config: Config) -> bool:
+    """Returns whether a Rewarden server answers at the HTTP port."""
+    server = config.server
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(server.host, server.host)
+    scheme = "http" if Certificate.of(server) is None else "https"
+    url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{server.port}/healthz"
+    try:
+        # Only told apart from other programs, and sent nothing: its certificate need not name this address.
+        reply = httpx.get(url, timeout=_ANSWER_S, verify=False, trust_env=False)
+        return bool(reply.json() == {"status": "alive"})
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError):
+        return False
 
 
 def _free(host: str, port: int) -> bool:

@@ -12,6 +12,7 @@ from rewarden_server.judges.failure import Failure
 from rewarden_server.judges.identity import default_judge
 from rewarden_server.judges.settings import JudgeEndpoint
 from rewarden_server.lean.projects import without_credentials
+from rewarden_server.observe.check import Check, Problem
 
 _PATIENCE_S = 30.0
 _MENDS = {
@@ -25,39 +26,40 @@ _MENDS = {
 }
 
 
-async def judge_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
-    """Calls each judge, for one token at most. Returns a description of the configured judges, and what is missing,
-    each with the fix.
-    """
+async def judge_state(config: Config) -> Check:
+    """Calls each judge, for one token at most."""
     named = config.judges.named
     if not named:
-        return "none (no judges.named)", []
+        return Check("judges", "none (no judges.named)", used=False)
     default = default_judge(config.judges)
-    lines = [f"{len(named)} configured, {f'by default {default}' if default else 'no default'}"]
-    missing: list[tuple[str, str]] = []
+    summary = f"{len(named)} configured, {f'by default {default}' if default else 'no default'}"
+    lines: list[str] = []
+    missing: list[Problem] = []
     found = await asyncio.gather(*(_probed(name, judge) for name, judge in named.items()))
     for (name, judge), (told, problem) in zip(named.items(), found, strict=True):
         at = without_credentials(judge.base_url) if judge.base_url else judge.provider
-        lines.append(f"  {name}: {judge.model} at {at} {told}")
+        lines.append(f"{name}: {judge.model} at {at} {told}")
         if problem is not None:
-            missing.append((f"judges.named.{name}: {problem[0]}", problem[1]))
-    return "\n".join(lines), missing
+            missing.append(Problem(f"judges.named.{name}: {problem.what}", problem.fix))
+    return Check("judges", summary, tuple(lines), tuple(missing))
 
 
-async def _probed(name: str, judge: JudgeEndpoint) -> tuple[str, tuple[str, str] | None]:
-    """Returns a description of a judge, and what is missing with the fix, or None."""
+async def _probed(name: str, judge: JudgeEndpoint) -> tuple[str, Problem | None]:
+    """Returns a description of a judge, and its problem, or None."""
     provider = provider_of(name, judge)
     started = time.monotonic()
     try:
         async with asyncio.timeout(min(_PATIENCE_S, judge.timeout_s)):
             told = await provider.probe()
     except Failure as failure:
-        return "does not answer", (str(failure), _MENDS.get(failure.kind, "see docs/configuration.md"))
+        return "does not answer", Problem(str(failure), _MENDS.get(failure.kind, "see docs/configuration.md"))
     except TimeoutError:
-        return "does not answer", (f"no answer within {min(_PATIENCE_S, judge.timeout_s):g} s", _MENDS["timeout"])
+        return "does not answer", Problem(
+            f"no answer within {min(_PATIENCE_S, judge.timeout_s):g} s", _MENDS["timeout"]
+        )
     except MissingDependency as error:
         text, _, command = error.message.rpartition(": pip install ")
-        return "cannot be called", (text, f"pip install {command}")
+        return "cannot be called", Problem(text, f"pip install {command}")
     finally:
         await provider.close()
     return f"{told} ({(time.monotonic() - started) * 1000:.0f} ms)", None

@@ -13,55 +13,64 @@ from rewarden_server.config import Config
 from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
 from rewarden_server.lean.projects import Projects, shown_place
+from rewarden_server.observe.check import Check, Problem
 
 _MODULES = 20
 
 
-async def lean_state(config: Config) -> tuple[str, list[tuple[str, str]]]:
-    """Compiles a file that imports each Lean project, in the sandbox. Returns a description of the projects, and what
-    is missing, each with the fix.
-    """
+async def lean_state(config: Config) -> Check:
+    """Compiles a file that imports each Lean project, in the sandbox."""
     projects = Projects(config.lean)
     if not projects.names():
-        return f"none (no lean.projects, no toolchain in {elan_home()}; to install one: {INSTALL})", []
-    lines = [f"{len(projects.names())} projects, by default {projects.default}"]
-    missing: list[tuple[str, str]] = []
+        return Check(
+            "lean",
+            f"none (no lean.projects, no toolchain in {elan_home()})",
+            (f"to install one: {INSTALL}",),
+            used=False,
+        )
+    lines: list[str] = []
+    missing: list[Problem] = []
     usable: dict[str, LeanProject] = {}
     for name in projects.names():
         address = projects.address(name)
         if address is not None:
-            lines.append(f"  {name}: a server at {shown_place(address)}")
+            lines.append(f"{name}: a server at {shown_place(address)}")
             continue
         try:
             usable[name] = projects.resolved(name)
         except LeanError as error:
-            missing.append((f"lean.projects.{name}: {error.message}", error.mend))
+            missing.append(Problem(f"lean.projects.{name}: {error.message}", error.mend))
     found = await _elaborated(config, usable)
     for name, project in usable.items():
         checker = "leanchecker" if project.checker else "no leanchecker"
         problem = found.get(name)
-        lines.append(f"  {name}: Lean {project.version}, {checker}, {problem[0] if problem else 'elaborates'}")
-        if problem is not None and problem[1]:
-            missing.append((f"lean.projects.{name}: {problem[0]}", problem[1]))
-    return "\n".join(lines), missing
+        lines.append(f"{name}: Lean {project.version}, {checker}, {problem.what if problem else 'elaborates'}")
+        if problem is not None and problem.fix:
+            missing.append(Problem(f"lean.projects.{name}: {problem.what}", problem.fix))
+    count = len(projects.names())
+    summary = f"{count} {'project' if count == 1 else 'projects'}, by default {projects.default}"
+    untried = any(not problem.fix for problem in found.values())
+    if untried:
+        summary += "; not tried without a sandbox"
+    return Check("lean", summary, tuple(lines), tuple(missing), used=not untried)
 
 
-async def _elaborated(config: Config, projects: Mapping[str, LeanProject]) -> dict[str, tuple[str, str]]:
+async def _elaborated(config: Config, projects: Mapping[str, LeanProject]) -> dict[str, Problem]:
     """The projects in which elaboration failed, each with the reason and the fix, which is empty where it is reported
     elsewhere."""
     if config.sandbox.address is None and config.sandbox.launcher == "none":
-        return dict.fromkeys(projects, ("not tried: there is no sandbox", ""))
-    found: dict[str, tuple[str, str]] = {}
+        return dict.fromkeys(projects, Problem("not tried: there is no sandbox", ""))
+    found: dict[str, Problem] = {}
     lane = SandboxLane(config.sandbox, Observer(), config.lean)
     try:
         for name, project in projects.items():
             try:
                 problem = await _compile(lane, project)
             except (SampleError, SandboxError) as error:
-                found[name] = (f"not tried: {error.message}", "see the sandbox above")
+                found[name] = Problem(f"not tried: {error.message}", "")
             else:
                 if problem is not None:
-                    found[name] = (problem, "rebuild the project, or raise lean.memory_mb (docs/lean.md)")
+                    found[name] = Problem(problem, "rebuild the project, or raise lean.memory_mb (docs/lean.md)")
     finally:
         await lane.close()
     return found

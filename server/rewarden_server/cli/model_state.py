@@ -22,6 +22,7 @@ from rewarden_server.models.identity import default_model
 from rewarden_server.models.process import check_command
 from rewarden_server.models.process_backend import backends_of
 from rewarden_server.models.settings import ModelSettings, is_ours
+from rewarden_server.observe.check import Check, Problem
 
 _PATIENCE_S = 30.0
 _CHECK_S = 600.0
@@ -32,29 +33,30 @@ _PACKAGES = ("torch", "transformers", "safetensors")
 _LENGTHS = ("max_position_embeddings", "n_positions", "n_ctx", "max_sequence_length")
 """The names that the configurations of models have for the length of the longest input."""
 
-Found = tuple[str, list[tuple[str, str]]]
+Found = tuple[str, list[Problem]]
 
 
-async def model_state(config: Config) -> Found:
-    """Returns a description of the configured models, and what is missing, each with the fix. Models with an address
-    are called; for those that the server would run itself, packages are looked up, and files checked.
+async def model_state(config: Config) -> Check:
+    """Returns the state of the configured models. Models with an address are called; for those that the server would
+    run itself, packages are looked up, and files checked.
     """
     settings = config.models
     if not settings.named:
-        return "none (no models.named)", []
+        return Check("models", "none (no models.named)", used=False)
     default = default_model(settings)
-    lines = [f"{len(settings.named)} configured, {f'by default {default}' if default else 'no default'}"]
-    missing: list[tuple[str, str]] = []
+    summary = f"{len(settings.named)} configured, {f'by default {default}' if default else 'no default'}"
+    lines: list[str] = []
+    missing: list[Problem] = []
     here = [model for model in settings.named.values() if is_ours(model) or model.backend != "own"]
     absent = [name for name in _PACKAGES if here and find_spec(name) is None]
     if absent:
-        missing.append((f"models need {', '.join(absent)}", "pip install 'rewarden-server[models]'"))
+        missing.append(Problem(f"models need {', '.join(absent)}", "pip install 'rewarden-server[models]'"))
     refused = await _refusals({name: model for name, model in settings.named.items() if is_ours(model)})
     found = await asyncio.gather(*(_looked(name, settings, refused) for name in settings.named))
     for (name, model), (told, problems) in zip(settings.named.items(), found, strict=True):
-        lines.append(f"  {name}: {model.model} {told}")
-        missing += [(f"models.named.{name}: {problem}", mend) for problem, mend in problems]
-    return "\n".join(lines), missing
+        lines.append(f"{name}: {model.model} {told}")
+        missing += [Problem(f"models.named.{name}: {problem}", mend) for problem, mend in problems]
+    return Check("models", summary, tuple(lines), tuple(missing))
 
 
 async def _refusals(models: Mapping[str, ModelEndpoint]) -> Mapping[str, str | None]:
@@ -95,9 +97,11 @@ async def _looked(name: str, settings: ModelSettings, refused: Mapping[str, str 
         async with asyncio.timeout(_PATIENCE_S):
             told = await (_process(name, model) if model.backend == "own" else _engine(model))
     except SampleError as error:
-        return f"{at} is not available", [(error.message, "start it there, or correct its address; see its log")]
+        return f"{at} is not available", [Problem(error.message, "start it there, or correct its address; see its log")]
     except TimeoutError:
-        return f"{at} does not answer", [(f"no answer within {_PATIENCE_S:g} s", "check whether it is still loading")]
+        return f"{at} does not answer", [
+            Problem(f"no answer within {_PATIENCE_S:g} s", "check whether it is still loading")
+        ]
     return f"{at}: {told} ({(time.monotonic() - started) * 1000:.0f} ms)", []
 
 
@@ -138,15 +142,15 @@ def _files(model: ModelEndpoint, here: bool, refusal: str | None) -> Found:
     if not here:
         return f"from the hub, on {model.device}; downloaded when the server starts", []
     if refusal is not None:
-        return "cannot be loaded", [(refusal, _FIX)]
+        return "cannot be loaded", [Problem(refusal, _FIX)]
     path = Path(model.model).expanduser()
     if not path.is_dir():
         return f"{'a GGUF file' if path.is_file() else 'from the hub, downloaded'}, on {model.device}", []
-    problems: list[tuple[str, str]] = []
+    problems: list[Problem] = []
     longest = _context(path / "config.json")
     if longest is not None and model.context is not None and model.context > longest:
         problems.append(
-            (f"context {model.context} is more than the model's maximum, {longest}", f"context = {longest}")
+            Problem(f"context {model.context} is more than the model's maximum, {longest}", f"context = {longest}")
         )
     reads = model.context or longest
     told = ", ".join(filter(None, ("a folder", f"reads {reads} tokens" if reads else "", f"on {model.device}")))

@@ -8,6 +8,7 @@ from typing import Any
 
 from rewarden_sandboxes.errors import HostError
 from rewarden_server.engine.lanes.host_skew import host_skew
+from rewarden_server.observe.check import Check, Problem
 from rewarden_server.observe.health import mend_of, sandbox_problems
 from rewarden_server.processes.host import HostProcess, client_of
 from rewarden_server.processes.settings import SandboxSettings
@@ -16,42 +17,45 @@ _START_S = 30.0
 _PROBE_S = 90.0
 
 
-async def sandbox_state(settings: SandboxSettings) -> tuple[str, list[tuple[str, str]]]:
-    """Runs a program in each sandbox host. Returns a description of the sandbox, and what is missing, each with the
-    fix.
-    """
+async def sandbox_state(settings: SandboxSettings) -> Check:
+    """Runs a program in each sandbox host."""
     if settings.addresses:
         return await _remote_state(settings)
     if settings.launcher == "none":
-        return "none (sandbox.launcher = none)", []
+        return Check("sandbox", "none (sandbox.launcher = none)", used=False)
     process = HostProcess(settings)
     try:
         status = await (await process.client(_START_S)).status(probe=True, timeout_s=_PROBE_S)
     except HostError as error:
-        return "missing", [(f"the sandbox: {error.message}", mend_of(error.message))]
+        return Check("sandbox", "missing", problems=(Problem(f"the sandbox: {error.message}", mend_of(error.message)),))
     finally:
         await process.close()
-    return _sandbox_text(status), sandbox_problems(status)
+    summary, *details = _host_lines(status)
+    return Check("sandbox", summary, tuple(details), tuple(sandbox_problems(status)))
 
 
-async def _remote_state(settings: SandboxSettings) -> tuple[str, list[tuple[str, str]]]:
+async def _remote_state(settings: SandboxSettings) -> Check:
     """The same for hosts that are already running, by address."""
     found = await asyncio.gather(*(_probed(address, settings) for address in settings.addresses))
     told = dict(zip(settings.addresses, found, strict=True))
     lines: list[str] = []
-    missing: list[tuple[str, str]] = []
+    missing: list[Problem] = []
     for address, status in told.items():
         which = f"{address}: " if len(told) > 1 else ""
         if isinstance(status, HostError):
             lines.append(f"{which}missing")
-            missing.append((f"the sandbox host {address}: {status.message}", _mend_of(address, status)))
+            missing.append(Problem(f"the sandbox host {address}: {status.message}", _mend_of(address, status)))
         else:
-            lines.append(f"{which}{_sandbox_text(status)}")
-            missing += [(f"{which}{problem}", mend) for problem, mend in sandbox_problems(status)]
+            lines += [f"{which}{line}" for line in _host_lines(status)]
+            missing += [Problem(f"{which}{problem}", mend) for problem, mend in sandbox_problems(status)]
     alike = "give all hosts the same release, settings and images (docs/sandbox.md)"
     answered = {address: status for address, status in told.items() if not isinstance(status, HostError)}
-    missing += [(words, alike) for words in host_skew(answered)]
-    return "\n".join(lines), missing
+    missing += [Problem(words, alike) for words in host_skew(answered)]
+    if len(told) == 1:
+        summary, *lines = lines
+    else:
+        summary = f"{len(answered)} of {len(told)} hosts answer"
+    return Check("sandbox", summary, tuple(lines), tuple(missing))
 
 
 async def _probed(address: str, settings: SandboxSettings) -> Mapping[str, Any] | HostError:
@@ -73,16 +77,16 @@ def _mend_of(address: str, error: HostError) -> str:
     return f"rewarden sandbox-host --listen {address}"
 
 
-def _sandbox_text(status: Mapping[str, Any]) -> str:
-    """Returns the host's status as text, one line per item."""
+def _host_lines(status: Mapping[str, Any]) -> list[str]:
+    """Returns the host's status, one line per item."""
     probe = status.get("probe") or {}
     where = " ".join(filter(None, [status.get("launcher"), status.get("runtime")]))
     head = f"{where} runs programs" if probe.get("ok") else "no program runs"
     rooms = "" if status.get("rooms", True) else "; each in its own container, which is slower (no rooms)"
     lines = [f"{head}{rooms}"]
-    lines += [f"  image {name}: {image or 'missing'}" for name, image in status.get("images", {}).items()]
-    lines.append(f"  languages: {', '.join(status.get('languages', {}))}")
+    lines += [f"image {name}: {image or 'missing'}" for name, image in status.get("images", {}).items()]
+    lines.append(f"languages: {', '.join(status.get('languages', {}))}")
     enforced = status.get("enforced", {})
     if enforced:
-        lines.append(f"  limits enforced by: {', '.join(f'{name}: {how}' for name, how in enforced.items())}")
-    return "\n".join(lines)
+        lines.append(f"limits enforced by: {', '.join(f'{name}: {how}' for name, how in enforced.items())}")
+    return lines

@@ -1,6 +1,6 @@
 """The problems of a running server, each with the fix, for `/v1/info` and its page.
 
-`rewarden doctor` looks harder, since it may take its time: it runs a program, calls judges, loads every verifier. Here
+`rewarden doctor` looks harder, since it may take its time: it runs a program and calls judges. Here
 nothing is started: the parts only report what they know.
 """
 
@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from rewarden_server.config import Config
-
-Problem = tuple[str, str]
-"""A description of what is missing, and the command or change that fixes it."""
+from rewarden_server.observe.check import Problem
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _COMMAND = re.compile(r"\b(?:apt-get|docker|pip|rewarden|sysctl|systemctl|usermod) [^;,()]+")
 
 
-def problems(info: Mapping[str, Any], config: Config, *, keys_usable: bool = True) -> list[dict[str, str]]:
+def problems(
+    info: Mapping[str, Any], config: Config, *, keys_usable: bool = True, verifiers: Iterable[Problem] = ()
+) -> list[dict[str, str]]:
     """Returns the problems in the rest of `/v1/info`, each as `{"what", "mend"}`, ready for JSON. keys_usable: whether
-    the key file can be used as it is now."""
+    the key file can be used as it is now. verifiers: the problems of those that this installation cannot use."""
     found = [
         *_sandbox(info["sandbox"]),
         *_cache(info["engine"]),
@@ -31,9 +31,10 @@ def problems(info: Mapping[str, Any], config: Config, *, keys_usable: bool = Tru
         *_judges(info["judges"]),
         *_models(info["models"]),
         *_keys(usable=keys_usable),
+        *verifiers,
         *open_to_all(config, keyed=bool(info["keys"])),
         # Only the setting is named: callers on other machines must not learn paths.
-        *((f"{key}: the folder cannot be written", "rewarden doctor") for key, _ in unwritable(config)),
+        *(Problem(f"{key}: the folder cannot be written", "rewarden doctor") for key, _ in unwritable(config)),
     ]
     return [{"what": what, "mend": mend} for what, mend in found]
 
@@ -42,26 +43,35 @@ def _sandbox(status: Mapping[str, Any]) -> list[Problem]:
     """The problems of the lane and of each of its hosts. A host that was not started yet is not a problem."""
     hosts = status.get("hosts") or ()
     away = [host for host in hosts if host.get("state") != "ready"]
-    found = [(f"the sandbox host {host['address']}: {host['reason']}", mend_of(str(host["reason"]))) for host in away]
+    found = [
+        Problem(f"the sandbox host {host['address']}: {host['reason']}", mend_of(str(host["reason"]))) for host in away
+    ]
     if not hosts and status.get("state") == "missing":
-        found.append((f"the sandbox: {status['reason']}", mend_of(str(status["reason"]))))
+        found.append(Problem(f"the sandbox: {status['reason']}", mend_of(str(status["reason"]))))
     told = [host["host"] for host in hosts if host.get("state") == "ready"] or [status.get("host")]
     found += [problem for host in told if host and host.get("ready") for problem in sandbox_problems(host)]
     alike = "give all hosts the same release, settings and images (docs/sandbox.md)"
-    return [*found, *((words, alike) for words in status.get("differences") or ())]
+    return [*found, *(Problem(words, alike) for words in status.get("differences") or ())]
 
 
 def sandbox_problems(status: Mapping[str, Any]) -> list[Problem]:
     """The problems in the status of one sandbox host, whose messages contain the command that fixes them."""
     probe = status.get("probe") or {}
     reason = probe.get("reason") or status.get("problem")
-    found = [] if reason is None else [(f"the sandbox: {reason}", mend_of(str(reason)))]
+    if reason is not None:
+        # What else such a host lacks follows from it.
+        return [Problem(f"the sandbox: {reason}", mend_of(str(reason)))]
+    found = []
     for tier, modules in (status.get("missing") or {}).items():
         if modules:
-            found.append((f"the sandbox's Python lacks {', '.join(modules)} ({tier})", "rewarden sandbox-host build"))
+            found.append(
+                Problem(f"the sandbox's Python lacks {', '.join(modules)} ({tier})", "rewarden sandbox-host build")
+            )
     unheld = [name for name in status.get("limits") or {} if not (status.get("enforced") or {}).get(name)]
     if unheld and status.get("enforced"):
-        found.append((f"the sandbox does not enforce {', '.join(unheld)}", "see docs/sandbox.md for the requirements"))
+        found.append(
+            Problem(f"the sandbox does not enforce {', '.join(unheld)}", "see docs/sandbox.md for the requirements")
+        )
     return found
 
 
@@ -74,12 +84,14 @@ def mend_of(reason: str) -> str:
 def _cache(engine: Mapping[str, Any]) -> list[Problem]:
     if engine.get("cache_shared") != "away":
         return []
-    return [("engine.cache_redis: Redis does not answer, so each server has only its own cache", "rewarden doctor")]
+    return [
+        Problem("engine.cache_redis: Redis does not answer, so each server has only its own cache", "rewarden doctor")
+    ]
 
 
 def _lean(status: Mapping[str, Any]) -> list[Problem]:
     return [
-        (f"lean project {name}: {project['problem']}", "see lean.projects in docs/lean.md")
+        Problem(f"lean project {name}: {project['problem']}", "see lean.projects in docs/lean.md")
         for name, project in (status.get("projects") or {}).items()
         if project.get("problem")
     ]
@@ -90,7 +102,7 @@ def _judges(status: Mapping[str, Any]) -> list[Problem]:
     for name, judge in status.items():
         if judge.get("breaker", "closed") != "closed":
             found.append(
-                (
+                Problem(
                     f"judge {name}: it failed repeatedly; its requests wait until a probe succeeds",
                     "rewarden doctor",
                 )
@@ -98,13 +110,13 @@ def _judges(status: Mapping[str, Any]) -> list[Problem]:
         spent = [of for of, left in (judge.get("left") or {}).items() if isinstance(left, (int, float)) and left <= 0]
         if spent:
             mend = f"raise judges.named.{name}.budget_*"
-            found.append((f"judge {name}: its budget of {', '.join(spent)} is spent", mend))
+            found.append(Problem(f"judge {name}: its budget of {', '.join(spent)} is spent", mend))
     return found
 
 
 def _models(status: Mapping[str, Any]) -> list[Problem]:
     return [
-        (f"model {name}: {model.get('problem', 'it failed')}", "rewarden doctor")
+        Problem(f"model {name}: {model.get('problem', 'it failed')}", "rewarden doctor")
         for name, model in status.items()
         if model.get("state") == "failed"
     ]
@@ -115,7 +127,7 @@ def _keys(*, usable: bool) -> list[Problem]:
     if usable:
         return []
     return [
-        (
+        Problem(
             "keys.file: the file is invalid or unreadable, and the keys from before the change stay in force",
             "rewarden keys list",
         )
@@ -127,7 +139,7 @@ def open_to_all(config: Config, *, keyed: bool) -> list[Problem]:
     if keyed or config.server.host in _LOOPBACK:
         return []
     words = f"the server has no API keys and is open to everyone who can reach {config.server.host}"
-    return [(words, "rewarden keys new NAME")]
+    return [Problem(words, "rewarden keys new NAME")]
 
 
 def unwritable(config: Config) -> list[tuple[str, Path]]:
