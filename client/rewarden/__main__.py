@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol, cast
 
-from rewarden.commands.terminal import Parser, say
+from rewarden.commands.terminal import Parser, Styled, say
 from rewarden.errors import Overloaded, RequestError, RewardenError, near
 
 COMMAND_GROUP = "rewarden.commands"
@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _main(argv: list[str]) -> int:
     commands = _commands()
     if not argv or argv[0] in ("-h", "--help"):
-        say(_help(commands))
+        _show_help(commands)
         return 0 if argv else 2
     if argv[0] == "--version":
         say(f"rewarden {_version()}")
@@ -99,12 +99,13 @@ def _load(module: str) -> Command:
     return cast(Command, importlib.import_module(module))
 
 
-def _help(commands: dict[str, str]) -> str:
+def _show_help(commands: dict[str, str]) -> None:
     width = max(map(len, commands))
-    lines = [f"  {name:{width}}  {_help_of(commands[name])}" for name in sorted(commands)]
-    return "\n".join(
-        ["usage: rewarden COMMAND …", "", "commands:", *lines, "", "Run `rewarden COMMAND --help` for details."]
-    )
+    say(Styled("usage:", "bold"), " rewarden COMMAND …\n")
+    say(Styled("commands:", "bold"))
+    for name in sorted(commands):
+        say(f"  {name:{width}}  {_help_of(commands[name])}")
+    say("\nRun `rewarden COMMAND --help` for details.")
 
 
 def _help_of(module: str) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import subprocess
 import sys
 import types
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +90,85 @@ def test_what_a_policy_wrote_cannot_steer_the_terminal(
     told = capsys.readouterr().out
     assert not set(told) & STEERING
     assert json.loads(told)["id"] == name
+
+
+VERDICTS = {
+    "right": Verdict(status="scored", score=1.0, passed=True),
+    "wrong": Verdict(status="scored", score=0.0, passed=False),
+    "full marks": Verdict(status="scored", score=1.0),
+    "half marks": Verdict(status="scored", score=0.5),
+    "undecided": Verdict(status="undecided", score=None),
+    "error": Verdict(status="error", score=None, fault="infra"),
+}
+
+
+@pytest.mark.parametrize(
+    ("flags", "failing"),
+    [
+        ([], {"error"}),
+        (["--fail-on", "wrong"], {"wrong", "half marks", "error"}),
+        (["--fail-on", "unscored"], {"undecided", "error"}),
+        (["--fail-on", "wrong,unscored"], {"wrong", "half marks", "undecided", "error"}),
+        (["--fail-on", "wrong", "--fail-on", "unscored"], {"wrong", "half marks", "undecided", "error"}),
+    ],
+)
+def test_verdicts_that_fail_a_gate_give_status_1(script: Script, flags: list[str], failing: set[str]) -> None:
+    failed = set()
+    for name, verdict in VERDICTS.items():
+        script.judge = lambda sample, index, verdict=verdict: replace(verdict, index=index)  # type: ignore[misc]
+        if main(["verify", "--response", "x", *flags]):
+            failed.add(name)
+    assert failed == failing
+
+
+def test_an_unknown_gate_is_refused(capsys: pytest.CaptureFixture[str], script: Script) -> None:
+    assert main(["verify", "--response", "x", "--fail-on", "wrong,wrng"]) == 2
+    assert "--fail-on: unknown value 'wrng'; use wrong or unscored" in capsys.readouterr().err
+    assert script.batches == []
+
+
+def test_a_quiet_verify_prints_one_line_per_verdict(capsys: pytest.CaptureFixture[str], script: Script) -> None:
+    script.judge = lambda sample, index: Verdict(status="scored", score=0.0, index=index, feedback="because")
+    assert main(["verify", "--response", "x", "--quiet"]) == 0
+    assert capsys.readouterr().out == "0: scored 0\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "head"),
+    [
+        ("right", "\x1b[32mscored 1 (passed)\x1b[0m"),
+        ("wrong", "\x1b[31mscored 0 (not passed)\x1b[0m"),
+        ("undecided", "\x1b[33mundecided\x1b[0m"),
+        ("error", "\x1b[31merror\x1b[0m"),
+    ],
+)
+def test_a_terminal_shows_status_and_score_in_colour(
+    monkeypatch: pytest.MonkeyPatch, script: Script, name: str, head: str
+) -> None:
+    script.judge = lambda sample, index: replace(VERDICTS[name], id=f"{HOSTILE}a", index=index)
+    shown = on_terminal(monkeypatch, ["verify", "--response", "x"], {"TERM": "xterm"})
+    line = shown.splitlines()[0]
+    assert line.endswith(f": {head}")
+    assert not set(line.removesuffix(head)) & STEERING  # an id brings no colours of its own
+
+
+@pytest.mark.parametrize("environment", [{"TERM": "dumb"}, {"TERM": "xterm", "NO_COLOR": "1"}])
+def test_colours_can_be_declined(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]) -> None:
+    assert on_terminal(monkeypatch, ["--help"], {"TERM": "xterm"}).startswith("\x1b[1musage:\x1b[0m rewarden")
+    assert "\x1b" not in on_terminal(monkeypatch, ["--help"], environment)
+
+
+def on_terminal(monkeypatch: pytest.MonkeyPatch, arguments: list[str], environment: dict[str, str]) -> str:
+    """Run the script with a terminal as its standard output, and return what it prints."""
+    with monkeypatch.context() as patch:
+        patch.delenv("NO_COLOR", raising=False)
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        output = io.StringIO()
+        output.isatty = lambda: True  # type: ignore[method-assign]
+        patch.setattr(sys, "stdout", output)
+        main(arguments)
+    return output.getvalue()
 
 
 PRINTING = re.compile(r"(?<![\w.])print\(|\bstd(?:out|err)\.(?:write|buffer)|\bargparse\.ArgumentParser\(")

@@ -136,6 +136,14 @@ def test_the_status_tells_errors_from_warnings_and_refusals(tmp_path: Path, caps
     assert "name it with --column reference=COLUMN. The columns are: thing" in capsys.readouterr().err
 
 
+def test_a_quiet_lint_prints_findings_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, ["42", r"\frac{3"])
+    assert linted(path, "--quiet") == 1
+    told = capsys.readouterr()
+    assert told.err == ""
+    assert all(line.startswith(f"{path.name}:2: ") for line in told.out.splitlines())
+
+
 def test_what_others_wrote_cannot_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     linted(written(tmp_path, ["two \x1b[31mor\u202e three\nrefs.jsonl:9: ok or four"]), "--all")
     out = capsys.readouterr().out

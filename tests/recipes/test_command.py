@@ -43,7 +43,7 @@ def test_it_checks_files_and_names_the_line(tmp_path: Path, capsys: pytest.Captu
     good.write_text(GOOD)
     bad.write_text(GOOD.replace("answer.score", "answer.scroe"))
     assert called("--check", str(good)) == 0
-    assert "fine: mine 1, scores from 0 to 1" in capsys.readouterr().out
+    assert "ok: mine 1, scores from 0 to 1" in capsys.readouterr().out
     assert called("--check", str(good), str(bad)) == 1
     assert f"{bad}:4: score: 'answer' has no field 'scroe'; did you mean 'score'?" in capsys.readouterr().err
     assert called("--check", str(tmp_path / "gone.yaml")) == 1

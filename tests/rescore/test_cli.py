@@ -97,6 +97,8 @@ def test_a_file_is_scored_by_the_engine_in_this_process(desk: Desk, capsys: pyte
     assert "completion  (guessed)" in shown.err
     assert run(desk, "--use", "math", "--workers", "1") == 2
     assert "--force" in capsys.readouterr().err
+    assert run(desk, "--use", "math", "--workers", "1", "--force", "--quiet") == 0
+    assert capsys.readouterr() == ("", "")
     assert run(desk, "--use", "consensus", "--force", "--summary-json", "--quiet", "--workers", "1") == 0
     shown = capsys.readouterr()
     assert json.loads(shown.out)["responses"] == 4

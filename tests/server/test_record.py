@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,14 @@ async def test_records_are_judged_again(start: Start, tmp_path: Path, capsys: py
     assert await asyncio.to_thread(explained) == 0
     assert "4 records, 0 with another verdict" in capsys.readouterr().out
     assert await asyncio.to_thread(explained, "--use", "number") == 1
-    assert "changed" in capsys.readouterr().out
+    assert "fingerprint changed" in capsys.readouterr().out
+    assert await asyncio.to_thread(explained, "--quiet") == 0
+    assert capsys.readouterr().out == ""
+    assert await asyncio.to_thread(explained, "--use", "number", "--json") == 1
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert told
+    for each in told:
+        assert all(each["before"].get(name) != each["now"].get(name) for name in each["changed"])
     assert await asyncio.to_thread(explained, "--line", "9") == 2
 
 

@@ -9,7 +9,7 @@ import sys
 import urllib.error
 import urllib.request
 
-from rewarden.commands.terminal import say
+from rewarden.commands.terminal import add_examples, say
 from rewarden.errors import InvalidRequest
 from rewarden.transports.authority import CA_HELP, authority
 
@@ -31,6 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", type=float, default=5.0, metavar="S", help="seconds to wait for an answer (default: 5)"
     )
+    add_examples(parser, "rewarden ready http://127.0.0.1:8080", "rewarden ready grpc://127.0.0.1:50051 --timeout 2")
 
 
 def run(args: argparse.Namespace) -> int:

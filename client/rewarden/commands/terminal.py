@@ -6,15 +6,12 @@ import argparse
 import os
 import re
 import sys
+from dataclasses import dataclass
 from typing import Literal, NoReturn, TextIO
 
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Attack: an answer or an id with escape sequences (C0 and C1) that move the cursor, hide lines or set the title, or
 with bidi controls that reorder what is read. Tabs and line ends are left: our own tables have them."""
-
-_MARKS = {"works": ("\u2713", "+", 32), "unused": ("\u2013", "-", 2), "broken": ("\u2717", "x", 31)}
-"""By state: the mark, the mark in ASCII, and the code of its colour."""
-
 
 def visible(text: str) -> str:
     """The text with each control and bidi character as `\\uXXXX`: within a string of JSON, the same value."""
@@ -26,22 +23,53 @@ def one_line(text: str) -> str:
     return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
-def say(text: object = "", *, file: TextIO | None = None, end: str = "\n", flush: bool = False) -> None:
-    """Prints, for people or as JSON; to standard output unless a file is given."""
-    print(visible(str(text)), file=file, end=end, flush=flush)
+Look = Literal["bold", "red", "green", "yellow"]
+
+_CODES: dict[Look, int] = {"bold": 1, "red": 31, "green": 32, "yellow": 33}
+
+
+_MARKS: dict[str, tuple[str, str, Look | None]] = {
+    "works": ("\u2713", "+", "green"),
+    "unused": ("\u2013", "-", None),
+    "broken": ("\u2717", "x", "red"),
+}
+"""By state: the mark, the mark in ASCII, and its look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Styled:
+    """A part of a line that stands out on a terminal with colours, and is plain text elsewhere."""
+
+    text: str
+    look: Look
+
+
+def colours(stream: TextIO) -> bool:
+    """Returns whether text on this stream can be styled: on a terminal, without NO_COLOR (https://no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def say(*parts: object, file: TextIO | None = None, end: str = "\n", flush: bool = False) -> None:
+    """Prints the parts as one text, for people or as JSON; to standard output unless a file is given."""
+    plain = not colours(file or sys.stdout)
+    print("".join(_shown(part, plain) for part in parts), file=file, end=end, flush=flush)
+
+
+def _shown(part: object, plain: bool) -> str:
+    if not isinstance(part, Styled):
+        return visible(str(part))
+    # Only our own codes are added, after the text has been escaped.
+    return visible(part.text) if plain else f"\x1b[{_CODES[part.look]}m{visible(part.text)}\x1b[0m"
 
 
 def say_state(state: Literal["works", "unused", "broken"], text: str) -> None:
-    """Prints a line that begins with the mark of a state: in ASCII if the output's encoding lacks it. The mark has a
-    colour on a terminal unless NO_COLOR is set."""
-    mark, plain, colour = _MARKS[state]
+    """Prints a line that begins with the mark of a state: in ASCII if the output's encoding lacks it."""
+    mark, plain, look = _MARKS[state]
     try:
         mark.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
         mark = plain
-    if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
-        mark = f"\x1b[{colour}m{mark}\x1b[0m"
-    print(f"{mark} {visible(text)}")
+    say(Styled(mark, look) if look is not None else mark, f" {text}")
 
 
 def pass_on(data: bytes, stream: TextIO) -> None:
@@ -51,6 +79,12 @@ def pass_on(data: bytes, stream: TextIO) -> None:
         return
     stream.buffer.write(data)
     stream.buffer.flush()
+
+
+def add_examples(parser: argparse.ArgumentParser, *commands: str) -> None:
+    """Ends a command's help with examples, one per line."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = "\n  ".join([f"example{'s' if len(commands) > 1 else ''}:", *commands])
 
 
 class Parser(argparse.ArgumentParser):

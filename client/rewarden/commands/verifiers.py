@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from rewarden.commands.connection import add_connection_arguments, open_client
-from rewarden.commands.terminal import say
+from rewarden.commands.terminal import add_examples, say
 
 HELP = "list verifiers and recipes, or describe one in full"
 
@@ -17,6 +17,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", help="describe this one: schemas, documentation and cases, as JSON")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_connection_arguments(parser)
+    add_examples(
+        parser, "rewarden verifiers", "rewarden verifiers math", "rewarden verifiers --target http://host:8080"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import BinaryIO
 
 from rewarden.commands.connection import add_connection_arguments, open_client
-from rewarden.commands.terminal import one_line, say
+from rewarden.commands.terminal import Look, Styled, one_line, say
 from rewarden.commands.use import HELP as USE_HELP
 from rewarden.commands.use import read_json, read_use
 from rewarden.errors import InvalidRequest, RewardenError
@@ -18,9 +18,24 @@ from rewarden.wire.json import dumps, loads, sample_from_json, verdict_to_json
 
 HELP = "judge one response, or a JSON-lines file of samples"
 
+_EPILOG = """\
+exit status:
+  0    judged, and no verdict is of a kind that --fail-on names
+  1    a row could not be read, a verdict is an error or of a kind that --fail-on names, or the server failed
+  2    refused: arguments, the file, the request
+  130  interrupted
+
+examples:
+  rewarden verify --use math --response 'So it is \\boxed{0.5}.' --reference 1/2
+  rewarden verify samples.jsonl --use answer > verdicts.jsonl
+  rewarden verify samples.jsonl --use recipe.yaml --format text --quiet --fail-on wrong,unscored
+"""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _EPILOG
     parser.add_argument(
         "file",
         nargs="?",
@@ -38,11 +53,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format", choices=("text", "json"), help="the output format (default: text for --response, json for a file)"
     )
+    parser.add_argument(
+        "--fail-on",
+        action="extend",
+        default=[],
+        type=_conditions,
+        metavar="wrong|unscored",
+        help="exit with 1 if a response is scored but did not pass (wrong), or has no score (unscored); "
+        "repeatable, or a list: wrong,unscored",
+    )
+    parser.add_argument(
+        "-q", "--quiet", action="store_true", help="in text, print one line per verdict, without details and groups"
+    )
     add_connection_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Returns 0 on success, and 1 if a row could not be read or a verdict is an `error`."""
+    """Returns the exit status that `--help` describes."""
     if (args.file is None) == (args.response is None):
         raise InvalidRequest("give either a file of samples or --response")
     use = _use(args.use, args.params)
@@ -53,12 +80,33 @@ def run(args: argparse.Namespace) -> int:
         result = client.verify(Batch(samples=list(rows.values())), use)
     verdicts = [replace(verdict, index=place) for place, verdict in zip(rows, result.verdicts, strict=True)]
     if (args.format or ("json" if args.response is None else "text")) == "json":
-        lines = [dumps(verdict_to_json(verdict)).decode() for verdict in verdicts]
+        for verdict in verdicts:
+            say(dumps(verdict_to_json(verdict)).decode())
     else:
-        lines = [*map(_readable, verdicts), *map(_readable_group, result.groups)]
-    for line in lines:
-        say(line)
-    return 1 if faults or any(verdict.status == "error" for verdict in verdicts) else 0
+        _tell(verdicts, [] if args.quiet else result.groups, details=not args.quiet)
+    failing = [lambda verdict: verdict.status == "error", *(CONDITIONS[name] for name in args.fail_on)]
+    return 1 if faults or any(fails(verdict) for verdict in verdicts for fails in failing) else 0
+
+
+def _wrong(verdict: Verdict) -> bool:
+    """Returns whether a response is scored and did not pass; if its verifier does not say, full marks pass."""
+    if verdict.score is None:
+        return False
+    return not (verdict.passed if verdict.passed is not None else verdict.score >= verdict.range[1])
+
+
+CONDITIONS: Mapping[str, Callable[[Verdict], bool]] = {
+    "wrong": _wrong,
+    "unscored": lambda verdict: verdict.score is None,
+}
+
+
+def _conditions(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in CONDITIONS:
+            raise argparse.ArgumentTypeError(f"unknown value {name!r}; use {' or '.join(CONDITIONS)}")
+    return names
 
 
 def _use(text: str | None, params: str | None) -> Use | None:
@@ -105,12 +153,27 @@ def _read(file: BinaryIO | Iterable[bytes], name: str) -> tuple[dict[int, Sample
     return rows, faults
 
 
-def _readable(verdict: Verdict) -> str:
-    head = _scored(verdict)
-    if verdict.passed is not None:
-        head += " (passed)" if verdict.passed else " (not passed)"
-    name = verdict.id if verdict.id is not None else str(verdict.index)
-    lines = [f"{one_line(name)}: {head}"]
+def _tell(verdicts: Iterable[Verdict], groups: Iterable[Group], *, details: bool) -> None:
+    for verdict in verdicts:
+        name = verdict.id if verdict.id is not None else str(verdict.index)
+        head = _scored(verdict)
+        if verdict.passed is not None:
+            head += " (passed)" if verdict.passed else " (not passed)"
+        say(f"{one_line(name)}: ", Styled(head, _look(verdict)))
+        if details:
+            for line in _details(verdict):
+                say(line)
+    for group in groups:
+        say(Styled(f"group {one_line(group.group)}", "bold"), f": {_counts(group)}")
+
+
+def _look(verdict: Verdict) -> Look:
+    if verdict.score is None:
+        return "red" if verdict.status == "error" else "yellow"
+    return "red" if _wrong(verdict) else "green"
+
+
+def _details(verdict: Verdict) -> Iterable[str]:
     details = {
         "reason": verdict.reason,
         "fault": verdict.fault,
@@ -125,14 +188,13 @@ def _readable(verdict: Verdict) -> str:
     for label, item in details.items():
         if item is not None:
             text = item if isinstance(item, str) else dumps(item).decode()
-            lines.append(f"    {one_line(label)}: " + text.replace("\n", "\n        "))
-    return "\n".join(lines)
+            yield f"    {one_line(label)}: " + text.replace("\n", "\n        ")
 
 
 def _scored(part: Verdict | Component) -> str:
     return part.status if part.score is None else f"{part.status} {part.score:g}"
 
 
-def _readable_group(group: Group) -> str:
+def _counts(group: Group) -> str:
     mean = "none" if group.mean is None else f"{group.mean:g}"
-    return f"group {one_line(group.group)}: {group.scored} of {group.size} scored, {group.passed} passed, mean {mean}"
+    return f"{group.scored} of {group.size} scored, {group.passed} passed, mean {mean}"

@@ -64,6 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("-o", "--output", type=Path, metavar="FILE", help="write the rows of A that differ, with both verdicts")
     add("--check", action="store_true", help="exit with 1 if anything differs")
     add("--json", action="store_true", help="print JSON")
+    add("-q", "--quiet", action="store_true", help="print no progress")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rewarden.commands.terminal import one_line, say
+from rewarden.commands.terminal import add_examples, one_line, say
 from rewarden.commands.use import HELP as USE_HELP
 from rewarden.commands.use import functions_of, read_use
 from rewarden.errors import InvalidRequest
@@ -35,6 +36,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--line", type=int, metavar="N", help="judge only the record on line N (from 1)")
     parser.add_argument("--use", metavar="USE", help=f"judge with this instead: {USE_HELP}, or FILE.py:FUNCTION")
     parser.add_argument("--all", action="store_true", help="also print samples whose verdict did not change")
+    parser.add_argument("--json", action="store_true", help="print JSON, one object per record shown")
+    parser.add_argument("-q", "--quiet", action="store_true", help="omit the last line, which counts the records")
+    add_examples(
+        parser,
+        "rewarden explain records/unscored.jsonl",
+        "rewarden explain records/unscored.jsonl --line 3",
+        "rewarden explain records/unscored.jsonl --use math --all",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -61,10 +70,11 @@ def run(args: argparse.Namespace) -> int:
         models=config.models,
         resources=resources,
     )
-    return asyncio.run(_explain(engine, records, use, show_all=args.all or args.line is not None))
+    return asyncio.run(_explain(engine, records, use, args))
 
 
-async def _explain(engine: Engine, records: Sequence[Record], use: Use | None, *, show_all: bool) -> int:
+async def _explain(engine: Engine, records: Sequence[Record], use: Use | None, args: argparse.Namespace) -> int:
+    show_all = args.all or args.line is not None
     await engine.start()
     differing = 0
     try:
@@ -80,11 +90,17 @@ async def _explain(engine: Engine, records: Sequence[Record], use: Use | None, *
             changed = {name: pair for name, pair in changed.items() if pair[0] != pair[1]}
             differing += bool(changed)
             if changed or show_all:
-                _print(number, record, now, changed)
+                (_print_json if args.json else _print)(number, record, now, changed)
     finally:
         await engine.close()
-    say(f"{len(records)} records, {differing} with another verdict")
+    if not args.quiet and not args.json:
+        say(f"{len(records)} records, {differing} with another verdict")
     return int(differing > 0)
+
+
+def _print_json(number: int, record: Record, now: dict[str, Any], changed: dict[str, tuple[Any, Any]]) -> None:
+    told = {"record": number, "changed": sorted(changed), "before": dict(record.verdict), "now": now}
+    say(json.dumps(told, ensure_ascii=False))
 
 
 def _print(number: int, record: Record, now: dict[str, Any], changed: dict[str, tuple[Any, Any]]) -> None:

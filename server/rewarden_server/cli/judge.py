@@ -16,7 +16,7 @@ from typing import Any
 
 from rewarden.client import AsyncClient
 from rewarden.commands.connection import authority_options
-from rewarden.commands.terminal import say
+from rewarden.commands.terminal import add_examples, say
 from rewarden.commands.use import HELP as USE_HELP
 from rewarden.commands.use import read_use
 from rewarden.errors import RequestError, RewardenError
@@ -57,7 +57,7 @@ exit status:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    add_examples(parser, "rewarden judge calibrate labelled.jsonl")
     commands = parser.add_subparsers(dest="what", required=True, metavar="COMMAND")
     one = commands.add_parser(
         "calibrate",

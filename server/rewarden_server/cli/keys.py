@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from rewarden.commands.terminal import say
+from rewarden.commands.terminal import add_examples, say
 from rewarden.errors import near
 from rewarden_server.access.key_file import LOOK_S, Draft, KeyFile
 from rewarden_server.access.key_record import KeyRecord, new_key, rule_of, shown_time
@@ -61,6 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     _add_place(one, "the key file (default: keys.file of the configuration); - prints the line instead")
     one.set_defaults(does=_new)
+    add_examples(one, "rewarden keys new eval --scopes verify,read --samples-per-day 200000 --expires 30d")
 
     one = commands.add_parser(
         "list", help="list the keys of a server with this configuration, without secrets and hashes"
@@ -68,11 +69,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--json", action="store_true", help="print JSON")
     _add_place(one)
     one.set_defaults(does=_list)
+    add_examples(one, "rewarden keys list --file keys --json")
 
     one = commands.add_parser("revoke", help="remove a key, so that requests with it are refused")
     one.add_argument("name", metavar="NAME", help="the key's name")
     _add_place(one)
     one.set_defaults(does=_revoke)
+    add_examples(one, "rewarden keys revoke trainer")
 
     one = commands.add_parser("rotate", help="give a key a new secret, which is printed once")
     one.add_argument("name", metavar="NAME", help="the key's name")
@@ -88,6 +91,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     _add_place(one)
     one.set_defaults(does=_rotate)
+    add_examples(one, "rewarden keys rotate trainer --grace 1h")
 
 
 def _add_place(

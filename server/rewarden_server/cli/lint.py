@@ -66,6 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_columns(add)
     add("--all", action="store_true", help="also list rows without findings")
     add("--json", action="store_true", help="print JSON, with every row")
+    add("-q", "--quiet", action="store_true", help="print only findings and errors: no columns, progress or summary")
     add("--max-line-mb", type=positive, default=64, metavar="MB", help="the longest line that is read (default: 64)")
     add("--config", type=Path, metavar="FILE", help="the engine's configuration file (default: ./rewarden.toml)")
 
@@ -80,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         say(json.dumps(to_json(rows), indent=1, ensure_ascii=False))
     else:
-        for line in (*lines(rows, clean=args.all), *summary(rows)):
+        for line in (*lines(rows, clean=args.all), *([] if args.quiet else summary(rows))):
             say(line)
     return FOUND if any(one.kind == "error" for row in rows for one in row.findings) else CLEAN
 
@@ -100,7 +101,7 @@ async def _examine(args: argparse.Namespace) -> Sequence[Examined]:
     functions = functions_of(route.use for route in routing.routes)
     examiner = Examiner(columns, routing, functions)
     examiner.check()
-    if not args.json:
+    if not args.json and not args.quiet:
         for line in columns.describe():
             say(line, file=sys.stderr)
     config = load_config(args.config, environ=os.environ)

@@ -15,7 +15,7 @@ from urllib.parse import quote
 import httpx
 
 from rewarden.commands.connection import authority_options
-from rewarden.commands.terminal import say
+from rewarden.commands.terminal import add_examples, say
 from rewarden.errors import InvalidRequest, RequestError, Unavailable
 from rewarden.transports.authority import CA_HELP, distrust
 from rewarden.transports.http import refusal, tls_context
@@ -30,12 +30,17 @@ HELP = "run a model process, list a server's models, or reload the weights of on
 KEY_VARIABLE = "REWARDEN_MODEL_KEY"
 """The variable that passes on a key from the configuration, because other users can read command lines."""
 
+_SERVE = "rewarden models serve --config rewarden.toml --device cuda:0"
+_LIST = "rewarden models list --url http://127.0.0.1:8080"
+_RELOAD = "rewarden models reload helpful --model checkpoints/step-400"
+
 _RELOAD_S = 3600.0
 _LIST_S = 30.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
+    add_examples(parser, _SERVE, _LIST, _RELOAD)
     commands = parser.add_subparsers(dest="what", required=True, metavar="COMMAND")
     one = commands.add_parser(
         "serve", help="run the models of one device in a separate process, which servers reach by its address"
@@ -46,8 +51,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     one.add_argument("--listen", metavar="ADDRESS", help="unix:PATH or HOST:PORT (default: the models' own address)")
     one.add_argument("--key-env", metavar="NAME", help="the environment variable that holds the key callers must send")
+    add_examples(one, _SERVE)
     one = commands.add_parser("list", help="list a server's models and their state")
     _add_server(one)
+    add_examples(one, _LIST)
     one = commands.add_parser(
         "reload", help="replace a model's weights without losing work, and return when it is done"
     )
@@ -57,6 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     one.add_argument("--revision", metavar="R", help="the revision of a model from the hub")
     _add_server(one)
+    add_examples(one, _RELOAD)
 
 
 def run(args: argparse.Namespace) -> int:

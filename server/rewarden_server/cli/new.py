@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from rewarden.commands.terminal import say
+from rewarden.commands.terminal import add_examples, say
 from rewarden_server.scaffold import KINDS, PACKAGES, write
 
 HELP = "create a verifier, recipe, adapter or language of your own, with passing tests"
@@ -18,12 +18,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--folder", type=Path, help="where to write it (default: a folder of that name in the current folder)"
     )
+    parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
+    add_examples(parser, "rewarden new verifier my_check", "rewarden new recipe my_reward --folder rewards")
 
 
 def run(args: argparse.Namespace) -> int:
     """Returns exit status 0."""
     folder = args.folder or Path(args.name)
-    for path in write(args.kind, args.name, folder):
+    written = write(args.kind, args.name, folder)
+    if args.quiet:
+        return 0
+    for path in written:
         say(f"wrote {path}")
     install = f"pip install -e {folder} && " if args.kind in PACKAGES else ""
     say(f"next: {install}pytest {folder}")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+from typing import Any
 
-from rewarden.commands.terminal import say
+from rewarden.commands.terminal import add_examples, say
 from rewarden.errors import RewardenError, SampleError
 from rewarden_verifiers.recipes.load import load_recipe, recipe_spec
 from rewarden_verifiers.registry import Registry
@@ -19,6 +21,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check", nargs="+", metavar="FILE", help="check recipe files; errors are reported with their line"
     )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_examples(parser, "rewarden recipes", "rewarden recipes logic_rl", "rewarden recipes --check my-recipe.yaml")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -28,41 +32,56 @@ def run(args: argparse.Namespace) -> int:
         if args.name is not None:
             say("rewarden recipes: give either a NAME or --check FILE", file=sys.stderr)
             return 2
-        return max([check(file, registry) for file in args.check])
+        return check_all(args.check, registry, as_json=args.json)
     if args.name is not None:
-        return show(args.name, registry)
-    return show_all(registry)
+        return show(args.name, registry, as_json=args.json)
+    return show_all(registry, as_json=args.json)
 
 
-def check(file: str, registry: Registry) -> int:
-    """Prints whether a file is a recipe that can be used here, and returns the exit status."""
+def check_all(files: list[str], registry: Registry, *, as_json: bool) -> int:
+    """Prints whether each file is a recipe that can be used here, and returns the exit status."""
+    found = [_checked(file, registry) for file in files]
+    if as_json:
+        _say_json(found)
+    else:
+        for each in found:
+            if each["problem"] is not None:
+                say(each["problem"], file=sys.stderr)
+            else:
+                low, high = each["range"]
+                say(f"{each['file']}: ok: {each['name']} {each['version']}, scores from {low:g} to {high:g}")
+    return int(any(each["problem"] is not None for each in found))
+
+
+def _checked(file: str, registry: Registry) -> dict[str, Any]:
     try:
         spec = recipe_spec(load_recipe(file), registry)
     except RewardenError as error:
         # A recipe's own faults begin with file and line; others (a package that is missing) do not.
         where = "" if error.message.startswith(file) else f"{file}: "
-        say(f"{where}{error.message}", file=sys.stderr)
-        return 1
-    low, high = spec.score_range
-    say(f"{file}: ok: {spec.name} {spec.version}, scores from {low:g} to {high:g}")
-    return 0
+        return {"file": file, "problem": f"{where}{error.message}"}
+    return {"file": file, "name": spec.name, "version": spec.version, "range": spec.score_range, "problem": None}
 
 
-def show_all(registry: Registry) -> int:
-    """Prints a line for each recipe, with the reason if it cannot be used."""
-    status = 0
-    names = registry.recipe_names()
-    width = max(map(len, names), default=0)
-    for name in names:
+def show_all(registry: Registry, *, as_json: bool) -> int:
+    """Prints every recipe, with the reason if it cannot be used."""
+    found: list[dict[str, str | None]] = []
+    for name in registry.recipe_names():
         try:
-            say(f"{name:{width}}  {registry.get(name).summary}")
+            found.append({"name": name, "summary": registry.get(name).summary, "problem": None})
         except SampleError as error:
-            say(f"{name:{width}}  cannot be used: {error.message}")
-            status = 1
-    return status
+            found.append({"name": name, "summary": None, "problem": error.message})
+    if as_json:
+        _say_json(found)
+    else:
+        width = max((len(str(each["name"])) for each in found), default=0)
+        for each in found:
+            problem = each["problem"]
+            say(f"{each['name']:{width}}  {each['summary'] if problem is None else f'cannot be used: {problem}'}")
+    return int(any(each["problem"] is not None for each in found))
 
 
-def show(name: str, registry: Registry) -> int:
+def show(name: str, registry: Registry, *, as_json: bool) -> int:
     """Prints a recipe's parameters and its file."""
     try:
         path = registry.recipe_path(name)
@@ -71,8 +90,19 @@ def show(name: str, registry: Registry) -> int:
         say(f"rewarden recipes: {error.message}", file=sys.stderr)
         return 2
     recipe = load_recipe(path)
+    if as_json:
+        params = [
+            {"name": each.name, "default": each.default, "description": each.description}
+            for each in recipe.params.values()
+        ]
+        _say_json({"name": name, "file": str(path), "params": params, "text": path.read_text(encoding="utf-8")})
+        return 0
     for parameter in recipe.params.values():
         say(f"# {parameter.name} = {parameter.default!r}  {parameter.description}".rstrip())
     say(f"# {path}")
     say(path.read_text(encoding="utf-8"), end="")
     return 0
+
+
+def _say_json(value: Any) -> None:
+    say(json.dumps(value, indent=1, ensure_ascii=False))

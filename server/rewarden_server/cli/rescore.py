@@ -140,7 +140,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="the most characters per response in the report (default: 4000)",
     )
-    add("-q", "--quiet", action="store_true", help="print neither plan nor progress")
+    add("-q", "--quiet", action="store_true", help="print neither plan, progress nor the summary's table")
 
     group = parser.add_argument_group("resuming")
     add = group.add_argument
@@ -391,7 +391,10 @@ async def _run_on_ray(args: argparse.Namespace, options: RescoreOptions, watcher
 
 
 def _report(args: argparse.Namespace, options: RescoreOptions, summary: Summary) -> int:
-    say(json.dumps(summary.to_json(), indent=1, ensure_ascii=False) if args.summary_json else summary.table())
+    if args.summary_json:
+        say(json.dumps(summary.to_json(), indent=1, ensure_ascii=False))
+    elif not args.quiet:
+        say(summary.table())
     rejected = summary.tally.rejected
     status = _tell_rejected(args, options, rejected)
     if summary.all_failed:

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TextIO
 
 from rewarden.commands.connection import add_connection_arguments, open_client
-from rewarden.commands.terminal import pass_on, say
+from rewarden.commands.terminal import add_examples, pass_on, say
 from rewarden.errors import InvalidRequest
 from rewarden.types import RunResult
 from rewarden.wire.json import dumps, run_result_to_json
@@ -67,6 +67,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="print the whole result as JSON, and exit with 0 whatever the program's exit code",
     )
     add_connection_arguments(parser)
+    add_examples(
+        parser,
+        "rewarden run solution.py --stdin input.txt --limit cpu_s=2",
+        "rewarden run main.cpp --file data.csv --arg data.csv --json",
+    )
 
 
 def run(args: argparse.Namespace) -> int:

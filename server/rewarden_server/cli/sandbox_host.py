@@ -9,7 +9,7 @@ import ssl
 import sys
 from pathlib import Path
 
-from rewarden.commands.terminal import say
+from rewarden.commands.terminal import add_examples, say
 from rewarden.errors import InvalidRequest
 from rewarden_sandboxes import building
 from rewarden_sandboxes.client import HostClient
@@ -22,6 +22,7 @@ from rewarden_server.processes.settings import SandboxSettings
 
 HELP = "run a sandbox host that servers reach through sandbox.address, or build its images"
 
+_BUILD = "rewarden sandbox-host build --images"
 _CHECK_S = 5.0
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]", "*": "127.0.0.1", "": "127.0.0.1"}
 """Wildcard addresses to listen on, and the local addresses to connect to instead."""
@@ -45,6 +46,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parts.add_argument(f"--{what}", action="store_const", const=what, dest="what", help=f"build only the {built}")
     build.set_defaults(what="all")
     build.add_argument("--force", action="store_true", help="rebuild even what is up to date")
+    add_examples(build, _BUILD)
+    add_examples(parser, "rewarden sandbox-host --listen unix:/run/rewarden/host.sock", _BUILD)
 
 
 def run(args: argparse.Namespace) -> int:

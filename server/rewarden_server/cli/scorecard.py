@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from rewarden.commands.terminal import say
+from rewarden.commands.terminal import add_examples, say
 from rewarden.commands.use import functions_of, read_use
 from rewarden.errors import InvalidRequest, SampleError
 from rewarden.types import Use
 from rewarden_server.cli.columns import add_columns, columns_of
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
-from rewarden_server.studies.case_batch import judged
+from rewarden_server.studies.case_batch import CaseResult, judged
 from rewarden_server.studies.farm.figures import Figures, read_figures
 from rewarden_server.studies.rescore.options import RescoreError
 from rewarden_server.studies.scorecard.cards import Card, load_rows, score
@@ -103,12 +103,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--misses", action="store_true", help="list every row whose verdict differs from its label")
     parser.add_argument("--cases", action="store_true", help="run the verifiers' own cases instead")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "-q", "--quiet", action="store_true", help="print neither progress nor, with --cases, the count of passed cases"
+    )
+    add_examples(
+        parser,
+        "rewarden scorecard --data labelled.jsonl --use math --misses",
+        "rewarden scorecard math choice --by-kind",
+        "rewarden scorecard --cases math",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Returns 0 on success, 1 if a case failed, and 2 if a labelled file or a case is missing."""
     if args.cases:
-        return asyncio.run(_cases(args.names))
+        return asyncio.run(_cases(args))
     if args.data is not None:
         return _data(args)
     names = args.names or sorted(path.stem for path in args.folder.glob("*.jsonl"))
@@ -169,7 +178,8 @@ async def _measured(use: Use, rows: Sequence[LabelledRow], *, alone: bool) -> li
         await engine.close()
 
 
-async def _cases(names: list[str]) -> int:
+async def _cases(args: argparse.Namespace) -> int:
+    names = args.names
     engine = Engine(settings=EngineSettings())
     await engine.start()
     try:
@@ -182,10 +192,20 @@ async def _cases(names: list[str]) -> int:
     finally:
         await engine.close()
     failed = [result for result in results if result.differences]
+    if args.json:
+        told = {"cases": len(results), "failed": [_plain_case(result) for result in failed]}
+        say(json.dumps(told, indent=1, ensure_ascii=False))
+        return int(bool(failed))
     for result in failed:
         say(f"{result.case.verifier}: {result.case.title}: {'; '.join(result.differences)}")
-    say(f"{len(results) - len(failed)} of {len(results)} cases passed")
+    if not args.quiet:
+        say(f"{len(results) - len(failed)} of {len(results)} cases passed")
     return int(bool(failed))
+
+
+def _plain_case(result: CaseResult) -> dict[str, object]:
+    case = result.case
+    return {"verifier": case.verifier, "title": case.title, "differences": result.differences}
 
 
 async def _cards(folder: Path, names: list[str]) -> list[Card]:

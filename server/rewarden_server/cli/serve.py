@@ -13,7 +13,7 @@ from pathlib import Path
 
 import uvloop
 
-from rewarden.commands.terminal import say
+from rewarden.commands.terminal import add_examples, say
 from rewarden_server.cli.settings import add_settings, read_settings
 from rewarden_server.config import Config, ConfigError
 from rewarden_server.listening import use_all_descriptors
@@ -33,6 +33,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="when ready, write both addresses to this file, as a JSON object",
+    )
+    add_examples(
+        parser,
+        "rewarden serve",
+        "rewarden serve --host 0.0.0.0 --config rewarden.toml --record records --set engine.workers=4",
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from rewarden.commands.terminal import one_line, say
+from rewarden.commands.terminal import add_examples, one_line, say
 from rewarden.errors import InvalidRequest, RewardenError
 from rewarden_server.studies.verdicts import corpus
 from rewarden_server.studies.verdicts.change import Difference, difference
@@ -41,6 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     record = does.add_parser("record", help="judge a corpus, and write samples and verdicts to a file")
     record.add_argument("output", type=Path, metavar="OUTPUT", help="the record to write (JSON lines)")
     record.add_argument("--by", default=HERE, metavar="PLACE", help="the installation that judges (default: this one)")
+    record.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
     diff = does.add_parser("diff", help="show which verdicts differ between two versions")
     diff.add_argument("old", metavar="OLD", help=_PLACE)
     diff.add_argument(
@@ -67,6 +68,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
             metavar="NAME",
             help="judge the cases of this verifier or recipe (repeatable)",
         )
+    add_examples(record, "rewarden verdicts record before.jsonl --verifier math")
+    add_examples(diff, "rewarden verdicts diff before.jsonl . --check")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -82,7 +85,8 @@ def _record(args: argparse.Namespace) -> int:
     if args.output.suffix != _RECORD:
         raise InvalidRequest(f"{args.output}: the name of a record must end in {_RECORD}")
     rows = corpus.write(args.output, Installation.at(args.by).judged(_asked(args)))
-    say(f"{args.output}: {rows:,} verdicts")
+    if not args.quiet:
+        say(f"{args.output}: {rows:,} verdicts")
     return 0
 
 
