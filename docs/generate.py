@@ -1,5 +1,5 @@
 """Writes what is generated: docs/verifiers/, the gallery of recipes, the pages of commands and of reasons, the drawing
-of the house, and the one-line summaries that the server's pages list.
+of the house, the arguments that shells complete, and the one-line summaries that the server's pages list.
 
 `python docs/generate.py` writes; `python docs/generate.py --check` exits with 1 when something is out of date.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from making import commands, contents, drawing, reasons, verifier
+from making import arguments, commands, contents, drawing, reasons, verifier
 
 from rewarden_verifiers import summaries
 from rewarden_verifiers.registry import BUILT_IN, Registry
@@ -30,6 +30,8 @@ def pages(registry: Registry) -> dict[Path, str]:
         **{docs / f"verifiers/{name}.md": NOTE + verifier.page(registry.get(name)) for name in BUILT_IN},
         docs / "gallery.md": NOTE + contents.recipes(registry),
         docs / "cli.md": NOTE + commands.page(),
+        ROOT / "client/rewarden/commands/arguments.json": arguments.generate("rewarden.commands"),
+        ROOT / "server/rewarden_server/cli/arguments.json": arguments.generate("rewarden_server.cli"),
         docs / "reasons.md": NOTE + reasons.page(registry),
         docs / "site/house.svg": drawing.drawing(graph()),
         summaries.FILE: summaries.generate(registry),

@@ -28,6 +28,7 @@ COMMAND_GROUP = "rewarden.commands"
 _HELP = re.compile(r"^HELP = (\"(?:[^\"\\\n]|\\.)*\")$", re.MULTILINE)
 
 _OWN = {
+    "completion": "rewarden.commands.completion",
     "verify": "rewarden.commands.verify",
     "verifiers": "rewarden.commands.verifiers",
     "ready": "rewarden.commands.ready",
@@ -68,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(argv: list[str]) -> int:
-    commands = _commands()
+    commands = known_commands()
     if not argv or argv[0] in ("-h", "--help"):
         _show_help(commands)
         return 0 if argv else 2
@@ -89,7 +90,7 @@ def _main(argv: list[str]) -> int:
     return command.run(parser.parse_args(rest))
 
 
-def _commands() -> dict[str, str]:
+def known_commands() -> dict[str, str]:
     """Returns every command's name and module. Other packages cannot replace our own commands."""
     found = {point.name: point.value for point in entry_points(group=COMMAND_GROUP)}
     return {**found, **_OWN}

@@ -9,21 +9,42 @@ from importlib.metadata import entry_points
 from making.markdown import cell, code, table
 from rewarden.__main__ import _OWN, COMMAND_GROUP
 
+_CONVENIENCES = """\
+**In a CI job**, `rewarden verify samples.jsonl --use answer --fail-on wrong,unscored` exits with 1 unless every
+response passes. `rewarden compare … --check` does so if anything differs.
+
+**In scripts**, `--json` prints JSON and `-q` leaves only results and errors. Progress goes to standard error.
+
+**On a terminal**, status and score are coloured, unless `NO_COLOR` is set or `TERM` is `dumb`. For completion of
+commands, options, the names of verifiers and recipes, and file paths, add one of these lines:
+
+```
+eval "$(rewarden completion bash)"        # to ~/.bashrc
+eval "$(rewarden completion zsh)"         # to ~/.zshrc, after compinit
+rewarden completion fish | source         # to ~/.config/fish/config.fish
+```
+"""
+
+
+def modules() -> dict[str, str]:
+    """Our commands and their modules, without those of other packages."""
+    ours = {point.name: point.value for point in entry_points(group=COMMAND_GROUP)}
+    return {**{name: path for name, path in ours.items() if path.startswith("rewarden_server.")}, **_OWN}
+
 
 def page() -> str:
     """The page. Commands of packages other than ours are not on it."""
-    ours = {point.name: point.value for point in entry_points(group=COMMAND_GROUP)}
-    modules = {**{name: path for name, path in ours.items() if path.startswith("rewarden_server.")}, **_OWN}
     lines = [
         "# Commands",
         "",
         "`rewarden COMMAND --help` prints the same. Exit status: 0 success; 1 something failed; 2 the arguments or the",
-        "request are wrong; 130 interrupted. `ready`, `verifiers` and `verify` come with the client; the others need",
-        "`rewarden-server`.",
+        "request are wrong; 130 interrupted. `completion`, `ready`, `verifiers` and `verify` come with the client; the",
+        "others need `rewarden-server`.",
         "",
+        _CONVENIENCES,
     ]
-    for name in sorted(modules):
-        command = importlib.import_module(modules[name])
+    for name, module in sorted(modules().items()):
+        command = importlib.import_module(module)
         parser = argparse.ArgumentParser(prog=f"rewarden {name}", description=command.HELP)
         command.configure(parser)
         lines += _command(parser, "##")

@@ -268,9 +268,9 @@ def test_the_help_names_every_command_even_beside_a_broken_package(
     declare(monkeypatch, "juggle")
     assert main(["--help"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert "  juggle     does juggle" in lines
-    assert any(line.startswith("  verify     judge one response") for line in lines)
-    assert any(line.startswith("  broken     (cannot be loaded") for line in lines)
+    assert "  juggle      does juggle" in lines
+    assert any(line.startswith("  verify      judge one response") for line in lines)
+    assert any(line.startswith("  broken      (cannot be loaded") for line in lines)
 
 
 def test_the_help_imports_no_command() -> None:

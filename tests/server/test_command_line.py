@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rewarden.__main__ import _commands, main
+from rewarden.__main__ import known_commands, main
 
 GOOD = "name: mine\nversion: '1'\nuses: {answer: math}\nscore: answer.score\n"
 
@@ -26,7 +26,7 @@ def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser
 
 def test_the_help_of_every_command_has_an_example() -> None:
     lacking = set()
-    for name, module in _commands().items():
+    for name, module in known_commands().items():
         if not module.startswith(("rewarden.", "rewarden_server.")):
             continue
         command = importlib.import_module(module)
