@@ -10,7 +10,7 @@ import pytest
 
 from rewarden_server.studies.rescore import tally as module
 from rewarden_server.studies.rescore.attempts import Attempts, PassAt
-from rewarden_server.studies.rescore.progress import Console, duration, progress_line
+from rewarden_server.studies.rescore.progress import Bar, Console, duration, progress_line
 from rewarden_server.studies.rescore.summary import Summary
 from rewarden_server.studies.rescore.tally import Tally
 from tests.rescore.conftest import Desk
@@ -161,3 +161,15 @@ def test_a_terminal_is_told_often_and_a_log_now_and_then(stream: io.StringIO, ex
         console.advance(rows, rows / 10)
     assert stream.getvalue().count("rows/s") == expected
     assert ("\r" in stream.getvalue()) == (expected == 4)
+
+
+@pytest.mark.parametrize(("stream", "shown"), [(Terminal(), 4), (io.StringIO(), 0)])
+def test_a_bar_shows_progress_alone_and_only_on_a_terminal(stream: io.StringIO, shown: int) -> None:
+    times = iter([0.0, 0.1, 5.0, 10.0, 15.0, 20.0])
+    bar = Bar(stream, clock=lambda: next(times))
+    bar.plan(["what will be done"])
+    for rows in range(6):
+        bar.advance(rows, rows / 10)
+    bar.end()
+    assert stream.getvalue().count("rows/s") == shown
+    assert "what will be done" not in stream.getvalue()

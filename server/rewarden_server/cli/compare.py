@@ -23,6 +23,7 @@ from rewarden_server.studies.comparison.pairing import Pair, pairs
 from rewarden_server.studies.comparison.render import difference, table
 from rewarden_server.studies.rescore.columns import read_columns_file
 from rewarden_server.studies.rescore.options import RescoreOptions
+from rewarden_server.studies.rescore.progress import Watcher, watcher
 from rewarden_server.studies.rescore.run import rescore
 
 HELP = "compare two scored files, or two verifiers on the same rollouts"
@@ -127,11 +128,11 @@ def _files(args: argparse.Namespace) -> Iterator[tuple[Path, Path]]:
             options = RescoreOptions(
                 input=args.on, output=output, routing=read_uses([text]), columns=columns, overwrite=True
             )
-            asyncio.run(_judge(options))
+            asyncio.run(_judge(options, watcher(quiet=args.quiet)))
         yield outputs
 
 
-async def _judge(options: RescoreOptions) -> None:
+async def _judge(options: RescoreOptions, progress: Watcher) -> None:
     functions = functions_of(route.use for route in options.routing.routes)
     async with AsyncClient("local", functions=functions) as client:
-        await rescore(options, client)
+        await rescore(options, client, progress)

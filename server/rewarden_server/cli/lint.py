@@ -22,6 +22,7 @@ from rewarden_server.studies.lint.examination import Examined, Examiner
 from rewarden_server.studies.lint.report import lines, summary, to_json
 from rewarden_server.studies.rescore.columns import choose
 from rewarden_server.studies.rescore.options import RescoreError
+from rewarden_server.studies.rescore.progress import watcher
 from rewarden_server.studies.rescore.read import find_inputs
 from rewarden_server.studies.rescore.run import peek
 
@@ -106,4 +107,4 @@ async def _examine(args: argparse.Namespace) -> Sequence[Examined]:
             say(line, file=sys.stderr)
     config = load_config(args.config, environ=os.environ)
     async with AsyncClient("local", config=config, functions=functions) as client:
-        return await examiner.examine(inputs, client, args.max_line_mb * 1024**2)
+        return await examiner.examine(inputs, client, args.max_line_mb * 1024**2, watcher(quiet=args.quiet))

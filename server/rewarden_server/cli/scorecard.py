@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.studies.case_batch import CaseResult, judged
 from rewarden_server.studies.farm.figures import Figures, read_figures
 from rewarden_server.studies.rescore.options import RescoreError
+from rewarden_server.studies.rescore.progress import Watcher, watcher
 from rewarden_server.studies.scorecard.cards import Card, load_rows, score
 from rewarden_server.studies.scorecard.outside import (
     BESIDE,
@@ -129,7 +130,7 @@ def run(args: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return 2
-    cards = asyncio.run(_cards(args.folder, names))
+    cards = asyncio.run(_cards(args.folder, names, watcher(quiet=args.quiet)))
     if args.json:
         say(json.dumps([plain(card) for card in cards], indent=1))
         return 0
@@ -149,7 +150,7 @@ def _data(args: argparse.Namespace) -> int:
         use = read_use(args.use or "answer", args.params)
         columns = columns_of(args)
         rows = read_labelled(args.data, columns, label=args.label, by=args.by)
-        measured = asyncio.run(_measured(use, rows, alone=args.alone))
+        measured = asyncio.run(_measured(use, rows, watcher(quiet=args.quiet), alone=args.alone))
     except RescoreError as error:
         say(f"rewarden scorecard: {error.message}", file=sys.stderr)
         return 2
@@ -164,17 +165,19 @@ def _data(args: argparse.Namespace) -> int:
     return 0
 
 
-async def _measured(use: Use, rows: Sequence[LabelledRow], *, alone: bool) -> list[Measured]:
+async def _measured(use: Use, rows: Sequence[LabelledRow], progress: Watcher, *, alone: bool) -> list[Measured]:
     engine = Engine(Registry(functions_of([use])), settings=EngineSettings())
     await engine.start()
     try:
         uses = [use, Use(name=BESIDE)]
         if alone or use.name == BESIDE or find_spec(BESIDE) is None:
             uses = [use]
-        return [await measure(engine, one, rows) for one in uses]
+        advance = _counter(progress, len(uses) * len(rows))
+        return [await measure(engine, one, rows, advance) for one in uses]
     except SampleError as error:
         raise RescoreError(error.message) from None
     finally:
+        progress.end()
         await engine.close()
 
 
@@ -208,10 +211,26 @@ def _plain_case(result: CaseResult) -> dict[str, object]:
     return {"verifier": case.verifier, "title": case.title, "differences": result.differences}
 
 
-async def _cards(folder: Path, names: list[str]) -> list[Card]:
+async def _cards(folder: Path, names: list[str], progress: Watcher) -> list[Card]:
+    rows = {name: load_rows(folder / f"{name}.jsonl") for name in names}
+    advance = _counter(progress, sum(map(len, rows.values())))
     engine = Engine(settings=EngineSettings())
     await engine.start()
     try:
-        return [await score(engine, name, load_rows(folder / f"{name}.jsonl")) for name in names]
+        return [await score(engine, name, some, advance) for name, some in rows.items()]
     finally:
+        progress.end()
         await engine.close()
+
+
+def _counter(progress: Watcher, total: int) -> Callable[[int], None]:
+    """Returns a function that is told of judged rows and shows how many of all rows they are."""
+    done = 0
+
+    def advance(rows: int) -> None:
+        nonlocal done
+        done += rows
+        progress.advance(done, done / total)
+
+    progress.advance(0, 0.0)
+    return advance

@@ -20,8 +20,10 @@ from rewarden.wire.json import sample_from_json
 from rewarden_server.engine.plan import Planner
 from rewarden_server.studies.lint.findings import Finding, finding
 from rewarden_server.studies.rescore.columns import Columns
+from rewarden_server.studies.rescore.groups import AsItStands
 from rewarden_server.studies.rescore.options import RescoreError
-from rewarden_server.studies.rescore.read import Inputs, Line, read_lines
+from rewarden_server.studies.rescore.progress import Watcher
+from rewarden_server.studies.rescore.read import Inputs, Line
 from rewarden_server.studies.rescore.units import parse
 from rewarden_verifiers.answer.answer import AnswerParams, route
 from rewarden_verifiers.answer.math.prepared import prepare_reference
@@ -101,16 +103,24 @@ class Examiner:
             if judge.problem is not None:
                 raise RescoreError(judge.problem.message)
 
-    async def examine(self, inputs: Inputs, client: AsyncClient, limit: int) -> list[Examined]:
+    async def examine(
+        self, inputs: Inputs, client: AsyncClient, limit: int, watcher: Watcher | None = None
+    ) -> list[Examined]:
         """All rows, in order. Raises RequestError."""
+        watcher = watcher or Watcher()
+        order = AsItStands(inputs, limit)
+        watcher.advance(0, 0.0)
         found: list[Examined] = []
         batch: list[_Asked] = []
-        for line, _ in read_lines(inputs, limit=limit):
+        for line, place in order.lines(None):
             batch.append(self._asked(line, inputs.names[line.file]))
             if len(batch) == _BATCH:
                 found += await self._examined(batch, client)
+                watcher.advance(len(found), order.share(place))
                 batch = []
-        return found + await self._examined(batch, client)
+        found += await self._examined(batch, client)
+        watcher.end()
+        return found
 
     def _asked(self, line: Line, file: str) -> _Asked:
         row = parse(line)

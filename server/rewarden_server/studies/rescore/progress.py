@@ -1,4 +1,4 @@
-"""The display that a person sees while a rescore runs: the plan before it begins, then rate and time left."""
+"""The display that a person sees while a command runs: the plan before it begins, then rate and time left."""
 
 from __future__ import annotations
 
@@ -75,6 +75,23 @@ class Console(Watcher):
         if self._width:
             self._stream.write("\r" + " " * self._width + "\r")
             self._width = 0
+
+
+class Bar(Console):
+    """Shows progress alone, and only on a terminal: for commands whose work has no plan."""
+
+    def plan(self, lines: Sequence[str]) -> None:
+        """See `Watcher`."""
+
+    def advance(self, rows: int, share: float) -> None:
+        """See `Watcher`."""
+        if self._tty:
+            super().advance(rows, share)
+
+
+def watcher(*, quiet: bool) -> Watcher:
+    """Returns the watcher for a command: silent if quiet or if standard error is no terminal."""
+    return Watcher() if quiet or not sys.stderr.isatty() else Bar()
 
 
 def progress_line(rows: int, share: float, seconds: float, gained: float) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -134,8 +134,13 @@ AT_ONCE = 8
 """Rows that are judged side by side: a program or a proof is mostly waited for."""
 
 
-async def score(engine: Engine, verifier: str, rows: Sequence[Row]) -> Card:
-    """Judge labelled rows and count. Each row is a batch of its own, so that groups stay apart."""
+async def score(
+    engine: Engine, verifier: str, rows: Sequence[Row], advance: Callable[[int], None] = lambda rows: None
+) -> Card:
+    """Judge labelled rows and count. Each row is a batch of its own, so that groups stay apart.
+
+    advance: told how many more rows have been judged.
+    """
     card = Card(verifier=verifier)
     for start in range(0, len(rows), AT_ONCE):
         some = rows[start : start + AT_ONCE]
@@ -144,4 +149,5 @@ async def score(engine: Engine, verifier: str, rows: Sequence[Row]) -> Card:
         for row, result in zip(some, results, strict=True):
             for label, verdict in zip(row.labels, result.verdicts, strict=True):
                 card.judge(row, label, verdict)
+        advance(len(some))
     return card

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -118,8 +118,13 @@ def _with_options(sample: Sample, options: Any) -> Sample:
     return replace(sample, reference={"answer": sample.reference, "options": options})
 
 
-async def measure(engine: Engine, use: Use, rows: Sequence[LabelledRow]) -> Measured:
-    """The verdicts on labelled rows, counted. `math_verify` knows no options, and is given the answer alone."""
+async def measure(
+    engine: Engine, use: Use, rows: Sequence[LabelledRow], advance: Callable[[int], None] = lambda rows: None
+) -> Measured:
+    """The verdicts on labelled rows, counted. `math_verify` knows no options, and is given the answer alone.
+
+    advance: told how many more rows have been judged.
+    """
     name = use.name or "recipe"
     measured = Measured(f"{name} {engine.planner.bind(use).ref.version}")
     for start in range(0, len(rows), _BATCH * AT_ONCE):
@@ -131,6 +136,7 @@ async def measure(engine: Engine, use: Use, rows: Sequence[LabelledRow]) -> Meas
         verdicts = [verdict for result in results for verdict in result.verdicts]
         for row, verdict in zip(some, verdicts, strict=True):
             measured.judge_row(row, verdict)
+        advance(len(some))
     return measured
 
 
