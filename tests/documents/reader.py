@@ -147,7 +147,7 @@ def pointed_at(port: str, text: str) -> str:
 
 
 def pattern(output: str) -> str:
-    """What a page shows, as a regular expression: `…` is any text, and a long line may be broken.
+    """The output that a page shows, as a regular expression: `…` is any text, and a long line may be broken.
 
     Digits that a `…` ends are one of a kind (an id, a fingerprint): any of them, in a group of its own.
     """

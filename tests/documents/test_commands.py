@@ -18,7 +18,7 @@ import pytest
 import tomllib
 import yaml
 
-from rewarden.__main__ import _commands, _load
+from rewarden.__main__ import _load, known_commands
 from rewarden.commands.terminal import Parser
 from tests.documents.blocks import PAGES, ROOT, Block, blocks
 
@@ -48,7 +48,7 @@ def each(found: Iterator[tuple[Block, list[str]]]) -> pytest.MarkDecorator:
 @lru_cache(maxsize=64)
 def parser_of(name: str) -> Parser:
     """The parser of one of the script's commands."""
-    command = _load(_commands()[name])
+    command = _load(known_commands()[name])
     parser = Parser(prog=f"rewarden {name}", description=command.HELP)
     command.configure(parser)
     return parser
@@ -81,7 +81,7 @@ def test_the_script_understands_its_arguments(
     block: Block, words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     name, *rest = words
-    assert name in _commands()
+    assert name in known_commands()
     try:
         parser_of(name).parse_args(rest)
     except SystemExit:
@@ -105,7 +105,7 @@ def test_commands_in_the_text_exist_with_their_options(page: str) -> None:
     text = re.sub(r"^```.*?^```$", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     for span in re.findall(r"`rewarden\s+([a-z][^`]*)`", text):
         name, *rest = re.sub(r"\[[^\]]*\]", "", span).split()
-        assert name in _commands(), span
+        assert name in known_commands(), span
         named = {word.partition("=")[0] for word in rest if re.match(r"--?[a-z]", word)}
         assert named <= options_of(parser_of(name)), span
 

@@ -126,7 +126,7 @@ def to_run(block: Block) -> list[Step]:
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
-    """Where the wheels are built and installed."""
+    """The machine on which the wheels are built and installed."""
     return Machine(tmp_path_factory.mktemp("machine"))
 
 

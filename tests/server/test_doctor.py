@@ -15,7 +15,10 @@ import pytest
 from rewarden.commands.terminal import say_state
 from rewarden_server.access.key_record import hash_key
 from rewarden_server.cli import doctor, serve
+from rewarden_server.cli.doctor import verifiers_state
 from rewarden_server.config import load_config
+from rewarden_server.observe import installed
+from rewarden_verifiers.registry import Registry
 from tests.judges.scripted import ScriptedJudge
 from tests.server.conftest import Running
 
@@ -77,6 +80,15 @@ def test_each_part_is_one_line_with_its_state_and_a_fix_only_below_what_is_broke
     below = [line for line in lines if line.startswith(" ")]
     assert below == lines[2 : 2 + len(below)]
     assert below[-1].startswith("    fix: ")
+
+
+def test_an_extra_that_is_not_installed_is_no_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    present = installed._present
+    monkeypatch.setattr(installed, "_present", lambda name: name != "rdkit" and present(name))
+    check = verifiers_state(Registry())
+    assert "more with pip install 'rewarden-server[" in check.summary
+    assert any(line.startswith("without the extra chem: molecule") for line in check.details)
+    assert all("rdkit" not in problem.fix and "[" not in problem.fix for problem in check.problems)
 
 
 def test_json_is_one_list_of_checks(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u
 """Attack: an answer or an id with escape sequences (C0 and C1) that move the cursor, hide lines or set the title, or
 with bidi controls that reorder what is read. Tabs and line ends are left: our own tables have them."""
 
+
 def visible(text: str) -> str:
     """The text with each control and bidi character as `\\uXXXX`: within a string of JSON, the same value."""
     return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -38,15 +38,22 @@ class Installed:
     lacking: Mapping[str, list[str]] = field(default_factory=dict)
     broken: tuple[Problem, ...] = ()
 
-    def problems(self, *, one_command: bool = False) -> tuple[Problem, ...]:
-        """Returns a problem for each missing extra, and those of broken names. one_command: the fix of each extra
-        installs all of them."""
+    @property
+    def command(self) -> str:
+        """Installs all missing extras."""
+        return _install(*self.lacking)
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Returns a problem for each missing extra, and those of broken names."""
         found = []
         for extra, names in self.lacking.items():
             shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
-            extras = ",".join(self.lacking) if one_command else extra
-            found.append(Problem(f"without the extra {extra}: {shown}", f"pip install '{_PACKAGE}[{extras}]'"))
+            found.append(Problem(f"without the extra {extra}: {shown}", _install(extra)))
         return (*found, *self.broken)
+
+
+def _install(*extras: str) -> str:
+    return f"pip install '{_PACKAGE}[{','.join(extras)}]'"
 
 
 def installed(registry: Registry) -> Installed:
