@@ -45,7 +45,8 @@ class ServerSettings:
 
     tls_cert, tls_key: PEM files; with them, both ports accept only TLS. origins: further origins of web pages
     (`https://rewards.example.com`) whose requests are served, besides the server's own. hosts: the `Host` names that
-    the server answers to; if empty, see `http/origin.py`.
+    the server answers to; if empty, see `http/origin.py`. published: the address at which others reach a container's
+    ports, which decides whether it is open to other machines; if None, `host` does.
     """
 
     host: Text = "127.0.0.1"
@@ -56,6 +57,12 @@ class ServerSettings:
     tls_key: File | None = None
     origins: Annotated[tuple[Text, ...], Parts, texts("https://rewards.example.com")] = ()
     hosts: Annotated[tuple[Text, ...], Parts, texts("rewards.example.com")] = ()
+    published: Text | None = None
+
+    @property
+    def local(self) -> bool:
+        """Returns whether only this machine reaches the server."""
+        return (self.published or self.host) in ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

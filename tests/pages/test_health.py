@@ -74,6 +74,11 @@ def test_a_server_that_is_open_to_all_is_told_so() -> None:
     assert found({"server.host": "0.0.0.0"}, keys=True) == {}
 
 
+def test_a_container_is_open_to_all_only_if_its_ports_are_published_to_all() -> None:
+    assert found({"server.host": "0.0.0.0", "server.published": "127.0.0.1"}) == {}
+    assert "who can reach 0.0.0.0" in "".join(found({"server.host": "0.0.0.0", "server.published": "0.0.0.0"}))
+
+
 def test_a_folder_that_cannot_be_written_is_named_by_its_setting_only(tmp_path: Path) -> None:
     file = tmp_path / "secret-place"
     file.touch()

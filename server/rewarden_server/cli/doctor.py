@@ -201,9 +201,11 @@ def address_checks(config: Config) -> list[Check]:
         mend = f"rewarden keys new {name}, or remove [keys.rules.{name}]"
         unkeyed.append(Problem(f"keys.rules.{name}: unknown key{near(name, keys.records, otherwise='')}", mend))
     open_text = []
-    if Certificate.of(server) is None and keys.required and server.host not in ("127.0.0.1", "localhost", "::1"):
+    if Certificate.of(server) is None and keys.required and not server.local:
         mend = "set server.tls_cert and server.tls_key, or put a TLS proxy in front of the server"
-        open_text.append(Problem(f"TLS: keys and samples are sent unencrypted to {server.host}", mend))
+        open_text.append(
+            Problem(f"TLS: keys and samples are sent unencrypted to {server.published or server.host}", mend)
+        )
     closed = [
         Problem(f"{key}: {folder} cannot be written", f"mkdir -p {folder} && chown $USER {folder}")
         for key, folder in unwritable(config)

@@ -15,7 +15,6 @@ from typing import Any
 from rewarden_server.config import Config
 from rewarden_server.observe.check import Problem
 
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _COMMAND = re.compile(r"\b(?:apt-get|docker|pip|rewarden|sysctl|systemctl|usermod) [^;,()]+")
 
 
@@ -136,9 +135,10 @@ def _keys(*, usable: bool) -> list[Problem]:
 
 def open_to_all(config: Config, *, keyed: bool) -> list[Problem]:
     """Returns a problem if the server has no keys and can be reached from other machines."""
-    if keyed or config.server.host in _LOOPBACK:
+    if keyed or config.server.local:
         return []
-    words = f"the server has no API keys and is open to everyone who can reach {config.server.host}"
+    reached = config.server.published or config.server.host
+    words = f"the server has no API keys and is open to everyone who can reach {reached}"
     return [Problem(words, "rewarden keys new NAME")]
 
 
