@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,6 +38,15 @@ def test_the_help_of_every_command_has_an_example() -> None:
             if "\n  rewarden " not in (parser.epilog or "").split("example")[-1]:
                 lacking.add(parser.prog)
     assert lacking == set()
+
+
+def test_a_verdict_that_needs_no_worker_leaves_nothing_on_the_screen() -> None:
+    """Workers begin to start before the parameters are read."""
+    words = ["verify", "--use", "math", "--params", '{"form": "exactly"}', "--response", "x", "--reference", "1"]
+    done = subprocess.run([sys.executable, "-m", "rewarden", *words], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "params.form must be one of simplified, lowest_terms, factored, expanded (" in done.stdout
+    assert done.stderr == ""
 
 
 def test_recipes_are_listed_and_described_as_json(capsys: pytest.CaptureFixture[str]) -> None:

@@ -124,8 +124,10 @@ def _misfit(
         wanted = _BOUNDS[first["type"]].format_map({name: f"{bound:.15g}" for name, bound in context.items()})
     else:
         wanted = _words(kind, table) or first["msg"].removeprefix("Input should be ")
-    if first["type"] == "literal_error" and isinstance(first["input"], str):
-        wanted += near(first["input"], list(map(str, get_args(_bare(kind)))), otherwise="")
+    if first["type"] == "literal_error" and isinstance(first["input"], str):  # a text belongs there, but not this one
+        return Misfit(
+            f"must be {wanted}{near(first['input'], list(map(str, get_args(_bare(kind)))), otherwise='')}", where
+        )
     return Misfit(f"must be {wanted}{_shown(first['input'], table)}", where)
 
 

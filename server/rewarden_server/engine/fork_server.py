@@ -58,7 +58,10 @@ def main() -> None:
     gc.collect()
     gc.freeze()  # keep the warm heap shared after the fork
     board = SharedProgress(int(sys.argv[3]), settings["rows"])
-    control.sendall(b"ready\n")
+    try:
+        control.sendall(b"ready\n")
+    except BrokenPipeError:  # the engine began this process early, and was closed before it needed a worker
+        os._exit(0)
     while True:
         try:
             data, descriptors, _, _ = socket.recv_fds(control, 64, 1)
