@@ -38,7 +38,7 @@ def test_the_reference_is_the_column_that_is_named_or_built_of_several() -> None
     assert sample_of("r", columns, Settings(reference="label")).reference == "B"
     built = Settings(reference={"answer": "label", "options": "options"})
     assert sample_of("r", columns, built).reference == {"answer": "B", "options": ["x", "y"]}
-    with pytest.raises(InvalidRequest, match="no column 'lable'; there are answer, label, options"):
+    with pytest.raises(InvalidRequest, match="no column 'lable'; the columns are answer, label, options"):
         sample_of("r", columns, Settings(reference="lable"))
 
 

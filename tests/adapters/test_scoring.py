@@ -147,7 +147,7 @@ async def test_a_response_that_is_no_text_costs_its_own_sample_only(target: str,
     samples = [*rows(2), Sample(response=failed, id="failed")]
     verdicts = await scorer.verdicts(samples)
     assert [verdict.status for verdict in verdicts] == ["scored", "scored", "error"]
-    assert (verdicts[2].id, verdicts[2].feedback) == ("failed", "must be a text or chat messages, not NoneType")
+    assert (verdicts[2].id, verdicts[2].feedback) == ("failed", "must be text or chat messages, not NoneType")
     assert (await scorer.verdict(samples[2])).fault == "caller"
 
 
@@ -212,7 +212,7 @@ def test_the_error_survives_a_process_boundary() -> None:
         ({"patience_s": "soon"}, "patience_s"),
         ({"use": "math", "routing": "starter"}, "either use"),
         ({"use": ""}, "use: is empty"),
-        ({"target": 8080}, "target: must be a text"),
+        ({"target": 8080}, "target: must be a string such as"),
         ({"reference": ["answer"]}, "reference: must be a column"),
         ({"expect": "math"}, "expect: must be a mapping"),
         ({"reference": {"answer": 3}}, "reference: must be a column"),
@@ -223,9 +223,9 @@ def test_the_error_survives_a_process_boundary() -> None:
         ({"data_source": ""}, "must be the name of a column"),
         ({"metadata": 3}, "metadata: must be names of columns"),
         ({"metadata": ["a", 3]}, "metadata: must be names of columns"),
-        ({"api_key": 5}, "api_key: must be a text$"),
+        ({"api_key": 5}, "api_key: must be a string$"),
         ({"ca": 5}, "ca: must be the path"),
-        ({"log": 5}, "log: must be a text"),
+        ({"log": 5}, "log: must be a string such as"),
         ({"routing": "routes.yaml"}, r"must be a \.toml or \.json file"),
     ],
 )

@@ -291,7 +291,7 @@ def test_a_broken_project_is_ours_and_an_unknown_one_the_callers(tmp_path: Path)
     projects = Projects(LeanSettings(projects={"mathlib": str(tmp_path / "nowhere")}))
     with pytest.raises(SandboxError, match=r"'mathlib' cannot be used: .*nowhere is no folder"):
         projects.find(None)
-    with pytest.raises(InvalidSample, match=r"no project 'mathlb' is configured .*did you mean 'mathlib'"):
+    with pytest.raises(InvalidSample, match=r"unknown Lean project 'mathlb' .*did you mean 'mathlib'"):
         projects.find("mathlb")
     assert "nowhere" in projects.told()["mathlib"]["problem"]
     put_toolchain(tmp_path / "nowhere")

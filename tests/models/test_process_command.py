@@ -13,7 +13,7 @@ import pytest
 from rewarden.errors import InvalidRequest, ModelError
 from rewarden_models.settings import settings_from_json
 from rewarden_server.cli import models as command
-from rewarden_server.engine.lanes import models as lane
+from rewarden_server.models import process_backend
 from tests.models.stand_in import StandIn
 from tests.server.conftest import Running, Start, start
 
@@ -140,7 +140,9 @@ def test_without_an_address_it_asks_for_one(tmp_path: Path) -> None:
 def backend(monkeypatch: pytest.MonkeyPatch) -> StandIn:
     """The backend of `main`, the only model of a server."""
     made = StandIn()
-    monkeypatch.setattr(lane, "backends_of", lambda settings: {name: made(name, None) for name in settings.named})  # type: ignore[arg-type]
+    monkeypatch.setattr(
+        process_backend, "backends_of", lambda settings: {name: made(name, None) for name in settings.named}
+    )  # type: ignore[arg-type]
     return made
 
 

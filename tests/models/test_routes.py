@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from rewarden.errors import ModelError
-from rewarden_server.engine.lanes import models as lane
 from rewarden_server.local import LocalTransport
+from rewarden_server.models import process_backend
 from tests.models.scripted import NAME, ScriptedModel
 from tests.models.stand_in import StandIn, settled
 from tests.server.conftest import Running, Start, start
@@ -22,7 +22,9 @@ __all__ = ["start"]
 def backend(monkeypatch: pytest.MonkeyPatch) -> StandIn:
     """The backend of `main`, the only model."""
     made = StandIn()
-    monkeypatch.setattr(lane, "backends_of", lambda settings: {name: made(name, None) for name in settings.named})  # type: ignore[arg-type]
+    monkeypatch.setattr(
+        process_backend, "backends_of", lambda settings: {name: made(name, None) for name in settings.named}
+    )  # type: ignore[arg-type]
     return made
 
 

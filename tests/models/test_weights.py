@@ -13,8 +13,8 @@ from rewarden.errors import FingerprintMoved, ModelError
 from rewarden.types import Batch, BatchResult, Sample, Use
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_server.engine.engine import Engine
-from rewarden_server.engine.lanes import models as lane
 from rewarden_server.engine.settings import EngineSettings
+from rewarden_server.models import process_backend
 from rewarden_server.models.settings import ModelSettings
 from rewarden_server.observe.metrics import Metrics
 from rewarden_verifiers.contract import Context, Member, spec_of, verifier
@@ -54,7 +54,9 @@ async def unmodelled(response: str, ctx: Context) -> Outcome:
 def backends(monkeypatch: pytest.MonkeyPatch) -> dict[str, StandIn]:
     """The stand-ins of models by name; there is `main`."""
     made = {"main": StandIn()}
-    monkeypatch.setattr(lane, "backends_of", lambda settings: {name: made[name](name, None) for name in settings.named})  # type: ignore[arg-type]
+    monkeypatch.setattr(
+        process_backend, "backends_of", lambda settings: {name: made[name](name, None) for name in settings.named}
+    )  # type: ignore[arg-type]
     return made
 
 

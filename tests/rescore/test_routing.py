@@ -60,7 +60,7 @@ async def test_a_reference_that_is_not_in_its_form_is_its_rows_error(desk: Desk)
     one, two = (row["verdict"] for row in desk.rows())
     assert one["status"] == "scored"
     assert (two["status"], two["fault"]) == ("error", "caller")
-    assert "is no JSON" in two["feedback"]
+    assert "is not JSON" in two["feedback"]
 
 
 async def test_a_run_goes_on_with_the_same_routes_only(desk: Desk) -> None:

@@ -52,11 +52,11 @@ def test_an_address_that_is_none_is_refused_without_repeating_it() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[lean.projects]\nMine = '/a'", "lean.projects: 'Mine' should be"),
+        ("[lean.projects]\nMine = '/a'", "lean.projects: invalid name 'Mine'; use lowercase letters"),
         ("[lean.projects]\na = 'ftp://me:secret@lean'", "lean.projects.a: must be a folder, or a URL"),
         ("[lean.projects]\na = ''", "lean.projects.a: must be a folder, or a URL"),
-        ("[lean]\ndefault = 'b'\n[lean.projects]\na = '/a'", "lean.default: no project 'b'; known: a"),
-        ("[lean.projects]\na = '/a'\n[lean.warm]\nb = 'import B'", "lean.warm: no project 'b'; known: a"),
+        ("[lean]\ndefault = 'b'\n[lean.projects]\na = '/a'", "lean.default: unknown project 'b'; known: a"),
+        ("[lean.projects]\na = '/a'\n[lean.warm]\nb = 'import B'", "lean.warm: unknown project 'b'; known: a"),
     ],
 )
 def test_lean_settings_without_sense_stop_the_start_and_are_named(text: str, says: str) -> None:
