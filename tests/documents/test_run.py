@@ -109,8 +109,8 @@ NOT_RUN = {
 }
 """By page, the first lines of commands that no test machine runs, and why. test_commands.py holds that they exist."""
 
-STATUS = {"rewarden doctor": 1, "rewarden explain DIR/records-….jsonl --use number": 1}
-"""The exit status of commands that find something: packages that a quick start lacks, verdicts that differ."""
+STATUS = {"rewarden explain DIR/records-….jsonl --use number": 1}
+"""The exit status of commands that find something: verdicts that differ."""
 
 UNFINISHED = "it has no verdicts yet"
 SERVE = "rewarden serve"

@@ -26,6 +26,7 @@ def test_the_packages_of_each_extra_are_read_from_the_metadata() -> None:
             "psycopg[binary]<4; extra == 'sql'",
             'apsw>=3.46; extra == "sql"',
             "rewarden-server[chem,sql]; extra == 'all'",
+            "rdkit>=2024.9; extra == 'all'",
         ]
     ) == {"chem": {"rdkit"}, "puzzles": {"reasoning-gym"}, "sql": {"psycopg", "apsw"}}
 

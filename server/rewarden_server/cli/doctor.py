@@ -127,7 +127,7 @@ def settings_check(config: Config) -> Check:
 def verifiers_state(registry: Registry) -> Check:
     """Loads every verifier and recipe. An extra that is not installed is a choice, and no problem."""
     found = installed(registry)
-    summary = f"{found.verifiers} verifiers and {found.recipes} recipes load"
+    summary = f"{found.verifiers} verifiers and {found.recipes} recipes are usable"
     if found.lacking:
         unloaded = len({name for names in found.lacking.values() for name in names})
         summary += f"; {unloaded} more with {found.command}"

@@ -22,6 +22,9 @@ from rewarden_server.observe.check import Problem
 from rewarden_verifiers.registry import Registry
 
 _PACKAGE = "rewarden-server"
+_EVERYTHING = "all"
+"""The extra that has the others: a wheel's metadata lists their packages under it as well."""
+
 _REQUIREMENT = re.compile(r"(?P<package>[A-Za-z0-9._-]+).*;.*\bextra == ['\"](?P<extra>[^'\"]+)['\"]")
 _INSTALL = ": pip install "
 _SHOWN = 6
@@ -86,7 +89,7 @@ def packages_of_extras(requirements: Iterable[str]) -> dict[str, set[str]]:
     packages: dict[str, set[str]] = {}
     for text in requirements:
         found = _REQUIREMENT.match(text)
-        if found is not None and _canonical(found["package"]) != _PACKAGE:
+        if found is not None and found["extra"] != _EVERYTHING and _canonical(found["package"]) != _PACKAGE:
             packages.setdefault(found["extra"], set()).add(_canonical(found["package"]))
     return packages
 

@@ -9,7 +9,6 @@ never simplifies. Both libraries take a second to import, weigh 80 MB with what 
 from __future__ import annotations
 
 import cmath
-import importlib
 import re
 from fractions import Fraction
 from typing import Any
@@ -37,8 +36,8 @@ def concerns(reference: str) -> bool:
 def load() -> None:
     """Import both libraries, so that no reference of this kind pays for it. Raises MissingDependency."""
     try:
-        importlib.import_module("latex2sympy2_extended")
-        importlib.import_module("sympy")
+        import latex2sympy2_extended  # noqa: F401
+        import sympy  # noqa: F401
     except ModuleNotFoundError as error:
         raise MissingDependency(
             f"a reference with an integral, a limit or a derivative needs the package {error.name!r}: "
