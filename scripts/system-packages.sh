@@ -13,6 +13,8 @@ needed=(
   promtool:prometheus       # the alert rules' tests, and the dashboards' queries on a real Prometheus
   redis-server:redis-server  # the cache that servers share
   mariadbd:mariadb-server   # the verifier sql, on real servers
+  zsh:zsh                   # completion of the command line
+  fish:fish                 # the same
 )
 missing=()
 for pair in "${needed[@]}"; do
