@@ -6,7 +6,7 @@ import pytest
 
 from rewarden_server.observe import installed
 from rewarden_server.observe.check import Problem
-from rewarden_verifiers.registry import Registry
+from rewarden_verifiers.registry import Registry, packages_of_extras
 from tests.server.conftest import Running
 
 pytestmark = pytest.mark.needs_server
@@ -17,7 +17,7 @@ ABSENT = Problem(
 
 
 def test_the_packages_of_each_extra_are_read_from_the_metadata() -> None:
-    assert installed.packages_of_extras(
+    assert packages_of_extras(
         [
             "pyyaml<7,>=6.0",
             "uvloop<1; platform_python_implementation == 'CPython'",

@@ -198,19 +198,40 @@ class Registry:
         plugin = self._plugin_of.get(name)
         if plugin:
             return f"pip install --force-reinstall {plugin}"
-        return f"pip install 'rewarden-server[{_extra_with(missing or '')}]'"
+        extra = next(iter(extras_with(missing or "")), _EVERYTHING)
+        return f"pip install '{_PACKAGE}[{extra}]'"
 
 
-_OF_EXTRA = re.compile(r"""^([\w.-]+).*;.*\bextra == ["']([\w-]+)""")
+_PACKAGE = "rewarden-server"
+_EVERYTHING = "all"
+"""The extra that has the others: a wheel's metadata lists their packages under it as well."""
+
+_OF_EXTRA = re.compile(r"""(?P<package>[A-Za-z0-9._-]+).*;.*\bextra == ["'](?P<extra>[^"']+)["']""")
 """A requirement of an extra, as an installed distribution states it."""
 
 
-def _extra_with(package: str) -> str:
-    """The extra of `rewarden-server` that brings a package; `all` where none names it."""
-    try:
-        stated = importlib.metadata.requires("rewarden-server") or []
-    except importlib.metadata.PackageNotFoundError:  # run from its sources
-        stated = []
-    wanted = package.partition(".")[0].replace("_", "-").lower()
-    found = [(match[1].replace("_", "-").lower(), match[2]) for match in map(_OF_EXTRA.match, stated) if match]
-    return next((extra for name, extra in found if name == wanted and extra != "all"), "all")
+def packages_of_extras(requirements: Iterable[str] | None = None) -> dict[str, set[str]]:
+    """Returns by extra the packages that a distribution's metadata requires for it: by default, that of
+    `rewarden-server`, which has none if it runs from its sources.
+    """
+    if requirements is None:
+        try:
+            requirements = importlib.metadata.requires(_PACKAGE) or ()
+        except importlib.metadata.PackageNotFoundError:
+            requirements = ()
+    packages: dict[str, set[str]] = {}
+    for found in filter(None, map(_OF_EXTRA.match, requirements)):
+        package = _canonical(found["package"])
+        if found["extra"] != _EVERYTHING and package != _PACKAGE:
+            packages.setdefault(found["extra"], set()).add(package)
+    return packages
+
+
+def extras_with(module: str) -> list[str]:
+    """Returns the extras of `rewarden-server` that bring a module's package."""
+    package = _canonical(module.partition(".")[0])
+    return [extra for extra, packages in packages_of_extras().items() if package in packages]
+
+
+def _canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

@@ -6,6 +6,8 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -128,11 +130,9 @@ def _new(args: argparse.Namespace, settings: KeySettings) -> None:
     if args.file == "-":
         _show(key, f"Add this line to the key file (keys.file):\n\n{record.line()}")
         return
-    file = _file(settings)
-    with file.edit(create=True) as draft:
+    with _edit(settings, create=True) as draft:
         draft.add(record)
-        KeyTable(settings, draft.records)  # or a server would refuse the whole file
-    _show(key, f"{args.name} is in {file.path}, by its hash only.{_noticed(settings)}")
+    _show(key, f"{args.name} is in {settings.file}, by its hash only.{_noticed(settings)}")
 
 
 def _list(args: argparse.Namespace, settings: KeySettings) -> None:
@@ -152,31 +152,31 @@ def _list(args: argparse.Namespace, settings: KeySettings) -> None:
 
 
 def _revoke(args: argparse.Namespace, settings: KeySettings) -> None:
-    file = _file(settings)
-    with file.edit() as draft:
+    with _edit(settings) as draft:
         draft.replace(_found(args.name, draft, settings), None)
-        KeyTable(settings, draft.records)
     say(f"{args.name} is revoked.{_noticed(settings)}")
 
 
 def _rotate(args: argparse.Namespace, settings: KeySettings) -> None:
-    file = _file(settings)
     key, digest = new_key()
-    with file.edit() as draft:
+    with _edit(settings) as draft:
         record = _found(args.name, draft, settings)
         made = record.rotated(digest, _now(), grace=args.grace, lifetime=args.expires)
         draft.replace(record, made)
-        KeyTable(settings, draft.records)
     until = max((each.until for each in made.old), default=None)
     still = "no other works" if until is None else f"the old one works until {shown_time(until)}"
     expires = f" It expires at {shown_time(made.expires)}." if made.expires is not None else ""
     _show(key, f"{args.name} has this secret now; {still}.{expires}{_noticed(settings)}")
 
 
-def _file(settings: KeySettings) -> KeyFile:
+@contextmanager
+def _edit(settings: KeySettings, *, create: bool = False) -> Iterator[Draft]:
+    """The key file's content, to be changed; a change that a server would refuse is not written."""
     if settings.file is None:
         raise ConfigError("there is no key file: set keys.file in the configuration, or give --file FILE")
-    return KeyFile(settings.file)
+    with KeyFile(settings.file).edit(create=create) as draft:
+        yield draft
+        KeyTable(settings, draft.records)
 
 
 def _found(name: str, draft: Draft, settings: KeySettings) -> KeyRecord:

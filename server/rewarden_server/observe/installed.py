@@ -10,22 +10,17 @@ import asyncio
 import contextlib
 import json
 import os
-import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import PackageNotFoundError, distribution, requires
+from importlib.metadata import PackageNotFoundError, distribution
 
 from rewarden.commands.terminal import say
 from rewarden.errors import SampleError
 from rewarden_server.observe.check import Problem
-from rewarden_verifiers.registry import Registry
+from rewarden_verifiers.registry import Registry, extras_with, packages_of_extras
 
 _PACKAGE = "rewarden-server"
-_EVERYTHING = "all"
-"""The extra that has the others: a wheel's metadata lists their packages under it as well."""
-
-_REQUIREMENT = re.compile(r"(?P<package>[A-Za-z0-9._-]+).*;.*\bextra == ['\"](?P<extra>[^'\"]+)['\"]")
 _INSTALL = ": pip install "
 _SHOWN = 6
 """Names listed for an extra; its verifiers and the recipes that use them can be a hundred."""
@@ -61,8 +56,7 @@ def _install(*extras: str) -> str:
 
 def installed(registry: Registry) -> Installed:
     """Loads every verifier and recipe."""
-    packages = packages_of_extras(requires(_PACKAGE) or ())
-    absent = {extra for extra, names in packages.items() if not all(map(_present, names))}
+    absent = {extra for extra, names in packages_of_extras().items() if not all(map(_present, names))}
     usable: list[str] = []
     lacking: dict[str, list[str]] = {}
     broken: list[Problem] = []
@@ -71,7 +65,7 @@ def installed(registry: Registry) -> Installed:
             needed = absent.intersection(registry.get(name).requires)
         except SampleError as error:
             module = error.__cause__.name if isinstance(error.__cause__, ModuleNotFoundError) else None
-            needed = {extra for extra, names in packages.items() if module and _canonical(module) in names}
+            needed = set(extras_with(module or ""))
             if not needed:
                 broken.append(_broken(error, registry.plugin_of(name)))
                 continue
@@ -82,20 +76,6 @@ def installed(registry: Registry) -> Installed:
     verifiers = set(registry.names())
     count = sum(name in verifiers for name in usable)
     return Installed(count, len(usable) - count, dict(sorted(lacking.items())), tuple(broken))
-
-
-def packages_of_extras(requirements: Iterable[str]) -> dict[str, set[str]]:
-    """Returns by extra the packages that a distribution's metadata requires for it."""
-    packages: dict[str, set[str]] = {}
-    for text in requirements:
-        found = _REQUIREMENT.match(text)
-        if found is not None and found["extra"] != _EVERYTHING and _canonical(found["package"]) != _PACKAGE:
-            packages.setdefault(found["extra"], set()).add(_canonical(found["package"]))
-    return packages
-
-
-def _canonical(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _present(package: str) -> bool:

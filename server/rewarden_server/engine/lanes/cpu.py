@@ -119,15 +119,14 @@ class CpuLane:
 
     async def start(self) -> None:
         """Start the fork server and the workers, once."""
-        if self._starting is None:
-            self._starting = asyncio.ensure_future(self._start())
-        await asyncio.shield(self._starting)
+        await asyncio.shield(self.begin())
 
-    def begin(self) -> None:
-        """Like `start`, and waits for nothing. If workers cannot be started, the work that is queued by then fails."""
+    def begin(self) -> asyncio.Task[None]:
+        """Begins what `start` waits for, and returns it. If workers cannot be started, work queued by then fails."""
         if self._starting is None:
             self._starting = asyncio.ensure_future(self._start())
             self._starting.add_done_callback(self._started)
+        return self._starting
 
     async def _start(self) -> None:
         await self._start_template()
