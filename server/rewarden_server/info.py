@@ -9,13 +9,14 @@ from typing import Any
 
 from rewarden_server.observe.health import problems
 from rewarden_server.service import Service
+from rewarden_server.verifier_resources import engines_of
 
 
 async def info(service: Service) -> dict[str, Any]:
     """Returns information on the server, ready for JSON. `limits` are those that a client must keep to; `sandbox` says
     which limits of programs are enforced; `lean` lists the projects and their problems; `judges` says what each judge
-    has spent and has left; `models` gives the state of each model; `problems` lists everything that is missing, with
-    the fix."""
+    has spent and has left; `models` gives the state of each model; `sql` lists the engines on which a request's
+    databases can be made; `problems` lists everything that is missing, with the fix."""
     made = await _parts(service)
     found = problems(
         made, service.config, keys_usable=service.keys.problem is None, verifiers=service.installed.problems()
@@ -33,6 +34,7 @@ async def _parts(service: Service) -> dict[str, Any]:
         "lean": await service.engine.lean.status(),
         "judges": service.engine.judges.status(),
         "models": service.engine.models.status(),
+        "sql": {"engines": engines_of(service.config.sql)},
         "limits": limits,
         "keys": service.keys.required,
     }

@@ -17,6 +17,9 @@ from rewarden_verifiers.lean.resources import LeanResources
 from rewarden_verifiers.sql.catalogue import read_catalogue
 from rewarden_verifiers.sql.databases import Databases
 
+EMBEDDED = ("sqlite", "duckdb")
+"""The database engines that need no server."""
+
 _SCHEMES = {"postgres": ("postgresql", "postgres"), "mysql": ("mysql", "mariadb")}
 
 
@@ -95,6 +98,12 @@ def servers_of(settings: SqlSettings) -> dict[str, str]:
     """The servers on which databases may be made, by engine."""
     named = {"postgres": settings.postgres, "mysql": settings.mysql}
     return {engine: dsn for engine, dsn in named.items() if dsn is not None}
+
+
+def engines_of(settings: SqlSettings) -> list[str]:
+    """Returns the engines on which the databases of requests can be made: the embedded ones, and those with a
+    server."""
+    return [*EMBEDDED, *servers_of(settings)]
 
 
 def without_password(dsn: str) -> str:

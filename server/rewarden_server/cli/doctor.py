@@ -8,20 +8,20 @@ import json
 import socket
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from itertools import groupby
 from typing import Any, get_args
 
 import httpx
 
-from rewarden.commands.terminal import add_examples, say, say_state
+from rewarden.commands.terminal import add_examples, say
 from rewarden.errors import RewardenError, SampleError, near
 from rewarden_sandboxes.job import Limits
 from rewarden_sandboxes.probing import clean as clean_sandboxes
 from rewarden_server.access.key_table import KeyTable
 from rewarden_server.access.tls import Certificate
 from rewarden_server.cli.cache_state import cache_state
+from rewarden_server.cli.check_lines import show_check
 from rewarden_server.cli.judge_state import judge_state
 from rewarden_server.cli.lean_state import lean_state
 from rewarden_server.cli.model_state import model_state
@@ -75,16 +75,10 @@ def run(args: argparse.Namespace) -> int:
     return 1 if any(check.problems for check in checks) else 0
 
 
-def _show(checks: Iterable[Check], *, details: bool) -> None:
+def _show(checks: Sequence[Check], *, details: bool) -> None:
     width = max(len(check.part) for check in checks)
     for check in checks:
-        say_state(check.state, f"{check.part:<{width}}  {check.summary}".rstrip())
-        for line in check.details if details else ():
-            say(f"    {line}")
-        for fix, problems in groupby(check.problems, key=lambda problem: problem.fix):
-            for problem in problems:
-                say(f"    {problem.what}")
-            say(f"    fix: {fix}")
+        show_check(check, width, details=details)
     if not any(check.problems for check in checks):
         say("Nothing is missing.")
 

@@ -8,22 +8,13 @@ import time
 from rewarden.errors import MissingDependency
 from rewarden_server.config import Config
 from rewarden_server.judges.endpoint import provider_of
-from rewarden_server.judges.failure import Failure
+from rewarden_server.judges.failure import FIXES, Failure
 from rewarden_server.judges.identity import default_judge
 from rewarden_server.judges.settings import JudgeEndpoint
 from rewarden_server.lean.projects import without_credentials
 from rewarden_server.observe.check import Check, Problem
 
 _PATIENCE_S = 30.0
-_MENDS = {
-    "unreachable": "start the model's server, or correct base_url",
-    "timeout": "check whether the model's server is overloaded or still loading its model",
-    "forbidden": "set api_key_env or api_key (docs/configuration.md)",
-    "rejected": "correct model and base_url (docs/configuration.md)",
-    "malformed": "set base_url to the root of an OpenAI-compatible API; it usually ends in /v1",
-    "rate_limited": "wait, or set requests_per_minute",
-    "server_error": "see the logs of the model's server",
-}
 
 
 async def judge_state(config: Config) -> Check:
@@ -52,11 +43,9 @@ async def _probed(name: str, judge: JudgeEndpoint) -> tuple[str, Problem | None]
         async with asyncio.timeout(min(_PATIENCE_S, judge.timeout_s)):
             told = await provider.probe()
     except Failure as failure:
-        return "does not answer", Problem(str(failure), _MENDS.get(failure.kind, "see docs/configuration.md"))
+        return "does not answer", Problem(str(failure), FIXES.get(failure.kind, "see docs/configuration.md"))
     except TimeoutError:
-        return "does not answer", Problem(
-            f"no answer within {min(_PATIENCE_S, judge.timeout_s):g} s", _MENDS["timeout"]
-        )
+        return "does not answer", Problem(f"no answer within {min(_PATIENCE_S, judge.timeout_s):g} s", FIXES["timeout"])
     except MissingDependency as error:
         text, _, command = error.message.rpartition(": pip install ")
         return "cannot be called", Problem(text, f"pip install {command}")

@@ -13,6 +13,17 @@ Kind = Literal["unreachable", "timeout", "rate_limited", "server_error", "malfor
 5xx. malformed: a reply that is not of the protocol. rejected: another 4xx. forbidden: 401, 403. form: the server does
 not take a field that can be done without; the question is asked again without it, at once."""
 
+FIXES: Mapping[str, str] = {
+    "unreachable": "start the model's server, or correct base_url",
+    "timeout": "check whether the model's server is overloaded or still loading its model",
+    "forbidden": "set api_key_env or api_key (docs/configuration.md)",
+    "rejected": "correct model and base_url (docs/configuration.md)",
+    "malformed": "set base_url to the root of an OpenAI-compatible API; it usually ends in /v1",
+    "rate_limited": "wait, or set requests_per_minute",
+    "server_error": "see the logs of the model's server",
+}
+"""By kind, what the operator can do. `form` needs nothing: the question is asked again."""
+
 _SHOWN = 300
 _MALFORMED = "the server's reply does not follow OpenAI's chat protocol"
 _HINTS = {

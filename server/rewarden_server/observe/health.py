@@ -74,10 +74,10 @@ def sandbox_problems(status: Mapping[str, Any]) -> list[Problem]:
     return found
 
 
-def mend_of(reason: str) -> str:
-    """Returns the command that a problem's message contains."""
+def mend_of(reason: str, otherwise: str = "see docs/sandbox.md") -> str:
+    """Returns the command that a problem's message contains, or else the other fix."""
     command = _COMMAND.search(reason)
-    return command[0].strip() if command is not None else "see docs/sandbox.md"
+    return command[0].strip() if command is not None else otherwise
 
 
 def _cache(engine: Mapping[str, Any]) -> list[Problem]:
