@@ -25,17 +25,22 @@ class Screen(io.StringIO):
         return self._terminal
 
 
-@pytest.mark.parametrize("command", ["lint", "scorecard", "compare"])
+@pytest.mark.parametrize(
+    "command", ["lint", "scorecard", "compare --on", "compare", "compare --key", "judge calibrate"]
+)
 def test_a_command_shows_its_progress_on_a_terminal_alone(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "rows.jsonl"
-    row = {"response": r"\boxed{4}", "reference": "4", "label": True}
+    row = {"response": r"\boxed{4}", "reference": "4", "label": True, "score": 1.0}
     file.write_text("".join(json.dumps({**row, "id": str(number)}) + "\n" for number in range(200)))
     words = {
         "lint": ["lint", str(file), "--use", "math"],
         "scorecard": ["scorecard", "--data", str(file), "--use", "number", "--alone"],
-        "compare": ["compare", "math", "number", "--on", str(file)],
+        "compare --on": ["compare", "math", "number", "--on", str(file)],
+        "compare": ["compare", str(file), str(file)],
+        "compare --key": ["compare", str(file), str(file), "--key", "id"],
+        "judge calibrate": ["judge", "calibrate", str(file), "--use", "math", "--no-attacks"],
     }[command]
     clock = itertools.count(0.0, 60.0)  # every look at the clock is a minute after the one before
     monkeypatch.setattr(progress.Bar.__init__, "__defaults__", (None, lambda: next(clock)))

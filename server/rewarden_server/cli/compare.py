@@ -72,7 +72,11 @@ def run(args: argparse.Namespace) -> int:
     """Returns the exit status (see the epilog)."""
     try:
         with _files(args) as (a, b):
-            found, shown = _compared(args, a, b)
+            progress = watcher(quiet=args.quiet)
+            try:
+                found, shown = _compared(args, a, b, progress)
+            finally:
+                progress.end()
     except (RewardenError, OSError) as error:
         say(f"rewarden compare: {error}", file=sys.stderr)
         return 2
@@ -86,12 +90,13 @@ def run(args: argparse.Namespace) -> int:
     return int(args.check and found.differing > 0)
 
 
-def _compared(args: argparse.Namespace, a: Path, b: Path) -> tuple[Comparison, list[Pair]]:
+def _compared(args: argparse.Namespace, a: Path, b: Path, progress: Watcher) -> tuple[Comparison, list[Pair]]:
     found = Comparison(threshold=args.threshold, source_column=args.by)
     most: list[tuple[float, int, Pair]] = []  # a heap of the widest gaps, the earliest of equal ones
     writing = nullcontext(None) if args.output is None else args.output.open("w", encoding="utf-8")
     with writing as out:
-        for number, pair in enumerate(pairs(a, b, key=args.key, columns=(args.column_a, args.column_b))):
+        columns = (args.column_a, args.column_b)
+        for number, pair in enumerate(pairs(a, b, key=args.key, columns=columns, advance=progress.advance)):
             if not found.add(pair):
                 continue
             if out is not None:

@@ -26,7 +26,7 @@ from rewarden_server.cli.numbers import positive
 from rewarden_server.config import ConfigError, load_config
 from rewarden_server.studies.calibration.attacks import ATTACKS
 from rewarden_server.studies.calibration.calibration import Calibration, Wanted, calibrate
-from rewarden_server.studies.calibration.judged_responses import Asker, CalibrationError, with_params
+from rewarden_server.studies.calibration.judged_responses import Asker, CalibrationError, is_grouped, with_params
 from rewarden_server.studies.calibration.labels import Scale
 from rewarden_server.studies.calibration.page import write_page
 from rewarden_server.studies.calibration.render import table
@@ -34,6 +34,7 @@ from rewarden_server.studies.calibration.rows import Labels, Read, read_rows
 from rewarden_server.studies.report.page import check_output
 from rewarden_server.studies.rescore.columns import read_columns_file
 from rewarden_server.studies.rescore.options import RescoreError
+from rewarden_server.studies.rescore.progress import watcher
 from rewarden_server.studies.rescore.target import LOCAL
 
 HELP = "measure how far a judge can be trusted: agreement with labels, biases, attacks"
@@ -152,9 +153,9 @@ def run(args: argparse.Namespace) -> int:
         if args.out is not None:
             check_output(args.out, force=args.force)
         read = _read(args)
-        progress: Callable[[str], None] = (lambda text: None) if args.quiet else _tell
-        _plan(args, read, progress)
-        found = asyncio.run(_calibrate(args, use, read, progress))
+        tell: Callable[[str], None] = (lambda text: None) if args.quiet else _tell
+        most = _plan(args, use, read, tell)
+        found = asyncio.run(_calibrate(args, use, read, most))
     except (RescoreError, CalibrationError, ConfigError) as error:
         return _fail(error.message, REFUSED)
     except RequestError as error:
@@ -173,7 +174,7 @@ def run(args: argparse.Namespace) -> int:
             size = write_page(found, args.file, args.out)
         except OSError as error:
             return _fail(f"the page could not be written: {error}", FAILED)
-        progress(f"wrote {args.out} ({size / 1e3:,.0f} kB)")
+        tell(f"wrote {args.out} ({size / 1e3:,.0f} kB)")
     return DONE
 
 
@@ -193,17 +194,23 @@ def _read(args: argparse.Namespace) -> Read:
     return read_rows(args.file, labels, columns, limit=args.limit, seed=args.seed)
 
 
-def _plan(args: argparse.Namespace, read: Read, progress: Callable[[str], None]) -> None:
+def _plan(args: argparse.Namespace, use: Use, read: Read, tell: Callable[[str], None]) -> int:
+    """Tells what will be done. Returns the number of verdicts that will be requested at most."""
     for line in read.columns.describe():
-        progress(line)
-    failing = min(args.attacked, sum(row.failing is not None for row in read.rows)) if args.attacks else 0
+        tell(line)
+    attacks = args.attacks and not is_grouped(use)
+    failing = min(args.attacked, sum(row.failing is not None for row in read.rows)) if attacks else 0
     lacking = ((read.unlabelled, "without a label"), (read.ties, "ties"))
     left_out = "".join(f", {count:,} {what} left out" for count, what in lacking if count)
-    progress(f"{len(read.rows):,} of {read.total:,} labelled {'pairs' if read.paired else 'responses'}{left_out}")
-    progress(f"up to {len(read.rows) + failing * (len(ATTACKS) + read.paired):,} verdicts to request")
+    tell(f"{len(read.rows):,} of {read.total:,} labelled {'pairs' if read.paired else 'responses'}{left_out}")
+    if args.attacks and not attacks:
+        tell(f"no attacks: {use.name} judges the members of a group against each other")
+    most = len(read.rows) + failing * (len(ATTACKS) + read.paired)
+    tell(f"up to {most:,} verdicts to request")
+    return most
 
 
-async def _calibrate(args: argparse.Namespace, use: Use, read: Read, progress: Callable[[str], None]) -> Calibration:
+async def _calibrate(args: argparse.Namespace, use: Use, read: Read, most: int) -> Calibration:
     settings = authority_options(args.target, args.ca)
     if args.target == LOCAL:
         # Judges are asked from this process: workers are started when a verifier beside them needs one.
@@ -211,8 +218,12 @@ async def _calibrate(args: argparse.Namespace, use: Use, read: Read, progress: C
         settings["config"] = load_config(args.config, environ=os.environ, flags=flags)
     key = args.api_key or os.environ.get("REWARDEN_API_KEY") or None
     wanted = Wanted(precision=args.precision, attacked=args.attacked if args.attacks else 0, seed=args.seed)
-    async with AsyncClient(args.target, api_key=key, timeout_s=args.timeout, **settings) as client:
-        return await calibrate(Asker(client, use), read.rows, wanted, paired=read.paired, say=progress)
+    progress = watcher(quiet=args.quiet)
+    try:
+        async with AsyncClient(args.target, api_key=key, timeout_s=args.timeout, **settings) as client:
+            return await calibrate(Asker(client, use, progress, most), read.rows, wanted, paired=read.paired)
+    finally:
+        progress.end()
 
 
 def _tell(text: str) -> None:

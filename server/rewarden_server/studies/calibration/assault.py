@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -59,23 +59,19 @@ class Assault:
         }
 
 
-async def assault(
-    asker: Asker, targets: Sequence[Target], *, paired: bool = False, say: Callable[[str], None] = lambda text: None
-) -> list[Assault]:
+async def assault(asker: Asker, targets: Sequence[Target], *, paired: bool = False) -> list[Assault]:
     """Every attack on every target of which it can be made.
 
     A judge is asked with `hollow: ask`, so that what is measured is the judge and not the rule before it; what the rule
     refuses is asked as configured as well, which costs nothing.
     """
     found: list[Assault] = []
-    for number, attack in enumerate(ATTACKS, start=1):
+    for attack in ATTACKS:
         made = [
             (target, sample) for target in targets if (sample := attack.on(target.sample, paired=paired)) is not None
         ]
-        if not made:
-            continue
-        say(f"attack {number} of {len(ATTACKS)}: {attack.name}, {len(made)} responses")
-        found.append(await _one(asker, attack, made))
+        if made:
+            found.append(await _one(asker, attack, made))
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -15,7 +15,7 @@ from rewarden_server.studies.calibration.agreement import Bin, Figure, Judged, M
 from rewarden_server.studies.calibration.assault import Assault, Target, assault
 from rewarden_server.studies.calibration.attacks import text_of
 from rewarden_server.studies.calibration.flips import Flips, flips_of
-from rewarden_server.studies.calibration.judged_responses import Asker, Spent, judged, score_of
+from rewarden_server.studies.calibration.judged_responses import Asker, Spent, is_grouped, judged, score_of
 from rewarden_server.studies.calibration.length import LengthBias, length_bias
 from rewarden_server.studies.calibration.rows import Labelled
 from rewarden_server.studies.calibration.threshold import Point, curve, threshold
@@ -124,7 +124,6 @@ async def calibrate(
     wanted: Wanted,
     *,
     paired: bool = False,
-    say: Callable[[str], None] = lambda text: None,
 ) -> Calibration:
     """Judge and attack labelled responses. Where none could be scored nothing is attacked. Raises RequestError."""
     verdicts = await asker.ask([row.sample for row in rows])
@@ -134,12 +133,9 @@ async def calibrate(
         if (one := judged(row.sample, row.label.right, verdict)) is not None
     ]
     scored = [one for _, _, one in pairs]
-    attackable = bool(scored) and wanted.attacked > 0
-    if attackable and asker.grouped:
-        say(f"no attacks: {asker.use.name} judges the members of a group against each other")
-        attackable = False
+    attackable = bool(scored) and wanted.attacked > 0 and not is_grouped(asker.use)
     targets = await _targets(asker, rows, verdicts, wanted) if attackable else []
-    attacks = await assault(asker, targets, paired=paired, say=say)
+    attacks = await assault(asker, targets, paired=paired)
     unscored = [verdict for verdict in verdicts if verdict.score is None]
     graded = any(0 < one.score < 1 for one in scored)
     points = curve(scored) if graded else []

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from rewarden.client import AsyncClient
 from rewarden.errors import RewardenError, SampleError
-from rewarden.types import Batch, Sample, Use, Verdict
+from rewarden.types import Sample, Use, Verdict
 from rewarden_server.studies.calibration.agreement import Judged
 from rewarden_server.studies.calibration.attacks import text_of
+from rewarden_server.studies.rescore.progress import Watcher
 from rewarden_verifiers.group.statistics import passes
 from rewarden_verifiers.judges.resources import JUDGING
 from rewarden_verifiers.registry import Registry
@@ -63,36 +65,56 @@ def _usages(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 class Asker:
-    """Gets verdicts of one use, and adds up what they took."""
+    """Requests verdicts of one use, counts the usage, and reports the progress.
 
-    def __init__(self, client: AsyncClient, use: Use) -> None:
+    most: the number of verdicts that will be requested at most.
+    """
+
+    def __init__(self, client: AsyncClient, use: Use, watcher: Watcher, most: int) -> None:
         self.use = use
         self.spent = Spent()
         self._client = client
+        self._watcher = watcher
+        self._most = most
+        self._done = 0
+        watcher.advance(0, 0.0)
 
     @property
     def judges(self) -> bool:
         """Returns whether it is a verifier that asks judges, whose options are known, and no recipe."""
         return self.use.name in JUDGING
 
-    @cached_property
-    def grouped(self) -> bool:
-        """Returns whether it judges the members of a group against each other; False for verifiers that only a server
-        knows.
-        """
-        try:
-            return self.use.name is not None and Registry().get(self.use.name).group
-        except SampleError:
-            return False
-
     async def ask(self, samples: Sequence[Sample], **params: Any) -> list[Verdict]:
         """The verdicts, in order; `params` in the place of the use's own. Raises RequestError."""
         if not samples:
             return []
         use = replace(self.use, params={**self.use.params, **params}) if params else self.use
-        result = await self._client.verify(Batch(samples=samples, use=use))
-        self.spent.add(result.verdicts)
-        return list(result.verdicts)
+        sizes = Counter(sample.group for sample in samples)
+        sized = [
+            replace(sample, group_size=sizes[sample.group])
+            if sample.group is not None and sample.group_size is None
+            else sample
+            for sample in samples
+        ]
+        found: dict[int, Verdict] = {}
+        async with aclosing(self._client.stream(sized, use)) as items:
+            async for item in items:
+                if isinstance(item, Verdict):
+                    found[item.index] = item
+                    self._done += 1
+                    self._watcher.advance(self._done, min(1.0, self._done / self._most))
+        verdicts = [found[place] for place in range(len(samples))]
+        self.spent.add(verdicts)
+        return verdicts
+
+
+def is_grouped(use: Use) -> bool:
+    """Returns whether a use judges the members of a group against each other. False for a verifier that only the server
+    has."""
+    try:
+        return use.name is not None and Registry().get(use.name).group
+    except SampleError:
+        return False
 
 
 def score_of(verdict: Verdict) -> float | None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rewarden.errors import RewardenError
 from rewarden.wire.json import loads
+from rewarden_server.studies.rescore.groups import AsItStands
 from rewarden_server.studies.rescore.options import RescoreError
-from rewarden_server.studies.rescore.read import find_inputs, read_lines
+from rewarden_server.studies.rescore.read import LONGEST_LINE, find_inputs
+
+Advance = Callable[[int, float], None]
+"""Called with the number of rows read and the share of the files, from 0 to 1."""
 
 _USUAL = ("verdict", "verdicts", "score", "scores", "reward")
 
@@ -60,14 +64,28 @@ class _Row:
     judged: list[Judged]
 
 
-def pairs(a: Path, b: Path, *, key: str | None = None, columns: tuple[str | None, str | None]) -> Iterator[Pair]:
+def pairs(
+    a: Path,
+    b: Path,
+    *,
+    key: str | None = None,
+    columns: tuple[str | None, str | None],
+    advance: Advance = lambda rows, share: None,
+) -> Iterator[Pair]:
     """The responses of two scored files, in A's order: row by row, or, with `key`, by that column's value.
 
     columns: for each side the column that holds verdicts or numbers; None: `verdict`, `verdicts`, `score`, `scores` or
-    `reward`, the first that is there. Raises CompareError where the files do not hold the same rows.
+    `reward`, the first that is there. advance: receives the progress. Raises CompareError where the files do not hold
+    the same rows.
     """
-    left = _rows(a, columns[0])
-    for mine, other in _keyed(left, b, key, columns[1]) if key else _in_order(left, a, b, columns[1]):
+    if key:
+        # All of B is read before the first row of A.
+        known = _by_key(_rows(b, columns[1], lambda rows, share: advance(rows, share / 2)), key, b)
+        left = _rows(a, columns[0], lambda rows, share: advance(len(known) + rows, 0.5 + share / 2))
+        matched = _keyed(left, known, key)
+    else:
+        matched = _in_order(_rows(a, columns[0], advance), a, b, columns[1])
+    for mine, other in matched:
         if len(mine.judged) != len(other.judged):
             raise CompareError(
                 f"{a}, row {mine.number} has {len(mine.judged)} verdicts, and {len(other.judged)} in {b}: "
@@ -78,7 +96,7 @@ def pairs(a: Path, b: Path, *, key: str | None = None, columns: tuple[str | None
 
 
 def _in_order(left: Iterator[_Row], a: Path, b: Path, column: str | None) -> Iterator[tuple[_Row, _Row]]:
-    right = _rows(b, column)
+    right = _rows(b, column, lambda rows, share: None)
     for mine in left:
         other = next(right, None)
         if other is None:
@@ -96,16 +114,20 @@ def _in_order(left: Iterator[_Row], a: Path, b: Path, column: str | None) -> Ite
         raise CompareError(f"{b} has more rows than {a}; give --key to match rows by a column")
 
 
-def _keyed(left: Iterator[_Row], b: Path, key: str, column: str | None) -> Iterator[tuple[_Row, _Row]]:
+def _by_key(rows: Iterator[_Row], key: str, path: Path) -> dict[Any, _Row]:
     known: dict[Any, _Row] = {}
-    for row in _rows(b, column):
-        value = _key(row, key, b)
+    for row in rows:
+        value = _key(row, key)
         if value in known:
-            raise CompareError(f"{b}: {key} {value!r} occurs in rows {known[value].number} and {row.number}")
+            raise CompareError(f"{path}: {key} {value!r} occurs in rows {known[value].number} and {row.number}")
         known[value] = _Row(row.number, {}, row.judged)
+    return known
+
+
+def _keyed(left: Iterator[_Row], known: Mapping[Any, _Row], key: str) -> Iterator[tuple[_Row, _Row]]:
     seen: set[Any] = set()
     for row in left:
-        value = _key(row, key, b)
+        value = _key(row, key)
         if value in seen:
             raise CompareError(f"{key} {value!r} occurs twice in the first file")
         seen.add(value)
@@ -115,15 +137,18 @@ def _keyed(left: Iterator[_Row], b: Path, key: str, column: str | None) -> Itera
         raise CompareError(f"no {key} is in both files")
 
 
-def _key(row: _Row, key: str, path: Path) -> Any:
+def _key(row: _Row, key: str) -> Any:
     value = row.values.get(key)
     if isinstance(value, (str, int)):
         return value
     raise CompareError(f"row {row.number} has no usable {key!r} to match by (a string or whole number)")
 
 
-def _rows(path: Path, column: str | None) -> Iterator[_Row]:
-    for number, (line, _) in enumerate(read_lines(find_inputs(path)), start=1):
+def _rows(path: Path, column: str | None, advance: Advance) -> Iterator[_Row]:
+    order = AsItStands(find_inputs(path), LONGEST_LINE)
+    advance(0, 0.0)
+    for number, (line, place) in enumerate(order.lines(None), start=1):
+        advance(number, order.share(place))
         if line.fault is not None:
             raise CompareError(f"{path}, line {line.number}: {line.fault}")
         try:

@@ -29,6 +29,8 @@ _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _HEAD = 64 * 1024
 _ZSTD_PIECE = 4096
 """Compressed bytes that are unpacked at a time: a hostile file makes at most some 100 MB of them."""
+LONGEST_LINE = 64 * 1024**2
+"""Bytes of the longest line that is read, unless a command has its own limit."""
 _SHOWN = 1000
 """Bytes of an overlong line that are kept for the report."""
 
@@ -140,7 +142,7 @@ def _natural(name: str) -> list[Any]:
     return [(1, int(part), "") if part.isdecimal() else (0, 0, part) for part in re.split(r"(\d+)", name)]
 
 
-def read_lines(inputs: Inputs, start: Place = START, limit: int = 64 * 1024**2) -> Iterator[tuple[Line, Place]]:
+def read_lines(inputs: Inputs, start: Place = START, limit: int = LONGEST_LINE) -> Iterator[tuple[Line, Place]]:
     """The lines from a place on, each with the place after it. Lines of more than `limit` bytes are faults.
 
     A compressed file that breaks off is a fault too, after the last whole line; the next file follows. So is a row
