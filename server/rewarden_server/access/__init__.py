@@ -1,1 +1,1 @@
-"""The control of access: what each caller may ask and how often, and what is written down of it."""
+"""Access control: what each caller may request and how often, and the audit log."""

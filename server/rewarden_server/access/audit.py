@@ -1,7 +1,9 @@
-"""The audit log: who had what scored, in JSON lines. Names of keys, ids and fingerprints; never a text, never a key.
+"""The audit log: JSON lines that record whose samples received which verdicts. It contains key names, ids and
+fingerprints, but no texts and no keys.
 
-A line a request, written by a thread of its own, so that no disk holds up the loop. The file is opened again when it
-was moved away (SIGHUP), and put aside by ourselves when it has grown (`max_bytes`): FILE.1 is the newest of `keep`.
+Each request is one line. A separate thread writes the lines, so that a slow disk does not block the loop. The file is
+reopened after it was moved away (SIGHUP), and rotated when it reaches `max_bytes`: FILE.1 is the newest of `keep`
+files.
 """
 
 from __future__ import annotations
@@ -25,22 +27,23 @@ from rewarden_server.config import ConfigError
 from rewarden_server.observe.logs import get_logger
 
 _WAITING = 100_000
-"""Lines that may wait for the disk; what comes then is lost, and said to be."""
+"""Lines that can wait for the disk. Further lines are lost, and their number is recorded."""
 
 _ID_CHARS = 128
-"""The characters kept of a sample's id. Callers choose ids, and a whole text in the place of one must not get into the
+"""The characters kept of a sample's id. Callers choose ids, and a whole text used as an id must not get into the
 log."""
 
 _REFUSED_PER_MINUTE = 60.0
-"""Lines a minute, which may come at once, of callers that were refused before their key was known: none, a wrong one, a
-foreign origin, too large a head. Attack: a flood of them, at which the rotation would drop the lines that count."""
+"""Lines a minute, also as a burst, for callers that were refused before their key was known: no key, a wrong one, a
+foreign origin, too large a head. Attack: a flood of such requests, so that rotation drops the lines that matter."""
 
 _log = get_logger("audit")
 
 
 @dataclass(slots=True)
 class Entry:
-    """The audit log's entry for one request. `most_ids`: ids that are named, the others are counted."""
+    """The audit log's entry for one request. `most_ids`: the number of ids that are listed; the rest are only
+    counted."""
 
     request_id: str
     surface: str
@@ -53,7 +56,7 @@ class Entry:
     _more_ids: int = 0
 
     def note(self, verdicts: Iterable[Verdict]) -> None:
-        """Count verdicts, and name their samples."""
+        """Counts verdicts, and lists their samples."""
         counts = self._counts
         for verdict in verdicts:
             key = (verdict.verifier, verdict.status)
@@ -66,7 +69,7 @@ class Entry:
                 self._more_ids += 1
 
     def line(self, *, route: str, method: str, key: str, status: str, seconds: float) -> dict[str, Any]:
-        """The line, JSON-ready. Parts that say nothing are left out."""
+        """Returns the line, ready for JSON, without empty parts."""
         made: dict[str, Any] = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "request_id": self.request_id,
@@ -101,7 +104,7 @@ class Audit:
     """An open audit log. Used on the loop, except for its thread."""
 
     def __init__(self, settings: AuditSettings) -> None:
-        """Opens the file. Raises ConfigError where it cannot be: a log that is asked for must not be missing."""
+        """Opens the file. Raises ConfigError if that fails: the server must not run without a configured log."""
         assert settings.file is not None
         self._settings = settings
         self._path = settings.file
@@ -111,7 +114,7 @@ class Audit:
             raise ConfigError(f"audit.file: {self._path} cannot be written: {error.strerror}") from None
         self._lines: queue.Queue[dict[str, Any] | None] = queue.Queue(_WAITING)
         self._again = False
-        self._half = False  # whether the file ends in the middle of a line
+        self._half = False  # whether the file ends in an incomplete line
         self.broken: str | None = None
         self.lost = 0
         self._refusals = Bucket(_REFUSED_PER_MINUTE, time.monotonic)
@@ -120,21 +123,21 @@ class Audit:
         self._thread.start()
 
     def entry(self, request_id: str, surface: str, peer: str) -> Entry:
-        """The entry of a request that begins."""
+        """Returns the entry for a request that begins."""
         return Entry(request_id, surface, peer, self._settings.ids)
 
     @property
     def refuses(self) -> bool:
-        """Returns whether nothing may be done now: it could not be written down."""
+        """Returns whether requests must be refused, because the required log cannot be written."""
         return self.broken is not None and self._settings.required
 
     def check(self) -> None:
-        """Raises Unavailable where nothing may be done that is not written down, and nothing can be."""
+        """Raises Unavailable if requests must be refused, because the required log cannot be written."""
         if self.refuses:
             raise Unavailable("the audit log is required (audit.required) but cannot be written", retry_after_s=5.0)
 
     def write(self, line: dict[str, Any]) -> None:
-        """Have a line written. Never waits."""
+        """Queues a line. Never waits."""
         if not line["key"]:
             if self._refusals.lacks_s(1):
                 self._omitted += 1
@@ -149,15 +152,15 @@ class Audit:
             self._lose(1, "the disk is too slow; too many lines are waiting")
 
     def reopen(self) -> None:
-        """Open the file anew before the next line: it was moved away."""
+        """Reopens the file before the next line, after it was moved away."""
         self._again = True
 
     def wait_written(self) -> None:
-        """Return when all that was handed over was written, or was lost. Blocks: not for the loop."""
+        """Returns when all queued lines were written or lost. Blocks, so it must not be called on the loop."""
         self._lines.join()
 
     def close(self) -> None:
-        """Write what waits, and close. Blocks: not for the loop."""
+        """Writes the queued lines and closes the file. Blocks, so it must not be called on the loop."""
         self._lines.put(None)
         self._thread.join(10.0)
 
@@ -193,7 +196,7 @@ class Audit:
             self._half = written != len(data) and (written > 0 or self._half)
             if written != len(data):
                 raise OSError(None, "only a part was written")
-        except (OSError, ValueError) as error:  # ValueError: the file is closed, since it could not be opened again
+        except (OSError, ValueError) as error:  # ValueError: the file is closed, because reopening it failed
             self._again = True
             self._lose(len(lines), getattr(error, "strerror", None) or str(error))
         else:
@@ -202,7 +205,7 @@ class Audit:
                 self.broken = None
 
     def _open(self) -> Any:
-        # Only its owner reads who had what scored. Unbuffered: what could not be written is not tried again behind us.
+        # Only the owner can read it. Unbuffered: a failed write must not be repeated later.
         return os.fdopen(os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab", buffering=0)
 
     def _put_aside(self) -> None:

@@ -1,4 +1,4 @@
-"""The caller of a request that is under way: its name, what it may do, what it used, what the audit log says."""
+"""The caller of the current request: its name, its permissions, its usage, and its audit entry."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rewarden_server.access.rates import Meter
 
 @dataclass(slots=True)
 class Caller:
-    """One request's. `meter`: where its key has bounds; `entry`: where there is an audit log."""
+    """The caller of one request. `meter`: set if its key has limits; `entry`: set if there is an audit log."""
 
     name: str
     scopes: frozenset[str]
@@ -24,7 +24,7 @@ class Caller:
     entry: Entry | None = None
 
     def demand(self, scope: str) -> None:
-        """Raises Forbidden where the key has not that scope."""
+        """Raises Forbidden if the key does not have that scope."""
         if scope not in self.scopes:
             raise Forbidden(
                 f"the key {self.name!r} lacks the scope {scope!r}; it has "
@@ -34,15 +34,15 @@ class Caller:
 
 
 CURRENT: ContextVar[Caller | None] = ContextVar("rewarden_caller", default=None)
-"""The caller of the current request, set by the surfaces. None within `local` and the commands, which have no callers
-to tell apart."""
+"""The caller of the current request, set by the surfaces. None within `local` and the commands, which do not
+distinguish callers."""
 
 
 @contextmanager
 def charged(samples: int) -> Iterator[None]:
-    """Counts a request's samples before its work, which is done in the block. Raises Overloaded, TooLarge.
+    """Counts a request's samples before the work in the block. Raises Overloaded, TooLarge.
 
-    The samples are given back where the caller is told to come back: else it would pay for every try of work that was
+    If the caller is told to retry, the samples are given back: otherwise it would pay for each attempt at work that was
     done once, or never.
     """
     caller = CURRENT.get()
@@ -62,7 +62,8 @@ def charged(samples: int) -> Iterator[None]:
 
 
 async def charge_one() -> None:
-    """Count one sample of a stream, waiting for the key's rate. Raises Overloaded when its day is used up."""
+    """Counts one sample of a stream, and waits for the key's rate. Raises Overloaded if the key's daily limit is
+    reached."""
     caller = CURRENT.get()
     if caller is None:
         return
@@ -73,14 +74,14 @@ async def charge_one() -> None:
 
 
 def note(verdicts: Iterable[Verdict]) -> None:
-    """Have the audit log name verdicts of the request under way."""
+    """Adds verdicts to the audit entry of the current request."""
     caller = CURRENT.get()
     if caller is not None and caller.entry is not None:
         caller.entry.note(verdicts)
 
 
 def detail(**said: Any) -> None:
-    """Have the audit log say more of the request under way: ids and names, no texts."""
+    """Adds details to the audit entry of the current request: ids and names, no texts."""
     caller = CURRENT.get()
     if caller is not None and caller.entry is not None:
         caller.entry.detail.update(said)

@@ -1,4 +1,4 @@
-"""The key file: read whole by the server, and replaced whole by `rewarden keys`: no server ever sees a part of it."""
+"""The key file. `rewarden keys` replaces it as a whole, so that a server never reads a partial file."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from rewarden_server.access.key_record import KeyRecord
 from rewarden_server.config import ConfigError
 
 LOOK_S = 1.0
-"""Seconds between two looks of a server at the file. The next request looks, before its own key is checked."""
+"""Seconds between two checks of the file by a server. The check happens at the next request, before its key is looked
+up."""
 
 Stamp = tuple[int, ...]
-"""A file's identity, size and times, of which one at least differs when it was written or replaced."""
+"""A file's identity, size and times. At least one of them changes when the file is written or replaced."""
 
 
 class KeyFile:
@@ -27,7 +28,7 @@ class KeyFile:
         self.path = path
 
     def stamp(self) -> Stamp | None:
-        """The file's stamp, or None where there is none to be had. A pipe has none: it can be read only once."""
+        """The file's stamp, or None if it has none. A pipe has none, because it can be read only once."""
         try:
             found = self.path.stat()
         except OSError:
@@ -37,7 +38,7 @@ class KeyFile:
         return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
     def read(self) -> list[KeyRecord]:
-        """Every key, in order. Raises ConfigError, naming the line."""
+        """Returns all keys, in order. Raises ConfigError, naming the line."""
         try:
             data = self.path.read_bytes()
         except OSError as error:
@@ -46,13 +47,13 @@ class KeyFile:
 
     @contextlib.contextmanager
     def edit(self, *, create: bool = False) -> Iterator[Draft]:
-        """The file's content, which takes its place when the block ends without an exception and has changed it.
+        """Yields the file's content. If the block changes it and ends without an exception, it replaces the file.
 
-        No other writer gets in between. A new file is its owner's alone; one that was there keeps its owner and its
-        mode, since the server may be another user and must be able to read what is revoked. Raises ConfigError, naming
-        the line; OSError.
+        A lock keeps other writers out. A new file belongs to its owner alone; an existing one keeps its owner and mode,
+        because the server may run as another user and must be able to read which keys are revoked. Raises ConfigError,
+        naming the line, or OSError.
         """
-        # A link stays a link.
+        # A symbolic link is kept.
         path = self.path.resolve()
         with _locked(path, create) as descriptor:
             with os.fdopen(os.dup(descriptor), "rb") as file:
@@ -64,7 +65,7 @@ class KeyFile:
 
 
 class Draft:
-    """The lines of a key file while they are changed. Comments and the order of lines are kept."""
+    """The lines of a key file during a change. Comments and the order of lines are kept."""
 
     def __init__(self, path: Path, data: bytes) -> None:
         """Raises ConfigError, naming the line."""
@@ -74,27 +75,27 @@ class Draft:
         except UnicodeDecodeError as error:
             number = data.count(b"\n", 0, error.start) + 1
             raise ConfigError(f"{path}:{number}: is not UTF-8") from None
-        # Not splitlines(): it breaks lines at characters that editors do not count as line ends.
+        # Not splitlines(): it also splits at characters that editors do not treat as line ends.
         self._lines = text.removesuffix("\n").split("\n") if text else []
         self._found = [KeyRecord.parse(line, f"{path}:{number}") for number, line in enumerate(self._lines, start=1)]
 
     @property
     def records(self) -> list[KeyRecord]:
-        """Every key, in order."""
+        """Returns all keys, in order."""
         return [record for record in self._found if record is not None]
 
     def get(self, name: str) -> KeyRecord | None:
-        """The first key of that name."""
+        """Returns the first key of that name, or None."""
         return next((record for record in self.records if record.name == name), None)
 
     def add(self, record: KeyRecord) -> None:
-        """Add a key behind the others."""
+        """Adds a key after the others."""
         self._lines.append(record.line())
         self._found.append(record)
         self.changed = True
 
     def replace(self, record: KeyRecord, by: KeyRecord | None) -> None:
-        """Put a key in the place of one that `records` has, or nothing."""
+        """Replaces a key of `records` with another, or removes it."""
         index = next(index for index, found in enumerate(self._found) if found is record)
         self.changed = True
         if by is None:
@@ -105,14 +106,14 @@ class Draft:
         self._found[index] = by
 
     def data(self) -> bytes:
-        """The file's bytes."""
+        """Returns the file's bytes."""
         return "".join(f"{line}\n" for line in self._lines).encode()
 
 
 @contextlib.contextmanager
 def _locked(path: Path, create: bool) -> Iterator[int]:
-    """A descriptor of the file, held by nobody else. A lock is one of the file that lies there now: who waited for that
-    of one which was replaced meanwhile tries again."""
+    """Yields a descriptor of the file, under an exclusive lock. If the file was replaced while this waited for the
+    lock, it locks the new file instead."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o600)
         try:

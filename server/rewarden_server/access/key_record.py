@@ -1,7 +1,7 @@
 """A key as a line of the key file: `NAME SHA256`, then `field=value` for its rule, its times, and its former secrets.
 
-A secret is 32 random bytes, made by us. Against such a token a plain SHA-256 is the right hash: there is nothing to
-guess, so a slow, salted password hash would only let a caller burn the server's CPU at every request.
+A secret is 32 random bytes that we generate. For such a token a plain SHA-256 is the right hash: it cannot be guessed,
+and a slow, salted password hash would only let callers burn the server's CPU on every request.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rewarden_server.config import ConfigError
 from rewarden_verifiers.schema import Misfit, read
 
 ANONYMOUS = "anonymous"
-"""The name of all callers where no keys are configured."""
+"""The name of all callers if no keys are configured."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -28,19 +28,19 @@ _FIELDS = (*_RULE, "created", "expires", "old")
 
 
 def new_key() -> tuple[str, str]:
-    """A fresh key and its SHA-256 in hex. The key is shown once and kept nowhere."""
+    """Returns a new key and its SHA-256 in hex. The key is shown once and not stored."""
     key = "rwd_" + secrets.token_urlsafe(32)
     return key, hash_key(key)
 
 
 def hash_key(key: str) -> str:
-    """The SHA-256 of a key, in hex."""
+    """Returns the SHA-256 of a key, in hex."""
     return hashlib.sha256(key.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class OldSecret:
-    """The hash of a secret that was replaced, and the time until which it still works."""
+    """The hash of a replaced secret, and the time until which it still works."""
 
     digest: str
     until: datetime
@@ -48,10 +48,10 @@ class OldSecret:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRecord:
-    """One key. `source`: the place where it stands, for messages; `rule`: None where its line holds none; `expires`:
-    when its secret stops working; `old`: secrets that `rotate` replaced and that still work for a while.
+    """One key. `source`: its place in the configuration or file, for messages; `rule`: None if its line contains none;
+    `expires`: when its secret stops working; `old`: secrets that `rotate` replaced and that still work for a while.
 
-    Raises ConfigError for a name that would not do in logs and metrics, and for a hash that is none.
+    Raises ConfigError for a name that is unsuitable for logs and metrics, and for an invalid hash.
     """
 
     name: str
@@ -76,9 +76,9 @@ class KeyRecord:
 
     @classmethod
     def parse(cls, line: str, source: str) -> KeyRecord | None:
-        """The record of a line, or None where the line holds nothing but a comment. Raises ConfigError.
+        """Returns the record of a line, or None if the line contains only a comment. Raises ConfigError.
 
-        No message repeats any part of a line but a name: somebody may have put the key itself there.
+        Of the line's content, messages repeat only the name: someone may have put the key itself there.
         """
         words = line.partition("#")[0].split()
         if not words:
@@ -105,7 +105,7 @@ class KeyRecord:
         )
 
     def line(self) -> str:
-        """The line that `parse` reads as this record."""
+        """Returns the line that `parse` reads as this record."""
         words = [self.name, self.digest]
         for name in _RULE if self.rule is not None else ():
             value = getattr(self.rule, name)
@@ -117,10 +117,11 @@ class KeyRecord:
         return " ".join(words)
 
     def rotated(self, digest: str, now: datetime, *, grace: timedelta, lifetime: timedelta | None = None) -> KeyRecord:
-        """This key with another secret. Those that it has work for `grace` from now on, and never longer than before.
+        """Returns this key with another secret. Its current secrets work for `grace` from now on, but never longer than
+        before.
 
-        lifetime: how long the new one works; without it as long as this one from its creation on. Raises ConfigError
-        where the key expires and nobody knows when it was made.
+        lifetime: how long the new secret works; None: as long as the current one, from its creation on. Raises
+        ConfigError if the key expires and its creation time is unknown.
         """
         if lifetime is None and self.expires is not None:
             if self.created is None:
@@ -139,12 +140,12 @@ class KeyRecord:
 
 
 def shown_time(time: datetime) -> str:
-    """A time as lines and people have it: in UTC, to the second."""
+    """Returns a time as shown in lines and to people: in UTC, to the second."""
     return time.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def rule_of(given: Mapping[str, str], source: str) -> KeyRule | None:
-    """The rule that fields and their texts make, or None where there are none. Raises ConfigError."""
+    """Returns the rule in these fields, or None if there are none. Raises ConfigError."""
     if not given:
         return None
     values: dict[str, Any] = {**given, **({"scopes": given["scopes"].split(",")} if "scopes" in given else {})}

@@ -1,4 +1,4 @@
-"""The keys of a server at one moment, looked up by their hash: those of the configuration and those of its file."""
+"""The keys of a server at one moment, from the configuration and the key file, looked up by their hash."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from rewarden_server.config import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A secret's key, and the time (seconds since the epoch) from which on it no longer works."""
+    """The key of a secret, and the time (seconds since the epoch) at which the secret stops working."""
 
     name: str
     until: float
 
 
 class KeyTable:
-    """Never changed once made. `secrets`: by hash; `records`: by name; `rules`: by name, None where there is none."""
+    """An immutable table. `secrets`: by hash; `records`: by name; `rules`: by name, None for a key without a rule."""
 
     def __init__(self, settings: KeySettings, records: Iterable[KeyRecord] = ()) -> None:
-        """`records`: those of the key file. Raises ConfigError, naming the line."""
+        """`records`: the keys of the key file. Raises ConfigError, naming the line."""
         named = (KeyRecord(name=name, digest=digest, source="keys.named") for name, digest in settings.named.items())
-        # Once there is a file, a key is asked for, also when the last one was revoked: its end must open nothing.
+        # If a file is configured, a key is required even after the last one was revoked: a revocation must not open the
+        # server.
         self.required = bool(settings.named) or settings.file is not None
         self.records: dict[str, KeyRecord] = {}
         self.secrets: dict[bytes, Secret] = {}
@@ -37,7 +38,7 @@ class KeyTable:
         if not self.required:
             self.rules[ANONYMOUS] = settings.rules.get(ANONYMOUS, settings.rules.get(EVERYONE))
         self.ruled_only = [name for name in settings.rules if name != EVERYONE and name not in self.rules]
-        """Names that have a rule in the configuration and no key."""
+        """Returns the names that have a rule in the configuration and no key."""
         if self.ruled_only and settings.file is None:
             raise ConfigError(
                 f"keys.rules: unknown key {self.ruled_only[0]!r}; known: {', '.join(self.rules)}, and '*'"
@@ -45,7 +46,7 @@ class KeyTable:
 
     @classmethod
     def load(cls, settings: KeySettings) -> KeyTable:
-        """The keys of the configuration and of its file as they are now. Raises ConfigError, naming the line."""
+        """Returns the current keys of the configuration and its file. Raises ConfigError, naming the line."""
         return cls(settings, KeyFile(settings.file).read() if settings.file is not None else ())
 
     def _add(self, record: KeyRecord, settings: KeySettings) -> None:
@@ -66,9 +67,9 @@ class KeyTable:
         self.rules[name] = record.rule or settings.rules.get(name, settings.rules.get(EVERYONE))
 
     def scopes(self, name: str) -> frozenset[str]:
-        """The scopes of a key."""
+        """Returns the scopes of a key."""
         rule = self.rules[name]
         if rule is not None:
             return frozenset(rule.scopes)
-        # Without keys nobody can be told from anybody: there is no admin to be kept apart.
+        # Without keys, callers cannot be told apart, so there is no separate admin.
         return OF_A_KEY if self.required else frozenset(SCOPES)

@@ -1,9 +1,8 @@
-"""API keys: several, each with a name, known to the server by their hash only.
+"""API keys: several, each with a name. The server stores only their hashes.
 
-A hash is looked up, so that a wrong key costs the same with one key and with thousands; what the time of that look-up
-tells is of the hash of a guess, from which no way leads to a key. The name, never the key, appears in logs and metrics.
-
-The key file is read again when it has changed, so that a key that leaked is revoked without a restart.
+Keys are looked up by their hash, so a wrong key takes the same time with one key as with thousands; the time of the
+look-up depends on the hash of the guess, which reveals nothing about a key. Logs and metrics contain the name, never
+the key. The key file is reloaded after a change, so a leaked key can be revoked without a restart.
 """
 
 from __future__ import annotations
@@ -25,16 +24,18 @@ from rewarden_server.config import ConfigError
 from rewarden_server.observe.logs import get_logger
 
 _LONGEST = 1024
-"""Characters of a header that may hold a key. Attack: long ones, whose hashing and decoding cost."""
+"""Characters of a header that can contain a key. Attack: long headers, which cost time to hash and decode."""
 
 _log = get_logger("keys")
 
 
 class Keys:
-    """The keys of callers, and what each may ask. Holds hashes only, and what each key used of what its rule allows.
+    """The keys of callers, and the permissions of each. Holds only hashes, and each key's usage against the limits of
+    its rule.
 
-    Used on the loop only, by both surfaces. `problem`: why the key file cannot be used, and the keys that it had before
-    still count; None where it can. `clock` is monotonic, `wall` the time since the epoch, in seconds.
+    Used only on the loop, by both surfaces. `problem`: the reason why the current key file is unusable, in which case
+    the previous keys stay in force; None if it is usable. `clock` is monotonic; `wall` is the time since the epoch, in
+    seconds.
     """
 
     def __init__(
@@ -54,19 +55,17 @@ class Keys:
         self._meters: dict[str, Meter | None] = {}
         self.problem: str | None = None
         if self._file is not None:
-            self._stamp = self._file.stamp()  # before the content: what is written in between is seen by the next look
+            self._stamp = self._file.stamp()  # before the content: the next check sees any later change
         self._use(KeyTable.load(settings))
 
     @property
     def required(self) -> bool:
-        """Returns whether callers need a key. It stays so while the server runs."""
+        """Returns whether callers need a key. This does not change while the server runs."""
         return self._table.required
 
     def check(self, authorization: str | None) -> str:
-        """The name that belongs to an `Authorization` value: `Bearer` and the key, or `Basic` with the key as password.
-
-        Raises Unauthorized.
-        """
+        """Returns the name for an `Authorization` value: `Bearer` with the key, or `Basic` with the key as password.
+        Raises Unauthorized."""
         if not self.required:
             return ANONYMOUS
         self._look()
@@ -96,7 +95,7 @@ class Keys:
             meter.note(samples)
 
     def _look(self) -> None:
-        """Use what the key file holds now, where it changed and a server could start with it."""
+        """Reloads the key file if it has changed and a server could start with it."""
         now = self._clock()
         if self._file is None or now - self._looked < LOOK_S:
             return
@@ -108,7 +107,7 @@ class Keys:
         try:
             table = KeyTable.load(self._settings)
         except ConfigError as error:
-            # Each look tries again, since a disk may have failed for a moment; it is said once.
+            # Each check tries again, because a disk can fail for a moment; the error is logged once.
             if error.message != self.problem:
                 _log.error("key file cannot be used; the old keys stay", why=error.message)
             self.problem = error.message
@@ -124,7 +123,7 @@ class Keys:
         _log.info("keys reloaded", file=str(self._file.path), **changed)
 
     def _use(self, table: KeyTable) -> None:
-        """A key whose rule is what it was keeps its counts."""
+        """Replaces the table. A key whose rule has not changed keeps its counts."""
         meters: dict[str, Meter | None] = {}
         for name, rule in table.rules.items():
             meter = self._meters.get(name)
@@ -140,10 +139,10 @@ class Keys:
 
 
 def _key_in(authorization: str) -> str:
-    """Returns the key in a header's value, or an empty text where there is none.
+    """Returns the key in a header's value, or an empty text if there is none.
 
-    HTTP clients make `Basic` of an address like http://any:KEY@host, and other servers' clients take nothing but an
-    address. The user's name is ignored.
+    HTTP clients send `Basic` for an address such as http://any:KEY@host, and the clients of some other servers accept
+    only an address. The user name is ignored.
     """
     scheme, _, value = authorization.partition(" ")
     if scheme.lower() == "bearer":

@@ -1,6 +1,6 @@
-"""Bounds on what a key may have done: token buckets for rates, a count for the day, a count of what is under way.
+"""Limits on the usage of a key: token buckets for rates, a daily count, and a count of concurrent requests.
 
-All of it is kept in this process: a restart begins anew, and two servers count each for itself.
+The counts are kept in this process: a restart resets them, and each server counts separately.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from rewarden_server.access.rules import KeyRule
 _DAY_S = 86_400
 
 AGAIN_S = 1.0
-"""Seconds after which a caller with too much in progress may ask again; when its requests end cannot be predicted."""
+"""Seconds after which a caller with too many concurrent requests may retry; when its requests will end cannot be
+predicted."""
 
 
 class Bucket:
-    """A token bucket that holds a minute's worth, full at first. Below zero it owes what was reserved."""
+    """A token bucket with a capacity of one minute's worth, full at first. It can go below zero, by reserved tokens."""
 
     __slots__ = ("_at", "_clock", "_left", "_rate", "holds")
 
@@ -31,20 +32,22 @@ class Bucket:
         self._at = clock()
 
     def lacks_s(self, tokens: float) -> float:
-        """Returns the seconds until so many tokens are there, or 0.0 where they are."""
+        """Returns the seconds until this many tokens are available, or 0.0 if they are."""
         now = self._clock()
         self._left = min(self.holds, self._left + (now - self._at) * self._rate)
         self._at = now
-        # A millionth of slack: who comes back to the second must not be sent away by a rounded float.
+        # A tolerance of a millionth: a caller that retries after exactly the stated time must not be refused because of
+        # rounding.
         return 0.0 if tokens <= self._left + 1e-6 else (tokens - self._left) / self._rate
 
     def take(self, tokens: float) -> None:
-        """Take tokens, whether they are there or not."""
+        """Takes tokens, whether or not they are available."""
         self._left -= tokens
 
 
 class Meter:
-    """The use of one key. Used on the loop only. `clock` is monotonic, `wall` the time since the epoch, in seconds."""
+    """The usage of one key. Used only on the loop. `clock` is monotonic; `wall` is the time since the epoch, in
+    seconds."""
 
     def __init__(
         self,
@@ -64,7 +67,8 @@ class Meter:
         self._under_way = 0
 
     def begin(self) -> None:
-        """A request comes; `end` must follow. Raises Overloaded, and counts nothing, where it may not come now."""
+        """Begins a request; `end` must follow. If the request is not allowed now, raises Overloaded and counts
+        nothing."""
         most = self.rule.concurrency
         if most is not None and self._under_way >= most:
             raise self._over("concurrency", f"{most} concurrent requests", AGAIN_S)
@@ -78,14 +82,12 @@ class Meter:
         self._under_way += 1
 
     def end(self) -> None:
-        """A request that `begin` let in has ended."""
+        """Ends a request that `begin` allowed."""
         self._under_way -= 1
 
     def spend(self, samples: int) -> None:
-        """Counts a request's samples: all of them, or none.
-
-        Raises Overloaded, which says when to come back, and TooLarge for a request that would never fit.
-        """
+        """Counts a request's samples: all of them, or none. Raises Overloaded with the time to wait, and TooLarge for a
+        request that can never fit."""
         most = self.rule.samples_per_day
         if most is not None:
             self._check_fits("samples_per_day", samples, most, "send per day")
@@ -99,8 +101,8 @@ class Meter:
         self.note(samples)
 
     def note(self, samples: int) -> None:
-        """Count samples that are judged already; who is over a bound by it waits the longer at its next request. Less
-        than none: give back what was counted and not judged."""
+        """Counts samples that were judged already. If they exceed a limit, the key waits longer at its next request. A
+        negative number gives back samples that were counted and not judged."""
         if self.rule.samples_per_day is not None:
             self._today = max(0, self._used_today() + samples)  # a new day may have begun since they were counted
         if self._samples is not None:
@@ -108,13 +110,13 @@ class Meter:
             self._samples.take(samples)
 
     async def wait(self) -> None:
-        """Count one sample of a stream, once the rate has room for it. Raises Overloaded when the day's are used up."""
+        """Counts one sample of a stream, once the rate permits it. Raises Overloaded if the daily limit is reached."""
         self.check_left()
         if self._samples is None:
             self.note(1)
             return
         wait_s = self._samples.lacks_s(1)
-        self.note(1)  # reserved before the wait, so that streams of one key come in turn
+        self.note(1)  # reserved before the wait, so that the streams of one key take turns
         if wait_s:
             try:
                 await asyncio.sleep(wait_s)
@@ -123,7 +125,7 @@ class Meter:
                 raise
 
     def check_left(self) -> None:
-        """Raises Overloaded where the day's samples are used up."""
+        """Raises Overloaded if the daily limit is reached."""
         most = self.rule.samples_per_day
         if most is not None and self._used_today() >= most:
             raise self._day_over(most)

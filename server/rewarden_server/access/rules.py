@@ -43,6 +43,6 @@ class KeyRule:
 
     @property
     def bounded(self) -> bool:
-        """Returns whether anything is to be counted."""
+        """Returns whether the rule has any limit."""
         bounds = (self.requests_per_minute, self.samples_per_minute, self.samples_per_day, self.concurrency)
         return any(bound is not None for bound in bounds)

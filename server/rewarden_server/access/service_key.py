@@ -1,4 +1,4 @@
-"""The key for a service that is asked: `api_key`, `api_key_env` or `api_key_file` of a judge or a model."""
+"""The key for a service that the server calls: `api_key`, `api_key_env` or `api_key_file` of a judge or a model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _KEY_FILE = "api_key_file"
 
 
 def _with_key(value: Any) -> Any:
-    """The settings of a judge or a model with its key, which stands in the file that they name."""
+    """Returns the settings of a judge or a model with the key from the file that they name."""
     if not isinstance(value, Mapping) or _KEY_FILE not in value:
         return value
     rest = {name: item for name, item in value.items() if name != _KEY_FILE}
@@ -23,7 +23,7 @@ def _with_key(value: Any) -> Any:
         raise Misfit("must be a path", f".{_KEY_FILE}")
     try:
         key = Path(file).expanduser().read_text(encoding="utf-8").strip()
-    except OSError as error:  # the name is not repeated: somebody may have put the key there
+    except OSError as error:  # the name is not repeated: someone may have put the key there
         raise Misfit(f"cannot be read: {error.strerror}", f".{_KEY_FILE}") from None
     except ValueError:
         raise Misfit("is not text", f".{_KEY_FILE}") from None
@@ -41,7 +41,7 @@ def _with_one_key(made: Any) -> Any:
 
 
 KeyOfFile = BeforeValidator(_with_key)
-"""Lets a table name the file that holds its key (`api_key_file`)."""
+"""Lets a table name the file that contains its key (`api_key_file`)."""
 
 OneKey = AfterValidator(_with_one_key)
-"""Refuses two keys, and one that no header can hold."""
+"""Refuses two keys, and a key that a header cannot contain."""

@@ -1,6 +1,6 @@
-"""TLS of both ports: one certificate, read again when its files change, so that renewal needs no restart.
+"""TLS of both ports: one certificate, reloaded when its files change, so that renewal needs no restart.
 
-TLS 1.2 is the least that is spoken (RFC 8996 ended 1.0 and 1.1). Connections that are open keep what they began with.
+The minimum version is TLS 1.2 (RFC 8996 deprecated 1.0 and 1.1). Open connections keep their certificate.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rewarden_server.config import ConfigError, ServerSettings
 from rewarden_server.observe.logs import get_logger
 
 LOOK_S = 5.0
-"""Seconds between two looks at the files, for HTTP. gRPC looks at each handshake."""
+"""Seconds between two checks of the files, for HTTP. gRPC checks at each handshake."""
 
 _log = get_logger("tls")
 
@@ -25,7 +25,8 @@ _Stamp = tuple[tuple[int, int], ...]
 
 @dataclass(slots=True)
 class Certificate:
-    """A chain and its key, as PEM files. Each port has its own object: `changed` answers once."""
+    """A certificate chain and its key, as PEM files. Each port has its own object, because `changed` reports a change
+    once."""
 
     cert: Path
     key: Path
@@ -33,7 +34,7 @@ class Certificate:
 
     @classmethod
     def of(cls, settings: ServerSettings) -> Certificate | None:
-        """The configured certificate, or None where the ports are not encrypted. Raises ConfigError for unusable
+        """Returns the configured certificate, or None if the ports are not encrypted. Raises ConfigError for unusable
         files."""
         if settings.tls_cert is None and settings.tls_key is None:
             return None
@@ -49,7 +50,7 @@ class Certificate:
         return made
 
     def context(self) -> ssl.SSLContext:
-        """A fresh context. Raises OSError (of which SSLError is one)."""
+        """Returns a new context. Raises OSError (SSLError is one)."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.set_alpn_protocols(["http/1.1"])
@@ -57,12 +58,12 @@ class Certificate:
         return context
 
     def load_into(self, context: ssl.SSLContext) -> None:
-        """Have new connections of a context use what the files hold now. Raises OSError."""
-        # The empty password: a key that asks for one would ask at the terminal.
+        """Loads the current files into a context, for new connections. Raises OSError."""
+        # An empty password, because a key with a password would otherwise prompt at the terminal.
         context.load_cert_chain(self.cert, self.key, password="")
 
     def changed(self) -> bool:
-        """Returns whether the files are others than at the last look; the first look says yes."""
+        """Returns whether the files have changed since the last check. True for the first check."""
         try:
             stats = [path.stat() for path in (self.cert, self.key)]
         except OSError:
@@ -74,13 +75,12 @@ class Certificate:
         return True
 
     def forget(self) -> None:
-        """Have the next look say that they changed: what was read of them was no use."""
+        """Makes the next check report a change, because the files were unusable."""
         self._stamp = ()
 
     def fresh(self) -> grpc.ServerCertificateConfiguration | None:
-        """Returns the certificate that gRPC is to use from now on, or None to keep the current one. Never raises: a
-        half-written file is ignored until it is complete.
-        """
+        """Returns the certificate that gRPC must use from now on, or None to keep the current one. Never raises: a
+        half-written file is ignored until it is complete."""
         if not self.changed():
             return None
         try:
@@ -92,14 +92,14 @@ class Certificate:
             return None
 
     def credentials(self) -> grpc.ServerCredentials:
-        """gRPC's, which ask `fresh` at each handshake. Raises OSError."""
+        """Returns gRPC's credentials, which call `fresh` at each handshake. Raises OSError."""
         self.changed()
         first = grpc.ssl_server_certificate_configuration([(self.key.read_bytes(), self.cert.read_bytes())])
         return grpc.dynamic_ssl_server_credentials(first, self.fresh, require_client_authentication=False)
 
 
 class HttpTls:
-    """The context of the HTTP port."""
+    """The TLS context of the HTTP port."""
 
     def __init__(self, certificate: Certificate) -> None:
         self._certificate = Certificate(certificate.cert, certificate.key)
@@ -107,17 +107,17 @@ class HttpTls:
         self.context = self._certificate.context()
 
     async def keep_fresh(self) -> None:
-        """Look at the files for ever."""
+        """Checks the files forever."""
         while True:
             await asyncio.sleep(LOOK_S)
             self.look()
 
     def look(self) -> None:
-        """Use what the files hold, where they changed and hold a certificate with its key."""
+        """Loads the files if they have changed and contain a certificate with its key."""
         if not self._certificate.changed():
             return
         try:
-            self._certificate.context()  # tried apart: a chain whose key does not fit must not end in the live context
+            self._certificate.context()  # a chain whose key does not fit must not get into the live context
             self._certificate.load_into(self.context)
             _log.info("certificate renewed", file=str(self._certificate.cert))
         except OSError as error:

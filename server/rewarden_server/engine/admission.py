@@ -1,4 +1,4 @@
-"""Admission: how much work is under way, whether more fits beside it, and how it comes to an end."""
+"""Admission: how much work is in progress, whether more fits, and how it ends."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from rewarden_server.engine.settings import EngineSettings
 
 
 class Stoppable(Protocol):
-    """Work that a draining engine waits for, and stops when it has waited long enough."""
+    """Work that a draining engine waits for, and stops after the drain time."""
 
     def stop(self, error: RequestError) -> None:
-        """Ends the work; those who wait for it get the error."""
+        """Ends the work; its callers get the error."""
 
 
 class Admission:
-    """Counts samples and their bytes in and out, and holds what the engine waits for when it drains."""
+    """Counts samples and their bytes in and out, and holds the work that the engine waits for when it drains."""
 
     def __init__(self, settings: EngineSettings, observer: Observer) -> None:
         self.samples = 0
@@ -42,11 +42,11 @@ class Admission:
         return self._started and not self._draining
 
     def start(self) -> None:
-        """Begins to admit work."""
+        """Starts admitting work."""
         self._started = True
 
     async def drain(self, seconds: float) -> None:
-        """Admits no more work, and waits at most so many seconds for work in progress; then stops it."""
+        """Admits no more work, and waits at most this many seconds for work in progress; then stops it."""
         self._draining = True
         if self._idle.is_set():
             return
@@ -59,7 +59,7 @@ class Admission:
     # --- room ---------------------------------------------------------------------------------------------------
 
     def admit(self, source: str, samples: int, size: int) -> None:
-        """Counts work in. Raises Unavailable, or Overloaded if it does not fit beside what is under way."""
+        """Counts work in. Raises Unavailable, or Overloaded if it does not fit beside the work in progress."""
         with self._refusals(source):
             self._check_room(samples, size)
         self.count_in(source, samples, size)
@@ -70,7 +70,7 @@ class Admission:
             raise Unavailable("the server is draining" if self._draining else "the engine is not started")
 
     def fits(self, samples: int, size: int) -> bool:
-        """Returns True if so much work fits beside what is under way."""
+        """Returns True if work of this size fits beside the work in progress."""
         settings = self._settings
         return self.samples + samples <= settings.max_samples and self.bytes + size <= settings.max_bytes
 
@@ -81,7 +81,7 @@ class Admission:
         self._observer.admitted(source, samples)
 
     def release(self, samples: int, size: int) -> None:
-        """Counts work out, and calls those who wait for room."""
+        """Counts work out, and calls the callbacks that wait for room."""
         self.samples -= samples
         self.bytes -= size
         waiting, self._waiting = self._waiting, set()
@@ -112,21 +112,19 @@ class Admission:
     # --- work under way -----------------------------------------------------------------------------------------
 
     def enter(self, work: Stoppable) -> None:
-        """Holds work until `leave`: draining waits for it."""
+        """Registers work until `leave`: draining waits for it."""
         self._under_way.add(work)
         self._idle.clear()
 
     def leave(self, work: Stoppable) -> None:
-        """Lets go of work that has ended; leaving twice is leaving once."""
+        """Unregisters work that has ended. Leaving twice has no effect."""
         self._under_way.discard(work)
         self._rest()
 
     @contextlib.contextmanager
     def running(self, source: str, size: int, programs: int = 1) -> Iterator[None]:
-        """Counts programs of so many bytes together in and out; draining waits for them.
-
-        Raises Overloaded or Unavailable.
-        """
+        """Counts programs of this many bytes in total in and out; draining waits for them. Raises Overloaded or
+        Unavailable."""
         with self._refusals(source):
             self._check_room(programs, size)
             self.samples += programs
@@ -146,7 +144,7 @@ class Admission:
 
 
 def weight(sample: Sample | BadSample) -> int:
-    """Returns about how many bytes a sample holds on to."""
+    """Returns the approximate number of bytes that a sample takes."""
     if isinstance(sample, BadSample):
         return 256
     size = 512

@@ -1,4 +1,4 @@
-"""Batches: all samples in at once, all verdicts out together, in order."""
+"""Batches: all samples arrive at once, and all verdicts are returned together, in order."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from rewarden_server.engine.scope import Scope
 from rewarden_server.observe.telemetry.span import current, within
 
 _CHUNK = 256
-"""Samples that are planned at a stretch on the thread, before the loop has a turn."""
+"""Samples that the thread plans at a time, before the loop has a turn."""
 
 _DIRECT = 32
-"""Batches up to this size are planned on the loop: a hop to the thread would cost more."""
+"""Batches up to this size are planned on the loop, because the switch to the thread would take longer."""
 
 _DIRECT_BYTES = 256 * 1024
 
 
 class Batches:
-    """Judges batches. Large ones are planned on a thread, so that the loop keeps answering."""
+    """Judges batches. Large ones are planned on a thread, so that the loop stays responsive."""
 
     def __init__(self, parts: Parts, admission: Admission) -> None:
         self._parts = parts

@@ -1,8 +1,8 @@
-"""Outcomes by the content of what was judged: in memory, and in a file where one is configured. What several servers
-share is in `cache_redis.py`.
+"""Outcomes by the content of the judged work: in memory, and in a file if one is configured. The cache that several
+servers share is in `cache_redis.py`.
 
-Keys are digests over the fingerprint, the parameters and every argument that the verifier reads, so an entry can
-never be stale. Never stored: errors, outcomes at a limit of the machine, and what `stateful` verifiers say.
+Keys are digests over the fingerprint, the parameters and every argument that the verifier reads, so an entry can never
+be stale. Never stored: errors, outcomes at a limit of the machine, and outcomes of `stateful` verifiers.
 """
 
 from __future__ import annotations
@@ -24,17 +24,19 @@ from rewarden_verifiers.canonical import canonical
 from rewarden_verifiers.contract import VerifierSpec
 
 _PASSING_FLAGS = frozenset({"too_expensive", "killed_worker", "time_dependent"})
-"""Flags of outcomes that another moment may change: limits reached, a query that asks for the date."""
+"""Flags of outcomes that can change with time: reached limits, a query for the date."""
 
 
 def content_key(fingerprint: str, op: str, arguments: Mapping[str, Any], reference_key: bytes | None = None) -> bytes:
-    """The digest of a piece of work. Equal exactly when fingerprint, operation and arguments are. `reference_key`: the
-    digest of the reference, where it is known already."""
+    """Returns the digest of a piece of work. Digests are equal if and only if fingerprint, operation and arguments are.
+
+    `reference_key`: the digest of the reference, if it is already known.
+    """
     digest = hashlib.blake2b(digest_size=20)
     digest.update(fingerprint.encode())
     digest.update(op.encode())
     for name, value in arguments.items():
-        if name == "params":  # in the fingerprint
+        if name == "params":  # part of the fingerprint
             continue
         if name == "reference" and reference_key is not None:
             digest.update(b"\0reference:k")
@@ -52,7 +54,7 @@ def content_key(fingerprint: str, op: str, arguments: Mapping[str, Any], referen
 
 
 def cacheable(spec: VerifierSpec, outcome: Outcome) -> bool:
-    """Returns whether an outcome says something lasting."""
+    """Returns whether an outcome can be stored."""
     return (
         outcome.status != "error"
         and spec.determinism != "stateful"
@@ -72,7 +74,7 @@ class Cache:
         self._disk = _Disk(folder, self._observer) if folder is not None else None
 
     def get(self, key: bytes) -> Outcome | None:
-        """The outcome stored under a key, or None."""
+        """Returns the outcome stored under a key, or None."""
         found = self._memory.get(key)
         if found is not None:
             self._memory.move_to_end(key)
@@ -87,13 +89,13 @@ class Cache:
         return None
 
     def put(self, key: bytes, outcome: Outcome, size: int) -> None:
-        """Store an outcome; `size` is about what it weighs, in bytes."""
+        """Stores an outcome; `size` is its approximate size in bytes."""
         self._remember(key, outcome, size)
         if self._disk is not None:
             self._disk.put(key, dumps(outcome_to_json(outcome)))
 
     def close(self) -> None:
-        """Write what is still to be written."""
+        """Writes pending entries."""
         if self._disk is not None:
             self._disk.close()
 
@@ -113,15 +115,16 @@ class Cache:
 
 
 class _Disk:
-    """One SQLite file, written in transactions of many entries; a torn one loses entries and never mixes them up.
+    """One SQLite file, written in transactions of many entries. A torn transaction loses entries and never mixes them
+    up.
 
-    The cache saves work and is never needed: an entry that cannot be read or stored, because of a full disk, a damaged
-    file or another writer, counts as unknown, and the observer is told.
+    The engine works without the cache: an entry that cannot be read or stored, because of a full disk, a damaged file
+    or another writer, counts as unknown, and the observer is notified.
     """
 
     _BATCH = 256
     _BUSY_S = 0.05
-    """The loop waits so long for another process that writes."""
+    """The time that the loop waits for another process that writes."""
 
     def __init__(self, folder: Path, observer: Observer) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -138,7 +141,7 @@ class _Disk:
         self._fails = False
 
     def get(self, key: bytes) -> tuple[Outcome, int] | None:
-        """An outcome, and its size in bytes."""
+        """Returns an outcome and its size in bytes."""
         data = self._pending.get(key)
         try:
             if data is None:
@@ -168,7 +171,7 @@ class _Disk:
                 self._base.executemany("INSERT OR REPLACE INTO outcomes VALUES (?, ?)", pending.items())
                 self._base.execute("COMMIT")
             except BaseException:
-                if self._base.in_transaction:  # a full disk has ended it already
+                if self._base.in_transaction:  # a full disk has already ended it
                     self._base.execute("ROLLBACK")
                 raise
         except sqlite3.Error as error:
@@ -184,10 +187,10 @@ class _Disk:
 
 
 def _keep_to_us(path: Path) -> None:
-    """Makes the database unreadable for other users: outcomes quote responses. SQLite gives its other files the same
-    mode. Access that was granted to a group is kept."""
+    """Makes the database unreadable for other users, because outcomes quote responses. SQLite gives its other files the
+    same mode. Access that was granted to a group is kept."""
     for file in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
-        with contextlib.suppress(FileNotFoundError, PermissionError):  # another user's
+        with contextlib.suppress(FileNotFoundError, PermissionError):  # owned by another user
             file.chmod(file.stat().st_mode & 0o770)
     if not path.exists():
         path.touch(mode=0o600)

@@ -1,8 +1,8 @@
-"""Outcomes that several servers share, in a Redis. It saves work and is never waited for: what it does not tell at once
-counts as not known, and one that fails is passed over for a while.
+"""Outcomes that several servers share, in Redis. The engine never waits for it: a look-up without a prompt answer
+counts as unknown, and a failing Redis is skipped for a while.
 
-A value names its own key and, where a key file is set, carries a code over both that only who has the file can make.
-What cannot be read, belongs to another key, or has another code, is not known either.
+A value contains its own key and, if a key file is set, an authentication code over both that only holders of the file
+can make. A value that cannot be read, belongs to another key, or has a wrong code counts as unknown too.
 """
 
 from __future__ import annotations
@@ -22,34 +22,35 @@ from rewarden_server.observe.logs import get_logger
 
 _PREFIX = b"rewarden:outcome:1:"
 _PLAIN, _SIGNED = b"rw1-", b"rw1+"
-"""The beginning of a value: the version of its form. Another version's values are not known to this one."""
+"""The beginning of a value: the version of its format. Values of other versions count as unknown."""
 
 _MAC_BYTES = 32
 _MOST_BYTES = 1024**2
-"""The largest value that is stored; a larger outcome is not shared."""
+"""The size of the largest value that is stored; larger outcomes are not shared."""
 
 _LOOKUP_S = 0.05
-"""A look-up that takes longer has failed: most work takes less."""
+"""A look-up that takes longer has failed: most work takes less time."""
 
 _STORE_S = 1.0
 _STORE_SOON_S = 0.02
 _BATCH = 256
 _STORES = 4
-"""Batches that are on their way at once; outcomes beyond them are not stored."""
+"""Batches that are being written at once; further outcomes are not stored."""
 
 _FAILURES = 3
 _REST_S = 5.0
-"""After `_FAILURES` failures in a row Redis is left alone for `_REST_S` seconds; then one look-up tries again."""
+"""After `_FAILURES` failures in a row Redis is left alone for `_REST_S` seconds; then a single look-up tries again."""
 
 Tell = Callable[["Outcome | None"], None]
-"""Told what a look-up found."""
+"""Receives the result of a look-up."""
 
 
 class RedisCache:
-    """Used on one loop. url: `redis://`, `rediss://` or `unix://`. password: used instead of the url's. secret: the key
-    of the authentication code on values; None: they have none. ttl_s: seconds after which an outcome is forgotten.
+    """Used on one loop. Connects at the first look-up.
 
-    Raises MissingDependency without the package. It connects at the first look-up.
+    url: `redis://`, `rediss://` or `unix://`. password: used instead of the url's. secret: the key for the
+    authentication codes of values; None: no codes. ttl_s: seconds until an outcome expires. Raises MissingDependency
+    without the package.
     """
 
     def __init__(self, url: str, *, password: str | None, secret: bytes | None, ttl_s: int, observer: Observer) -> None:
@@ -89,7 +90,7 @@ class RedisCache:
 
     @classmethod
     def of(cls, settings: EngineSettings, observer: Observer | None = None) -> RedisCache:
-        """The cache that the settings name. Raises MissingDependency, OSError for the files of secrets."""
+        """Returns the cache that the settings name. Raises MissingDependency, OSError for the files of secrets."""
         password, key = settings.cache_redis_password_file, settings.cache_key_file
         assert settings.cache_redis is not None
         return cls(
@@ -101,7 +102,7 @@ class RedisCache:
         )
 
     async def probe(self) -> str | None:
-        """Returns the name of the error that keeps Redis from answering, or None where it answers."""
+        """Returns the name of the error that keeps Redis from answering, or None if it answers."""
         try:
             async with asyncio.timeout(_STORE_S):
                 await self._client.mget([_PREFIX])
@@ -111,23 +112,26 @@ class RedisCache:
 
     @property
     def away(self) -> bool:
-        """Returns whether it is passed over."""
+        """Returns whether Redis is skipped at the moment."""
         return time.monotonic() < self._rests_until
 
     def ask(self, key: bytes, tell: Tell) -> bool:
-        """Have a key looked up; `tell` is called later, within a bounded time, always. False, and it is not called,
-        where it is passed over. All that is asked in one turn of the loop is one round trip."""
+        """Begins the look-up of a key; `tell` is always called later, within a bounded time.
+
+        Returns False, without calling `tell`, if Redis is skipped. All look-ups of one turn of the loop share one round
+        trip.
+        """
         if self.away or self._closed:
             return False
         if not self._asked:
             if self._failures >= _FAILURES:
-                self._rest()  # this look-up tries; the others do not wait for it
+                self._rest()  # this look-up tries; others do not wait for it
             asyncio.get_running_loop().call_soon(self._look)
         self._asked.append((key, tell))
         return True
 
     def put(self, key: bytes, outcome: Outcome) -> None:
-        """Store an outcome soon, if that goes."""
+        """Stores an outcome soon, if possible."""
         if self.away or self._closed:
             return
         if not self._pending:
@@ -137,11 +141,11 @@ class RedisCache:
             self._write()
 
     async def close(self) -> None:
-        """Write what is pending, and disconnect."""
+        """Writes pending entries, and disconnects."""
         self._closed = True
         self._look()
         self._write()
-        while self._tasks:  # look-ups begin tasks of their own
+        while self._tasks:  # look-ups start tasks of their own
             await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._client.aclose()
 
@@ -155,13 +159,13 @@ class RedisCache:
     async def _fetch(self, asked: Sequence[tuple[bytes, Tell]]) -> None:
         values: Sequence[Any] = [None] * len(asked)
         try:
-            # One that is late is let go on, up to the socket's time-out: what took so long may have been the
-            # connection (TLS, a password), which the next will find made.
+            # A late look-up may continue until the socket's time-out: the time may have gone into connecting (TLS, a
+            # password), and the next look-up then finds the connection ready.
             asking = self._begin(self._client.mget([_PREFIX + key for key, _ in asked]))
             if not (await asyncio.wait({asking}, timeout=_LOOKUP_S))[0]:
                 raise TimeoutError
             found = asking.result()
-            # Whoever waits must be told, whatever a server answers that is no Redis, or a foul one.
+            # The caller must get an answer, even if the server is not Redis or sends invalid data.
             if not isinstance(found, list) or len(found) != len(asked):
                 raise ValueError("not one value for each key")
             values = found
@@ -183,7 +187,7 @@ class RedisCache:
             code, body = body[:_MAC_BYTES], body[_MAC_BYTES:]
             if not hmac.compare_digest(code, self._code(body)):
                 return None
-        # A value under another's key would be another sample's verdict: a mixed-up connection, or a foul copy.
+        # A value under another's key is another sample's verdict: a mixed-up connection, or a malicious copy.
         if not body.startswith(key):
             return None
         try:
@@ -231,7 +235,7 @@ class RedisCache:
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # of one that was late: it has counted as failed already
+            task.exception()  # a late look-up: it already counted as failed
 
     def _works(self) -> None:
         if self._failures >= _FAILURES:
@@ -243,7 +247,7 @@ class RedisCache:
         self._failures += 1
         self._observer.cache_failed("redis")
         if self._failures == _FAILURES:
-            # Its kind alone: what a server says may repeat what it was told.
+            # Only the kind of error: a server's message can repeat what it received.
             self._log.warning("the shared cache is bypassed", kind=_kind(error), rests_s=_REST_S)
         if self._failures >= _FAILURES:
             self._rest()
@@ -253,7 +257,7 @@ class RedisCache:
 
 
 def _kind(error: BaseException) -> str:
-    """The name of what began it: a refused password comes as a connection's error."""
+    """Returns the name of the original error: a refused password surfaces as a connection error."""
     while (cause := error.__cause__ or error.__context__) is not None:
         error = cause
     return type(error).__name__

@@ -1,4 +1,4 @@
-"""The part of the engine that an orchestrator holds: other verifiers, on behalf of the same scope."""
+"""An orchestrator's view of the engine: access to other verifiers, on behalf of the same scope."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DEPTH = 16
 
 
 class Runner(Protocol):
-    """Runs verifiers on behalf of one request: a scope, as orchestrators know it."""
+    """Runs verifiers on behalf of one request: a scope, as orchestrators see it."""
 
     @property
     def parts(self) -> Parts:
@@ -55,7 +55,8 @@ class EngineContext:
 
     @property
     def sandbox(self) -> Sandbox:
-        """See `Context.sandbox`. A job ends with the task that asked for it: at the deadline, or if the caller left."""
+        """See `Context.sandbox`. A job ends with the task that requested it: at the deadline, or if the caller
+        disconnects."""
         return self._scope.parts.sandbox
 
     @property
@@ -112,7 +113,7 @@ class EngineContext:
 
 
 class EngineEquivalence:
-    """An equivalence whose every item is a piece of work by itself: a tower in one answer harms no other."""
+    """An equivalence whose items are separate pieces of work, so that an expensive item affects no other."""
 
     def __init__(self, scope: Runner, use: BoundUse) -> None:
         self._scope = scope

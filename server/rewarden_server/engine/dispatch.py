@@ -1,4 +1,4 @@
-"""Dispatch: pure work goes to a lane of workers, unless its outcome is known or the same work is under way."""
+"""Dispatch: sends pure work to a lane of workers, unless its outcome is known or the same work is in progress."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.engine.work import Result, Waiter, Work
 
 WARM_QUERIES = ("sql",)
-"""Verifiers that the fork server of the query workers loads before it forks, once the first such verifier is asked."""
+"""Verifiers that the fork server of the query workers loads before it forks, once the first of them is used."""
 
 _LOOKED_UP_BYTES = 1024
-"""The size that an outcome of the shared cache counts in this process's own: it is not measured again."""
+"""The size that an outcome from the shared cache counts in this process's cache, because it is not measured again."""
 
 
 class Dispatch:
@@ -41,17 +41,17 @@ class Dispatch:
         self._queries = CpuLane(settings.for_queries(), observer, self._done, WARM_QUERIES, "queries")
 
     async def start(self) -> None:
-        """Forks the cpu workers now; else they are forked at the first need."""
+        """Forks the cpu workers now; otherwise they are forked at the first use."""
         await self._cpu.start()
 
     def begin(self) -> None:
-        """Like `start`, and waits for nothing."""
+        """Like `start`, without waiting."""
         self._cpu.begin()
 
     async def close(self) -> None:
-        """Ends the workers and writes what the cache still holds back."""
+        """Ends the workers and writes the cache's pending entries."""
         if self._shared is not None:
-            await self._shared.close()  # what waits for a look-up goes to the lanes
+            await self._shared.close()  # work that waits for a look-up goes to the lanes
         await asyncio.gather(self._cpu.close(), self._queries.close())
         if self.cache is not None:
             self.cache.close()
@@ -65,11 +65,11 @@ class Dispatch:
         }
 
     def request(self, plan: Plan, waiter: Waiter) -> None:
-        """Has the work of a plan done; `waiter` is told its result."""
+        """Has the work of a plan done; `waiter` receives its result."""
         use = plan.use
         key: bytes | None = None
         if use.spec.determinism != "stateful":
-            with contextlib.suppress(RecursionError):  # too deep to be written: the lane refuses it
+            with contextlib.suppress(RecursionError):  # too deep to serialise: the lane refuses it
                 key = content_key(use.ref.fingerprint, plan.op, plan.arguments, plan.reference_key)
         if key is not None:
             if self.cache is not None and plan.op == "verify":

@@ -1,4 +1,4 @@
-"""The advice on early answers: which extraction would find them, told once for each use."""
+"""Advice on early answers: which extraction would find them, given once for each use."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from rewarden.early_answers import EarlyAnswers, Judge, Unread
 from rewarden.types import Sample, Use, Verdict
 
 Advise = Callable[[str, str], None]
-"""Takes a verifier's name and the advice: numbers and names alone, nothing that a model wrote."""
+"""Receives a verifier's name and the advice, which contains only numbers and names, and no model output."""
 
 
 class Early:
-    """Watches a server's first verdicts of each use. Its work waits for nobody, and nobody for it."""
+    """Watches a server's first verdicts of each use, without delaying any request."""
 
     def __init__(self, judge: Judge, advise: Advise) -> None:
         self._judge = judge
@@ -27,7 +27,7 @@ class Early:
         return self._answers.watches(verdict)
 
     def add(self, use: Use, sample: Sample, verdict: Verdict) -> None:
-        """Count a verdict that is watched; the sample's shared values are in place."""
+        """Counts a watched verdict, after the sample's shared values are resolved."""
         unread = self._answers.add(use, sample, verdict)
         if unread is not None:
             task = asyncio.ensure_future(self._tell(unread))
@@ -35,13 +35,13 @@ class Early:
             task.add_done_callback(self._tasks.discard)
 
     async def _tell(self, unread: Unread) -> None:
-        # A verdict's feedback may quote what a model wrote, which no log shows.
+        # A verdict's feedback can quote model output, which must not be logged.
         advice = await replace(unread, feedback=None).advice(self._judge)
         if advice is not None:
             self._advise(unread.name, advice)
 
     async def close(self) -> None:
-        """Ends what is under way."""
+        """Ends the work in progress."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

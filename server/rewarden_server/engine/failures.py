@@ -1,4 +1,4 @@
-"""The only place where what was raised becomes an outcome, and the only one that makes `error` outcomes."""
+"""Turns exceptions into outcomes. No other module does this, and no other module makes `error` outcomes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _PASSING = {"internal", "group_deadline"} | {cls.reason for cls in SampleError._
 
 
 def outcome_of(error: BaseException) -> Outcome:
-    """The outcome for what was raised.
+    """Returns the outcome for an exception.
 
-    `SampleError`s carry their status, fault and reason. Anything else is a defect of ours and the infrastructure's
-    fault; what verifiers raise was named `PluginError` at their boundary. Never a number.
+    `SampleError`s carry their status, fault and reason. Any other exception is a defect of ours, with the fault
+    `infra`; exceptions of verifiers became `PluginError` at their boundary. Never a number.
     """
     if isinstance(error, SampleError):
         evidence = {key: value for key, value in error.details.items() if _plain(value)}
@@ -25,18 +25,18 @@ def outcome_of(error: BaseException) -> Outcome:
 
 
 def retryable(outcome: Outcome) -> bool:
-    """Returns whether the same sample may end otherwise when it is sent again."""
+    """Returns whether a retry of the same sample can end differently."""
     return outcome.status == "error" and outcome.reason in _PASSING
 
 
 def bad_sample(row: BadSample) -> Outcome:
-    """The outcome of a row that is no sample."""
+    """Returns the outcome of a row that is not a sample."""
     evidence = {"path": row.path} if row.path else {}
     return _failed("error", "invalid_sample", "caller", row.message, evidence)
 
 
 def incomplete_group(group: str, size: int | None, seen: int, *, late: bool) -> Outcome:
-    """The outcome of the members of a group that never became whole."""
+    """Returns the outcome of the members of a group that was never complete."""
     wanted = "?" if size is None else size
     if late:
         message = f"group {group!r}: {seen} of {wanted} members arrived before the group's deadline"
@@ -45,12 +45,13 @@ def incomplete_group(group: str, size: int | None, seen: int, *, late: bool) -> 
 
 
 def viewless(reason: str, spec: VerifierSpec) -> Outcome:
-    """The outcome of a response in which the view found nothing to judge: no answer."""
+    """Returns the outcome of a response in which the view found nothing to judge: no answer."""
     return no_answer(reason, range=spec.score_range)
 
 
 def expired(spec: VerifierSpec, phase: str, limit_s: float, what: str) -> Outcome:
-    """An item reached a limit of its worker. `phase` says whose text was being worked on; `what` is cpu or memory."""
+    """Returns the outcome of an item that reached a limit of its worker. `phase` tells whose text was being processed;
+    `what` is cpu or memory."""
     evidence = {"limit": what, **({"limit_s": limit_s} if what == "cpu" else {})}
     if phase == "prepare":
         return undecided("reference_too_expensive", fault="reference", evidence=evidence, flags=("too_expensive",))
@@ -58,14 +59,15 @@ def expired(spec: VerifierSpec, phase: str, limit_s: float, what: str) -> Outcom
 
 
 def killed(spec: VerifierSpec, phase: str) -> Outcome:
-    """An item under which a worker died twice when it ran alone (promise 2: dying must not pay)."""
+    """Returns the outcome of an item that killed its worker twice when it ran alone. The policy must not profit from
+    that."""
     if phase == "prepare":
         return undecided("reference_kills_worker", fault="reference", flags=("killed_worker",))
     return wrong("killed_worker", flags=("killed_worker",), range=spec.score_range)
 
 
 def idle(spec: VerifierSpec, idle_s: float) -> PluginError:
-    """A pure verifier that waits instead of computing is a defect of the verifier's."""
+    """Returns the error for a pure verifier that waits instead of computing, which is the verifier's defect."""
     return PluginError(
         f"verifier {spec.name!r} held a worker for {idle_s:g} s without computing; a pure verifier must not wait"
     )

@@ -1,8 +1,8 @@
 """The fork server: a warm, single-threaded process from which cpu workers are forked in two milliseconds.
 
-It has imported what is slow to import (in a server also SymPy, which takes 0.6 s) and nothing that starts threads. The
-engine asks it for a worker by sending one message with the worker's socket; it answers with the process id. When the
-engine goes, the control socket closes, it ends, and the kernel ends the workers (PR_SET_PDEATHSIG).
+It has imported everything that is slow to import (in a server also SymPy, which takes 0.6 s) and nothing that starts
+threads. The engine requests a worker by sending a message with the worker's socket, and receives the process id. When
+the engine exits, the control socket closes, the fork server exits, and the kernel ends the workers (PR_SET_PDEATHSIG).
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ _PR_SET_PDEATHSIG = 1
 
 
 def warm(names: list[str], preload: bool) -> None:
-    """Load the named verifiers and run their `warm` hooks; with `preload`, also what few items need. One that is broken
-    or missing is left to its users.
-    """
+    """Loads the named verifiers and runs their `warm` hooks; with `preload`, also what few items need. Broken or
+    missing verifiers are skipped, and reported when they are used."""
     from rewarden.errors import SampleError
     from rewarden_verifiers.registry import Registry
 
@@ -33,7 +32,7 @@ def warm(names: list[str], preload: bool) -> None:
         try:
             spec = registry.get(name)
         except SampleError:
-            continue  # whoever uses it is told; the others still get workers
+            continue  # callers of this verifier get the error; the other verifiers still get workers
         if spec.warm is not None:
             spec.warm()
         if preload and spec.preload is not None:
@@ -41,13 +40,13 @@ def warm(names: list[str], preload: bool) -> None:
 
 
 def main() -> None:
-    """Serve fork requests on the control socket, whose descriptor is the first argument."""
+    """Serves fork requests on the control socket, whose descriptor is the first argument."""
     control = socket.socket(fileno=int(sys.argv[1]))
     settings: dict[str, Any] = json.loads(sys.argv[2])
-    sys.path[:] = settings["path"]  # verifiers are found where the engine finds them
+    sys.path[:] = settings["path"]  # finds verifiers in the same places as the engine
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, "1")  # a worker has one core; and threads would not survive the fork
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the engine's to handle
+        os.environ.setdefault(name, "1")  # a worker has one core, and threads do not survive the fork
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the engine handles Ctrl-C
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps workers
     libc = ctypes.CDLL(None, use_errno=True)
 
@@ -56,11 +55,11 @@ def main() -> None:
 
     warm(settings["warm"], settings["preload"])
     gc.collect()
-    gc.freeze()  # keep the warm heap shared after the fork
+    gc.freeze()  # keeps the warm heap shared after the fork
     board = SharedProgress(int(sys.argv[3]), settings["rows"])
     try:
         control.sendall(b"ready\n")
-    except BrokenPipeError:  # the engine began this process early, and was closed before it needed a worker
+    except BrokenPipeError:  # the engine started this process early, and was closed before it needed a worker
         os._exit(0)
     while True:
         try:
@@ -81,12 +80,12 @@ def main() -> None:
             try:
                 worker.serve(socket.socket(fileno=descriptors[0]), board, row, settings["memory_mb"], settings["warm"])
                 code = 0
-            except BaseException:  # noqa: BLE001 - the last words of a worker; its death is the engine's to judge
+            except BaseException:  # noqa: BLE001 - a worker's last message; the engine handles its death
                 traceback.print_exc()
             finally:
                 os._exit(code)
         os.close(descriptors[0])
-        with contextlib.suppress(BrokenPipeError):  # the engine has gone; the next receive says so
+        with contextlib.suppress(BrokenPipeError):  # the engine has exited; the next receive shows that
             control.sendall(f"{pid}\n".encode())
 
 

@@ -9,19 +9,20 @@ MAX_FRAME = 512 * 1024**2
 
 
 def pack(payload: bytes) -> bytes:
-    """A frame around a payload."""
+    """Returns a frame around a payload."""
     return _HEADER.pack(len(payload)) + payload
 
 
 class FrameReader:
-    """Cuts what arrives into payloads. Raises ValueError for a frame over `limit`: the peer is not to be trusted."""
+    """Cuts a byte stream into payloads. Raises ValueError for a frame over `limit`: the peer must not be trusted any
+    more."""
 
     def __init__(self, limit: int = MAX_FRAME) -> None:
         self._buffer = bytearray()
         self._limit = limit
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The payloads that are whole now."""
+        """Returns the payloads that are complete."""
         buffer = self._buffer
         buffer += data
         found: list[bytes] = []

@@ -1,4 +1,4 @@
-"""Groups within one request, stream or job: when they are whole, and their statistics."""
+"""Groups within one request, stream or job: when they are complete, and their statistics."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from rewarden_server.engine.work import BoundUse
 
 @dataclass(slots=True, eq=False)
 class OpenGroup:
-    """A group whose members still come in.
+    """A group whose members are still arriving.
 
-    `seen` members were announced and `arrived` were planned; `size` is what was promised, where it was. `waiting`
-    holds the members of group verifiers, by use. `inline`: a recipe that stood in the request judged a member.
+    `seen` members were announced and `arrived` were planned; `size` is the promised number, if any. `waiting` holds the
+    members of group verifiers, by use. `inline`: a recipe within the request judged a member.
     """
 
     name: str
@@ -28,10 +28,10 @@ class OpenGroup:
 
     @property
     def whole(self) -> bool:
-        """Returns whether all the members that were promised have come."""
+        """Returns whether all promised members have arrived."""
         return self.size is not None and self.arrived >= self.size
 
     @property
     def judged(self) -> bool:
-        """Returns whether no more members come and all have their verdicts."""
+        """Returns whether no more members can arrive and all have their verdicts."""
         return self.closed and len(self.verdicts) >= self.seen

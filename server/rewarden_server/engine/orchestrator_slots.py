@@ -1,7 +1,7 @@
-"""The places of orchestrators that are in progress at once. An orchestrator that asks a judge leaves its place.
+"""Slots for orchestrators that run at the same time. An orchestrator that asks a judge gives up its slot.
 
-The number of places bounds the work and the memory of orchestrators. One that waits for a judge needs neither, for
-seconds or minutes; if it kept its place, a slow or dead judge would hold up every program and proof beside it.
+The number of slots limits the work and the memory of orchestrators. One that waits for a judge uses little of either,
+for seconds or minutes; if it kept its slot, a slow or dead judge would hold up every program and proof.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from contextlib import ExitStack, asynccontextmanager
 from contextvars import ContextVar
 
 _PLACE: ContextVar[ExitStack | None] = ContextVar("place", default=None)
-"""Gives back the place of this task's orchestrator. What an orchestrator starts (`gather`) shares it."""
+"""Gives back the slot of this task's orchestrator. Tasks that the orchestrator starts (`gather`) share it."""
 
 
 @asynccontextmanager
 async def orchestrating(places: asyncio.Semaphore) -> AsyncIterator[None]:
-    """Waits for a place, and holds it until the block ends or `leave_slot` is called within."""
+    """Waits for a slot, and holds it until the block ends or `leave_slot` is called within the block."""
     await places.acquire()
     with ExitStack() as place:
         place.callback(places.release)
@@ -29,9 +29,8 @@ async def orchestrating(places: asyncio.Semaphore) -> AsyncIterator[None]:
 
 
 def leave_slot() -> None:
-    """The orchestrator of this task waits for something outside from now on, for long: its place is given back for
-    good. Leaving twice has no effect.
-    """
+    """Gives up the slot of this task's orchestrator, because it waits for something outside, possibly for long. It does
+    not get the slot back. Leaving twice has no effect."""
     place = _PLACE.get()
     if place is not None:
         place.close()

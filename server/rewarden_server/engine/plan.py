@@ -1,6 +1,6 @@
-"""Planning: from a sample to what a verifier reads. What fails here is the sample's own verdict.
+"""Planning: from a sample to the arguments that a verifier reads. A failure here becomes the sample's own verdict.
 
-Safe to call from several threads: bulk planning runs beside the loop.
+Safe to call from several threads, because large batches are planned beside the loop.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from rewarden_verifiers.schema import parse_params, parse_reference
 from rewarden_verifiers.view import apply_view, transcript, view_of
 
 SHARED = "$shared"
-"""Marks a field of a reference whose value stands in `Batch.shared`."""
+"""Marks a field of a reference whose value is in `Batch.shared`."""
 
 AllResources = Mapping[Any, Resources]
-"""AllResources by a verifier's name, or by the `resources` that verifiers declare."""
+"""Resources by a verifier's name, or by the `resources` that verifiers declare."""
 
 _BOUND = 4096
 _DEPTH = 16
-"""Verifiers within verifiers: deeper is a cycle or a mistake."""
+"""The maximum depth of verifiers within verifiers; more is a cycle or a mistake."""
 
 
 @dataclass(slots=True, eq=False)
 class Plan:
-    """The planned call of a pure verifier. `viewless` is why there is nothing to judge, when there is not."""
+    """The planned call of a pure verifier. `viewless` is the reason if the response contains nothing to judge."""
 
     use: BoundUse
     arguments: dict[str, Any]
@@ -46,10 +46,10 @@ class Plan:
 
 
 class Planner:
-    """Binds uses and collects arguments. `all_resources`: what the server's configuration provides, by verifier, or by
-    what verifiers declare to have without it (`VerifierSpec.resources`).
+    """Binds uses and collects arguments.
 
-    generation: how often that was replaced; what was bound before may have another fingerprint now.
+    `all_resources`: the resources of the server's configuration, by verifier, or by the default that verifiers declare
+    (`VerifierSpec.resources`). generation: how often they were replaced; earlier bindings can have other fingerprints.
     """
 
     def __init__(self, registry: Registry, all_resources: AllResources | None = None) -> None:
@@ -62,17 +62,16 @@ class Planner:
         self._bound: OrderedDict[tuple[str, str], tuple[int, BoundUse]] = OrderedDict()
 
     def provide(self, all_resources: AllResources, *, moved: bool) -> None:
-        """Replace some of what the configuration provides: all uses are bound anew at their next need.
-
-        moved: something that was known is another now (`BoundUse.epoch`); else more has become known of the same.
-        """
+        """Replaces some of the resources; every use is bound again when it is next needed. moved: a known resource
+        changed (`BoundUse.epoch`); otherwise only more became known about the same resources."""
         with self._lock:
             self._all_resources = {**self._all_resources, **all_resources}
             self._epoch += moved
             self.generation += 1
 
     def bind(self, use: Use) -> BoundUse:
-        """A use, resolved to its verifier and validated parameters. Raises SampleError; its path begins at `use`."""
+        """Returns a use with its verifier and validated parameters. Raises SampleError, with a path that begins at
+        `use`."""
         recipe = canonical(use.recipe) if use.recipe is not None else ""
         key = (use.name or recipe, canonical(use.params) if use.params else "")
         with self._lock:
@@ -85,7 +84,8 @@ class Planner:
         with self._lock:
             before, known = self._bound.get(key, (-1, None))
             if known is not None:
-                # The same number, so that siblings of one group stay together; workers read no resources that moves.
+                # The same number, so that the siblings of a group stay together; workers read no resources that can
+                # change.
                 same = known.ref == made.ref or before > generation
                 made = known if same else replace(made, id=known.id)
             self._bound[key] = (max(before, generation), made)
@@ -135,9 +135,9 @@ class Planner:
             self._check_children(child_spec, child_params, (*trail, child_spec.name))
 
     def resolve(self, sample: Sample, shared: Mapping[str, Any]) -> Sample:
-        """The sample with its shared keys replaced by their values. Raises InvalidSample.
+        """Returns the sample with its shared keys replaced by their values. Raises InvalidSample.
 
-        A field of a reference may be shared as well, `{"$shared": key}`: a database that many questions are asked of.
+        A field of a reference can be shared as well, `{"$shared": key}`, such as a database for many questions.
         """
         prompt, reference = sample.prompt, sample.reference
         inlined = _inlined(reference, shared) if type(reference) is dict else reference
@@ -155,7 +155,7 @@ class Planner:
         return self.collect(use, use.spec.reads, sample, progress)
 
     def collect(self, use: BoundUse, reads: tuple[str, ...], sample: Sample, progress: Progress | None) -> Plan:
-        """The named arguments only. Raises SampleError."""
+        """Returns only the named arguments. Raises SampleError."""
         spec = use.spec
         arguments: dict[str, Any] = {}
         viewless = None
@@ -180,14 +180,14 @@ class Planner:
             elif name == "progress":
                 arguments[name] = progress
             elif name in ("resources", "watch"):
-                continue  # the same for all samples, and had where the verifier runs
+                continue  # the same for all samples, and available where the verifier runs
             else:
                 arguments[name] = getattr(sample, name)
         return Plan(use, arguments, reference_key, viewless)
 
 
 def default_use(sample: Sample, header: Batch) -> Use:
-    """The use of a sample: its own or the batch's. Raises UnknownVerifier when there is neither."""
+    """Returns the use of a sample: its own or the batch's. Raises UnknownVerifier if there is neither."""
     use = sample.use or header.use
     if use is None:
         raise UnknownVerifier("no verifier: give the sample or the batch a 'use'", path="use")

@@ -1,6 +1,6 @@
-"""A page that workers write and the engine reads without asking: which item a worker is at, and since when.
+"""A page that workers write and the engine reads: which item a worker processes, and since when.
 
-When a worker is stuck in C code or dead, nobody can be asked; the page still tells which item to blame.
+A worker that is stuck in C code or dead cannot answer; the page still shows which item is to blame.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ PHASES = ("none", "prepare", "run")
 
 
 class SharedProgress:
-    """Rows of (item, phase, CPU seconds at its start, limits that the item set itself). One writer a row; torn reads
-    are harmless: polled again.
-    """
+    """Rows of (item, phase, CPU seconds at its start, limits that the item set itself). Each row has one writer. Torn
+    reads are harmless, because the engine polls again."""
 
     def __init__(self, descriptor: int, rows: int) -> None:
         self._map = mmap.mmap(descriptor, rows * _STRIDE)
@@ -30,25 +29,25 @@ class SharedProgress:
 
     @classmethod
     def make(cls, rows: int) -> SharedProgress:
-        """A new page in memory, to be inherited or passed on by its descriptor."""
+        """Makes a new page in memory, which is inherited or passed on by its descriptor."""
         descriptor = os.memfd_create("rewarden-progress", os.MFD_CLOEXEC)
         os.ftruncate(descriptor, rows * _STRIDE)
         return cls(descriptor, rows)
 
     def write(self, row: int, item: int, phase: int, cpu_s: float) -> None:
-        """Say what the worker of this row does; item 0 and phase 0 when it waits."""
+        """Records what the worker of this row does; item 0 and phase 0 while it waits."""
         _ROW.pack_into(self._map, row * _STRIDE, item, phase, cpu_s, 0.0, 0.0)
 
     def phase(self, row: int, phase: int) -> None:
-        """Say that the same item is at another phase now."""
+        """Records a new phase of the same item."""
         _PHASE.pack_into(self._map, row * _STRIDE + _PHASE_AT, phase)
 
     def limit(self, row: int, cpu_s: float, monotonic_s: float) -> None:
-        """Ask for the worker's end at a reading of its CPU clock, or of the monotonic clock; 0: no such limit."""
+        """Requests the worker's end at a reading of its CPU clock, or of the monotonic clock; 0: no such limit."""
         _UNTIL.pack_into(self._map, row * _STRIDE + _UNTIL_AT, cpu_s, monotonic_s)
 
     def read(self, row: int) -> tuple[int, str, float]:
-        """(item, phase, CPU seconds at its start); item 0 when the worker waits."""
+        """Returns (item, phase, CPU seconds at its start); item 0 if the worker waits."""
         item, phase, cpu_s, _, _ = _ROW.unpack_from(self._map, row * _STRIDE)
         return item, PHASES[phase] if phase < len(PHASES) else "none", cpu_s
 
@@ -58,6 +57,6 @@ class SharedProgress:
         return cpu_s, monotonic_s
 
     def close(self) -> None:
-        """Let go of the page and its descriptor."""
+        """Releases the page and its descriptor."""
         self._map.close()
         os.close(self.descriptor)

@@ -1,4 +1,4 @@
-"""A stream: samples in one by one, verdicts out as they end, groups when they are whole."""
+"""A stream: samples arrive one by one, verdicts are returned as they finish, and groups when they are complete."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rewarden_server.observe.telemetry.span import current
 
 
 class Stream:
-    """See docs/architecture.md. One task puts, one iterates; indices count the samples put, from 0.
+    """See docs/architecture.md. One task puts, another iterates; indices count the samples put, from 0.
 
     Flow control: `put` waits while more than the settings' window is in flight or not yet read.
     """
@@ -45,7 +45,7 @@ class Stream:
         admission.enter(self._scope)
 
     async def put(self, sample: Sample | BadSample) -> None:
-        """Take one more sample; waits for room. Raises Unavailable after `cancel`."""
+        """Takes another sample; waits for room. Raises Unavailable after `cancel`."""
         size = weight(sample)
         while not self._over and not self._fits(size):
             self._room.clear()
@@ -61,9 +61,8 @@ class Stream:
         self._scope.take(index, sample)
 
     def _fits(self, size: int) -> bool:
-        """Returns whether a sample may come in. A window full of members that wait for their siblings must take more:
-        only more samples can free it.
-        """
+        """Returns whether a sample can come in. If all samples in the window wait for their siblings, more must be
+        admitted: only further samples can free the window."""
         settings = self._settings
         own = (
             len(self._sizes) + len(self._ready) < settings.window_samples
@@ -74,13 +73,13 @@ class Stream:
         return own or idle or (not self._ready and bool(self._sizes) and self._scope.only_groups_wait())
 
     def finish(self) -> None:
-        """No more samples come."""
+        """Ends the samples."""
         self._finished = True
         self._scope.finish()
         self._wake.set()
 
     async def cancel(self) -> None:
-        """The caller left: what has not begun is dropped."""
+        """The caller left: work that has not begun is dropped."""
         self._scope.cancel()
         self._end()
 

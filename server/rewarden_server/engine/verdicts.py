@@ -1,8 +1,9 @@
-"""An outcome, tied to its sample.
+"""Ties an outcome to its sample.
 
-Ten thousand verdicts a request are made here, and a frozen dataclass of 26 fields is slow to make: each field is set
-through `object.__setattr__`. A draft with the same slots is filled by plain stores and then *becomes* a `Verdict`,
-which CPython allows for classes of equal layout: a third of the time, and the same object in the end.
+A request can have ten thousand verdicts, and a frozen dataclass with 26 fields is slow to make: each field is set
+through `object.__setattr__`. Instead, a draft with the same slots is filled by plain assignments and then *becomes* a
+`Verdict`, which CPython allows for classes of equal layout. This takes a third of the time and results in the same
+object.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ _UNRUN = Result()
 class _Draft(Outcome):
     __slots__ = Verdict.__slots__
 
-    # Outcome is frozen; a draft is not yet what it will be. Both are needed for plain stores: they share one slot.
+    # Outcome is frozen, and a draft does not have its final type yet. Both are necessary for plain assignments, and
+    # they share one slot.
     __setattr__ = object.__setattr__
     __delattr__ = object.__delattr__
 
@@ -31,7 +33,7 @@ def make_verdict(
     ref: VerifierRef | None = None,
     result: Result = _UNRUN,
 ) -> Verdict:
-    """The verdict on the sample at `index`; `ref` is None where no verifier was reached."""
+    """Returns the verdict on the sample at `index`; `ref` is None if no verifier was reached."""
     made: Any = object.__new__(_Draft)
     flags = outcome.flags
     if isinstance(sample, BadSample):

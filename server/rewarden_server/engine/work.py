@@ -1,4 +1,4 @@
-"""A piece of pure work, and those who wait for it."""
+"""A piece of pure work, and its waiters."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ Op = Literal["verify", "read", "same"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundUse:
-    """A use, resolved and validated once: what every sample with that use shares. `id` names it to the workers;
-    `resources` is what the server's configuration provides for the verifier, `epoch` how often that of any had moved
-    before.
+    """A use, resolved and validated once, which every sample with that use shares.
+
+    `id` is its name among the workers; `resources` are the verifier's resources from the server's configuration;
+    `epoch` is how often any resources had changed before.
     """
 
     id: int
@@ -31,7 +32,7 @@ class BoundUse:
 
 @dataclass(slots=True, eq=False)
 class Result:
-    """The end of a piece of work: `outcome` (op verify) or `value` (read, same; None when it failed)."""
+    """The result of a piece of work: `outcome` (op verify) or `value` (read, same; None if it failed)."""
 
     outcome: Outcome | None = None
     value: Any = None
@@ -61,20 +62,20 @@ class Work:
 
     @property
     def wanted(self) -> bool:
-        """Returns whether anybody still waits."""
+        """Returns whether any waiter is left."""
         return any(waiter.open for waiter in self.waiters)
 
     def tell(self, result: Result) -> None:
-        """Hands the result to everybody who still waits."""
+        """Passes the result to all waiters that are left."""
         for waiter in self.waiters:
             waiter.tell(result)
 
 
 class Waiter:
-    """Somebody who waits for a piece of work. Told once; then closed.
+    """A waiter for a piece of work. It is notified once, and then closed.
 
-    Who is told usually knows the waiter: a closed one lets go of them, for in a cycle the samples of a request would
-    stay in memory until the collector comes, hundreds of megabytes where texts are long.
+    Its callback usually refers to the waiter. A closed waiter drops the callback, because the cycle would keep a
+    request's samples in memory until the next garbage collection: hundreds of megabytes for long texts.
     """
 
     __slots__ = ("_tell",)
@@ -88,11 +89,11 @@ class Waiter:
         return self._tell is not None
 
     def tell(self, result: Result) -> None:
-        """Hand over the result, unless the waiter has left."""
+        """Passes on the result, unless the waiter has left."""
         tell, self._tell = self._tell, None
         if tell is not None:
             tell(result)
 
     def leave(self) -> None:
-        """Wait no more."""
+        """Stops waiting."""
         self._tell = None

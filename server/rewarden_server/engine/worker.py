@@ -1,9 +1,9 @@
-"""A cpu worker: takes items from its socket, runs pure verifiers on them, says what came out.
+"""A cpu worker: receives items on its socket, runs pure verifiers on them, and sends back the results.
 
-It was forked from the fork server (`fork_server.py`), knows no asyncio, gRPC or HTTP, and can be killed at any moment.
-The clock of an item is this process's CPU time: a signal raises `Expired` inside the verifier when it runs out; code
-that does not return to the interpreter is ended from outside. What arrives was pickled by the engine itself; what goes
-back is JSON, because a verifier that a candidate's text has taken over must not reach into the engine.
+It is forked from the fork server (`fork_server.py`), loads no asyncio, gRPC or HTTP, and can be killed at any moment.
+An item's clock is this process's CPU time: a signal raises `Expired` inside the verifier when it runs out; code that
+does not return to the interpreter is ended from outside. Incoming messages were pickled by the engine itself; outgoing
+ones are JSON, because a verifier that was taken over by a candidate's text must not be able to attack the engine.
 """
 
 from __future__ import annotations
@@ -36,17 +36,18 @@ PREPARED = 4096
 """Parsed references that a worker keeps."""
 
 PREPARED_WAITING = 512
-"""The same of verifiers that wait: what they prepare may hold a database."""
+"""The same for verifiers that wait: their prepared references can contain a database."""
 
 PREPARED_BYTES = 64 * 1024**2
-"""Bytes of the messages that these came in, which say about how much they hold: a reference may carry a database."""
+"""Bytes of the messages in which these references arrived, as an estimate of their size: a reference can contain a
+database."""
 
 _RUN, _PREPARE = 2, 1
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A verifier with parameters, as a worker knows it."""
+    """A verifier with parameters, in a worker."""
 
     spec: VerifierSpec
     params: Any
@@ -55,7 +56,7 @@ class Bound:
 
 
 class Clock:
-    """Raises `Expired` in the main thread after so many seconds of this process's CPU time."""
+    """Raises `Expired` in the main thread after this many seconds of the process's CPU time."""
 
     def __init__(self) -> None:
         self._armed = False
@@ -66,10 +67,10 @@ class Clock:
             raise Expired
 
     def run(self, limit_s: float, call: Callable[[], Any]) -> Any:
-        """Returns the result of `call`. Raises Expired when the time is up."""
+        """Returns the result of `call`. Raises Expired if the time runs out."""
         try:
             self._armed = True
-            # The interval strikes again if a bare `except:` swallowed the first strike.
+            # The interval fires again if a bare `except:` swallowed the first signal.
             signal.setitimer(signal.ITIMER_PROF, limit_s, 0.01)
             return call()
         finally:
@@ -78,7 +79,7 @@ class Clock:
 
 
 class RowWatch:
-    """A `rewarden_verifiers.contract.Watch` that asks the engine, through the board, to end this process."""
+    """A `rewarden_verifiers.contract.Watch` that lets the engine end this process, through the shared page."""
 
     def __init__(self, board: SharedProgress, row: int) -> None:
         self._board = board
@@ -89,7 +90,7 @@ class RowWatch:
         self.phase = _RUN
 
     def begin(self, item: int, phase: int) -> None:
-        """Say what the process is at, from now on."""
+        """Records the process's activity from now on."""
         self.phase = phase
         self._item, self._began = item, time.process_time()
         self._board.write(self._row, item, phase, self._began)
@@ -121,7 +122,7 @@ class RowWatch:
         try:
             yield
         except (Expired, MemoryError, RecursionError):
-            raise  # whoever catches these asks for the phase
+            raise  # handlers of these read the phase
         except BaseException:
             self._set(before)
             raise
@@ -144,7 +145,7 @@ class RowWatch:
 
 
 class Worker:
-    """One worker process's state and loop."""
+    """The state and loop of one worker process."""
 
     def __init__(
         self, connection: socket.socket, board: SharedProgress, row: int, memory_mb: int, warm: Sequence[str]
@@ -164,12 +165,12 @@ class Worker:
         self._limit_memory()
 
     def _limit_memory(self) -> None:
-        # Only the soft limit, so that what is loaded later can be added.
+        # Only the soft limit, so that the size of later imports can be added.
         limit = _address_space() + self._memory
         resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
     def loop(self) -> None:
-        """Serve until the engine closes the socket."""
+        """Serves until the engine closes the socket."""
         reader = FrameReader()
         while True:
             data = self._socket.recv(1 << 18)
@@ -186,9 +187,8 @@ class Worker:
                     self._socket.sendall(pack(dumps(reply)))
 
     def _bind(self, use_id: int, module: str, attribute: str, params: Any, resources: Any) -> None:
-        """Get ready for a use. What loading takes in time and memory is no item's: no clock runs, and the limit of
-        memory is set anew.
-        """
+        """Prepares for a use. The time and memory of loading count for no item: no clock runs, and the memory limit is
+        set again afterwards."""
         soft, hard = resource.getrlimit(resource.RLIMIT_AS)
         resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
         known = len(sys.modules)
@@ -234,12 +234,12 @@ class Worker:
             kind, payload = "cpu", self._watch.phase
         except MemoryError:
             kind, payload = "memory", self._watch.phase
-        except RecursionError:  # nesting deep enough to reach it is the text's doing
+        except RecursionError:  # a text that is nested this deeply is to blame for it
             kind, payload = "recursion", self._watch.phase
         except SampleError as error:
             kind = "failed"
             payload = [error.status, error.reason, error.fault, error.message]
-        except Exception as error:  # noqa: BLE001 - whatever a plug-in raises is its own defect, said so
+        except Exception as error:  # noqa: BLE001 - an exception of a plug-in is the plug-in's defect
             where = traceback.extract_tb(error.__traceback__)[-1]
             text = f"verifier {bound.spec.name!r} raised {type(error).__name__} at {where.name}:{where.lineno}"
             kind, payload = "failed", ["error", "verifier_raised", "verifier", text]
@@ -255,7 +255,7 @@ class Worker:
             found = self._prepared[key][0]
         else:
             if key in self._slow and self._watch.quick_s is not None:
-                raise Expired  # as for its sibling: it is prepared once on a slow worker, not tried here by each
+                raise Expired  # as for its siblings: a slow worker prepares it once
             try:
                 found = self._clock.run(
                     limit_s,
@@ -269,9 +269,9 @@ class Worker:
                     self._slow.popitem(last=False)
                 raise
             except SampleError as error:
-                if error.retryable:  # a database that does not answer now may answer the next
+                if error.retryable:  # a database that does not answer now may answer later
                     raise
-                found = error  # a bad reference is as bad for its siblings
+                found = error  # an invalid reference is invalid for its siblings too
             self._prepared[key] = found, size
             self._held += size
             most = PREPARED_WAITING if bound.spec.blocking else PREPARED
@@ -295,14 +295,14 @@ class Worker:
 
 
 def _address_space() -> int:
-    """Bytes of this process's address space."""
+    """Returns the size of this process's address space in bytes."""
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[0]) * resource.getpagesize()
 
 
 def serve(connection: socket.socket, board: SharedProgress, row: int, memory_mb: int, warm: Sequence[str]) -> None:
-    """The whole life of a worker process. warm: the verifiers that its template has warmed."""
-    # Parse trees are made by the thousand and mostly die by themselves: to look for cycles every 700 objects, as Python
-    # does, costs SQL a fifth of its time.
+    """Runs a worker process until it ends. warm: the verifiers that its template has warmed."""
+    # Parse trees are made by the thousand and are mostly freed by reference counts. Python's default, a search for
+    # cycles every 700 objects, would cost SQL a fifth of its time.
     gc.set_threshold(20_000, 20, 50)
     Worker(connection, board, row, memory_mb, warm).loop()

@@ -1,4 +1,4 @@
-"""The dependencies of routes: the service that answers, and the scope that a caller's key must have."""
+"""The dependencies of routes: the service, and the scope that a caller's key must have."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rewarden_server.service import Service
 
 
 def service_of(request: Request) -> Service:
-    """Returns the service of the application that a request came to."""
+    """Returns the service of the application that received a request."""
     service: Service = request.app.state.service
     return service
 
@@ -30,11 +30,11 @@ async def _service(request: Request) -> Service:  # FastAPI runs what is not asy
 
 
 Served = Annotated[Service, Depends(_service)]
-"""The type of a handler's argument that is the service."""
+"""The type of a handler's argument that receives the service."""
 
 
 class Needs(SecurityBase):
-    """A dependency: the scope that the caller's key must have. Asked for before anything is read of the request."""
+    """A dependency on a scope of the caller's key. It is checked before any of the request is read."""
 
     def __init__(self, scope: str) -> None:
         self.scope = scope
@@ -44,20 +44,19 @@ class Needs(SecurityBase):
     async def __call__(self) -> None:
         """Raises Forbidden."""
         caller = CURRENT.get()
-        assert caller is not None  # the edge sets it for whatever is not open
+        assert caller is not None  # the edge sets it for every route that is not open
         caller.demand(self.scope)
 
 
 def needs(scope: str) -> Dependency:
-    """The dependency on a scope, for a router or a route."""
+    """Returns the dependency on a scope, for a router or a route."""
     needed: Dependency = Depends(Needs(scope))
     return needed
 
 
 class RawRoute(APIRoute):
-    """A route whose handler takes the request as it is: nothing of it is read or checked before, and nothing of the
-    answer after. For routes that every sample of a training run passes. What they read is declared beside them.
-    """
+    """A route whose handler receives the raw request: FastAPI neither parses the request nor validates the response.
+    Used for the routes that every sample of a training run passes. Their bodies are declared separately."""
 
     def __init__(
         self, path: str, endpoint: Callable[[Request], Coroutine[Any, Any, Response]], **declared: Any
@@ -75,12 +74,13 @@ class RawRoute(APIRoute):
 
 
 def scopes_of(route: APIRoute) -> list[Needs]:
-    """The scopes that a route asks for."""
+    """Returns the scopes that a route requires."""
     return [each.dependency for each in route.dependencies if isinstance(each.dependency, Needs)]
 
 
 def check_scopes(routes: Iterable[APIRoute]) -> None:
-    """Raises LookupError for a route that asks for no scope and is not open: it would be open to everybody, unsaid."""
+    """Raises LookupError for a route that requires no scope and is not listed as open: everyone could call it
+    unnoticed."""
     for route in routes:
         if bool(scopes_of(route)) == is_open(route.path):
             raise LookupError(

@@ -19,7 +19,7 @@ from rewarden_server.service import run_beside
 router = APIRouter(dependencies=[needs("verify")])
 
 Sha256 = Annotated[str, Path(json_schema_extra={"pattern": "^[0-9a-f]{64}$"})]
-"""The digest in a path; `check_name` refuses what is none, in our words."""
+"""The digest in a path; `check_name` rejects an invalid one with our own message."""
 
 _BLOB = {
     "type": "object",

@@ -1,4 +1,4 @@
-"""Bodies of requests: read in pieces, refused at the limit, unpacked with a bound."""
+"""Request bodies: read in pieces, rejected at the limit, and decompressed up to a limit."""
 
 from __future__ import annotations
 
@@ -23,21 +23,23 @@ T = TypeVar("T")
 ENCODINGS = ("gzip", "zstd")
 
 _STEP = 1024**2
-"""Bytes that are unpacked at a stretch, and then counted."""
+"""Bytes that are decompressed at a time and then counted."""
 
 SILENCE_S = 60.0
-"""Seconds for which a body that is no stream may stop coming. Attack: bodies that are begun, and held open."""
+"""Seconds for which the sender of a body can pause (streams have no such limit). Attack: bodies that are begun and held
+open."""
 
 ZSTD_WINDOW = 2**23
-"""Bytes; RFC 9659 has no HTTP body ask for more. Attack: small requests, each with a window of gigabytes."""
+"""Bytes; the maximum for HTTP bodies by RFC 9659. Attack: small requests, each with a window of gigabytes."""
 
 _MEMBERS, _MEMBER_BYTES = 1000, 1024
-"""The members that a gzip body may have, and the output bytes that allow one more. Attack: millions of empty
+"""The members that a gzip body can have, and the output bytes that allow one more. Attack: millions of empty
 members."""
 
 
 def check_content_type(request: Request, *allowed: str) -> None:
-    """Raises UnsupportedMedia for a body that does not say that it is one of `allowed`. No header at all will do."""
+    """Raises UnsupportedMedia for a body with a content type that is not one of `allowed`. A missing header is
+    accepted."""
     given = request.headers.get("content-type")
     if given is None:
         return
@@ -52,7 +54,7 @@ def check_content_type(request: Request, *allowed: str) -> None:
 
 
 def encoding_of(request: Request) -> str | None:
-    """The body's `Content-Encoding`, if it has one that is read here. Raises UnsupportedMedia."""
+    """Returns the body's `Content-Encoding`, or None for `identity`. Raises UnsupportedMedia for an unsupported one."""
     given = request.headers.get("content-encoding", "identity").strip().lower()
     if given == "identity":
         return None
@@ -63,11 +65,12 @@ def encoding_of(request: Request) -> str | None:
 
 @asynccontextmanager
 async def read_body(request: Request, budget: Budget, most: int, limit: str) -> AsyncIterator[bytearray]:
-    """The whole body, unpacked; counted in the budget, so that slow senders cannot fill the memory, while it is open.
-    What a packed one becomes is counted as it comes out. Attack: many small ones at once, each of which becomes `most`.
+    """Yields the whole body, decompressed. While it is open it counts in the budget, so that slow senders cannot fill
+    the memory.
 
-    `limit` names the setting that `most` comes from. Raises TooLarge as soon as it is passed, Overloaded,
-    UnsupportedMedia, InvalidRequest, ClientGone.
+    Decompressed bytes are counted as they are produced. Attack: many small bodies at once, each of which expands to
+    `most`. `limit` names the setting that `most` comes from. Raises TooLarge as soon as the limit is passed,
+    Overloaded, UnsupportedMedia, InvalidRequest, ClientGone.
     """
     encoding = encoding_of(request)
     declared = request.headers.get("content-length", "")
@@ -95,8 +98,8 @@ async def read_body(request: Request, budget: Budget, most: int, limit: str) -> 
 
 
 async def pieces_of(receive: Receive, silence_s: float | None = None) -> AsyncIterator[bytes]:
-    """Yields the pieces of a body as they come. Raises ClientGone when the client leaves in the middle, and TooSlow
-    after `silence_s` seconds in which nothing came."""
+    """Yields the pieces of a body as they arrive. Raises ClientGone if the client disconnects before the end, and
+    TooSlow if nothing arrives for `silence_s` seconds."""
     while True:
         try:
             async with asyncio.timeout(silence_s):
@@ -113,7 +116,7 @@ async def pieces_of(receive: Receive, silence_s: float | None = None) -> AsyncIt
 
 
 async def unless_gone(receive: Receive, work: Awaitable[T]) -> T:
-    """The result of `work`, which is cancelled when the client leaves. Raises ClientGone then."""
+    """Returns the result of `work`. If the client disconnects, cancels the work and raises ClientGone."""
     task = asyncio.ensure_future(work)
     gone = asyncio.ensure_future(until_gone(receive))
     try:
@@ -128,14 +131,15 @@ async def unless_gone(receive: Receive, work: Awaitable[T]) -> T:
 
 
 async def until_gone(receive: Receive) -> None:
-    """Returns when the client has left."""
+    """Returns when the client has disconnected."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
 def unpack(body: bytes | bytearray, encoding: str, most: int, limit: str) -> Iterator[bytes]:
-    """Yields what comes out of a whole packed body, in parts of a MiB at most. Stops at `most` bytes, so that a small
-    bomb stays small. Raises TooLarge, InvalidRequest.
+    """Yields the decompressed content of a whole body, in parts of at most a MiB.
+
+    Stops at `most` bytes, so that a decompression bomb stays small. Raises TooLarge, InvalidRequest.
     """
     size = 0
     try:
@@ -149,7 +153,7 @@ def unpack(body: bytes | bytearray, encoding: str, most: int, limit: str) -> Ite
 
 
 def _stretch(parts: Iterator[bytes]) -> bytearray:
-    """The next parts, a MiB or two of them; nothing at the end."""
+    """Returns the next parts, a MiB or two of them; nothing at the end."""
     found = bytearray()
     for part in parts:
         found += part
@@ -166,16 +170,16 @@ def _gunzip(body: bytes | bytearray) -> Iterator[bytes]:
 
 
 class Gunzip:
-    """Unpacks gzip piece by piece, member after member, in parts of bounded size."""
+    """Decompresses gzip piece by piece, member after member, in parts of bounded size."""
 
-    _SLICE = 16 * 1024  # of what comes in: what a member leaves over is copied, and must not be long
+    _SLICE = 16 * 1024  # of the input: the rest after a member is copied, and must be short
 
     def __init__(self) -> None:
         self._reader = zlib.decompressobj(wbits=31)
         self._members = 0
         self._out = 0
         self.whole = False
-        """Whether what came ends with the end of a member."""
+        """Whether the input so far ends at the end of a member."""
 
     def parts(self, piece: bytes | bytearray) -> Iterator[bytes]:
         """Yields the decompressed bytes of a piece. Raises zlib.error or EOFError for malformed input."""

@@ -1,4 +1,4 @@
-"""`GET /v1/verifiers[/name]` and `/v1/recipes[/name]`: what can judge, with schemas and cases."""
+"""`GET /v1/verifiers[/name]` and `/v1/recipes[/name]`: verifiers and recipes, with schemas and cases."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ITEM = ref("Description")
 
 
 def _add(kind: str) -> None:
-    """Add the routes of a kind. Describing may import a verifier's packages, so it runs on a thread."""
+    """Adds the routes of a kind. Describing a verifier may import its packages, so it runs on a thread."""
 
     @router.get(
         f"/v1/{kind}s",

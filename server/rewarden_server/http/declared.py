@@ -1,4 +1,4 @@
-"""The words in which routes say, for `/openapi.json`, what they read and what they answer."""
+"""Declarations of requests and responses for `/openapi.json`."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ Name = Annotated[str, Path(json_schema_extra={"minLength": 1})]
 
 
 def ref(name: str) -> dict[str, Any]:
-    """The schema of that name; see `schemas`."""
+    """Returns a reference to the schema of that name; see `schemas`."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
 Answers = dict[int | str, dict[str, Any]]
-"""Answers by status, as FastAPI takes them."""
+"""Returns responses by status, in FastAPI's form."""
 
 
 def reply(description: str, schema: dict[str, Any] = ANY, media: str = JSON) -> dict[str, Any]:
-    """An answer."""
+    """Returns a response."""
     return {"description": description, "content": {media: {"schema": schema}}}
 
 
 def body(schema: dict[str, Any], media: str = JSON) -> dict[str, Any]:
-    """The body that a route reads by itself, as what is `openapi_extra` of it."""
+    """Returns the body of a route that parses it itself, as a part of its `openapi_extra`."""
     return {"requestBody": {"required": True, "content": {media: {"schema": schema}}}}
 
 
 def listing(name: str, item: dict[str, Any]) -> dict[str, Any]:
-    """The schema of an object that has a list under a name."""
+    """Returns the schema of an object that contains a list under a name."""
     return {"type": "object", "properties": {name: {"type": "array", "items": item}}, "required": [name]}
 
 
 def errors(*statuses: int) -> Answers:
-    """Answers that are errors."""
+    """Returns error responses."""
     return {status: reply(_ERRORS[status], ref("Error")) for status in statuses}

@@ -1,4 +1,4 @@
-"""The outermost layer of HTTP: request ids, keys, errors to answers, one log line and one count a request."""
+"""The outermost layer of HTTP: request ids, keys, errors to responses, and a log line and metrics for each request."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ from rewarden_server.service import Service
 
 SURFACE = "http"
 OPEN = frozenset({"/", "/healthz", "/readyz", "/docs", "/playground", "/health", "/openapi.json"})
-"""Routes that ask for no key: probes have none, and pages hold nothing of a caller's (their scripts ask for that)."""
+"""Routes that need no key: probes have none, and the pages contain no caller's data (their scripts send the key)."""
 
 OPEN_BELOW = ("/docs/", "/playground/", "/static/")
 
 MAX_HEADERS = 200
-"""Headers of a request; over it is 431."""
+"""The maximum number of headers in a request; a request with more gets 431."""
 
 _ONCE = (b"host", b"authorization", b"origin", b"content-type", b"content-encoding")
-"""Attack: a header twice, of which a proxy before us believes one and we the other."""
+"""Attack: a header that is sent twice, so that a proxy in front of the server uses one value and the server the
+other."""
 
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -42,13 +43,13 @@ _HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"referrer-policy", b"no-referrer"),
 )
-"""Headers of every answer, which keep pages of other origins from making anything of it."""
+"""Headers of every response, which keep pages of other origins from using it."""
 
 UNTRACED_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
-"""The paths that probes ask every few seconds."""
+"""Paths that probes request every few seconds."""
 
 _CLIENT_GONE = 499
-"""The status in logs and metrics of a request whose client left; nobody receives it."""
+"""The status that logs and metrics show for a request whose client disconnected. It is never sent."""
 
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
 
@@ -56,7 +57,7 @@ _log = get_logger("http")
 
 
 class Edge:
-    """ASGI around the application. `routes`: all that it has."""
+    """ASGI middleware around the application. `routes`: all routes of the application."""
 
     def __init__(self, service: Service, app: ASGIApp, routes: Sequence[Route]) -> None:
         self._service = service
@@ -65,8 +66,8 @@ class Edge:
         self._origins = Origins(service.config.server, keyed=service.keys.required)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
-        if scope["type"] != "http":  # websockets and lifespan: nothing of ours
+        """Serves one request."""
+        if scope["type"] != "http":  # websockets and lifespan: not supported
             return
         headers = dict(scope["headers"])
         request_id = _request_id(headers.get(b"x-request-id"))
@@ -87,7 +88,7 @@ class Edge:
         entry: Entry | None = None
         if audit is not None and not is_open(scope["path"]):
             entry = audit.entry(request_id, SURFACE, peer_of(scope))
-        # Whoever serves GET serves HEAD; below us the server leaves out the body.
+        # HEAD runs the GET handler; the layer below omits the body.
         inner = scope if scope["method"] != "HEAD" else {**scope, "method": "GET"}
         with structlog.contextvars.bound_contextvars(request_id=request_id), within(self._span(scope, headers)) as span:
             try:
@@ -111,7 +112,7 @@ class Edge:
                 if isinstance(known, InternalError):
                     log_defect(_log, error)
                 if status:
-                    raise  # half an answer is out: the connection must break, so that nobody takes it for a whole one
+                    raise  # a part of the response was sent: break the connection, so that it does not look complete
                 await error_reply(known)(scope, receive, answer)
             finally:
                 if meter is not None:
@@ -144,7 +145,7 @@ class Edge:
         return self._service.keys.caller(_text(headers.get(b"authorization")))
 
     def _named(self, error: Exception, scope: Scope) -> RequestError:
-        """The error under one of our names."""
+        """Returns the error as a RequestError."""
         if isinstance(error, HTTPException) and error.status_code == 404:
             return NotFound(f"unknown route {scope['path'][:200]!r}; see /docs or /openapi.json")
         if isinstance(error, HTTPException) and error.status_code == 405:
@@ -156,12 +157,12 @@ class Edge:
 
 
 def is_open(path: str) -> bool:
-    """Returns whether a path asks for no key."""
+    """Returns whether a path needs no key."""
     return path in OPEN or path.startswith(OPEN_BELOW)
 
 
 def peer_of(scope: Scope) -> str:
-    """The address that a request came from. What headers say of it is not believed: anybody may send them."""
+    """Returns the address that a request came from. Headers are ignored, because any client can set them."""
     client = scope.get("client")
     return str(client[0]) if client else ""
 
@@ -174,7 +175,8 @@ def _check_head(pairs: Sequence[tuple[bytes, bytes]], headers: Mapping[bytes, by
     """Raises HeadTooLarge, InvalidRequest."""
     if len(pairs) > MAX_HEADERS:
         raise HeadTooLarge(f"the request has more than {MAX_HEADERS} headers")
-    # The protocol bounds a head that comes in pieces, before it is whole; this is for one that came at once.
+    # The protocol limits a head that arrives in pieces, before it is complete. This check is for one that arrives at
+    # once.
     if sum([len(name) + len(value) for name, value in pairs]) > MAX_HEAD_BYTES:
         raise HeadTooLarge(f"the headers have more than {MAX_HEAD_BYTES} bytes")
     if len(pairs) != len(headers):

@@ -1,7 +1,7 @@
-"""`/v1/jobs`: files of rollouts, uploaded, rescored, and fetched again.
+"""`/v1/jobs`: uploading, rescoring and downloading files of rollouts.
 
-All answer 404 where no folder is configured (`[jobs] dir`). A job's input is the body; what is to be done with it is
-a JSON object in the query: use, columns, sort, only, unscored.
+Without a configured folder (`[jobs] dir`), all routes answer 404. The body is the job's input; a JSON object in the
+query contains its options: use, columns, sort, only, unscored.
 """
 
 from __future__ import annotations
@@ -114,13 +114,13 @@ Store = Annotated[Jobs, Depends(_jobs)]
 async def _own(id: Name, jobs: Store) -> Job:
     job = jobs.get(id)
     if not _may_see(job):
-        raise NotFound(f"there is no job {job.id!r}")  # nor is it told that there is
+        raise NotFound(f"there is no job {job.id!r}")  # a caller must not learn that it exists
     detail(job=job.id)
     return job
 
 
 Own = Annotated[Job, Depends(_own)]
-"""The job that the path names, where the caller may see it."""
+"""The job that the path names, if the caller has access to it."""
 
 
 @router.post(
@@ -192,12 +192,12 @@ async def delete(job: Own, jobs: Store) -> Response:
 
 def _caller() -> Caller:
     caller = CURRENT.get()
-    assert caller is not None  # no route of jobs is open
+    assert caller is not None  # all routes of jobs need a key
     return caller
 
 
 def _may_see(job: Job) -> bool:
-    """Returns whether a job is the caller's own: it holds the texts of its uploader."""
+    """Returns whether a caller has access to a job, which contains its uploader's texts."""
     caller = _caller()
     return job.key == caller.name or "admin" in caller.scopes
 

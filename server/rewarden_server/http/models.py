@@ -1,4 +1,4 @@
-"""`/v1/models`: which models there are, how each is, and other weights for one without a pause."""
+"""`/v1/models`: the models and their state, and replacing a model's weights without a pause."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ async def reload(name: Name, request: Request, service: Served) -> Response:
     detail(model=name, to={field: given for field, given in asdict(asked).items() if given is not None})
     lane = service.engine.models
     try:
-        # Not given up when the caller leaves: weights are not half swapped.
+        # Not cancelled if the caller disconnects: weights must not be left half swapped.
         about = await service.until_stopped(lane.reload(name, asked.model, asked.revision))
     except (ModelError, ProviderError) as error:
         raise Unavailable(error.message, **error.details) from None
@@ -84,7 +84,7 @@ async def reload(name: Name, request: Request, service: Served) -> Response:
 
 
 def _asked(content: bytearray) -> _Reload:
-    """Returns what the body asks for. Raises InvalidRequest."""
+    """Returns the content of the body. Raises InvalidRequest."""
     try:
         made: _Reload = read(_Reload, loads(content) if content.strip() else {}, "")
     except Misfit as misfit:

@@ -1,15 +1,15 @@
-"""Pages of strangers, in the browser of somebody who can reach this server, may have nothing done here.
+"""Protection against foreign web pages, opened in a browser that can reach this server.
 
-A browser sends a page's simple requests anywhere, keys or none, and lets the page go on as another name for our address
-(DNS rebinding). Without keys, reaching the port is all that it takes to be served; so:
+A browser sends a page's simple requests to any address, with or without keys, and a page can use another name for our
+address (DNS rebinding). Without keys, access to the port is enough to be served. Therefore:
 
-* A request that names an `Origin` (browsers do, in whatever is not a plain GET) is served where that is our own
-  address, as the request's `Host` names it, or stands in `server.origins`.
-* Without keys `Host` must be a name that no stranger can give to our address: an IP address, `localhost`, a name
-  without a dot, one under `.localhost`, `.internal` or `.cluster.local`, or one of `server.hosts`. With `server.hosts`
-  set, only those, keys or none.
+* A request with an `Origin` header (which browsers send with everything but a plain GET) is served only if the origin
+  is our own address, as in the request's `Host`, or is listed in `server.origins`.
+* Without keys, `Host` must be a name that a stranger cannot point at our address: an IP address, `localhost`, a name
+  without a dot, one under `.localhost`, `.internal` or `.cluster.local`, or one of `server.hosts`. If `server.hosts` is
+  set, only its names are served, with or without keys.
 
-No answer ever permits a page of another origin to read it (no `Access-Control-…` header).
+No response ever permits a page of another origin to read it (no `Access-Control-…` header).
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from rewarden.errors import Forbidden, InvalidRequest
 from rewarden_server.config import ConfigError, ServerSettings
 
 _LOCAL = (".localhost", ".internal", ".cluster.local")
-"""RFC 6761 keeps `localhost`, ICANN (2024) `internal` for private use; the last is a cluster's own."""
+"""RFC 6761 reserves `localhost`, and ICANN (2024) `internal`, for private use; the last one is used within a
+cluster."""
 
 
 class Origins:
-    """The rule of one server. `keyed`: whether callers need a key."""
+    """The rules of one server. `keyed`: whether callers need a key."""
 
     def __init__(self, settings: ServerSettings, *, keyed: bool) -> None:
-        """Raises ConfigError for an origin that browsers would never send."""
+        """Raises ConfigError for an origin that a browser would never send."""
         for origin in settings.origins:
             parts = urlsplit(origin)
             if (
@@ -44,7 +45,7 @@ class Origins:
         self._hosts = frozenset(host.lower() for host in settings.hosts)
         self._schemes = ("https",) if settings.tls_cert is not None else ("http", "https")  # a proxy may speak TLS
         self._any_host = keyed and not self._hosts
-        # Clients name one host or few; bounded, because strangers choose it too.
+        # Clients use one host name or a few. Bounded, because anyone can send others.
         self._known = lru_cache(256)(self._serves)
 
     def check(self, host: str | None, origin: str | None) -> None:
@@ -74,7 +75,7 @@ class Origins:
         if self._hosts:
             return name in self._hosts
         if not name:
-            return not host  # HTTP/1.0 needs no Host, and no browser speaks it
+            return not host  # HTTP/1.0 does not require Host, and browsers do not use it
         try:
             ipaddress.ip_address(name)
         except ValueError:

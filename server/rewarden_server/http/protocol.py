@@ -1,4 +1,4 @@
-"""HTTP/1.1 as uvicorn speaks it, with a bound on what stands before a body."""
+"""uvicorn's HTTP/1.1 protocol, with limits on the size and time of a request's head."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from rewarden_server.intake.settings import LimitSettings
 
 MAX_HEAD_BYTES = 64 * 1024
-"""The limit on request line and headers together. Above it the answer is 431, and the connection is closed."""
+"""The limit on request line and headers together. Above it the server responds with 431 and closes the connection."""
 
 MAX_UNREAD_BYTES = 64 * 1024**2
-"""The bytes that are still accepted of a body whose request was answered before it had arrived, for
-`limits.header_timeout_s`, so that the sender gets to read the answer. Then the connection is closed."""
+"""Bytes of a body that are still accepted after the response, if it was sent before the whole body arrived, for up to
+`limits.header_timeout_s`, so that the sender can read the response. Then the connection is closed."""
 
 _REFUSAL = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: application/json\r\nconnection: close\r\n"
@@ -28,7 +28,8 @@ _TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-aft
 
 
 def bounded_protocol(given: LimitSettings) -> type[BoundedProtocol]:
-    """The protocol with these limits: uvicorn makes one for each connection, and tells it nothing of ours."""
+    """Returns the protocol class with these limits: uvicorn makes an instance for each connection, without arguments of
+    ours."""
 
     class Bounded(BoundedProtocol):
         limits = given
@@ -37,23 +38,23 @@ def bounded_protocol(given: LimitSettings) -> type[BoundedProtocol]:
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Attacks: headers or trailers without end, which would be kept in memory before any key is looked at; headers that
-    come a byte a minute, or not at all, on as many connections as there are descriptors. After an answer: the rest of a
-    body that never ends, or a single byte or empty line, at which uvicorn forgets for ever that it waits.
-    """
+    """A protocol that stops these attacks: headers or trailers without end, which would be kept in memory before a key
+    is checked; headers that arrive a byte a minute, or not at all, on as many connections as there are descriptors;
+    after a response, the rest of a body that never ends, or a single byte or empty line, after which uvicorn no longer
+    closes an idle connection."""
 
     limits = LimitSettings()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._head = 0  # bytes since the head began, or since the last piece of a body: what follows that is trailers
+        self._head = 0  # bytes since the head began, or since the last piece of a body, which is followed by trailers
         self._head_since: float | None = None
-        self._idle_until: float | None = None  # since the last answer no head has begun: closed then
+        self._idle_until: float | None = None  # set after a response, until the next head begins: the time to close
         self._unread = 0
         self._watch: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Somebody connected."""
+        """A client connected."""
         super().connection_made(transport)
         if len(self.connections) > self.limits.max_connections:
             transport.write(_TOO_MANY)
@@ -69,8 +70,8 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def _look(self) -> None:
-        """Close where a head takes too long, or nothing comes after an answer. One timer a connection, for requests
-        come thousands a second."""
+        """Closes the connection if a head takes too long, or if no request follows a response. Each connection has a
+        single timer, because thousands of requests arrive each second."""
         if self.transport.is_closing():
             return
         since, now = self._head_since, self.loop.time()
@@ -85,30 +86,30 @@ class BoundedProtocol(HttpToolsProtocol):
         self._watch = self.loop.call_at(due if self._idle_until is None else min(due, self._idle_until), self._look)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes came."""
+        """Data arrived."""
         self._head += len(data)
         super().data_received(data)
-        # Looked at afterwards: a body that came with its headers in one piece is no head.
+        # Checked afterwards: a body that arrives together with its headers is not part of the head.
         if self._head > MAX_HEAD_BYTES and not self.transport.is_closing():
             body = _BODY % MAX_HEAD_BYTES
             self.transport.write(_REFUSAL % (len(body), body))
             self.transport.close()
 
     def on_message_begin(self) -> None:
-        """A request's first byte."""
+        """A request begins."""
         self._head_since = self.loop.time()
         self._idle_until = None
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """The empty line after the headers."""
+        """The headers are complete."""
         self._head_since = self._idle_until = None
         self._head = self._unread = 0
         super().on_headers_complete()
-        self.headers = []  # trailers land here. Attack: as headers of the request, which no proxy before us has seen
+        self.headers = []  # trailers land here. Attack: trailers as headers, which a proxy in front never saw
 
     def on_body(self, body: bytes) -> None:
-        """A piece of the body."""
+        """A piece of the body arrived."""
         self._head = 0
         super().on_body(body)
         if self.cycle.response_complete:
@@ -117,14 +118,14 @@ class BoundedProtocol(HttpToolsProtocol):
                 self.transport.close()
 
     def on_message_complete(self) -> None:
-        """The request's last byte: what comes next is another one's head."""
+        """The request is complete: further data belongs to the next head."""
         self._head = 0
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """An answer's last byte was written."""
+        """The response is complete."""
         if not self.pipeline:
-            # `more_body`: the request's own rest comes first, and nobody waits for it as long as for another request.
+            # `more_body`: the rest of this request's body comes first, and has less time than the next request.
             patience = self.limits.header_timeout_s if self.cycle.more_body else float(self.timeout_keep_alive)
             self._idle_until = self.loop.time() + patience
         super().on_response_complete()

@@ -1,4 +1,4 @@
-"""JSON answers, and the one place where an error becomes an HTTP status."""
+"""JSON responses, and the only place where errors become HTTP statuses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NDJSON = "application/x-ndjson"
 
 
 class UnsupportedMedia(RequestError):
-    """The body is not of a form that is read here."""
+    """The body has an unsupported type or encoding."""
 
     code = "unsupported_media_type"
     http_status = 415
@@ -29,36 +29,36 @@ class MethodNotAllowed(RequestError):
 
 
 class HeadTooLarge(RequestError):
-    """A request's headers are too many."""
+    """A request has too many or too large headers."""
 
     code = "too_large"
     http_status = 431
 
 
 class TooSlow(RequestError):
-    """The body stopped coming."""
+    """The body stopped arriving."""
 
     code = "too_slow"
     http_status = 408
 
 
 class ClientGone(Exception):
-    """The client left before its answer, which nobody would read."""
+    """The client disconnected before its response."""
 
 
 class NdjsonResponse(Response):
-    """An answer of JSON lines."""
+    """A response of JSON lines."""
 
     media_type = NDJSON
 
 
 def json_reply(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """A JSON answer."""
+    """Returns a JSON response."""
     return Response(dumps(value), status_code=status, headers=headers, media_type=JSON)
 
 
 def error_reply(error: RequestError) -> Response:
-    """The answer for what was raised; `Retry-After` where coming back later helps."""
+    """Returns the response for an error, with `Retry-After` if a retry can help."""
     headers: dict[str, str] = {}
     after = error.details.get("retry_after_s")
     if error.http_status in (429, 503):

@@ -1,4 +1,4 @@
-"""`POST /v1/run`: a program in the sandbox, and how it ended. Nothing of it is kept."""
+"""`POST /v1/run`: runs a program in the sandbox and returns its result. Nothing is stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The schemas of `/openapi.json`, made from `rewarden.types`, with what the wire adds to the types put beside them."""
+"""The schemas of `/openapi.json`, made from `rewarden.types` and the fields that exist only on the wire."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def schemas() -> dict[str, Any]:
         schema = copy.deepcopy(json_schema(kind))
         found.update(schema.pop("$defs", {}))
         found[kind.__name__] = schema
-    del found["BadSample"]  # never on the wire: a faulty row is sent as it is and comes back as an error verdict
+    del found["BadSample"]  # never on the wire: a faulty row is sent as it is and returns as an error verdict
     found = {name: _as_on_the_wire(schema) for name, schema in found.items()}
     found["Use"] = _use(found["Use"]["description"])
     batch = found["Batch"]
@@ -35,7 +35,7 @@ def schemas() -> dict[str, Any]:
     header["description"] = "A batch without its samples."
     found["Header"] = header
     for name, field in (("Verdict", "verdict"), ("Group", "group")):
-        # What we answer may grow: a client ignores fields that it does not know.
+        # Responses can gain fields: clients ignore unknown ones.
         found[name]["additionalProperties"] = True
         found[f"{name}Line"] = _exact({field: _ref(name)})
     found["Verdict"]["required"] = ["index", "status"]
@@ -140,7 +140,7 @@ def _exact(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _as_on_the_wire(schema: Any) -> Any:
-    """References to components; titles dropped (they repeat names); null allowed wherever a field may be absent."""
+    """Adjusts references to components, drops titles, which repeat names, and allows null for every optional field."""
     if isinstance(schema, list):
         return [_as_on_the_wire(item) for item in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""`GET /openapi.json`: what this server reads and answers, for tools. Made once, from the routes and the types."""
+"""`GET /openapi.json`: the requests and responses of this server. Built once, from the routes and the types."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from rewarden_server.http.replies import JSON
 from rewarden_server.http.schemas import schemas
 
 _OF_EVERY = (400, 431, 500)
-"""A header that comes twice, headers over their bounds, a defect."""
+"""Statuses of every route: a repeated header, headers over their limits, a defect."""
 
 _OF_GUARDED = (400, 401, 403, 429, 431, 500, 503)
-"""The statuses that the edge answers before a route that asks for a key."""
+"""Statuses of routes that need a key, which the edge returns before the route is called."""
 
 _OF_BODIES = (408, 413, 415)
 
@@ -41,7 +41,7 @@ async def openapi(request: Request, service: Served) -> Response:
 
 
 def document(app: FastAPI, *, keyed: bool) -> dict[str, Any]:
-    """The OpenAPI 3.1 document; `keyed` when the server asks for an API key."""
+    """Returns the OpenAPI 3.1 document. `keyed`: whether the server requires an API key."""
     made = get_openapi(
         title="Rewarden",
         version=version("rewarden-server"),
@@ -55,7 +55,7 @@ def document(app: FastAPI, *, keyed: bool) -> dict[str, Any]:
             told = {*(_OF_GUARDED if "security" in operation else _OF_EVERY)}
             told |= {*_OF_BODIES} if "requestBody" in operation else set()
             answers = operation["responses"]
-            answers.pop("422", None)  # FastAPI's own reading of parameters, which leaves nothing to refuse here
+            answers.pop("422", None)  # FastAPI's own validation of parameters, which never fails here
             answers.update({str(status): answer for status, answer in errors(*told).items()})
             operation["responses"] = dict(sorted(answers.items()))
             if not keyed:

@@ -71,9 +71,8 @@ async def get_info(service: Served) -> Response:
 
 
 def _may_read(service: Service, request: Request) -> bool:
-    """Returns whether a probe, which needs no key, has one that may read. Reasons name paths, hosts and models, which a
-    caller without a key must not learn.
-    """
+    """Returns whether a probe, which needs no key, sent one with the scope `read`. Reasons contain paths, hosts and
+    models, which a caller without a key must not learn."""
     try:
         return "read" in service.keys.caller(request.headers.get("authorization")).scopes
     except Unauthorized:

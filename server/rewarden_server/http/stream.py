@@ -1,11 +1,12 @@
-"""`POST /v1/verify/stream`: NDJSON both ways, a line a sample in, a line a verdict out as each ends.
+"""`POST /v1/verify/stream`: NDJSON in both directions: one line per sample in, one line per verdict out as it finishes.
 
-In:   {"batch": {…everything of a batch but its samples}}, then one sample a line.
-Out:  {"verdict": {…}} in the order in which they end, {"group": {…}} when a group is whole, at last
-      {"done": {"verdicts": n}}; or {"error": {…}} when the stream broke, after which nothing comes.
+In:   {"batch": {…everything of a batch but its samples}}, then one sample per line.
+Out:  {"verdict": {…}} in the order in which they finish, {"group": {…}} when a group is complete, finally
+      {"done": {"verdicts": n}}; or {"error": {…}} if the stream broke, as the last line.
 
-A fault of the first line refuses the request with a status. A later line that is no sample (or no JSON, or too long)
-becomes that row's `error` verdict. A client may write all before it reads: up to `UNREAD` bytes of answer wait here.
+A fault in the first line rejects the request with a status. A later line that is not a sample (not JSON, too long)
+becomes that row's `error` verdict. A client can send everything before it reads: up to `UNREAD` bytes of the response
+are buffered.
 """
 
 from __future__ import annotations
@@ -81,14 +82,14 @@ async def verify_stream(request: Request) -> Response:
 
 
 class Lines:
-    """Cuts bytes into lines of bounded length: a line over the limit comes as None, its bytes are not kept."""
+    """Cuts bytes into lines of bounded length. A line over the limit becomes None, and its bytes are not kept."""
 
     def __init__(self, limits: LimitSettings) -> None:
-        # The first line may hold long shared tables.
+        # The first line can contain long shared tables.
         self._first, self._most = limits.max_body_bytes, limits.max_sample_bytes
 
     async def of(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes | None]:
-        """The lines; empty ones are left out. Raises InvalidRequest for too many of those."""
+        """Yields the lines without empty ones. Raises InvalidRequest for too many empty lines."""
         most = self._first
         parts: list[bytes] = []
         size = seen = empty = 0
@@ -120,7 +121,7 @@ class Lines:
 
 
 async def unpacked(pieces: AsyncIterator[bytes], encoding: str | None) -> AsyncIterator[bytes]:
-    """The pieces without their `Content-Encoding`, in parts of bounded size. Raises InvalidRequest."""
+    """Yields the pieces without their `Content-Encoding`, in parts of bounded size. Raises InvalidRequest."""
     if encoding is None:
         async for piece in pieces:
             yield piece
@@ -137,15 +138,14 @@ async def unpacked(pieces: AsyncIterator[bytes], encoding: str | None) -> AsyncI
                     raise InvalidRequest(f"the body decompresses to more than {_SWELL} times its size")
                 yield part
                 if len(part) > _YIELD:
-                    await asyncio.sleep(0)  # a body that swells must not keep the loop from the others
+                    await asyncio.sleep(0)  # a body that expands must not block the loop
     except (zlib.error, zstandard.ZstdError, EOFError) as error:
         raise InvalidRequest(f"the body is not valid {encoding}: {error}") from None
 
 
 def _unzstd(reader: zstandard.ZstdDecompressionObj, piece: bytes) -> Iterator[bytes]:
-    """Yields what comes out of a piece. The reader takes no bound on that: a block of 128 KiB may come of four bytes.
-    So little is put in at a time where much comes out.
-    """
+    """Yields the decompressed content of a piece. The reader does not limit its output: four bytes can expand to a
+    block of 128 KiB. Therefore small slices are fed in while the output is large."""
     size = first = 0
     while first < len(piece):
         size = min(4096, 2 * size) if size else 256
@@ -168,7 +168,7 @@ async def _header(rows: AsyncIterator[bytes | None], limits: LimitSettings) -> B
 
 
 def read_row(line: bytes | None, limits: LimitSettings) -> Sample | BadSample:
-    """A line's sample, or a `BadSample` that says what is wrong with the line. Never raises."""
+    """Returns a line's sample, or a `BadSample` with the line's fault. Never raises."""
     if line is None:
         return too_long(limits.max_sample_bytes)
     try:
@@ -178,7 +178,7 @@ def read_row(line: bytes | None, limits: LimitSettings) -> Sample | BadSample:
 
 
 class Outbox:
-    """Lines on their way out. The writer waits while more than `UNREAD` bytes have not been taken."""
+    """Outgoing lines. The writer waits while more than `UNREAD` bytes are pending."""
 
     def __init__(self) -> None:
         self._lines: list[bytes] = []
@@ -189,7 +189,7 @@ class Outbox:
         self._ended = False
 
     async def put(self, line: bytes) -> None:
-        """Add a line."""
+        """Adds a line."""
         self._lines.append(line)
         self._size += len(line)
         self._filled.set()
@@ -198,12 +198,12 @@ class Outbox:
             await self._room.wait()
 
     def end(self) -> None:
-        """No more lines come."""
+        """Ends the lines."""
         self._ended = True
         self._filled.set()
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """All lines that are there, joined; and again, until the end."""
+        """Yields all pending lines, joined, until the end."""
         while self._lines or not self._ended:
             await self._filled.wait()
             self._filled.clear()
@@ -214,7 +214,7 @@ class Outbox:
 
 
 class Exchange(Response):
-    """The answer of a stream: reads rows, feeds the engine and sends what ends, all at once."""
+    """The response of a stream: reads rows, feeds the engine and sends the results, all at the same time."""
 
     def __init__(self, service: Service, header: Batch, rows: AsyncIterator[bytes | None]) -> None:
         super().__init__(media_type=NDJSON)
@@ -226,7 +226,7 @@ class Exchange(Response):
         self._failure: Exception | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve the exchange to its end, or until the client leaves."""
+        """Serves the exchange until its end, or until the client disconnects."""
         headers = [(name, value) for name, value in self.raw_headers if name != b"content-length"]
         tasks = [asyncio.ensure_future(self._feed(receive)), asyncio.ensure_future(self._watch())]
         writer = asyncio.ensure_future(self._write())
@@ -242,7 +242,7 @@ class Exchange(Response):
             await self._stream.cancel()
 
     async def _feed(self, receive: Receive) -> None:
-        """Put every row in; then stay to see whether the client leaves before the end."""
+        """Puts in every row; then watches whether the client disconnects before the end."""
         try:
             async for line in self._rows:
                 await charge_one()
@@ -262,7 +262,7 @@ class Exchange(Response):
         await self._stream.cancel()
 
     async def _write(self) -> None:
-        """Write down what comes out of the engine; end with a `done` or an `error` line."""
+        """Writes the engine's results as lines; ends with a `done` or an `error` line."""
         verdicts = 0
         log = VerdictLog(_log)
         wanted = None if self._header.fields is None else frozenset(self._header.fields)

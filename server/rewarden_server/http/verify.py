@@ -1,4 +1,4 @@
-"""`POST /v1/verify`: a batch in, its verdicts out, whole or not at all."""
+"""`POST /v1/verify`: judges a batch and returns all verdicts, or none."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rewarden_server.service import Service, check_count, run_beside
 SURFACE = "http"
 
 _PIECE = 1000
-"""Verdicts encoded at a stretch; a larger answer is sent in such pieces."""
+"""Verdicts encoded at a time; a larger response is sent in pieces of this size."""
 
 
 router = APIRouter(route_class=RawRoute, dependencies=[needs("verify")])
@@ -49,12 +49,12 @@ async def verify(request: Request) -> Response:
 
 
 def decode_batch(content: bytes | bytearray, service: Service) -> Batch:
-    """A request's bytes as a batch within all limits. Raises InvalidRequest, TooLarge, NotFound."""
+    """Returns the batch in a request's bytes, within all limits. Raises InvalidRequest, TooLarge, NotFound."""
     return service.take_batch(batch_from_json(decode(content, service.limits)))
 
 
 def decode(content: bytes | bytearray, limits: LimitSettings) -> Any:
-    """The JSON value of a body, its number of samples checked before any is made a sample of ours."""
+    """Returns the JSON value of a body. The number of samples is checked before any sample object is made."""
     if not content:
         raise InvalidRequest("the body is empty; send a JSON object with 'samples'")
     value = read_json(content, limits)

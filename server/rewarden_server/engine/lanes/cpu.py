@@ -1,11 +1,11 @@
 """The cpu lane: pure verifiers in worker processes that can be killed.
 
-Fast workers take small batches of items; each has its own queue, filled by the reference's hash so that a parsed
-reference is reused, and idle workers steal from the longest queue. An item that outlasts `slow_s` starts again on a
-slow, low-priority worker, which holds one item at a time: there it has its full limit, and holds up nothing else.
-Verifiers that wait for something outside (`waits`) have a lane of their own with more workers, and set their own
-limits. A worker that dies unexplained costs only the item it was at, which is tried again alone; what it had not begun
-goes back to the queues uncharged.
+Fast workers take small batches of items. Each has its own queue, filled by the reference's hash so that a parsed
+reference is reused, and idle workers steal from the longest queue. An item that takes longer than `slow_s` starts again
+on a slow, low-priority worker, which holds one item at a time: there the item has its full limit and delays no other.
+Verifiers that wait for something outside (`waits`) have a separate lane with more workers, and set their own limits.
+The unexplained death of a worker affects only the item that it was processing, which is tried again alone; items that
+it had not begun go back to the queues uncharged.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ _LIMITS = ("cpu", "memory", "recursion")
 _WATCH_S = 0.05
 _SLOW_NICE = 10
 _ALONE_DEATHS = 2
-"""Deaths of a worker, under an item that ran alone, after which the item is to blame."""
+"""Deaths of a worker, with an item that ran alone, after which the item is to blame."""
 
 _USES = 2048
-"""Uses that a worker knows at a time."""
+"""The number of uses that a worker keeps."""
 
 _MAX_REPLY = 64 * 1024**2
 _BARREN = 8
-"""Workers in a row that may die without finishing an item before the lane gives its items up."""
+"""Consecutive workers that can die without finishing an item before the lane fails its items."""
 
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """A worker process as the lane sees it."""
+    """A worker process, from the lane's point of view."""
 
     row: int
     slow: bool
@@ -72,18 +72,19 @@ class _Worker:
     stalled_since: float = 0.0
 
     def cpu_s(self) -> float:
-        """CPU seconds that the process has used (its clock's id is a function of the pid; see clock_getcpuclockid)."""
+        """Returns the CPU seconds that the process has used (its clock's id is a function of the pid; see
+        clock_getcpuclockid)."""
         return time.clock_gettime((~self.pid << 3) | 2)
 
     def kill(self, reason: str) -> None:
-        """End it now. The pidfd cannot hit another process that was given the same pid."""
+        """Kills it now. The pidfd cannot hit another process with the same pid."""
         self.reason = reason
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
 
 
 class CpuLane:
-    """Worker processes, their queues, and their watch. All methods run on the engine's loop."""
+    """Worker processes, their queues, and their supervision. All methods run on the engine's loop."""
 
     def __init__(
         self,
@@ -118,11 +119,11 @@ class CpuLane:
     # --- the life of the lane -----------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Start the fork server and the workers, once."""
+        """Starts the fork server and the workers, once."""
         await asyncio.shield(self.begin())
 
     def begin(self) -> asyncio.Task[None]:
-        """Begins what `start` waits for, and returns it. If workers cannot be started, work queued by then fails."""
+        """Begins the start, and returns its task. If workers cannot be started, work queued by then fails."""
         if self._starting is None:
             self._starting = asyncio.ensure_future(self._start())
             self._starting.add_done_callback(self._started)
@@ -175,7 +176,7 @@ class CpuLane:
         return data.decode().strip()
 
     async def close(self) -> None:
-        """Stop the workers and the fork server; what was queued is left. Closing twice is closing once."""
+        """Stops the workers and the fork server, without the queued work. Closing twice has no effect."""
         if self._closed:
             return
         self._closed = True
@@ -257,7 +258,7 @@ class CpuLane:
                 self._fail(queue.popleft(), error)
 
     def info(self) -> dict[str, Any]:
-        """Returns the state of the lane, ready for JSON; `pids` are the worker processes'."""
+        """Returns the state of the lane, ready for JSON; `pids` are those of the worker processes."""
         return {
             "workers": self._settings.workers,
             "slow_workers": self._settings.slow_workers,
@@ -266,7 +267,7 @@ class CpuLane:
         }
 
     def _depth(self) -> int:
-        """Items that wait or run."""
+        """Returns the number of items that wait or run."""
         queued = sum(len(queue) for queue in self._fast_queues) + len(self._slow_queue)
         return queued + sum(len(worker.taken) for worker in self._workers if worker is not None)
 
@@ -277,7 +278,7 @@ class CpuLane:
                 longest = max(self._fast_queues, key=len)
                 if len(longest) < 2:
                     queue = longest
-                else:  # steal half at once, from the far end, so that affinity is kept for the rest
+                else:  # steal half at once, from the far end, so that the rest keeps its affinity
                     for _ in range(len(longest) // 2):
                         queue.appendleft(longest.pop())
             if not queue:
@@ -285,7 +286,7 @@ class CpuLane:
             work = queue.popleft()
             if work.wanted:
                 return work
-            self._on_done(work, Result(), 0)  # its caller has left; nothing ran
+            self._on_done(work, Result(), 0)  # its caller has left before it began
 
     def _feed(self, worker: _Worker) -> None:
         if worker.connection is None or worker.retiring:
@@ -309,7 +310,7 @@ class CpuLane:
         frames = bytearray()
         try:
             if use.id not in worker.uses:
-                if len(worker.uses) >= _USES:  # callers may invent parameters without end
+                if len(worker.uses) >= _USES:  # callers can use any number of different parameters
                     worker.uses.clear()
                     frames += pack(pickle.dumps(("forget",), 5))
                 target = (use.spec.module, use.spec.function.__name__)
@@ -321,7 +322,7 @@ class CpuLane:
             what = f"verifier {use.spec.name!r}: its input cannot be sent to a worker: {error}"
             self._fail(work, PluginError(what))
             return
-        except RecursionError:  # surfaces bound the depth; `local` and rescored files do not pass them
+        except RecursionError:  # surfaces limit the depth, but `local` and rescored files do not pass through them
             self._fail(work, InvalidSample("a field of the sample is nested too deep"))
             return
         worker.uses.add(use.id)
@@ -342,7 +343,7 @@ class CpuLane:
                 asyncio.get_running_loop().add_writer(connection.fileno(), self._write, worker)
             return
         except OSError:
-            return  # it has died; the reader notices
+            return  # it has died; the reader will notice
         if worker.writing:
             worker.writing = False
             asyncio.get_running_loop().remove_writer(connection.fileno())
@@ -366,7 +367,7 @@ class CpuLane:
             for payload in worker.reader.feed(data):
                 self._take(worker, payload)
         except (ValueError, KeyError, TypeError, IndexError):
-            # A worker that no longer speaks our language has been taken over: its items are run again elsewhere.
+            # A worker that violates the protocol has been taken over: its items run again elsewhere.
             worker.kill("died")
             return
         if worker.items >= self._settings.worker_items and not worker.retiring:
@@ -410,7 +411,8 @@ class CpuLane:
         self._on_done(work, Result(outcome=failures.outcome_of(error)), 0)
 
     def _last_place(self, worker: _Worker) -> bool:
-        """Returns whether what expires on this worker has reached its limit, and does not begin anew on a slow one."""
+        """Returns whether an item that expires on this worker has reached its limit, instead of starting again on a
+        slow one."""
         return worker.slow or self._settings.slow_s >= self._settings.item_cpu_s
 
     def _limit_s(self, worker: _Worker) -> float:
@@ -419,7 +421,8 @@ class CpuLane:
     # --- the watch, and death -----------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """The parent's back-stop: code that does not return to the interpreter never sees the worker's own clock."""
+        """The parent's back-stop, for code that does not return to the interpreter, where the worker's own clock cannot
+        stop it."""
         assert self._board is not None
         now = time.monotonic()
         self._observer.depth(self.name, self._depth())
@@ -435,8 +438,8 @@ class CpuLane:
             try:
                 used = worker.cpu_s()
             except OSError:
-                continue  # it has just died; the reader notices
-            # Of a process that the host does not let run, wall time says nothing.
+                continue  # it has just died; the reader will notice
+            # If the host does not let a process run, its wall time means nothing.
             if 0 < cpu_until < used or (0 < wall_until < now and self._sleeps(worker)):
                 worker.kill("limit")
             elif used - since > limit * 1.5 + 0.1:
@@ -449,9 +452,8 @@ class CpuLane:
 
     @staticmethod
     def _sleeps(worker: _Worker) -> bool:
-        """Returns whether the process waits of its own will. Runnable but not run is the host's starvation, not its
-        fault.
-        """
+        """Returns whether the process waits voluntarily. A process that is runnable but does not run is starved by the
+        host, and is not to blame."""
         try:
             with open(f"/proc/{worker.pid}/stat", encoding="ascii", errors="replace") as file:
                 return file.read().rpartition(")")[2].split()[0] in ("S", "T")
@@ -501,14 +503,14 @@ class CpuLane:
             else:
                 self._slow_down(work)
         else:
-            work.deaths += worker.slow  # only deaths under an item that ran alone speak against it
+            work.deaths += worker.slow  # only deaths with an item that ran alone count against it
             if work.deaths >= _ALONE_DEATHS:
                 self._on_done(work, Result(outcome=failures.killed(work.use.spec, phase)), 0)
             else:
                 self._slow_down(work)
 
     def _slow_down(self, work: Work) -> None:
-        """Have it begin anew on a slow worker, alone."""
+        """Starts the item again on a slow worker, alone."""
         work.slow = True
         self._slow_queue.append(work)
 
@@ -518,7 +520,7 @@ class CpuLane:
         except (WorkerError, OSError):
             if self._closed:
                 return
-            await asyncio.sleep(0.2)  # a template that has just died is replaced by the next attempt
+            await asyncio.sleep(0.2)  # the next attempt replaces a template that has just died
             await self._spawn(row)
         worker = self._workers[row]
         if worker is not None:
@@ -527,9 +529,8 @@ class CpuLane:
 
 
 def _bare(params: Any) -> Any:
-    """Parameters without what they have worked out of themselves (cached properties), which may hold what cannot be
-    sent, such as functions; a worker works it out for itself.
-    """
+    """Returns parameters without their cached properties, which can hold objects that cannot be pickled, such as
+    functions; a worker computes them itself."""
     if not is_dataclass(params) or isinstance(params, type) or not hasattr(params, "__dict__"):
         return params
     bare = object.__new__(type(params))

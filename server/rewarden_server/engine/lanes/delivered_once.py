@@ -1,4 +1,4 @@
-"""The results that a job's caller was told, over all the hosts on which it was begun."""
+"""The results that a job's caller has received, across all hosts on which the job was begun."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from rewarden_sandboxes.job import CompileResult, JobEvent
 
 
 class DeliveredOnce:
-    """The results of one job. Each is passed on once, in the order of the cases, whichever hosts it comes from."""
+    """The results of one job. Each is passed on once, in the order of the cases, whichever host it comes from."""
 
     def __init__(self) -> None:
         self._cases = 0
         self._compiled: dict[str, bool] = {}
 
     def is_new(self, event: JobEvent) -> bool:
-        """Returns whether a result is new to the caller, and counts it as passed on. Raises HostError where the results
-        of the hosts contradict each other: a verdict made from them would be wrong.
+        """Returns whether a result is new to the caller, and counts it as passed on.
+
+        Raises HostError if the results of the hosts contradict each other: a verdict based on them would be wrong.
         """
-        # Wrong verdicts: events were counted, and of two hosts one may compile what the other does not.
+        # Wrong verdicts: events are counted, and one of two hosts may compile a program that the other does not.
         if isinstance(event, CompileResult):
             good = event.report.status == "ok"
             new = event.who not in self._compiled

@@ -1,4 +1,4 @@
-"""The tries to begin a job or a session, where hosts fail under it."""
+"""The attempts to begin a job or a session while hosts fail."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ from rewarden_sandboxes.errors import Busy, HostError, HostLost, Leaving, NoRoom
 from rewarden_server.engine.lanes.hosts import Hosts, Lent, Wants
 
 _TRIES = 2
-"""The number of times that a job is begun when hosts are lost under it: one that kills its host must not be tried for
-ever. A host that has no room for it may have spent long on finding out, so that counts alike."""
+"""The number of times that a job is begun if its hosts are lost: a job that kills its host must not be retried forever.
+A host without room counts alike, because it may have taken long to find out."""
 
 _BUSY_S = 0.1
 _BUSY_DOUBLINGS = 6
-"""The wait for a host that is busy grows up to 64 times."""
+"""The wait for a busy host grows up to 64-fold."""
 
 _LEFT_TRIES = 8
-"""A host that ends says so before it takes anything, or kills what it took: one after the other may, when all are
-started again."""
+"""A host that exits reports so before it takes a job, or kills the jobs that it took. During a restart of all hosts,
+this can happen with one after the other."""
 
 
 class HostRetry:
-    """The tries of one job or session. patient: wait as long as all hosts are overloaded (other servers may use them),
-    which is not a failure; the caller enforces the deadline.
+    """The attempts of one job or session.
+
+    patient: wait as long as all hosts are overloaded (other servers may use them), which is not a failure; the caller
+    enforces the deadline.
     """
 
     def __init__(self, hosts: Hosts, wants: Wants, *, patient: bool) -> None:
@@ -37,12 +39,12 @@ class HostRetry:
         self._left = 0
 
     async def host(self, patience_s: float) -> Lent:
-        """The host to try next. Raises HostError."""
+        """Returns the host to try next. Raises HostError."""
         self._lent = await self._hosts.lend(self._wants, patience_s, avoid=self._avoid, patient=self._patient)
         return self._lent
 
     async def after(self, failed: HostError) -> None:
-        """Return when the next may be tried. Raises what failed where it should not be."""
+        """Returns when the next host can be tried. Raises the failure if no retry is allowed."""
         lent = self._lent
         assert lent is not None
         match failed:
@@ -71,7 +73,7 @@ class HostRetry:
                 if not self._patient:
                     raise failed
                 self._busy = min(self._busy + 1, _BUSY_DOUBLINGS)
-                # Not all of them in the same moments.
+                # Jitter, so that jobs do not retry at the same moments.
                 await asyncio.sleep(_BUSY_S * 2**self._busy * random.uniform(0.5, 1.5))
             case _:
                 raise failed

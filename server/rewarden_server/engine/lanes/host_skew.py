@@ -1,4 +1,4 @@
-"""The differences between a server's hosts: a verdict must not depend on which host ran its program."""
+"""The differences between a server's hosts: a verdict must not depend on the host that ran its program."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ _ALIKE = {"version": "version", "launcher": "launcher", "limits": "default limit
 
 
 def host_skew(told: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """A sentence for each thing in which hosts differ; `told`: address to what that host says of itself. What only
-    some hosts have, images and languages, is said too: programs that need it go to those.
+    """Returns a sentence for each difference between the hosts; `told`: each host's own status, by address.
+
+    Images and languages that only some hosts have are listed too, although programs that need them go to those hosts.
     """
     found = []
     for key, words in _ALIKE.items():
@@ -18,7 +19,7 @@ def host_skew(told: Mapping[str, Mapping[str, Any]]) -> list[str]:
         if len(set(map(repr, values.values()))) > 1:
             found.append(f"the hosts differ in their {words}: {_by_value(values)}")
     images = _table(told, "images")
-    # What two launchers call an image cannot be compared.
+    # The image names of two launchers are not comparable.
     same_launcher = len({host.get("launcher") for host in told.values()}) <= 1
     for image, by_host in images.items():
         there = {name: value for name, value in by_host.items() if value}

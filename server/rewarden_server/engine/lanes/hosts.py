@@ -1,4 +1,4 @@
-"""The hosts that run programs: the interface that a lane needs, whether the hosts are ours or others'."""
+"""The hosts that run programs: the interface that a lane needs, for our own hosts and for remote ones."""
 
 from __future__ import annotations
 
@@ -14,54 +14,55 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wants:
-    """The demands on a host: languages that it must have, all in one image; for a session, or for a job."""
+    """The requirements on a host: languages that it must have, all in one image; for a session, or for a job."""
 
     languages: tuple[str, ...]
     session: bool = False
 
 
 class Lent:
-    """A host that jobs can be sent to. Its `name` is unique. By default it takes no note of what it is told."""
+    """A host that jobs can be sent to. Its `name` is unique. By default it ignores what it is notified of."""
 
     name: str
     client: HostClient
 
     def load(self, *, session: bool) -> AbstractContextManager[None]:
-        """Around what is sent there."""
+        """Wraps each call to the host."""
         return nullcontext()
 
     def lost(self) -> None:
-        """It went away in the middle."""
+        """The host was lost during a job."""
 
     def busy(self) -> None:
-        """It has too much to do."""
+        """The host is overloaded."""
 
     def leaves(self) -> None:
-        """It said that it is about to end."""
+        """The host announced that it is about to exit."""
 
 
 class Hosts(ABC):
-    """Made and used on one loop. `changed`: called when `slots` may have."""
+    """Made and used on one loop. `changed`: called if `slots` may have changed."""
 
     changed: Callable[[], None]
 
     @abstractmethod
     def start(self) -> None:
-        """Begin to have hosts; returns at once."""
+        """Starts the hosts, or the search for them; returns at once."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Let go of all of them: what waits there ends as lost."""
+        """Releases all hosts: jobs that wait there end as lost."""
 
     @abstractmethod
     async def lend(self, wants: Wants, patience_s: float, *, avoid: Collection[str] = (), patient: bool = True) -> Lent:
-        """Returns a host for this job, one of `avoid` only where there is no other. Waits `patience_s` seconds for one;
-        if not patient, only where there was one before. Raises HostLost, NoRoom.
+        """Returns a host for this job, one of `avoid` only if there is no other.
+
+        Waits up to `patience_s` seconds for one; if not patient, only if there was one before. Raises HostLost, NoRoom.
         """
 
     @abstractmethod
     def others(self, wants: Wants, avoid: Collection[str]) -> bool:
-        """Returns whether there is a host to which this can be sent at once, not one of `avoid`."""
+        """Returns whether this can be sent at once to a host that is not in `avoid`."""
 
     @abstractmethod
     async def until_back(self, lent: Lent) -> None:
@@ -70,7 +71,7 @@ class Hosts(ABC):
     @property
     @abstractmethod
     def slots(self) -> int | None:
-        """The slots of all hosts that are there together, or None where that is not known."""
+        """Returns the slots of all available hosts together, or None if that is unknown."""
 
     @abstractmethod
     async def status(self) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""Equal work is done once: finished results are remembered, work in progress is shared, and work that nobody waits for
-is cancelled.
+"""Equal work is done once: finished results are remembered, work in progress is shared, and work without waiting
+callers is cancelled.
 
-A key holds everything that determines the result. Work that one caller began belongs to all callers with the same key,
-and is cancelled only when none of them waits any more. Failures are raised to the callers that wait, and are not
+A key contains everything that determines the result. Work that one caller began belongs to all callers with the same
+key, and is cancelled only when all of them have left. Failures are raised to the waiting callers, and are not
 remembered.
 """
 
@@ -17,16 +17,16 @@ from typing import Any, Generic, Literal, TypeVar
 R = TypeVar("R")
 
 How = Literal["answered", "cached", "coalesced", "left"]
-"""The way in which a caller came by a result: as the first who has it; remembered; of work that another asked for too;
-or not at all, for the caller left."""
+"""The origin of a caller's result: computed for it first; from memory; from work that another caller also waited for;
+or none, because the caller left."""
 
 OVERHEAD = 600
-"""About what an entry takes beside a reply or a model's result, in bytes."""
+"""The approximate size of an entry in bytes, in addition to a reply or a model's result."""
 
 
 @dataclass(slots=True)
 class _Flight(Generic[R]):
-    """Work that is under way. claimed: somebody has the result as the one who paid for it."""
+    """Work in progress. claimed: a caller already received the result as the one that paid for it."""
 
     task: asyncio.Task[R]
     waiting: int = 0
@@ -34,8 +34,11 @@ class _Flight(Generic[R]):
 
 
 class InFlightCache(Generic[R]):
-    """Used on one loop. limit: bytes of results to remember, of which the least recently used are forgotten first; 0:
-    none. weight: the approximate bytes of a result with its entry."""
+    """Used on one loop.
+
+    limit: bytes of results to remember, of which the least recently used are dropped first; 0: none. weight: the
+    approximate bytes of a result with its entry.
+    """
 
     def __init__(self, limit: int, weight: Callable[[R], int]) -> None:
         self._limit = limit
@@ -46,11 +49,11 @@ class InFlightCache(Generic[R]):
         self._closed = False
 
     def __len__(self) -> int:
-        """Results that are remembered."""
+        """The number of remembered results."""
         return len(self._kept)
 
     def known(self, key: bytes) -> R | None:
-        """The remembered result of a key, or None."""
+        """Returns the remembered result of a key, or None."""
         found = self._kept.get(key)
         if found is None:
             return None
@@ -66,11 +69,12 @@ class InFlightCache(Generic[R]):
         stopped: Callable[[], Exception],
         kept_as: Callable[[R], bytes | None] | None = None,
     ) -> tuple[R, bool]:
-        """The result of work that is not remembered, and whether another has it as the one who paid for it.
+        """Returns the result of work that is not remembered, and whether another caller received it as the one that
+        paid for it.
 
-        begin: the work, unless it is under way. note: told how it ended for this caller, unless it failed. stopped:
-        what is raised for work that `close` ends. kept_as: under which key a result is remembered, where that is not
-        `key`; None: not at all.
+        begin: starts the work, unless it is in progress. note: receives how the work ended for this caller, unless it
+        failed. stopped: makes the exception for work that `close` ends. kept_as: returns the key under which a result
+        is remembered, if that is not `key`; None: it is not remembered.
         """
         if self._closed:
             raise stopped()
@@ -84,7 +88,7 @@ class InFlightCache(Generic[R]):
         except asyncio.CancelledError:
             current = asyncio.current_task()
             if flight.task.cancelled() and current is not None and not current.cancelling():
-                raise stopped() from None  # the lane was closed, not the caller
+                raise stopped() from None  # the lane was closed; the caller was not cancelled
             note("left")
             raise
         finally:
@@ -98,12 +102,12 @@ class InFlightCache(Generic[R]):
         return result, cached
 
     def forget(self, prefix: bytes) -> None:
-        """Forget the results whose keys begin so."""
+        """Drops the results whose keys begin with this prefix."""
         for key in [key for key in self._kept if key.startswith(prefix)]:
             self._size -= self._kept.pop(key)[1]
 
     async def close(self) -> None:
-        """Cancels work in progress; those who wait for it get an error."""
+        """Cancels work in progress; its callers get an error."""
         self._closed = True
         tasks = [flight.task for flight in self._under_way.values()]
         for task in tasks:

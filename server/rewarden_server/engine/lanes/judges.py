@@ -1,7 +1,7 @@
-"""The lane of judges: questions to the endpoint that is to answer them, equal ones once.
+"""The lane of judges: sends questions to their endpoints, equal questions once.
 
-A reply is remembered by all that made it: the rendered messages, the judge's name and model, the sampling in force,
-and which of several samples it is (`in_flight_cache.py`).
+The key of a reply contains everything that produced it: the rendered messages, the judge's name and model, the sampling
+in force, and the number of the sample (`in_flight_cache.py`).
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class JudgeLane:
         self._flights: InFlightCache[Reply] = InFlightCache(settings.cache_mb * 1024**2, _weight)
 
     async def ask(self, question: Question, judge: str | None = None) -> Reply:
-        """See `Judge.ask`. Only the fallbacks of the named judge are used, and not those of its fallbacks, so that a
-        chain is as long as it is written."""
+        """See `Judge.ask`. Only the fallbacks of the named judge are used, and not their own fallbacks, so that the
+        chain is as long as configured."""
         first = self._endpoint(judge)
         errors: list[SampleError] = []
         chain = (first.name, *first.settings.fallback)
@@ -44,7 +44,7 @@ class JudgeLane:
             try:
                 reply = await self._answered(self._endpoints[name], question, last=name == chain[-1])
             except (ProviderError, BudgetExhausted, MissingDependency) as error:
-                # Without its package a judge cannot be reached either; the doctor tells, and so does the reply.
+                # Without its package, a judge cannot be reached either; the doctor and the reply report that.
                 self._observer.judge_asked(name, "exhausted" if isinstance(error, BudgetExhausted) else "failed")
                 errors.append(error)
                 continue
@@ -52,12 +52,11 @@ class JudgeLane:
         raise _of_chain(errors)
 
     def status(self) -> dict[str, Any]:
-        """Returns for each judge whether it is being asked, what it has spent, and what is left of its budget; ready
-        for JSON."""
+        """Returns each judge's activity, spending and remaining budget; ready for JSON."""
         return {name: endpoint.status() for name, endpoint in self._endpoints.items()}
 
     async def close(self) -> None:
-        """Cancel what is under way, and let go of connections."""
+        """Cancels work in progress, and closes the connections."""
         await self._flights.close()
         await asyncio.gather(*(endpoint.close() for endpoint in self._endpoints.values()))
 
@@ -70,12 +69,12 @@ class JudgeLane:
         raise InvalidParams(f"params.judge: {said}; configured: {known}", path="params.judge")
 
     async def _answered(self, endpoint: Endpoint, question: Question, *, last: bool) -> Reply:
-        """The reply of one judge. last: there is no fallback after it, so it is waited for while it is down."""
+        """Returns the reply of one judge. last: it has no fallback, so the question waits while the judge is down."""
         while True:
             try:
                 return await self._remembered(endpoint, question, patient=last)
             except ProviderError as error:
-                # One who has a fallback asked the same at the same time, and did not wait.
+                # A caller with a fallback asked the same at the same time, and did not wait.
                 if not (last and error.details.get("kind") == "breaker"):
                     raise
 
@@ -96,8 +95,7 @@ class JudgeLane:
 
 
 def _of_chain(errors: list[SampleError]) -> SampleError:
-    """The error for a chain of judges none of which answered: a transient one if there is one, with the messages of
-    all."""
+    """Returns the error for a chain of judges without an answer: a transient one if there is one, with all messages."""
     chosen = next((error for error in errors if error.retryable), errors[-1])
     if len(errors) == 1:
         return chosen

@@ -1,9 +1,9 @@
-"""The lean lane: texts to warm Lean processes, compilations to rooms of their own.
+"""The lean lane: sends texts to warm Lean processes, and compilations to separate rooms.
 
-What is to be believed of a text is another's business: whatever a process says after it ran a submission may be the
-submission's word. This lane keeps one text from harming the next: a process is not used again after a text that may
-have run code, after any limit or death, nor for ever; and a text that brings down a process which others had used is
-tried once more in one of its own.
+Other code decides what to trust: after a process has run a submission, its output may be the submission's. This lane
+prevents one text from affecting the next: a process is not used again after a text that may have run code, nor after
+any limit or death, nor for an unlimited number of texts. A text that brings down a process which others had used is
+tried once more in a process of its own.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ _OUTPUT_BYTES = 8 * 1024**2
 """The default limit on the bytes of one text's messages."""
 
 _LOADING = Bounds(cpu_s=600.0, wall_s=300.0, output_bytes=_OUTPUT_BYTES)
-"""The bounds of loading a header. It is no text's time, and a cold disk may be slow."""
+"""The limits for loading a header. That time counts for no text, and a cold disk can be slow."""
 
 _WORN = 0.75
-"""A process that holds this share of its memory limit when its text has ended makes place for a fresh one."""
+"""A process that holds this share of its memory limit after a text is replaced by a new one."""
 
 _LARGE = 1 << 14
-"""Characters from which a text is read on a thread: its words are looked at one by one."""
+"""Texts of at least this many characters are read on a thread, because each of their words is examined."""
 
 _REFUSED_HEADERS = 256
 _KNOWN_AXIOMS = 100_000
 _ASKED_AT_ONCE = 25
-"""Constants whose axioms one text asks for: of each, Lean walks through all that it rests on, in Mathlib for up to a
-second, and a text has its limit."""
+"""Constants whose axioms are requested in one text: for each, Lean walks through all its dependencies, in Mathlib for
+up to a second, and a text has a limit."""
 
 _COMPILED: Mapping[str, CheckStatus] = {
     "ok": "ok",
@@ -65,7 +65,7 @@ _COMPILED: Mapping[str, CheckStatus] = {
 
 
 class _NoHeader(Exception):
-    """The imports cannot be loaded; that is the text's doing, and Lean has said why."""
+    """The imports cannot be loaded. The text is to blame, and Lean has given the reason."""
 
     def __init__(self, messages: tuple[Message, ...]) -> None:
         super().__init__()
@@ -74,7 +74,8 @@ class _NoHeader(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Words:
-    """The facts that a snippet's text tells before any process sees it. header: its import lines, canonical."""
+    """The facts that are read from a snippet's text before it reaches a process. header: its import lines,
+    canonical."""
 
     header: str
     places: Places
@@ -106,14 +107,14 @@ class LeanLane:
         self._closed = False
 
     def start(self) -> None:
-        """Begin to load the headers of `settings.warm`; returns at once. What cannot be loaded is logged."""
+        """Begins to load the headers of `settings.warm`; returns at once. Failures are logged."""
         for project, imports in self.settings.warm.items():
             key = Key(project=project, header=split_header(imports).text)
             self._warm.add(key)
             self._heat(key)
 
     async def close(self) -> None:
-        """End all processes. Who waits for one gets SandboxError. Closing twice is closing once."""
+        """Ends all processes. Callers that wait for one get SandboxError. Closing twice has no effect."""
         self._closed = True
         for task in list(self._warming):
             task.cancel()
@@ -181,9 +182,8 @@ class LeanLane:
             return Checked(status="ok", messages=refusal.messages)
 
     async def _tried(self, key: Key, snippet: Snippet, words: _Words, *, last: bool) -> Checked | None:
-        """Returns the result of one process; None where a failure may be the process's fault, unless this was the last
-        try.
-        """
+        """Returns the result of one process; None if a failure may be the process's fault, unless this was the last
+        try."""
         sheet = words.places.sheet
         try:
             async with self._pool.process(key, alone=snippet.alone or last) as held:
@@ -227,9 +227,8 @@ class LeanLane:
     # --- processes ----------------------------------------------------------------------------------------------
 
     async def _start(self, key: Key) -> Process:
-        """A process that has loaded a header; begun once more where its host is lost. Raises _NoHeader and
-        SandboxError.
-        """
+        """Returns a process that has loaded a header; tries once more if its host is lost. Raises _NoHeader and
+        SandboxError."""
         process = await self._begun(key)
         try:
             return await self._loaded(key, process)
@@ -242,7 +241,7 @@ class LeanLane:
         return Process(await self._sandbox.session(Program(language=worker_language(key.project), code=b"")))
 
     async def _loaded(self, key: Key, process: Process) -> Process:
-        """The process with its header; closed where it has none. Raises _NoHeader, SandboxError."""
+        """Returns the process with its header; closes it if the header fails. Raises _NoHeader, SandboxError."""
         whole = False
         try:
             await process.open(key.header, _LOADING)
@@ -262,7 +261,7 @@ class LeanLane:
         return process
 
     def _replace(self, key: Key) -> None:
-        """A header of the configuration stays loaded, whatever texts did to its process."""
+        """Keeps the configured headers loaded, whatever texts did to their processes."""
         if key in self._warm and key not in self._pool.idle and not self._pool.waiting:
             self._heat(key)
 
@@ -313,8 +312,8 @@ class LeanLane:
         return told
 
     async def _asked(self, key: Key, names: Mapping[str, str]) -> dict[str, tuple[str, ...] | None]:
-        """The axioms of constants, by name; names: their sources."""
-        # `_root_`: a short name that the imports gave to another constant would be answered for too.
+        """Returns the axioms of constants, by name; names: their sources."""
+        # `_root_`: otherwise a short name that the imports gave to another constant would match too.
         text = key.header + "".join(f"#print axioms _root_.{source}\n" for source in names.values())
         header = split_header(text)
         sheet = SourceMap(text, header)
@@ -331,9 +330,8 @@ class LeanLane:
         return {name: printed.axioms(by_line.get(line, "")) for line, name in enumerate(names)}
 
     async def _said_of(self, key: Key, sheet: SourceMap, *, last: bool) -> list[Message] | None:
-        """Returns Lean's messages on a text of ours; None where its host may have been lost, unless this was the last
-        try.
-        """
+        """Returns Lean's messages on a text of ours; None if its host may have been lost, unless this was the last
+        try."""
         async with self._pool.process(key, alone=last) as held:
             try:
                 await held.process.elaborate(sheet.sent, self._bounds(Limits()))
@@ -372,7 +370,7 @@ class LeanLane:
             why = report.message if report is not None else None
             raise SandboxError(f"a text could not be compiled: {why or 'the host returned no result'}")
         status = _COMPILED.get(report.status)
-        if status is None:  # Lean leaves with 1 when it has written errors
+        if status is None:  # Lean exits with 1 if it has reported errors
             status = "ok" if report.exit_code == 1 and report.signal is None else "crashed"
         return Compiled(
             status=status,
@@ -388,7 +386,7 @@ _MODULE = "Main.olean"
 
 
 def _checked(sheet: SourceMap, snippet: Snippet, held: Held, end: Ended | None) -> Checked:
-    """Returns the messages of a process on a text, and the way it ended if it did."""
+    """Returns the messages of a process on a text, and how it ended, if it did."""
     said, known = _parted(sheet, held.process.diagnostics) if snippet.infotree else (held.process.diagnostics, None)
     spent, load = held.process.spent, held.process.loading
     return Checked(
@@ -404,7 +402,8 @@ def _checked(sheet: SourceMap, snippet: Snippet, held: Held, end: Ended | None) 
 
 
 def _sorted(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """Returns messages in the text's order: Lean elaborates proofs in parallel, and reports on each when it is done."""
+    """Returns messages in the text's order: Lean elaborates proofs in parallel, and reports each when it is
+    finished."""
     return tuple(sorted(messages, key=lambda each: (each.start.line, each.start.column, each.severity, each.text)))
 
 
@@ -417,6 +416,6 @@ def _parted(sheet: SourceMap, diagnostics: Sequence[Diagnostic]) -> tuple[list[D
     known = []
     for each in diagnostics:
         if each.message.startswith(_TREE):
-            with contextlib.suppress(ValueError):  # of our own line
+            with contextlib.suppress(ValueError):  # from a line of ours
                 known.append(sheet.known(each.message.removeprefix(_TREE).strip()))
     return said, "\n".join(text for _, text in sorted(known))

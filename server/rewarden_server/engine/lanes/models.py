@@ -1,8 +1,8 @@
-"""The lane of models: tasks to whatever runs the model that is to do them, equal ones once.
+"""The lane of models: sends tasks to the backends of models, equal tasks once.
 
-A result is remembered by all that made it: the model's name, what of its settings may change its numbers, its version,
-and the whole task (`in_flight_cache.py`). A result that carries another version than the last one known says that
-weights were swapped: what is remembered of that model is forgotten, and fingerprints move.
+The key of a result contains everything that produced it: the model's name, its settings that can change numbers, its
+version, and the whole task (`in_flight_cache.py`). A result with another version than the last known one means that the
+weights were swapped: the remembered results of that model are dropped, and fingerprints change.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ Made = Callable[[str, ModelEndpoint], "ProcessBackend"]
 Moved = Callable[[ModelResources, bool], None]
 
 _PATIENCE_S = 5.0
-"""The seconds that a caller who asks about a model waits for it."""
+"""Seconds that a request for a model's description waits for it."""
 
 _log = get_logger("models")
 
 
 @dataclass(slots=True)
 class _Served:
-    """A configured model. version: the last one known; swaps: how often it became another. about: the last word on it;
-    problem: why there is none. learning: the first word is awaited."""
+    """A configured model. version: the last known one; swaps: how often it changed. about: the last description;
+    problem: why there is none. learning: the task that fetches the first description."""
 
     name: str
     settings: ModelEndpoint
@@ -61,8 +61,8 @@ class _Served:
 
 
 class ModelLane:
-    """A `rewarden_verifiers.inference.Model`. backend: makes the backend of a model. moved: told the new resources when
-    a model's version became known, or (True) is another than it was."""
+    """A `rewarden_verifiers.inference.Model`. backend: makes the backend of a model. moved: receives the new resources
+    when a model's version becomes known, or (True) changes."""
 
     def __init__(
         self,
@@ -89,15 +89,14 @@ class ModelLane:
         self._closed = False
 
     def start(self) -> None:
-        """Begin to load what this server runs itself, and to learn of all models which versions they are; returns at
-        once."""
+        """Begins to load the server's own models, and to fetch the versions of all models; returns at once."""
         for served in self._served.values():
             served.backend.start()
             served.learning = asyncio.get_running_loop().create_task(self._learn(served))
 
     def loading(self) -> list[str]:
-        """The models that this server runs itself and that were never there yet, since `start`; without those whose
-        loading failed."""
+        """Returns the server's own models that have not been available yet since `start`, without those whose loading
+        failed."""
         return [
             served.name
             for served in self._served.values()
@@ -106,7 +105,7 @@ class ModelLane:
 
     @property
     def resources(self) -> ModelResources:
-        """Returns what the verifiers that ask models have of this server."""
+        """Returns the resources of this server for the verifiers that use models."""
         return ModelResources(
             models={served.name: identity(served.settings) for served in self._served.values()},
             default=self._default,
@@ -134,7 +133,7 @@ class ModelLane:
                 note=note,
                 stopped=lambda: _stopped(served.name),
                 kept_as=lambda made: (
-                    _key(served, kind, digest) if made.facts.version == served.version else None  # weights before these
+                    _key(served, kind, digest) if made.facts.version == served.version else None  # of earlier weights
                 ),
             )
         except SampleError as error:
@@ -143,7 +142,7 @@ class ModelLane:
         return cast(R, _remembered(result) if cached else result)
 
     async def about(self, name: str) -> dict[str, Any]:
-        """Returns what is known of a model and how it stands, JSON-ready. Raises NotFound."""
+        """Returns a model's description and state, ready for JSON. Raises NotFound."""
         served = self._named(name)
         if served.about is None and not self._closed:
             await self._learn(served, _PATIENCE_S)
@@ -151,11 +150,11 @@ class ModelLane:
         return {**self._status(served), **told}
 
     async def reload(self, name: str, model: str | None = None, revision: str | None = None) -> About:
-        """Swap a model's weights: for those of another folder or revision, or for what lies in the same place now.
-        Returns when it is done; nothing under way is lost. One at a time.
+        """Swaps a model's weights for those of another folder or revision, or for the current ones in the same place.
+        Returns when it is done. No work in progress is lost. One swap at a time.
 
-        Raises NotFound, InvalidParams for what is not allowed or possible, and ModelError where the weights cannot be
-        had; the old ones then stay.
+        Raises NotFound, InvalidParams for a model that is not allowed or possible, and ModelError if the weights cannot
+        be loaded; the old ones then stay.
         """
         served = self._named(name)
         async with served.swapping:
@@ -168,11 +167,11 @@ class ModelLane:
         return about
 
     def status(self) -> dict[str, Any]:
-        """JSON-ready: by model, whether it is there and what it has to do."""
+        """Returns each model's state and load, ready for JSON."""
         return {name: self._status(served) for name, served in self._served.items()}
 
     async def close(self) -> None:
-        """Give up what is under way, and let go of processes and connections."""
+        """Cancels work in progress, and releases processes and connections."""
         self._closed = True
         learning = [served.learning for served in self._served.values() if served.learning is not None]
         for task in learning:
@@ -201,7 +200,7 @@ class ModelLane:
             served.problem = error.message
             _log.warning("model is not available", model=served.name, problem=error.message)
         except TimeoutError:
-            pass  # its status says what it does
+            pass  # its status shows its state
         else:
             self._told(served, about, swaps)
 
@@ -212,8 +211,8 @@ class ModelLane:
             served.about = about
 
     def _saw(self, served: _Served, version: str, swaps: int) -> None:
-        """Something carries a version. swaps: of the model, when it was begun: what comes late of weights that were
-        swapped meanwhile is no swap back."""
+        """Handles the version in a result or description. swaps: the model's count when the request began: a late reply
+        from weights that were swapped meanwhile is not another swap."""
         known = served.version
         if version == known or (known is not None and swaps != served.swaps):
             return
@@ -275,7 +274,7 @@ def _stopped(name: str) -> ModelError:
 
 
 def _weight(value: Any) -> int:
-    """About how many bytes a result takes."""
+    """Returns the approximate size of a result in bytes."""
     if isinstance(value, str):
         return 50 + 2 * len(value)
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""The server's own sandbox host, or none at all."""
+"""The server's own sandbox host, or none."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from rewarden_sandboxes.client import HostClient
 
 _FRESH_S = 1.0
-"""Seconds for which what the host said of itself is good: probes come often."""
+"""Seconds for which the host's status is reused: probes come often."""
 
 _STATUS_PATIENCE_S = 2.0
 
 
 class _Own(Lent):
-    """It, when it answers. All goes there, and its process is watched."""
+    """The host, when it answers. All jobs go there, and its process is supervised."""
 
     name = "own"
 
@@ -33,7 +33,7 @@ class _Own(Lent):
 
 
 class OwnHost(Hosts):
-    """A host in a process that is the server's own, or none at all."""
+    """A host in a process of the server's own, or none."""
 
     def __init__(self, settings: SandboxSettings, lean: LeanSettings | None) -> None:
         self.changed = lambda: None
@@ -55,7 +55,7 @@ class OwnHost(Hosts):
             await self._process.close()
 
     async def lend(self, wants: Wants, patience_s: float, *, avoid: Collection[str] = (), patient: bool = True) -> Lent:
-        """See `Hosts.lend`. Whether it is ready is not asked: who comes early waits there."""
+        """See `Hosts.lend`. It does not check whether the host is ready: early jobs wait there."""
         if self._process is None:
             raise NoRoom("there is no sandbox: sandbox.launcher is none")
         return _Own(await self._process.client(patience_s))

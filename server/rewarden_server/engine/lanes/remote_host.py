@@ -1,4 +1,4 @@
-"""One sandbox host that is already running: its state at the last look, and our jobs there."""
+"""One sandbox host that is already running: its state at the last check, and our jobs there."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from rewarden_sandboxes.client import HostClient
 
 LOOK_PATIENCE_S = 5.0
-"""The seconds for a host to say how it is. Its answer is one of its loop alone, so a busy one is far quicker."""
+"""Seconds for a host to report its status. Its loop answers directly, so even a busy host is much faster."""
 
 HUNG_LOOKS = 2
-"""Looks in a row without an answer after which a host is held to hang."""
+"""Consecutive checks without an answer after which a host is considered to hang."""
 
 _LOOK_S = 1.0
-"""Seconds between two looks at a host that is well."""
+"""Seconds between two checks of a healthy host."""
 
 _FIRST_WAIT_S = 0.1
 _LONGEST_WAIT_S = 5.0
 _SETTLED_S = 30.0
-"""A host that was well for so long is no longer held to be one that comes and goes."""
+"""Seconds of health after which a host no longer counts as unstable."""
 
 State = Literal["unknown", "ready", "limping", "leaving", "lost"]
 
@@ -39,10 +39,10 @@ _log = get_logger("sandbox")
 
 
 class RemoteHost(Lent):
-    """A host that is already running, and its state at the last look.
+    """A host that is already running, and its state at the last check.
 
-    `unknown`: there was no look yet; `ready`; `limping`: it answers, and nothing can run there now; `leaving`: it is
-    about to end; `lost`: it does not answer.
+    `unknown`: not checked yet; `ready`; `limping`: it answers, but cannot run anything now; `leaving`: it is about to
+    exit; `lost`: it does not answer.
     """
 
     def __init__(self, address: str, settings: SandboxSettings, changed: Callable[[RemoteHost], None]) -> None:
@@ -68,17 +68,17 @@ class RemoteHost(Lent):
 
     @property
     def client(self) -> HostClient:  # type: ignore[override]
-        """The client of a host that has answered."""
+        """Returns the client of a host that has answered."""
         assert self._made is not None
         return self._made
 
     def start(self) -> None:
-        """Begin to look at it."""
+        """Starts checking it."""
         if self._looking is None:
             self._looking = asyncio.get_running_loop().create_task(self._look_on())
 
     async def close(self) -> None:
-        """Look no more; what is under way there ends as lost."""
+        """Stops checking it; work in progress there ends as lost."""
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.gather(self._looking, return_exceptions=True)
@@ -121,14 +121,14 @@ class RemoteHost(Lent):
     # --- whether it fits
 
     def has(self, languages: Collection[str]) -> bool:
-        """Returns whether it has these languages, as far as it has said."""
+        """Returns whether it has these languages, according to its status so far."""
         rows: Mapping[str, Any] | None = self.told.get("languages")
         if rows is None:
             return True
         found = [_row(rows, name.lower()) for name in languages]
         if any(row is None for row in found):
             return False
-        # A job has one image: the first that all its languages are in.
+        # A job has one image: the first that contains all its languages.
         common = [
             image
             for image in (found[0] or {}).get("images", ())
@@ -138,21 +138,20 @@ class RemoteHost(Lent):
         return not common or common[0] not in images or bool(images[common[0]])
 
     def knows(self, languages: Collection[str]) -> bool:
-        """Returns whether it has said that it knows these languages, be their images there or not."""
+        """Returns whether it has reported these languages, with or without their images."""
         rows: Mapping[str, Any] = self.told.get("languages") or {}
         return all(_row(rows, name.lower()) is not None for name in languages)
 
     def load_with(self, wants: Wants) -> tuple[float, int]:
-        """Returns the load of the host with this job, for comparison with other hosts: our jobs and those that it
-        reports of others, per slot.
-        """
+        """Returns the load of the host with this job, for comparison with other hosts: our jobs and the jobs of others
+        that it reports, per slot."""
         if wants.session:
             return (self.sessions + self._other_sessions + 1) / self._most("sessions", 1), self.sessions
         return (self.in_flight + self._others + 1) / self.slots, self.in_flight
 
     @property
     def slots(self) -> int:
-        """The greatest number of slots of one image."""
+        """Returns the largest number of slots of one image."""
         return self._most("slots", default_slots())
 
     def _most(self, what: str, otherwise: int) -> int:
@@ -161,7 +160,7 @@ class RemoteHost(Lent):
     # --- looks
 
     async def first_look(self, patience_s: float) -> None:
-        """Wait until it was looked at once, but not longer."""
+        """Waits for the first check, up to a limit."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(patience_s):
                 await self._looked.wait()
@@ -178,26 +177,25 @@ class RemoteHost(Lent):
                 pause_s = max(0.01, self._rest_until - time.monotonic())
             else:
                 pause_s, wait_s = wait_s, min(2 * wait_s, _LONGEST_WAIT_S)
-            # Of several servers that lost the same host not all ask it in the same moment.
-            # Not wait_for: woken in the moment in which it is cancelled, it would forget that it was.
+            # Jitter, so that several servers that lost the same host do not check it at the same moment.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause_s * random.uniform(0.7, 1.3)):
                     await self._wake.wait()
 
     async def _look(self) -> bool:
-        """Ask it how it is. Whether it answered."""
+        """Requests its status. Returns whether it answered."""
         try:
             if self._made is None:
                 self._made = client_of(self.name, self._settings)
             ours, our_sessions = self.in_flight, self.sessions
             told = await self._made.status(timeout_s=LOOK_PATIENCE_S)
             jobs, sessions = _occupied(told)
-        except Exception as error:  # noqa: BLE001 - looks must go on, whatever somebody at that address says
+        except Exception as error:  # noqa: BLE001 - checks must continue, whatever answers at that address
             self.failures += 1
             unread = f"its status cannot be read: {type(error).__name__}"
             self._becomes("lost", error.message if isinstance(error, HostError) else unread)
             if self._made is not None and not self.in_flight and not self.sessions and self.failures >= HUNG_LOOKS:
-                # Certificates and tokens may have been changed meanwhile: they are read again.
+                # Certificates and tokens may have changed meanwhile: they are read again.
                 made, self._made = self._made, None
                 await made.close()
             return False
@@ -216,12 +214,12 @@ class RemoteHost(Lent):
         now = time.monotonic()
         before, self.state, self.reason = self.state, state, reason
         if before == "ready" and state == "lost":
-            # One that comes and goes would cost each job a try: it rests longer every time.
+            # An unstable host would cost each job an attempt: its pause grows every time.
             self._losses = 1 if now - self._ready_since > _SETTLED_S else self._losses + 1
             self._rest_until = now + min(_FIRST_WAIT_S * 2**self._losses, _LONGEST_WAIT_S) * (self._losses > 1)
         if state == "ready" and before != "ready":
             self._ready_since = now
-        if before != state and (before, state) != ("unknown", "ready"):  # that it is there from the start is no news
+        if before != state and (before, state) != ("unknown", "ready"):  # a healthy start is not logged
             say = _log.info if state == "ready" else _log.warning
             say("sandbox_host", host=self.name, state=state, reason=reason)
         self._changed(self)
@@ -239,13 +237,13 @@ class RemoteHost(Lent):
 
 
 def _row(rows: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
-    """The row of a language, by its name or another one."""
+    """Returns the row of a language, by its name or an alias."""
     found = rows.get(name) or next((row for row in rows.values() if name in row.get("aliases", ())), None)
     return found if isinstance(found, Mapping) else None
 
 
 def _occupied(told: Mapping[str, Any]) -> tuple[int, int]:
-    """The jobs of a host, running or waiting, and its sessions, from all servers."""
+    """Returns the jobs of a host, running or waiting, and its sessions, from all servers."""
     sessions = int((told.get("sessions") or {}).get("open") or 0)
     busy = sum(pool["slots"] - pool["idle"] for pool in (told.get("slots") or {}).values())
     return max(0, busy - sessions) + int(told.get("waiting") or 0), sessions

@@ -1,4 +1,4 @@
-"""Sandbox hosts that run already: a job goes to the one that is well and has the least to do."""
+"""Sandbox hosts that are already running: a job goes to the healthy one with the least load."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class RemoteHosts(Hosts):
         await asyncio.gather(*(host.close() for host in self.hosts))
 
     def _note(self, host: RemoteHost) -> None:
-        """Notes that the state of one of the hosts was looked at."""
+        """Notes that one of the hosts was checked."""
         self._ever = self._ever or host.state == "ready"
         hangs = host.failures >= HUNG_LOOKS and (host.in_flight or host.sessions)
         if hangs and any(other.state == "ready" for other in self.hosts):
-            # It hangs, or the way to it does: the connection may seem whole for a minute yet.
+            # It hangs, or the network does: the connection may seem intact for another minute.
             host.client.hang_up(f"the sandbox host at {host.name} no longer answers")
         self._any_change.set()
         self.changed()
@@ -61,7 +61,7 @@ class RemoteHosts(Hosts):
                 return host
             left = until - time.monotonic()
             if any(each.state == "unknown" for each in self.hosts):
-                left = LOOK_PATIENCE_S  # its first look ends by then
+                left = LOOK_PATIENCE_S  # its first check has ended by then
             elif left <= 0 or not (patient or self._ever):
                 raise HostLost(self._why(wants))
             self._any_change.clear()
@@ -82,14 +82,15 @@ class RemoteHosts(Hosts):
 
     def _best(self, wants: Wants, avoid: Collection[str]) -> RemoteHost | None:
         able = [host for host in self.hosts if host.has(wants.languages)]
-        # Nobody has it, and whoever is asked will say so: first those to whom it is no unknown language, for that is
-        # the program's fault, and a missing image is none.
+        # No host has it, and the error comes from the host that is asked. Hosts that know the language come first: an
+        # unknown language is the program's fault, a missing image is not.
         able = able or [host for host in self.hosts if host.knows(wants.languages)] or self.hosts
         able = [host for host in able if host.name not in avoid] or able
         ready = [host for host in able if host.state == "ready"]
         now = time.monotonic()
         free = [host for host in ready if now >= host.busy_until]
-        # Those that answer and cannot run anything now say why, or soon can: better than to wait for nobody.
+        # Hosts that answer but cannot run anything now report why, or recover soon, which is better than to wait for
+        # none.
         found = free or ready or [host for host in able if host.state == "limping"]
         return min(found, key=lambda host: host.load_with(wants), default=None)
 
@@ -108,7 +109,7 @@ class RemoteHosts(Hosts):
         """See `Hosts.status`."""
         self.start()
         if all(host.state in ("unknown", "lost") for host in self.hosts):
-            # No longer than for the first: probes must not wait for a host that hangs while another is well.
+            # No longer than for the first: probes must not wait for a host that hangs while another is healthy.
             await asyncio.gather(*(host.first_look(_STATUS_PATIENCE_S) for host in self.hosts))
         found: dict[str, Any] = {"state": "ready", "reason": None}
         shown = next((host for host in self.hosts if host.state == "ready"), None)

@@ -1,4 +1,4 @@
-"""Places for what may be under way at once, whose number can change."""
+"""A limit on concurrent work that can change while it is used."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 
 
 class ResizableSemaphore:
-    """First come, first served. Used on one loop."""
+    """A semaphore, first come, first served. Used on one loop."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -19,16 +19,16 @@ class ResizableSemaphore:
 
     @property
     def waiting(self) -> int:
-        """Returns the number of those that wait."""
+        """Returns the number of waiters."""
         return len(self._waiting)
 
     def allow(self, most: int) -> None:
-        """Allows so many at once from now on; those in progress beyond that continue."""
+        """Sets the new limit; work in progress beyond it continues."""
         self.most = most
         self._wake()
 
     def dissolve(self, error: Callable[[], Exception]) -> None:
-        """Send all who wait away, each with an error of its own."""
+        """Ends all waits, each with an error of its own."""
         waiting, self._waiting = self._waiting, deque()
         for future in waiting:
             if not future.done():
@@ -36,9 +36,8 @@ class ResizableSemaphore:
 
     @asynccontextmanager
     async def turn(self, *, first: bool = False) -> AsyncIterator[None]:
-        """Wait for a place, at the line's end or (who had one before) at its head, and have it. Raises what `dissolve`
-        was told.
-        """
+        """Waits for a place, at the end of the queue or (for a former holder) at its head, and takes it. Raises the
+        error given to `dissolve`."""
         if self.taken < self.most and not self._waiting:
             self.taken += 1
         else:
@@ -56,11 +55,11 @@ class ResizableSemaphore:
             await future
         except asyncio.CancelledError:
             if future.done() and not future.cancelled() and future.exception() is None:
-                # Given in the moment in which nobody wanted it any more.
+                # The place was given after the last waiter had left.
                 self.taken -= 1
                 self._wake()
             else:
-                # A cancellation was lost: whoever gave a place in the same moment has taken it out already.
+                # A cancellation was lost: the code that gave a place at the same moment has already removed it.
                 with contextlib.suppress(ValueError):
                     self._waiting.remove(future)
             raise

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rewarden_sandboxes import client as hosts
 
 _FOR_EACH_SLOT = 4
-"""Jobs that are with the hosts at once, for each slot: enough that no slot waits for its next one."""
+"""Jobs that the hosts have at once, for each slot: enough that no slot waits for its next one."""
 
 
 class SandboxLane:
@@ -47,25 +47,24 @@ class SandboxLane:
         self._closed = False
 
     def start(self) -> None:
-        """Begin to start the host, where it is ours to start, or to look at the others; returns at once. Otherwise the
-        first job does.
-        """
+        """Starts the server's own host, or the checks of remote ones; returns at once. Otherwise the first job does
+        so."""
         self._hosts.start()
 
     async def close(self) -> None:
-        """Ends the host, if it is ours. Programs that run there are killed, and callers that wait for them get
+        """Ends the server's own host. Programs that run there are killed, and callers that wait for them get
         SandboxError."""
         self._closed = True
         await self._hosts.close()
 
     @property
     def waiting(self) -> int:
-        """Jobs that wait here, before any host knows of them."""
+        """Returns the number of jobs that wait here and that no host has yet."""
         return self._turns.waiting
 
     @property
     def under_way(self) -> int:
-        """Jobs that were sent to a host, or are about to be."""
+        """Returns the number of jobs that were sent to a host, or are about to be."""
         return self._turns.taken
 
     def _count_slots(self) -> None:
@@ -76,7 +75,7 @@ class SandboxLane:
 
     async def run(self, job: Job) -> AsyncGenerator[JobEvent, None]:
         """See `rewarden_verifiers.sandbox.Sandbox`."""
-        # Lost verdicts: whoever stood at the end of a long line had an error of ours. The deadline holds here.
+        # Lost verdicts: jobs at the end of a long queue failed with an error of ours. Only the deadline counts here.
         job = replace(job, patience_s=math.inf)
         with _said_as_ours("the job"):
             async with aclosing(self._traced(job, patient=True)) as events:
@@ -120,7 +119,7 @@ class SandboxLane:
         ended: RunResult | None = None
         try:
             async with aclosing(self._traced(job, patient=False)) as events:
-                async for event in events:  # to its end: to leave earlier would be to cancel the job
+                async for event in events:  # to its end: leaving earlier would cancel the job
                     if isinstance(event, CaseResult):
                         ended = result_of(event.program, compiled)
                     else:
@@ -157,7 +156,7 @@ class SandboxLane:
         return {**await self._hosts.status(), "in_flight": self.under_way, "waiting_here": self.waiting}
 
     async def _traced(self, job: Job, *, patient: bool) -> AsyncGenerator[JobEvent, None]:
-        """`_events`, with a span for the job and one for each run in it, by the times that the host reports."""
+        """Like `_events`, with a span for the job and one for each run in it, by the times that the host reports."""
         language = job.program.language
         span = current().child("sandbox job", kind="client", language=language, cases=len(job.cases))
         try:
@@ -172,9 +171,9 @@ class SandboxLane:
             span.end()
 
     async def _events(self, job: Job, *, patient: bool) -> AsyncGenerator[JobEvent, None]:
-        """A job's events, over more than one host where one is lost. Raises HostError.
+        """Yields a job's events, across several hosts if one is lost. Raises HostError.
 
-        patient: wait where the host has too much to do (it may have other servers).
+        patient: wait if the host is overloaded (it may serve others).
         """
         languages = [job.program.language, *([job.partner.language] if job.partner is not None else [])]
         tries = HostRetry(self._hosts, Wants(languages=tuple(languages)), patient=patient)
@@ -200,9 +199,7 @@ class SandboxLane:
         return await tries.host(self.settings.start_s)
 
     async def _again(self, tries: HostRetry, failed: HostError) -> None:
-        """Waits, after a host failed, until it or another host may be asked. Raises the failure where it is
-        permanent.
-        """
+        """Waits, after a host failed, until it or another host can be tried. Raises the failure if it is permanent."""
         if self._closed:
             raise failed
         await tries.after(failed)
@@ -214,9 +211,10 @@ class SandboxLane:
 
 
 class Session:
-    """A program in a locked room, fed and read while it runs. It runs for as long as its holder wants, within its
-    limits on memory and processes, and ends with the program, with `close`, or with this server. Each method may be
-    awaited by one task at a time.
+    """A program in a locked room, with input and output while it runs.
+
+    It runs for as long as its holder wants, within its limits on memory and processes, and ends with the program, with
+    `close`, or with this server. Each method can be awaited by one task at a time.
     """
 
     def __init__(self, session: hosts.Session, held: ExitStack) -> None:
@@ -230,37 +228,36 @@ class Session:
 
     @property
     def host_lost(self) -> bool:
-        """Returns whether it ended because its host went away or is about to: it may be begun anew, and no program did
-        it.
-        """
+        """Returns whether it ended because its host was lost or is about to exit: it can be started again, and no
+        program is to blame."""
         return self._session.host_lost
 
     async def send(self, data: bytes) -> None:
-        """Feed its stdin; waits while it reads nothing and 1 MiB is under way. Raises SandboxError when it ended."""
+        """Writes to its stdin; waits while the program reads nothing and 1 MiB is pending. Raises SandboxError if it
+        ended."""
         with _said_as_ours():
             await self._session.send(data)
 
     async def receive(self) -> bytes:
-        """Returns bytes of its stdout as they come; none when it has ended. A program with more than 1 MiB of output
-        that was not received is held back. Raises SandboxError when the session was lost or closed.
-        """
+        """Returns bytes of its stdout as they arrive; none when it has ended. A program with more than 1 MiB of unread
+        output is held back. Raises SandboxError if the session was lost or closed."""
         with _said_as_ours():
             return await self._session.receive()
 
     async def clock(self) -> Clock:
-        """Returns the time and memory used so far. Raises SandboxError when the session was lost or closed."""
+        """Returns the time and memory used so far. Raises SandboxError if the session was lost or closed."""
         with _said_as_ours():
             return await self._session.clock()
 
     async def close(self) -> None:
-        """Kill all that lives in its room. Twice is once."""
+        """Kills everything in its room. Closing twice has no effect."""
         self._held.close()
         await self._session.close()
 
 
 @contextmanager
 def _said_as_ours(what: str | None = None) -> Iterator[None]:
-    """Raises what hosts raise as errors of ours. what: the name of what is sent there, which may be malformed."""
+    """Raises the errors of hosts as our own. what: the name of the sent object, which may be malformed."""
     try:
         yield
     except HostError as error:

@@ -1,4 +1,4 @@
-"""A single run, as `POST /v1/run` has it, as a job of the sandbox, and the job's report as the run's result."""
+"""A single run, from `POST /v1/run`, as a job of the sandbox, and the job's report as the run's result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rewarden_sandboxes.job import Case, Job, Limits, Program, Report, source
 
 
 def job_of_run(run: Run) -> Job:
-    """A single run as the host is asked for it."""
+    """Returns a single run as a job for the host."""
     return Job(
         program=Program(
             language=run.language,
@@ -27,13 +27,13 @@ def job_of_run(run: Run) -> Job:
 
 
 def refused_run(error: BadJob) -> InvalidRequest:
-    """The fault under the name that the field has in a run: `program.files['../x']` is `files['../x']`."""
+    """Returns the error with the field's name in a run: `program.files['../x']` becomes `files['../x']`."""
     path = error.path.removeprefix("program.").removeprefix("cases[0].")
     return InvalidRequest(f"{path or 'the program'}: {error.message}", path=path)
 
 
 def result_of(report: Report, compiled: RunResult | None) -> RunResult:
-    """A single run's result; compiled: that of its compilation."""
+    """Returns a single run's result; compiled: the result of its compilation."""
     stdout, stdout_base64 = _text(report.stdout)
     stderr, stderr_base64 = _text(report.stderr)
     return RunResult(
