@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
+import os
+from pathlib import Path
 
 import pytest
 
 from rewarden.errors import FingerprintMoved, Overloaded, Unavailable
 from rewarden.types import BadSample, Batch, Group, Sample, Use, Verdict
 from rewarden_server.engine.engine import Engine
+from rewarden_server.engine.settings import EngineSettings
 from tests.engine.conftest import Make, Recorder, verdicts_of
 
 pytestmark = pytest.mark.needs_server
@@ -361,3 +365,20 @@ async def test_a_cancelled_stream_leaves_nothing(engine: Engine) -> None:
         await stream.put(YES)
     assert [item async for item in stream] == []
     assert (engine.info()["samples"], engine.info()["bytes"]) == (0, 0)
+
+
+async def test_a_command_that_judges_with_one_verifier_waits_for_no_other() -> None:
+    engine = Engine(settings=EngineSettings(workers=1))
+    await engine.start()
+    try:
+        await engine.verify(Batch(samples=[Sample(response="The answer is 4", reference="4")], use=Use(name="json")))
+        assert loaded_by_fork_servers() == [["json"]]
+    finally:
+        await engine.close(drain_s=0)
+
+
+def loaded_by_fork_servers() -> list[list[str]]:
+    """Returns the verifiers that this process's fork servers load before they fork."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="utf-8").split()
+    words = [Path(f"/proc/{child}/cmdline").read_bytes().decode().split("\0") for child in children]
+    return [json.loads(each[4])["warm"] for each in words if "rewarden_server.engine.fork_server" in each]

@@ -237,6 +237,8 @@ class CpuLane:
         else:
             self._turn = (self._turn + 1) % len(self._fast_queues)
             self._fast_queues[self._turn].append(work)
+        if self._starting is None and not self._settings.eager:
+            self._warm = [work.use.spec.name]  # a command that judges with one verifier waits for no other
         self._pump()
 
     def _pump(self) -> None:
