@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import tempfile
 from collections.abc import Generator
 from pathlib import Path
 
@@ -21,6 +23,10 @@ settings.load_profile("suite")
 # All that the collection of twenty thousand tests makes stays in use; the garbage collector looked through it again and
 # again, for a third of the time that collection takes.
 gc.disable()
+
+# Servers store runs in the user's state folder, unless told otherwise: not in that of whoever runs the tests.
+_STATE = tempfile.TemporaryDirectory(prefix="rewarden-tests-")
+os.environ["XDG_STATE_HOME"] = _STATE.name
 
 SERVERS = {"make_engine", "open_lane", "scripted", "start", "target"}
 """Fixtures that start a server, or an engine with its processes: a test that uses one is marked `needs_server`."""

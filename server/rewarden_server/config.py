@@ -24,6 +24,7 @@ from rewarden_server.lean.settings import LeanSettings
 from rewarden_server.models.settings import ModelSettings
 from rewarden_server.observe.settings import LogSettings, RecordSettings, TelemetrySettings
 from rewarden_server.processes.settings import SandboxSettings
+from rewarden_server.runs.settings import RunSettings
 from rewarden_server.setting import Amount, File, Parts, Port, Text, texts
 from rewarden_server.studies.settings import JobSettings
 from rewarden_verifiers.schema import Misfit, read
@@ -91,6 +92,7 @@ class Config:
     logs: LogSettings = field(default_factory=LogSettings)
     jobs: JobSettings = field(default_factory=JobSettings)
     records: RecordSettings = field(default_factory=RecordSettings)
+    runs: RunSettings = field(default_factory=RunSettings)
     routing: RoutingSettings = field(default_factory=RoutingSettings)
     sql: SqlSettings = field(default_factory=SqlSettings)
     lean: LeanSettings = field(default_factory=LeanSettings)

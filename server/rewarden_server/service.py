@@ -27,6 +27,7 @@ from rewarden_server.observe.metrics import Metrics
 from rewarden_server.observe.record import Recorder
 from rewarden_server.observe.telemetry.configured import configured_tracing
 from rewarden_server.observe.telemetry.tracing import Tracing
+from rewarden_server.runs.store import Store
 from rewarden_server.studies.jobs import Jobs
 from rewarden_server.verifier_resources import resources_of
 
@@ -53,6 +54,7 @@ class Service:
     blobs: Blobs
     bodies: Budget
     jobs: Jobs | None = None
+    runs: Store | None = None
     routing: Routing | None = None
     tracing: Tracing = field(default_factory=Tracing)
     audit: Audit | None = None
@@ -68,6 +70,7 @@ class Service:
         recorder = (
             Recorder(records.dir, records.share, max_bytes=records.max_bytes) if records.dir is not None else None
         )
+        runs = Store(config.runs) if config.runs.store else None
         engine = Engine(
             settings=config.engine,
             observer=metrics,
@@ -78,6 +81,7 @@ class Service:
             models=config.models,
             resources=resources_of(config),
             advise=lambda name, advice: _log.warning("answers are not read", verifier=name, advice=advice),
+            open_tap=runs.feed.open if runs is not None else None,
         )
         metrics.registered(engine.registry)
         keys = Keys(config.keys)
@@ -91,6 +95,7 @@ class Service:
             ),
             bodies=Budget(limits.max_open_bytes),
             jobs=Jobs(engine, config.jobs.dir, config.jobs, keys.spend) if config.jobs.dir is not None else None,
+            runs=runs,
             routing=load_routing(config),
             tracing=configured_tracing(config.telemetry),
             audit=Audit(config.audit) if config.audit.file is not None else None,

@@ -64,6 +64,8 @@ class Serving:
         await self.service.installed.close()
         self._http.should_exit = True
         await asyncio.gather(*filter(None, [self._serving]), self._rpc.stop(LAST_WORDS_S))
+        if self.service.runs is not None:
+            await self.service.runs.close()
         await asyncio.to_thread(self.service.tracing.close)
         if self.service.audit is not None:
             await asyncio.to_thread(self.service.audit.close)

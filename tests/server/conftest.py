@@ -54,12 +54,13 @@ Start = Callable[..., Coroutine[Any, Any, Running]]
 
 
 @pytest_asyncio.fixture
-async def start() -> AsyncIterator[Start]:
+async def start(tmp_path: Path) -> AsyncIterator[Start]:
     """Start a server with settings (`{"limits.max_depth": 8}`); it is stopped after the test."""
     running: list[Running] = []
 
     async def make(settings: dict[str, Any] | None = None) -> Running:
-        given = {"server.port": 0, "server.grpc_port": 0, "engine.eager": False, "engine.workers": 1} | (settings or {})
+        given = {"server.port": 0, "server.grpc_port": 0, "engine.eager": False, "engine.workers": 1}
+        given |= {"runs.dir": str(tmp_path / "runs")} | (settings or {})
         config = load_config(environ={}, flags={key: ("test", value) for key, value in given.items()})
         serving = Serving(config)
         await serving.start()

@@ -30,7 +30,13 @@ ASKED = {
     ],
     "run": [("POST", "/v1/run"), ("POST", "/compat/sandbox_fusion/run_code")],
     "jobs": [("POST", "/v1/jobs"), ("GET", "/v1/jobs"), ("GET", "/v1/jobs/x"), ("DELETE", "/v1/jobs/x")],
-    "read": [("GET", "/v1/info"), ("GET", "/v1/verifiers"), ("GET", "/v1/models/x"), ("GET", "/metrics")],
+    "read": [
+        ("GET", "/v1/info"),
+        ("GET", "/v1/verifiers"),
+        ("GET", "/v1/models/x"),
+        ("GET", "/v1/runs"),
+        ("GET", "/metrics"),
+    ],
     "admin": [("POST", "/v1/models/x/reload")],
 }
 

@@ -13,8 +13,8 @@ Scope = Literal["verify", "run", "jobs", "sessions", "read", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 """verify: judge samples, by any route, and store blobs for that. run: run a program and get its output. jobs: upload
 rescores, and fetch one's own. sessions: programs that stay alive between requests; no route uses it yet. read: the
-state of the server (`/v1/info`, the catalogue, `/v1/models`, `/metrics`). admin: replace a model's weights, and see and
-delete the jobs of all keys.
+state of the server (`/v1/info`, the catalogue, `/v1/models`, `/metrics`), and the key's own runs. admin: replace a
+model's weights, and see and delete the jobs and runs of all keys.
 """
 
 OF_A_KEY = frozenset(SCOPES) - {"admin"}

@@ -27,6 +27,7 @@ from rewarden_server.engine.plan import Planner
 from rewarden_server.engine.scope import Scope
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.engine.stream import Stream
+from rewarden_server.engine.tap import OpenTap
 from rewarden_server.judges.settings import JudgeSettings
 from rewarden_server.lean.settings import LeanSettings
 from rewarden_server.models.settings import ModelSettings
@@ -44,7 +45,7 @@ class Engine:
     """Judges batches and streams, and runs programs; see docs/architecture.md. All methods run on one asyncio loop.
 
     advise: told once for each use of which most early responses have no answer that is read, where another extraction
-    finds the right ones (`rewarden.early_answers`).
+    finds the right ones (`rewarden.early_answers`). open_tap: told each request's verdicts with their samples.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Engine:
         models: ModelSettings | None = None,
         resources: Mapping[str, Resources] | None = None,
         advise: Advise | None = None,
+        open_tap: OpenTap | None = None,
     ) -> None:
         self.registry = registry or Registry()
         self.settings = settings or EngineSettings()
@@ -85,6 +87,7 @@ class Engine:
             recorder=recorder,
             orchestrations=self.orchestrations,
             early=Early(self._judge_apart, advise) if advise is not None else None,
+            open_tap=open_tap,
         )
         self._batches = Batches(self._parts, self.admission)
         self._closed = False
@@ -170,7 +173,8 @@ class Engine:
                 if len(verdicts) == len(samples):
                     ended.set_result(None)
 
-        scope = Scope(replace(self._parts, observer=Observer(), recorder=None, early=None), Batch(), emit)
+        apart = replace(self._parts, observer=Observer(), recorder=None, early=None, open_tap=None)
+        scope = Scope(apart, Batch(), emit)
         try:
             scope.note_many(samples)
             scope.dispatch_many(scope.plan_many(0, samples))

@@ -13,6 +13,7 @@ from rewarden_server.engine.lanes.models import ModelLane
 from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.plan import Planner
+from rewarden_server.engine.tap import OpenTap
 from rewarden_server.observe.record import Recorder
 
 
@@ -32,3 +33,4 @@ class Parts:
     recorder: Recorder | None
     orchestrations: asyncio.Semaphore
     early: Early | None = None
+    open_tap: OpenTap | None = None

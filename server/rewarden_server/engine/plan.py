@@ -26,6 +26,10 @@ from rewarden_verifiers.view import apply_view, transcript, view_of
 SHARED = "$shared"
 """Marks a field of a reference whose value is in `Batch.shared`."""
 
+RUN = "run"
+"""The key of a sample's metadata that names the training run. No verifier sees it: verdicts, and the keys under which
+they are cached, are the same in every run."""
+
 AllResources = Mapping[Any, Resources]
 """Resources by a verifier's name, or by the `resources` that verifiers declare."""
 
@@ -134,7 +138,8 @@ class Planner:
                 child_spec = child_spec.variant(child_params) or child_spec
             self._check_children(child_spec, child_params, (*trail, child_spec.name))
 
-    def resolve(self, sample: Sample, shared: Mapping[str, Any]) -> Sample:
+    @staticmethod
+    def resolve(sample: Sample, shared: Mapping[str, Any]) -> Sample:
         """Returns the sample with its shared keys replaced by their values. Raises InvalidSample.
 
         A field of a reference can be shared as well, `{"$shared": key}`, such as a database for many questions.
@@ -179,11 +184,21 @@ class Planner:
                 arguments[name] = None if sample.prompt is None else transcript(sample.prompt)
             elif name == "progress":
                 arguments[name] = progress
+            elif name == "metadata":
+                arguments[name] = as_judged(sample).metadata
             elif name in ("resources", "watch"):
                 continue  # the same for all samples, and available where the verifier runs
             else:
                 arguments[name] = getattr(sample, name)
         return Plan(use, arguments, reference_key, viewless)
+
+
+def as_judged(sample: Sample) -> Sample:
+    """The sample as verifiers see it."""
+    metadata = sample.metadata
+    if metadata is None or RUN not in metadata:
+        return sample
+    return replace(sample, metadata={name: value for name, value in metadata.items() if name != RUN} or None)
 
 
 def default_use(sample: Sample, header: Batch) -> Use:

@@ -26,7 +26,7 @@ from rewarden_server.engine.context import EngineContext
 from rewarden_server.engine.groups import OpenGroup
 from rewarden_server.engine.orchestrator_slots import orchestrating
 from rewarden_server.engine.parts import Parts
-from rewarden_server.engine.plan import Plan, default_use
+from rewarden_server.engine.plan import Plan, as_judged, default_use
 from rewarden_server.engine.verdicts import make_verdict
 from rewarden_server.engine.work import BoundUse, Result, Waiter
 from rewarden_server.observe.telemetry.results import note_verdict, verdict_made
@@ -79,6 +79,7 @@ class Scope:
         self._finished = False
         self._abandoned: Outcome | None = None
         self._late: set[str] = set()
+        self._tap = parts.open_tap(header) if parts.open_tap is not None else None
         if header.deadline_s is not None:
             self._timers.append(self._loop.call_later(header.deadline_s, self._expire))
 
@@ -249,7 +250,11 @@ class Scope:
         arguments, _ = self._arguments(use, members[0].sample, context)
         # Each use has its own view: a recipe may look at the thought and consensus at the answer.
         arguments["samples"] = [
-            Member(index=member.index, response=apply_view(member.sample.response, use.view).text, sample=member.sample)
+            Member(
+                index=member.index,
+                response=apply_view(member.sample.response, use.view).text,
+                sample=as_judged(member.sample),
+            )
             for member in members
         ]
         outcomes: Sequence[Outcome | SampleError] = await call_orchestrator(spec, arguments)
@@ -270,7 +275,7 @@ class Scope:
         """Returns what an orchestrator reads; and why there is no response to judge, where it reads one and there is
         not.
         """
-        own = {"ctx": context, "sample": sample, "samples": None}
+        own = {"ctx": context, "sample": as_judged(sample), "samples": None}
         reads = tuple(name for name in use.spec.reads if name not in own)
         arguments = {name: own[name] for name in use.spec.reads if name in own}
         if reads:
@@ -353,6 +358,8 @@ class Scope:
         if early is not None and isinstance(sample, Sample) and early.watches(verdict):
             resolved = self.parts.planner.resolve(sample, self.header.shared)
             early.add(default_use(sample, self.header), resolved, verdict)
+        if self._tap is not None:
+            self._tap.verdict(sample, verdict)
         self._emit(verdict)
         if verdict.group is not None:
             group = self._groups[verdict.group]
@@ -394,6 +401,8 @@ class Scope:
             verdicts, group.verdicts = group.verdicts, []
             made = describe(group.name, verdicts)
             self.parts.observer.group(made, verdicts, group.inline)
+            if self._tap is not None:
+                self._tap.group(made, verdicts)
             self._emit(made)
             if not self._finished:
                 # Late siblings start the statistics anew; a stream of a million groups must not be remembered.
@@ -408,6 +417,7 @@ class Scope:
     def cancel(self) -> None:
         """The caller left: what has not begun is dropped, orchestrators are cancelled. No more verdicts are told."""
         self._emit = lambda item: None
+        self._close_tap()
         self._abandon(Cancelled("the caller disconnected"))
 
     def stop(self, error: RequestError) -> None:
@@ -421,6 +431,12 @@ class Scope:
         for timer in self._timers:
             timer.cancel()
         self._drop()
+        self._close_tap()
+
+    def _close_tap(self) -> None:
+        tap, self._tap = self._tap, None
+        if tap is not None:
+            tap.close()
 
     def _drop(self) -> None:
         """Ends what is under way on this scope's behalf."""

@@ -58,6 +58,7 @@ def schemas() -> dict[str, Any]:
     )
     found["Description"] = {**_OBJECT, "required": ["name", "kind", "available"], "properties": _description()}
     found["Job"] = {**_OBJECT, "required": ["id", "status"], "properties": _job()}
+    found["TrainingRun"] = {**_OBJECT, "required": ["id", "name", "key", "verdicts"], "properties": _training_run()}
     found["Model"] = {**_OBJECT, "required": ["name", "state"], "properties": _model()}
     return found
 
@@ -119,6 +120,25 @@ def _job() -> dict[str, Any]:
         "share": {"type": "number", "description": "The share of the input that is done, from 0 to 1."},
         "summary": {"type": ["object", "null"]},
         "asked": _OBJECT,
+    }
+
+
+def _training_run() -> dict[str, Any]:
+    whole = {"type": "integer", "minimum": 0}
+    seconds = {"type": "number", "description": "Seconds since the epoch."}
+    names = _list({"type": "string"})
+    return {
+        "id": _NAME,
+        "name": {"type": "string", "description": "`metadata.run` of its samples, or the name of their key."},
+        "key": {"type": "string", "description": "The name of the key whose run it is."},
+        "began": seconds,
+        "latest": seconds,
+        **dict.fromkeys(("verdicts", "scored", "unscored", "rollouts"), whole),
+        "mean": {"type": ["number", "null"], "description": "The mean position of scores in their ranges, 0 to 1."},
+        "axis": {"enum": ["step", "time"]},
+        "last_step": {"type": ["integer", "null"]},
+        "sources": names,
+        "verifiers": names,
     }
 
 

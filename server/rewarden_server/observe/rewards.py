@@ -52,12 +52,9 @@ class Rewards:
         found = self._sources.get((verifier, data_source)) or self._new(verifier, data_source)
         passed = verdict.passed
         found.passed[2 if passed is None else not passed] += 1
-        low, high = verdict.range
-        width = high - low
-        # A score that lies outside its range is a plug-in's defect, and would make a counter fall.
-        if not 0.0 < width < math.inf or verdict.score is None or not low <= verdict.score <= high:
+        position = position_of(verdict)
+        if position is None:
             return
-        position = (verdict.score - low) / width
         positions = found.positions
         positions.counts[bisect_left(POSITION_BUCKETS, position)] += 1
         positions.total += position
@@ -66,7 +63,7 @@ class Rewards:
     def group(self, verifier: str, data_source: str, group: Group, width: float) -> None:
         """Count a group. width: of the range of its scores."""
         found = self._sources.get((verifier, data_source)) or self._new(verifier, data_source)
-        found.groups[_kind(group)] += 1
+        found.groups[kind_of(group)] += 1
         if group.scored > 1 and group.std is not None and 0.0 < width < math.inf:
             found.spreads.add(group.std / width)
 
@@ -116,7 +113,19 @@ class Rewards:
         return self._sources.setdefault(pair, _Source())
 
 
-def _kind(group: Group) -> str:
+def position_of(verdict: Verdict) -> float | None:
+    """Returns the place of a score in its verdict's range, from 0 to 1; None where there is none."""
+    score = verdict.score
+    low, high = verdict.range
+    width = high - low
+    # A score that lies outside its range is a plug-in's defect, and would make a counter fall.
+    if score is None or not 0.0 < width < math.inf or not low <= score <= high:
+        return None
+    return (score - low) / width
+
+
+def kind_of(group: Group) -> str:
+    """Returns the kind of a group by how its members' rewards differ."""
     if group.size < 2:
         return "single"
     if group.unscored:

@@ -23,6 +23,7 @@ from rewarden.client import AsyncClient
 from rewarden.errors import InvalidRequest, NotFound, RewardenError, TooLarge, Unavailable
 from rewarden.routing import STARTER, Routing, read_routing, routing_from_json
 from rewarden.wire.json import use_from_json
+from rewarden_server.access.caller import CURRENT, Caller
 from rewarden_server.engine.engine import Engine
 from rewarden_server.observe.logs import get_logger, log_defect
 from rewarden_server.studies.rescore.options import RescoreOptions
@@ -214,6 +215,8 @@ class Jobs:
                 job.summary, job.rows = told, told["rows"]
             else:
                 options = self._options(job)
+                # A job has a task of its own: its verdicts are its key's in the store of runs.
+                CURRENT.set(Caller(job.key, frozenset()))
                 async with AsyncClient("local", engine=self.engine) as client:
                     summary = await rescore(options, client, _Progress(job, self.spend))
                 job.summary = summary.to_json() if summary is not None else job.summary

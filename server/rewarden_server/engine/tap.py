@@ -1,0 +1,29 @@
+"""The engine's hook for whoever needs the samples with their verdicts: one tap for each request, stream or job.
+
+An `Observer` counts what the whole engine does; a tap knows the request's header, and, since it is opened within the
+request, the caller. Both are called on the engine's loop, so every method must be cheap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from rewarden.types import BadSample, Batch, Group, Sample, Verdict
+
+
+class Tap(Protocol):
+    """Told about the samples of one scope."""
+
+    def verdict(self, sample: Sample | BadSample, verdict: Verdict) -> None:
+        """A verdict was made."""
+
+    def group(self, group: Group, members: Sequence[Verdict]) -> None:
+        """A group is whole, and these are its members' verdicts."""
+
+    def close(self) -> None:
+        """Nothing more comes."""
+
+
+OpenTap = Callable[[Batch], Tap | None]
+"""Opens the tap of a scope, given its header; None where nobody listens."""

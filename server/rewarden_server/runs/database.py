@@ -1,0 +1,166 @@
+"""The file of the store: its tables, how it is opened, and what happens to one that is broken.
+
+SQLite in WAL mode: readers never wait for the writer, several servers of one machine may share the file, and a server
+that is killed loses the last half second at most. Tables of a later form will have a file of another name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from rewarden_server.observe.logs import get_logger
+from rewarden_server.runs.figures import SUMS
+from rewarden_server.runs.place import TIME_S
+
+NAME = "runs.v1.sqlite"
+
+BROKEN = "broken"
+"""The suffix of a broken file, of which the last one is kept."""
+
+_BUSY_S = 5.0
+
+_TABLES = f"""
+CREATE TABLE IF NOT EXISTS runs (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE DEFAULT (lower(hex(randomblob(8)))),
+    key TEXT NOT NULL,
+    name TEXT NOT NULL,
+    began REAL NOT NULL,
+    latest REAL NOT NULL,
+    verdicts INTEGER NOT NULL,
+    scored INTEGER NOT NULL,
+    positions INTEGER NOT NULL,
+    position REAL NOT NULL,
+    last_step INTEGER,
+    step_width INTEGER NOT NULL DEFAULT 1,
+    time_width INTEGER NOT NULL DEFAULT {TIME_S},
+    rollouts INTEGER NOT NULL DEFAULT 0,
+    seq INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (key, name)
+);
+CREATE TABLE IF NOT EXISTS names (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    run INTEGER NOT NULL,
+    kind INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    UNIQUE (run, kind, name)
+);
+CREATE TABLE IF NOT EXISTS points (
+    run INTEGER NOT NULL,
+    by_step INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    source INTEGER NOT NULL,
+    began REAL NOT NULL,
+    seq INTEGER NOT NULL,
+    {", ".join(f"{name} NOT NULL" for name in SUMS)},
+    PRIMARY KEY (run, by_step, at, source)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS points_by_seq ON points (run, seq);
+CREATE TABLE IF NOT EXISTS counts (
+    run INTEGER NOT NULL,
+    by_step INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    source INTEGER NOT NULL,
+    kind INTEGER NOT NULL,
+    name INTEGER NOT NULL,
+    n INTEGER NOT NULL,
+    PRIMARY KEY (run, by_step, at, source, kind, name)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS rollouts (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    run INTEGER NOT NULL,
+    by_step INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    source INTEGER NOT NULL,
+    time REAL NOT NULL,
+    step INTEGER,
+    status TEXT NOT NULL,
+    passed INTEGER,
+    position REAL,
+    reason TEXT,
+    flags TEXT NOT NULL,
+    member TEXT,
+    prompt BLOB,
+    data BLOB NOT NULL
+);
+CREATE INDEX IF NOT EXISTS rollouts_by_place ON rollouts (run, by_step, at);
+"""
+"""names: of kinds in `figures.Kind`. counts: `name` is the number of a name, or of a bucket. rollouts: `flags` have a
+space before and behind each; `member`: the group; `prompt`: a digest; `data`: see `rollouts.py`."""
+
+_log = get_logger("runs")
+
+
+def open_for_writing(folder: Path) -> sqlite3.Connection:
+    """A connection that writes; makes the folder and the file. Raises OSError, sqlite3.Error.
+
+    For the server's user alone: rollouts hold what samples say.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = folder / NAME
+    with _alone(folder):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(f"PRAGMA journal_size_limit = {16 * 1024**2}")
+            connection.execute("PRAGMA secure_delete = FAST")
+            connection.executescript(_TABLES)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def open_for_reading(folder: Path) -> sqlite3.Connection:
+    """A connection that reads. Raises sqlite3.Error, where there is no file too."""
+    path = (folder / NAME).absolute().as_uri()
+    connection = sqlite3.connect(
+        f"{path}?mode=ro", uri=True, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
+    )
+    try:
+        connection.execute("SELECT number FROM runs LIMIT 1").fetchall()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def identity(folder: Path) -> tuple[int, int] | None:
+    """Returns the identity of the file, which another of the same name does not have; None where there is none."""
+    try:
+        found = os.stat(folder / NAME)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def is_broken(error: Exception) -> bool:
+    """Returns whether an error says that the file is no database, or one that is damaged."""
+    # Its subclasses speak of a disk, a lock or a defect of ours; the plain class speaks of the file.
+    return type(error) is sqlite3.DatabaseError
+
+
+def set_aside(folder: Path) -> None:
+    """Move a broken file away, in the place of an earlier one, so that a new one is begun. Raises OSError."""
+    path = folder / NAME
+    with _alone(folder):
+        for suffix in ("-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        path.replace(path.with_name(f"{path.name}.{BROKEN}"))
+    _log.error("the store of runs is damaged: a new one is begun", file=str(path), kept=f"{path.name}.{BROKEN}")
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keeps other servers from opening or moving the file at the same moment."""
+    with (folder / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,220 @@
+"""The feed: what the engine tells of verdicts, summed up on the loop, until the writer takes it.
+
+Each request, stream or job has a tap. All methods run on the engine's loop and cost microseconds; nothing here waits,
+and nothing grows without bound while the disk is slow: figures are sums, and a place of a run has one set of them,
+however many verdicts come.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from rewarden.types import BadSample, Batch, Group, Sample, Text, Verdict
+from rewarden_server.access.caller import CURRENT
+from rewarden_server.access.key_record import ANONYMOUS
+from rewarden_server.engine.plan import RUN
+from rewarden_server.observe.rewards import kind_of
+from rewarden_server.observe.series import OTHER
+from rewarden_server.runs.figures import Figures
+from rewarden_server.runs.keeper import Keeper, Kept
+from rewarden_server.runs.place import TIME_S, Place
+
+DEFAULT = "default"
+"""The run of verdicts that name none, where the server has no keys."""
+
+NAME_CHARS = 200
+"""Characters of a run's name, and of a data source's, that are kept."""
+
+_LARGEST = 2**63 - 1
+
+_MOST_PLACES = 20_000
+"""Places, by run and data source, whose figures wait for the writer; verdicts of further ones are not stored."""
+
+_MOST_RUNS = 100
+"""Runs of one key that may begin between two writes; further ones count as `other`. Attack: a run for each sample."""
+
+_MOST_SOURCES = 100
+"""Data sources of a run between two writes; further ones count as `other`."""
+
+_STORED: ContextVar[bool] = ContextVar("rewarden_runs_stored", default=True)
+
+
+@dataclass(slots=True)
+class Taken:
+    """The figures and rollouts that the writer is given at once. lost: verdicts that were not counted meanwhile."""
+
+    figures: dict[Place, Figures] = field(default_factory=dict)
+    rollouts: list[tuple[Place, Kept]] = field(default_factory=list)
+    lost: int = 0
+
+
+@contextmanager
+def unstored() -> Any:
+    """Within the block, requests of this task are not counted in any run: those that judge stored rollouts again."""
+    token = _STORED.set(False)
+    try:
+        yield
+    finally:
+        _STORED.reset(token)
+
+
+class Feed:
+    """The figures that wait for the writer. `wake` is called when there is something to write, after there was
+    nothing. texts: rollouts are kept too.
+    """
+
+    def __init__(self, wake: Callable[[], None], *, texts: bool = False) -> None:
+        self._wake = wake
+        self._taken = Taken()
+        self._runs: dict[str, set[str]] = {}
+        self._sources: dict[tuple[str, str], set[str]] = {}
+        self.keeper = Keeper() if texts else None
+
+    def open(self, header: Batch) -> Tap | None:
+        """The tap of a request; see `engine.tap`."""
+        if not _STORED.get():
+            return None
+        caller = CURRENT.get()
+        return Tap(self, caller.name if caller is not None else ANONYMOUS, header)
+
+    @property
+    def empty(self) -> bool:
+        """Returns whether nothing waits."""
+        return not self._taken.figures and not self._taken.rollouts
+
+    def take(self) -> Taken:
+        """Returns all that waits, which waits no longer."""
+        taken, self._taken = self._taken, Taken()
+        self._runs.clear()
+        self._sources.clear()
+        if self.keeper is not None:
+            self.keeper.written()
+        return taken
+
+    def find(self, place: Place) -> Figures | None:
+        """The figures of a place that have not been written."""
+        return self._taken.figures.get(place)
+
+    def begin(self, place: Place, now: float) -> tuple[Place, Figures | None]:
+        """The place under which a new one is counted, and its figures, where there is room."""
+        key, run, by_step, at, source = place
+        runs = self._runs.setdefault(key, set())
+        if run not in runs:
+            run = _clean(run) or DEFAULT
+            if run not in runs and len(runs) >= _MOST_RUNS:
+                run = OTHER
+            runs.add(run)
+        sources = self._sources.setdefault((key, run), set())
+        if source not in sources:
+            source = _clean(source)
+            if source not in sources and len(sources) >= _MOST_SOURCES:
+                source = OTHER
+            sources.add(source)
+        place = (key, run, by_step, at, source)
+        figures = self._taken.figures
+        found = figures.get(place)
+        if found is None:
+            if len(figures) >= _MOST_PLACES:
+                self._taken.lost += 1
+                return place, None
+            if self.empty:
+                self._wake()
+            found = figures[place] = Figures(now)
+        return place, found
+
+    def keep(self, place: Place, rollouts: Sequence[Kept]) -> None:
+        """Have the writer store rollouts."""
+        if self.empty:
+            self._wake()
+        self._taken.rollouts.extend((place, rollout) for rollout in rollouts)
+
+
+class Tap:
+    """See `engine.tap.Tap`."""
+
+    __slots__ = ("_feed", "_groups", "_header", "_keeping", "_key", "_run", "_step")
+
+    def __init__(self, feed: Feed, key: str, header: Batch) -> None:
+        self._feed = feed
+        self._key = key
+        self._run = DEFAULT if key == ANONYMOUS else key
+        progress = header.progress
+        self._step = None if progress is None else max(0, min(progress.step, _LARGEST))
+        self._groups: dict[str, Place] = {}
+        self._keeping = None if feed.keeper is None else feed.keeper.open(header)
+
+    def verdict(self, sample: Sample | BadSample, verdict: Verdict) -> None:
+        """Count a verdict."""
+        now = time.time()
+        step = self._step
+        metadata = verdict.metadata
+        run = run_of(metadata) if metadata else None
+        at = int(now) // TIME_S * TIME_S if step is None else step
+        place = (self._key, run or self._run, step is not None, at, verdict.data_source or "")
+        figures = self._feed.find(place)
+        if figures is None:
+            place, figures = self._feed.begin(place, now)
+            if figures is None:
+                return
+        if isinstance(sample, BadSample):
+            figures.add(now, verdict, -1, None)
+            return
+        response = sample.response
+        length = len(response) if type(response) is str else length_of(response)
+        figures.add(now, verdict, length, sample.token_count)
+        if verdict.group is not None and verdict.group not in self._groups:
+            self._groups[verdict.group] = place
+        if self._keeping is not None:
+            kept = self._keeping.verdict(place, now, sample, verdict)
+            if kept:
+                self._feed.keep(place, kept)
+
+    def group(self, group: Group, members: Sequence[Verdict]) -> None:
+        """Count a group, at the place of its first member."""
+        place = self._groups.pop(group.group, None)
+        if place is None:
+            return
+        figures = self._feed.find(place)
+        if figures is None:
+            place, figures = self._feed.begin(place, time.time())
+        if figures is not None:
+            figures.add_group(kind_of(group))
+        if self._keeping is not None:
+            kept = self._keeping.group(group.group)
+            if kept:
+                self._feed.keep(place, kept)
+
+    def close(self) -> None:
+        """Let go of what is held."""
+        if self._keeping is not None:
+            self._keeping.close()
+
+
+def run_of(metadata: Mapping[str, Any]) -> str | None:
+    """Returns the run that a sample's metadata names."""
+    run = metadata.get(RUN)
+    return run[:NAME_CHARS] if type(run) is str and run else None
+
+
+def length_of(text: Text) -> int:
+    """Returns the characters of a text or of the messages of a chat."""
+    if isinstance(text, str):
+        return len(text)
+    length = 0
+    for message in text:
+        content = message.get("content")
+        if isinstance(content, str):
+            length += len(content)
+        elif isinstance(content, (list, tuple)):
+            length += sum(len(part["text"]) for part in content if type(part) is dict and type(part.get("text")) is str)
+    return length
+
+
+def _clean(name: str) -> str:
+    """A name as it is stored: bounded, and with nothing that cannot be printed as UTF-8 or stored by SQLite."""
+    return name[:NAME_CHARS].encode("utf-8", "replace").decode().replace("\0", "\ufffd")

@@ -1,0 +1,345 @@
+"""The reader: runs, points and counts out of the file, on threads of their own.
+
+Points are written as JSON by SQLite: a hundred thousand of them would keep the interpreter, and with it the loop, for
+half a second otherwise.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from rewarden.wire.json import dumps
+from rewarden_server.runs import database
+from rewarden_server.runs.figures import POSITION_BOUNDS, SUMS, Kind, bounds_of
+
+Axis = Literal["step", "time"]
+
+MOST_RUNS = 1000
+"""Runs that are listed."""
+
+MOST_POINTS = 200_000
+
+DEFAULT_POINTS = 2_000
+
+_RUN_COLUMNS = (
+    "number, id, key, name, began, latest, verdicts, scored, positions, position, last_step, step_width, time_width, "
+    "rollouts, seq"
+)
+
+_MEANS: Mapping[str, str] = {
+    "unscored": "verdicts - scored",
+    "failed": "judged - passed",
+    "mean": "round(position / nullif(positions, 0), 6)",
+    "std": "round(sqrt(max(0, (squares - position * position / positions) / nullif(positions, 0))), 6)",
+    "score": "round(score / nullif(scored, 0), 6)",
+    "chars": "round(1.0 * chars / nullif(measured, 0), 1)",
+    "tokens": "round(1.0 * tokens / nullif(counted, 0), 1)",
+    "run_s": "round(run_s / nullif(verdicts - cached, 0), 6)",
+    "queue_s": "round(queue_s / nullif(verdicts - cached, 0), 6)",
+}
+"""Columns of points that are made of stored sums."""
+
+COLUMNS = (
+    *("source", "at", "began"),
+    *("verdicts", "scored", "unscored", "passed", "failed", "flagged", "no_answer", "truncated", "cached"),
+    *("mean", "std", "score", "chars", "tokens", "run_s", "queue_s"),
+    *("all_pass", "all_fail", "flat", "mixed", "partly", "single"),
+)
+"""The columns of points. A JSON array each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run as it is stored."""
+
+    number: int
+    id: str
+    key: str
+    name: str
+    began: float
+    latest: float
+    verdicts: int
+    scored: int
+    positions: int
+    position: float
+    last_step: int | None
+    step_width: int
+    time_width: int
+    rollouts: int
+    seq: int
+    sources: tuple[str, ...] = ()
+    verifiers: tuple[str, ...] = ()
+
+    @property
+    def axis(self) -> Axis:
+        """Returns the axis on which a run is shown unless another is asked for."""
+        return "time" if self.last_step is None else "step"
+
+    def width(self, axis: Axis) -> int:
+        """Returns the steps, or seconds, of one stored place."""
+        return self.step_width if axis == "step" else self.time_width
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the run, ready for JSON."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "key": self.key,
+            "began": self.began,
+            "latest": self.latest,
+            "verdicts": self.verdicts,
+            "scored": self.scored,
+            "unscored": self.verdicts - self.scored,
+            "mean": self.position / self.positions if self.positions else None,
+            "axis": self.axis,
+            "last_step": self.last_step,
+            "sources": list(self.sources),
+            "verifiers": list(self.verifiers),
+            "rollouts": self.rollouts,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Points as JSON, and the number of the last change that they show."""
+
+    seq: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A part of a run: places from `first` to `last` of an axis, and one data source; None: no bound."""
+
+    axis: Axis
+    first: float | None = None
+    last: float | None = None
+    source: str | None = None
+
+
+class Reader:
+    """Reads from several threads; each has a connection of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._local = threading.local()
+        self._open: list[sqlite3.Connection] = []
+
+    def runs(self, key: str | None) -> list[Run]:
+        """The runs of a key, or of all keys, the latest first. Raises sqlite3.Error."""
+        with self.snapshot() as connection:
+            where, values = ("", ()) if key is None else ("WHERE key = ?", (key,))
+            rows = connection.execute(
+                f"SELECT {_RUN_COLUMNS} FROM runs {where} ORDER BY latest DESC LIMIT {MOST_RUNS}", values
+            ).fetchall()
+            names: dict[int, dict[int, dict[str, None]]] = defaultdict(lambda: defaultdict(dict))
+            chosen = f"SELECT number FROM runs {where} ORDER BY latest DESC LIMIT {MOST_RUNS}"
+            for run, kind, name in connection.execute(
+                f"SELECT run, kind, name FROM names WHERE kind IN ({Kind.SOURCE}, {Kind.VERIFIER}) "
+                f"AND run IN ({chosen}) ORDER BY number",
+                values,
+            ):
+                names[run][kind][name if kind == Kind.SOURCE else name.split(" ")[0]] = None
+            return [_made(row, names[row[0]]) for row in rows]
+
+    def run(self, id: str, key: str | None) -> Run | None:
+        """A run, where there is one that the key may see. Raises sqlite3.Error."""
+        with self.snapshot() as connection:
+            return _run(connection, id, key)
+
+    def points(self, id: str, key: str | None, axis: Axis | None, most: int, after: int | None = None) -> Points | None:
+        """A run with its points as JSON, or those that changed after a change; None where there is no such run. Raises
+        sqlite3.Error.
+        """
+        with self.snapshot() as connection:
+            run = _run(connection, id, key)
+            if run is None:
+                return None
+            axis = axis or run.axis
+            width = run.width(axis)
+            if after is None:
+                width *= _factor(connection, run, axis, width, most)
+            columns = _columns(connection, run, axis, width, after)
+        head = {"run": run.to_json(), "axis": axis, "width": width, "sources": list(run.sources), "seq": run.seq}
+        points = b",".join(b'"%s":%s' % (name.encode(), text.encode()) for name, text in columns.items())
+        return Points(run.seq, dumps(head)[:-1] + b',"points":{' + points + b"}}")
+
+    def counts(self, run: Run, part: Range) -> dict[str, Any]:
+        """The counts of a part of a run. Raises sqlite3.Error."""
+        with self.snapshot() as connection:
+            return counts_of(connection, run, part)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """A connection that sees one state of the file. Raises sqlite3.Error."""
+        connection = self._connection()
+        connection.execute("BEGIN")
+        try:
+            yield connection
+        finally:
+            connection.execute("COMMIT")
+
+    def close(self) -> None:
+        """Close all connections, when no thread reads any more."""
+        for connection in self._open:
+            connection.close()
+        self._open.clear()
+
+    def _connection(self) -> sqlite3.Connection:
+        found = database.identity(self._folder)
+        known: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if known is not None and self._local.identity == found:
+            return known
+        if known is not None:
+            self._open.remove(known)
+            known.close()
+            self._local.connection = None
+        self._local.connection = database.open_for_reading(self._folder)
+        self._local.identity = found
+        self._open.append(self._local.connection)
+        made: sqlite3.Connection = self._local.connection
+        return made
+
+
+def where_of(run: Run, part: Range, table: str = "") -> tuple[str, dict[str, Any]]:
+    """A condition on places, and its values. table: a prefix of its columns."""
+    conditions = [f"{table}run = :run"]
+    first = None if part.first is None else part.first - run.width(part.axis)
+    values: dict[str, Any] = {"run": run.number, "first": first, "last": part.last}
+    bounds = "(:first IS NULL OR {0} > :first) AND (:last IS NULL OR {0} <= :last)"
+    if part.axis == "step":
+        conditions.append(f"{table}by_step = 1 AND {bounds.format(f'{table}at')}")
+    else:
+        began = (
+            f"({table}at, {table}source) IN (SELECT at, source FROM points WHERE run = :run AND by_step = 1 AND "
+            f"{bounds.format('began')})"
+        )
+        conditions.append(
+            f"(({table}by_step = 0 AND {bounds.format(f'{table}at')}) OR ({table}by_step = 1 AND {began}))"
+        )
+    if part.source is not None:
+        conditions.append(
+            f"{table}source = (SELECT number FROM names WHERE run = :run AND kind = {Kind.SOURCE} AND name = :source)"
+        )
+        values["source"] = part.source
+    return " AND ".join(conditions), values
+
+
+def counts_of(connection: sqlite3.Connection, run: Run, part: Range) -> dict[str, Any]:
+    """See `Reader.counts`."""
+    where, values = where_of(run, part)
+    sums = dict(
+        zip(
+            SUMS,
+            connection.execute(
+                f"SELECT {', '.join(f'coalesce(sum({name}), 0)' for name in SUMS)} FROM points WHERE {where}", values
+            ).fetchone(),
+            strict=True,
+        )
+    )
+    found: dict[Kind, list[tuple[Any, int, int, int]]] = {kind: [] for kind in Kind}
+    for kind, bucket, name, count, first, last in connection.execute(
+        "SELECT counts.kind, counts.name, names.name, count, first, last FROM ("
+        f"SELECT kind, name, sum(n) AS count, min(at) AS first, max(at) AS last FROM counts WHERE {where} "
+        "GROUP BY kind, name) AS counts LEFT JOIN names ON names.number = counts.name AND names.kind = counts.kind "
+        "AND names.run = :run ORDER BY count DESC, names.name",
+        values,
+    ):
+        found[Kind(kind)].append((bucket if kind in (Kind.POSITION, Kind.LENGTH) else name, count, first, last))
+    by_name = {kind: {name: count for name, count, _, _ in rows} for kind, rows in found.items()}
+    statuses = {"scored": sums["scored"], **by_name[Kind.STATUS]} if sums["scored"] else by_name[Kind.STATUS]
+    return {
+        "verdicts": sums["verdicts"],
+        "mean": sums["position"] / sums["positions"] if sums["positions"] else None,
+        "statuses": statuses,
+        "reasons": by_name[Kind.REASON],
+        "flags": by_name[Kind.FLAG],
+        "faults": by_name[Kind.FAULT],
+        "groups": {name: sums[name] for name in _GROUPS if sums[name]},
+        "positions": [[*_position_bounds(bucket), count] for bucket, count in sorted(by_name[Kind.POSITION].items())],
+        "lengths": [[*bounds_of(bucket), count] for bucket, count in sorted(by_name[Kind.LENGTH].items())],
+        "verifiers": [
+            {
+                **dict(zip(("name", "version", "fingerprint"), name.rsplit(" ", 2), strict=False)),
+                "first": first,
+                "last": last,
+                "verdicts": count,
+            }
+            for name, count, first, last in found[Kind.VERIFIER]
+        ],
+    }
+
+
+_GROUPS = ("all_pass", "all_fail", "flat", "mixed", "partly", "single")
+
+
+def _position_bounds(bucket: int) -> tuple[float, float]:
+    """The ends of a bucket of positions, shown as 0 and 1 where they nearly are."""
+    last = len(POSITION_BOUNDS) - 1
+    low = POSITION_BOUNDS[bucket] if bucket in (0, last) else POSITION_BOUNDS[bucket - 1]
+    return low, round(POSITION_BOUNDS[bucket], 3)
+
+
+def _run(connection: sqlite3.Connection, id: str, key: str | None) -> Run | None:
+    row = connection.execute(
+        f"SELECT {_RUN_COLUMNS} FROM runs WHERE id = ? AND (? IS NULL OR key = ?)", (id, key, key)
+    ).fetchone()
+    if row is None:
+        return None
+    names: dict[int, dict[str, None]] = defaultdict(dict)
+    for kind, name in connection.execute(
+        f"SELECT kind, name FROM names WHERE run = ? AND kind IN ({Kind.SOURCE}, {Kind.VERIFIER}) ORDER BY number",
+        (row[0],),
+    ):
+        names[kind][name if kind == Kind.SOURCE else name.split(" ")[0]] = None
+    return _made(row, names)
+
+
+def _made(row: tuple[Any, ...], names: Mapping[int, Mapping[str, None]]) -> Run:
+    """A run from its columns, and its names by kind."""
+    sources, verifiers = (tuple(names.get(kind, ())) for kind in (Kind.SOURCE, Kind.VERIFIER))
+    return Run(*[*row, sources, verifiers])
+
+
+def _at(axis: Axis) -> str:
+    return "at" if axis == "step" else "(CASE by_step WHEN 1 THEN CAST(began AS INTEGER) ELSE at END)"
+
+
+def _factor(connection: sqlite3.Connection, run: Run, axis: Axis, width: int, most: int) -> int:
+    """The number of neighbouring places that are shown as one, so that there are at most `most` of them."""
+    where = "run = ?" + (" AND by_step = 1" if axis == "step" else "")
+    first, last, places = connection.execute(
+        f"SELECT min(place), max(place), count(DISTINCT place) FROM (SELECT {_at(axis)} / {width} AS place FROM points "
+        f"WHERE {where})",
+        (run.number,),
+    ).fetchone()
+    if places <= most:
+        return 1
+    factor: int = -(-(last - first + 1) // most)
+    return factor
+
+
+def _columns(connection: sqlite3.Connection, run: Run, axis: Axis, width: int, after: int | None) -> dict[str, str]:
+    """The columns of points, each as JSON."""
+    where = "run = :run" + (" AND by_step = 1" if axis == "step" else "")
+    if after is not None and axis == "step":
+        # Mostly the last step alone: the others need not be looked at.
+        where += " AND at >= (SELECT min(at) FROM points WHERE run = :run AND by_step = 1 AND seq > :after)"
+    place = f"(SELECT count(*) FROM names WHERE run = :run AND kind = {Kind.SOURCE} AND number < source)"
+    sums = ", ".join(f"sum({name}) AS {name}" for name in SUMS)
+    changed = "" if after is None else "HAVING max(seq) > :after"
+    columns = ", ".join(f"json_group_array({_MEANS.get(name, name)})" for name in COLUMNS)
+    row = connection.execute(
+        f"SELECT {columns} FROM (SELECT {place} AS source, at, began, {', '.join(SUMS)} FROM ("
+        f"SELECT source, {_at(axis)} / :width * :width AS at, round(min(began), 3) AS began, {sums} FROM points "
+        f"WHERE {where} GROUP BY 2, 1 {changed} ORDER BY 2, 1) LIMIT {MOST_POINTS})",
+        {"run": run.number, "width": width, "after": after},
+    ).fetchone()
+    return dict(zip(COLUMNS, row, strict=True))
