@@ -9,10 +9,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from making import arguments, commands, contents, drawing, reasons, verifier
+from making import arguments, commands, contents, drawing, reasons, summaries, verifier
 
-from rewarden_verifiers import summaries
 from rewarden_verifiers.registry import BUILT_IN, Registry
+from rewarden_verifiers.summaries import FILE as SUMMARIES
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))  # before packages that installed tests of their own under that name
@@ -34,7 +34,7 @@ def pages(registry: Registry) -> dict[Path, str]:
         ROOT / "server/rewarden_server/cli/arguments.json": arguments.generate("rewarden_server.cli"),
         docs / "reasons.md": NOTE + reasons.page(registry),
         docs / "site/house.svg": drawing.drawing(graph()),
-        summaries.FILE: summaries.generate(registry),
+        SUMMARIES: summaries.generate(registry),
     }
 
 

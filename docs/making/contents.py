@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from typing import Any
-
-import yaml
-
+from making.families import FAMILIES, NEEDS, family, need, origin, scores, written
 from making.markdown import cell, table
-from making.verifier import FAMILIES, family, place, scores
-from rewarden_verifiers.registry import BUILT_IN, GALLERY, Registry
+from making.verifier import place
+from rewarden_verifiers.registry import BUILT_IN, Registry
 
 FILTER = '<div class="rewarden-filter"></div>'
 """The place where the site's script puts a field that filters the tables below it."""
-
-_NEEDS: Mapping[str, frozenset[str]] = {
-    "With reward models": frozenset({"Reward models"}),
-    "With language-model judges": frozenset({"Judges"}),
-    "With Lean": frozenset({"Proofs"}),
-    "With programs or SQL": frozenset({"Programs"}),
-    "By rules alone": frozenset(),
-}
-"""The sections of the gallery: the first of which a recipe uses a family."""
-
-_ARXIV = re.compile(r"\barXiv (\d{4}\.\d{4,5})")
-_REPOSITORY = re.compile(r"(?<![\w/.\]])([A-Za-z][\w-]+/[\w.-]+)(?=,)")
 
 
 def verifiers(registry: Registry) -> str:
@@ -62,33 +45,15 @@ def recipes(registry: Registry) -> str:
         FILTER,
         "",
     ]
-    rows: dict[str, list[tuple[str, ...]]] = {title: [] for title in _NEEDS}
+    rows: dict[str, list[tuple[str, ...]]] = {title: [] for title in NEEDS}
     for name in registry.recipe_names():
         spec = registry.get(name)
-        written = yaml.safe_load((GALLERY / f"{name}.yaml").read_text(encoding="utf-8"))
-        sources = written.get("source", "")
-        source = "; ".join(sources) if isinstance(sources, list) else str(sources)
-        row = (f"`{name}`", cell(spec.summary), scores(spec), cell(written.get("parity", "")), _linked(cell(source)))
-        families = {family(registry.get(part)) for part in _strings(written["uses"]) if part in BUILT_IN}
-        rows[next(title for title, needed in _NEEDS.items() if not needed or needed & families)].append(row)
+        parity = cell(written(name).get("parity", ""))
+        row = (f"`{name}`", cell(spec.summary), scores(spec), parity, cell(origin(name)))
+        rows[need(registry, name)].append(row)
     for title, found in rows.items():
         lines += [f"## {title}", "", *table(("recipe", "summary", "scores", "parity", "source"), found)]
     return "\n".join(lines)
-
-
-def _strings(tree: Any) -> Iterator[str]:
-    """Yields every string of a recipe's uses, at any depth: a recipe within it names verifiers, too."""
-    if isinstance(tree, str):
-        yield tree
-    elif isinstance(tree, list | dict):
-        for item in tree.values() if isinstance(tree, dict) else tree:
-            yield from _strings(item)
-
-
-def _linked(source: str) -> str:
-    """A source with links to its papers and repositories."""
-    papers = _ARXIV.sub(r"[arXiv \1](https://arxiv.org/abs/\1)", source)
-    return _REPOSITORY.sub(r"[\1](https://github.com/\1)", papers)
 
 
 def _verifiers(registry: Registry, names: list[str], folder: str) -> list[str]:

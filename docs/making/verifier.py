@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from making import formats
+from making.families import scores
 from making.markdown import cell, code, table
 from rewarden_verifiers.cases import KINDS, Case, cases_path, load_cases
 from rewarden_verifiers.contract import VerifierSpec
@@ -16,24 +17,6 @@ from rewarden_verifiers.fingerprint.fingerprint import libraries_of
 from rewarden_verifiers.schema import params_schema, reference_schema
 
 ROOT = Path(__file__).parents[2]
-
-FAMILIES: Mapping[str, str] = {
-    "answer": "Final answers",
-    "structure": "Format",
-    "execution": "Programs",
-    "sql": "Programs",
-    "lean": "Proofs",
-    "vision": "Images and video",
-    "tools": "Tool calls",
-    "generation": "Similarity and retrieval",
-    "retrieval": "Similarity and retrieval",
-    "puzzles": "Puzzles",
-    "science": "Science",
-    "judges": "Judges",
-    "models": "Reward models",
-    "group": "Groups",
-}
-"""Headings of the contents, by the package of a verifier."""
 
 KIND_TITLES: Mapping[str, str] = {
     "full": "Full marks",
@@ -57,11 +40,6 @@ _PARTS = {
 }
 
 
-def family(spec: VerifierSpec) -> str:
-    """Returns the heading that a verifier is grouped under."""
-    return FAMILIES[spec.module.split(".")[1]]
-
-
 def place(spec: VerifierSpec) -> str:
     """Returns where a verifier runs, in words."""
     if spec.group:
@@ -69,12 +47,6 @@ def place(spec: VerifierSpec) -> str:
     if spec.orchestrates:
         return "orchestrator"
     return "inline" if spec.inline else "worker"
-
-
-def scores(spec: VerifierSpec) -> str:
-    """Returns the range of a verifier's scores."""
-    low, high = spec.score_range
-    return f"{low:g} to {high:g}" if spec.graded else f"{low:g} or {high:g}"
 
 
 def required(spec: VerifierSpec) -> str:

@@ -16,7 +16,17 @@ from tests.pages.conftest import KEY, Go, Visit
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.group("browser")]
 
-PAGES = ("/", "/docs", "/docs/choice", "/docs/samee", "/playground", "/playground/math", "/health")
+PAGES = (
+    "/",
+    "/docs",
+    "/docs/choice",
+    "/docs/samee",
+    "/docs/satori",
+    "/gallery",
+    "/playground",
+    "/playground/math",
+    "/health",
+)
 
 
 def check(page: Any) -> list[str]:

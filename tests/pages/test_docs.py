@@ -10,6 +10,8 @@ from html.parser import HTMLParser
 
 import pytest
 
+from rewarden_server.pages.formula import drawn
+from rewarden_verifiers.recipes.load import parse_recipe
 from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.summaries import FILE, summaries
 from tests.server.conftest import Running, Start
@@ -57,13 +59,62 @@ async def read(server: Running, path: str, status: int = 200) -> Page:
     return Page(answer.text)
 
 
-@pytest.mark.parametrize("place", ["docs", "playground"])
-async def test_the_contents_list_everything_that_judges(server: Running, place: str) -> None:
-    page = await read(server, f"/{place}")
+async def test_the_contents_list_everything_that_judges(server: Running) -> None:
+    verifiers, gallery, playground = [await read(server, f"/{place}") for place in ("docs", "gallery", "playground")]
     registry = server.serving.service.engine.registry
-    assert {f"{place}/{name}" for name in registry} <= set(page.links)
-    assert summaries()["math"].summary in page.text
-    assert "from the package rewarden-testing" in page.text  # a plug-in's summary is known to its module alone
+    assert {f"docs/{name}" for name in registry.names()} <= set(verifiers.links)
+    assert {f"docs/{name}" for name in registry.recipe_names()} <= set(gallery.links)
+    assert {f"playground/{name}" for name in registry} <= set(playground.links)
+    for page in (verifiers, playground):
+        assert summaries()["math"].summary in page.text
+        assert "from the package rewarden-testing" in page.text  # a plug-in's summary is known to its module alone
+
+
+async def test_the_gallery_tells_a_recipe_s_sources_and_how_it_was_compared_with_them(server: Running) -> None:
+    page = await read(server, "/gallery")
+    assert {"https://arxiv.org/abs/2508.07976", "https://github.com/inclusionAI/ASearcher"} <= set(page.links)
+    assert "checked by reading the published code" in page.text
+    assert "needs rewarden-server[judge]" in page.text
+
+
+def test_every_recipe_of_the_gallery_is_drawn_with_each_of_its_components() -> None:
+    registry = Registry()
+    for name in registry.recipe_names():
+        spec = registry.get(name)
+        assert spec.source_text is not None
+        recipe = parse_recipe(spec.source_text)
+        page = Page(drawn(recipe))
+        for component in recipe.components:
+            assert component in page.text, name
+
+
+@pytest.mark.parametrize(
+    ("score", "drawing"),
+    [
+        ("a.score * (1.0 - params.share) + b.score", "score=a·(1−share)+b"),
+        ("a.score - (b.score - 0.5)", "score=a−(b−0.5)"),
+        ("a.passed && !b.passed ? 1.0 : 0.0", "score=1if\u00a0a✓\u00a0and\u00a0b✗0otherwise"),
+        (
+            "(a.passed || b.passed) && has(sample.token_count) ? 1.0 : 0.0",
+            "score=1if\u00a0(a✓\u00a0or\u00a0b✓)\u00a0and\u00a0token_count\u00a0given0otherwise",
+        ),
+        ("-(a.score + b.score) / 2.0", "score=−(a+b)2"),
+        ("max(a.score, abs(b.score))", "score=max(a,|b|)"),
+    ],
+)
+def test_a_formula_is_drawn_as_it_is_meant(score: str, drawing: str) -> None:
+    recipe = parse_recipe(
+        {
+            "name": "drawn",
+            "inputs": ["reference", *(["token_count"] if "token_count" in score else [])],
+            "params": {"share": {"default": 0.5}} if "params" in score else {},
+            "uses": {"a": "math", "b": "choice"},
+            "main": "a",
+            "range": [-9, 9],
+            "score": score,
+        }
+    )
+    assert Page(drawn(recipe)).text == drawing
 
 
 def test_the_contents_import_no_verifier() -> None:
@@ -71,10 +122,10 @@ def test_the_contents_import_no_verifier() -> None:
         "import sys\n"
         "from rewarden_server.config import load_config\n"
         "from rewarden_server.service import Service\n"
-        "from rewarden_server.pages.contents import listing\n"
+        "from rewarden_server.pages.contents import lines, listing, summary\n"
         "service = Service.build(load_config(environ={}, flags={}))\n"
         "before = set(sys.modules)\n"
-        "assert 'math' in listing(service.engine, 'docs/')\n"
+        "assert 'math' in listing(lines(service.engine, 'verifier'), 'docs/', summary)\n"
         "print(sorted(name for name in set(sys.modules) - before if name.startswith('rewarden_verifiers')))\n"
         "assert 'rewarden_verifiers.answer.math.verifier' not in sys.modules\n"
     )

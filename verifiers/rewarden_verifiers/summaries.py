@@ -1,6 +1,6 @@
-"""One-line summaries of the built-in verifiers and recipes, from a generated file: nothing is imported to list them.
+"""Summaries of the built-in verifiers and recipes, from a generated file: nothing is imported to list them.
 
-`summaries.json` is written by `make docs` from the first lines of the docstrings, and checked by its tests.
+`make docs` writes `summaries.json` from docstrings, declarations and recipes, in the order of the lists.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from rewarden_verifiers.registry import BUILT_IN, Registry
-
 FILE = Path(__file__).with_suffix(".json")
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """`kind` is `verifier` or `recipe`; `summary` one line."""
+    """A line of the lists of verifiers and recipes.
+
+    kind: `verifier` or `recipe`. family: the heading that it is listed under; for a recipe, what it needs. scores: the
+    range of scores, in words. requires: the extras that it needs. cases: their number. source, parity: a recipe's
+    papers and code in Markdown, and how closely it was compared with them.
+    """
 
     kind: str
     summary: str
+    family: str
+    scores: str
+    cases: int
+    requires: tuple[str, ...] = ()
+    source: str = ""
+    parity: str = ""
 
 
 @lru_cache(maxsize=1)
 def summaries() -> Mapping[str, Summary]:
-    """The built-in ones by name; plug-ins are not among them."""
-    return {name: Summary(**item) for name, item in json.loads(FILE.read_text(encoding="utf-8")).items()}
-
-
-def generate(registry: Registry) -> str:
-    """Returns what the file must hold. Imports every verifier."""
-    built_in = [*BUILT_IN, *(name for name in registry.recipe_names() if registry.plugin_of(name) is None)]
-    made = {
-        name: {"kind": "verifier" if name in BUILT_IN else "recipe", "summary": registry.get(name).summary}
-        for name in built_in
-    }
-    return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+    """Returns the summaries of the built-in ones by name; plug-ins are not among them."""
+    known = json.loads(FILE.read_text(encoding="utf-8"))
+    return {name: Summary(**{**item, "requires": tuple(item.get("requires", ()))}) for name, item in known.items()}

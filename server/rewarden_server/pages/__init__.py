@@ -7,7 +7,7 @@ and come from nowhere else. Every address in a page is relative, so that a proxy
 
 from __future__ import annotations
 
-from rewarden_server.pages import asset, contents, entry, health, index, playground
+from rewarden_server.pages import asset, contents, entry, gallery, health, index, playground
 
-PARTS = (index, playground, health, contents, entry, asset)
+PARTS = (index, playground, health, contents, gallery, entry, asset)
 """The parts, each with its `router`."""

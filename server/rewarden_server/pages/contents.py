@@ -1,7 +1,9 @@
-"""`/docs`: every verifier and recipe with a line on it. Imports none of them."""
+"""`/docs`: every verifier with a line on it, by family; and the lists of the gallery and the playground. Imports no
+verifier."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from urllib.parse import quote
@@ -14,67 +16,82 @@ from rewarden_server.engine.engine import Engine
 from rewarden_server.http.access import Served
 from rewarden_server.pages.prose import prose_line
 from rewarden_server.pages.shell import page
-from rewarden_verifiers.summaries import summaries
+from rewarden_verifiers.summaries import Summary, summaries
 
-_TITLES = (("verifier", "Verifiers"), ("recipe", "Recipes"))
+KINDS = ("verifier", "recipe")
+_FOREIGN = "From other packages"
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """`summary` is empty for a plug-in's: only importing it would tell. `plugin` is the distribution it comes from."""
+    """A verifier or recipe in a list. `summary` is None for a plug-in's, because only importing it would tell; `plugin`
+    is the distribution that it comes from.
+    """
 
     name: str
-    summary: str
+    summary: Summary | None
     plugin: str | None
 
+    @property
+    def family(self) -> str:
+        """Returns the heading that it is listed under."""
+        return _FOREIGN if self.summary is None else self.summary.family
+
+
+Told = Callable[[Line], str]
+"""Makes the markup that a list shows beside a name."""
 
 router = APIRouter(default_response_class=HTMLResponse, responses={200: {"description": "The page."}})
 
 
-@router.get("/docs", operation_id="docs", summary="All verifiers and recipes, with a line on each.")
+@router.get("/docs", operation_id="docs", summary="All verifiers by family, with a line on each.")
 async def contents(service: Served) -> Response:
     intro = (
-        "<h1>Verifiers and recipes</h1>"
-        "<p>A verifier judges one thing; a recipe combines verifiers, often as in a published system.</p>"
+        "<h1>Verifiers</h1>"
+        '<p>A verifier judges one thing. The <a href="gallery">gallery</a> lists the recipes, which combine verifiers, '
+        "often as in a published system.</p>"
     )
-    body = intro + listing(service.engine, "docs/")
-    return page("Verifiers and recipes", body, place="docs", script="filter.js")
+    body = intro + listing(lines(service.engine, "verifier"), "docs/", summary)
+    return page("Verifiers", body, place="docs", script="filter.js")
 
 
-def listing(engine: Engine, below: str) -> str:
-    """All names with their summaries, as links to `below` and the name, and a field that narrows the list."""
-    found = {kind: _lines(engine, kind) for kind, _ in _TITLES}
-    total = sum(map(len, found.values()))
+def lines(engine: Engine, kind: str) -> list[Line]:
+    """Returns all verifiers, or all recipes, family by family."""
+    known = summaries()
+    order = list(known)
+    found = [Line(name, known.get(name), engine.registry.plugin_of(name)) for name in names(engine, kind)]
+    return sorted(found, key=lambda line: order.index(line.name) if line.name in known else len(order))
+
+
+def listing(found: Sequence[Line], below: str, told: Told) -> str:
+    """Returns the lists, a section for each family, as links to `below` and the name, and a field that narrows them."""
     search = (
         '<search class="find" hidden><label for="find">Find</label>'
         '<input id="find" type="search" autocomplete="off" spellcheck="false" placeholder="name or words">'
-        f'<output id="found" for="find">{total} of {total}</output></search>'
+        f'<output id="found" for="find">{len(found)} of {len(found)}</output></search>'
     )
-    return search + "".join(_section(kind, title, found[kind], below) for kind, title in _TITLES)
+    families = dict.fromkeys(line.family for line in found)
+    sections = (
+        _section(number, family, [line for line in found if line.family == family], below, told)
+        for number, family in enumerate(families)
+    )
+    return search + "".join(sections)
 
 
-def _lines(engine: Engine, kind: str) -> list[Line]:
-    """All verifiers, or all recipes, in the catalogue's order, without importing one."""
-    known = summaries()
-    return [
-        Line(name, known[name].summary if name in known else "", engine.registry.plugin_of(name))
-        for name in names(engine, kind)
+def _section(number: int, family: str, found: Iterable[Line], below: str, told: Told) -> str:
+    rows = [
+        f'<li><a href="{escape(below + quote(line.name, safe=""))}"><code>{escape(line.name)}</code></a>'
+        f"<div>{told(line)}</div></li>"
+        for line in found
     ]
-
-
-def _section(kind: str, title: str, items: list[Line], below: str) -> str:
-    rows = "".join(
-        f'<li><a href="{escape(below + quote(item.name, safe=""))}"><code>{escape(item.name)}</code></a>'
-        f"<span>{_summary(item)}</span></li>"
-        for item in items
-    )
     return (
-        f'<section class="card" aria-labelledby="{kind}s"><h2 id="{kind}s">{title} '
-        f'<small class="muted">{len(items)}</small></h2><ul class="names">{rows}</ul></section>'
+        f'<section class="card" aria-labelledby="family-{number}"><h2 id="family-{number}">{escape(family)} '
+        f'<small class="muted">{len(rows)}</small></h2><ul class="names">{"".join(rows)}</ul></section>'
     )
 
 
-def _summary(item: Line) -> str:
-    if item.summary:
-        return prose_line(item.summary)
-    return f'<span class="muted">from the package {escape(item.plugin or "of this process")}</span>'
+def summary(line: Line) -> str:
+    """Returns the one-line summary of a verifier or recipe."""
+    if line.summary is not None:
+        return prose_line(line.summary.summary)
+    return f'<span class="muted">from the package {escape(line.plugin or "of this process")}</span>'

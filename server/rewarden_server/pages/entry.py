@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
+from urllib.parse import quote
 
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse, Response
@@ -15,8 +16,11 @@ from rewarden.errors import NotFound
 from rewarden_server.catalogue import describe, kind_of
 from rewarden_server.http.access import Served
 from rewarden_server.http.declared import TEXT, Answers, Name, reply
+from rewarden_server.pages.formula import drawn
 from rewarden_server.pages.prose import code, pretty, prose, prose_line
 from rewarden_server.pages.shell import page
+from rewarden_verifiers.recipes.load import parse_recipe
+from rewarden_verifiers.recipes.model import Component
 
 router = APIRouter(default_response_class=HTMLResponse, responses={200: {"description": "The page."}})
 
@@ -31,7 +35,8 @@ async def entry(name: Name, service: Served) -> Response:
         item = await asyncio.to_thread(describe, service.engine, name, kind_of(service.engine, name))
     except NotFound as error:
         return missing(error, "docs")
-    return page(item["name"], entry_body(item), depth=1, place="docs")
+    place = "gallery" if item["kind"] == "recipe" else "docs"
+    return page(item["name"], entry_body(item), depth=1, place=place)
 
 
 def missing(error: NotFound, place: str) -> Response:
@@ -51,6 +56,7 @@ def entry_body(item: Mapping[str, Any]) -> str:
         f'{head}<p class="muted">{escape("; ".join(facts(item)))}</p>'
         f'<p><a class="action" href="../playground/{name}">Try it in the playground</a></p>'
         f'<section class="card">{prose(item["doc"])}</section>'
+        f"{_formula(item)}"
         f"{_parameters(item)}{_reference(item)}{_source(item)}{_cases(item['name'], item['cases'])}"
     )
 
@@ -125,8 +131,34 @@ def reads_reference(item: Mapping[str, Any]) -> bool:
     return "reference" in item["reads"] or "prepared" in item["reads"]
 
 
+def _formula(item: Mapping[str, Any]) -> str:
+    """Returns the drawing of a recipe, with the verifiers of its components."""
+    if item["kind"] != "recipe":
+        return ""
+    recipe = parse_recipe(item["source"])
+    rows = "".join(
+        f"<dt><code>{escape(name)}</code></dt><dd>{_judges(component)}</dd>"
+        for name, component in recipe.components.items()
+    )
+    return _card("Formula", f'{drawn(recipe)}<dl class="parameters">{rows}</dl>')
+
+
+def _judges(component: Component) -> str:
+    """Returns the verifiers that can judge a component, the first that gives a score."""
+    told = []
+    for candidate in component.candidates:
+        if isinstance(candidate.name, str):
+            told.append(f'<a href="{quote(candidate.name, safe="")}"><code>{escape(candidate.name)}</code></a>')
+        elif candidate.name is not None:
+            told.append(f"the verifier that <code>{escape(candidate.name.text)}</code> names")
+        else:
+            told.append("a recipe of its own")
+    default = f"; without a score {component.default:g}" if component.default is not None else ""
+    return f"judged by {', else '.join(told)}{default}"
+
+
 def _source(item: Mapping[str, Any]) -> str:
-    return _card("Source", f'<pre class="text" tabindex="0">{escape(item["source"])}</pre>') if item["source"] else ""
+    return _card("Source", pretty(json.loads(item["source"]))) if item["source"] else ""
 
 
 def _cases(name: str, cases: Sequence[Mapping[str, Any]]) -> str:

@@ -16,7 +16,7 @@ from rewarden_server.catalogue import describe, kind_of
 from rewarden_server.http.access import Served
 from rewarden_server.http.declared import Name
 from rewarden_server.pages import form
-from rewarden_server.pages.contents import listing
+from rewarden_server.pages.contents import KINDS, lines, listing, summary
 from rewarden_server.pages.entry import LOST, entry_body, facts, missing
 from rewarden_server.pages.prose import prose_line
 from rewarden_server.pages.shell import key_field, page
@@ -36,7 +36,8 @@ router = APIRouter(default_response_class=HTMLResponse, responses={200: {"descri
 @router.get("/playground", operation_id="playground", summary="Choose a verifier or recipe to try.")
 async def choose(service: Served) -> Response:
     intro = "<h1>Playground</h1><p>Choose a verifier or recipe. Each comes with examples.</p>"
-    body = intro + listing(service.engine, "playground/")
+    found = [line for kind in KINDS for line in lines(service.engine, kind)]
+    body = intro + listing(found, "playground/", summary)
     return page("Playground", body, place="playground", script="filter.js")
 
 

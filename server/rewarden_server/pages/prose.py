@@ -24,6 +24,14 @@ def prose_line(text: str) -> str:
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text, quote=False))
 
 
+_LINK = re.compile(r"\[([^\]]+)\]\((https://[\w./?=#&;:%~-]+)\)")
+
+
+def linked(text: str) -> str:
+    """A line of ours with Markdown's links. Never for a text that quotes a request, whose links are its sender's."""
+    return _LINK.sub(r'<a href="\2" rel="noreferrer">\1</a>', prose_line(text))
+
+
 def pretty(value: Any) -> str:
     """JSON on several lines, in a block of its own that scrolls by itself."""
     return f'<pre class="text" tabindex="0">{escape(json.dumps(value, indent=1, ensure_ascii=False))}</pre>'

@@ -27,7 +27,7 @@ def _headers() -> dict[str, str]:
     return {"Content-Security-Policy": policy, "Cache-Control": "no-cache"}
 
 
-_PLACES = (("playground", "Playground"), ("docs", "Verifiers"), ("health", "Health"))
+_PLACES = (("playground", "Playground"), ("docs", "Verifiers"), ("gallery", "Gallery"), ("health", "Health"))
 
 
 def page(

@@ -1,0 +1,83 @@
+"""The headings of lists: families of verifiers, and needs of recipes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from rewarden_verifiers.contract import VerifierSpec
+from rewarden_verifiers.registry import BUILT_IN, GALLERY, Registry
+
+FAMILIES: Mapping[str, str] = {
+    "answer": "Final answers",
+    "structure": "Format",
+    "execution": "Programs",
+    "sql": "Programs",
+    "lean": "Proofs",
+    "vision": "Images and video",
+    "tools": "Tool calls",
+    "generation": "Similarity and retrieval",
+    "retrieval": "Similarity and retrieval",
+    "puzzles": "Puzzles",
+    "science": "Science",
+    "judges": "Judges",
+    "models": "Reward models",
+    "group": "Groups",
+}
+"""The family of a verifier, by its package."""
+
+NEEDS: Mapping[str, frozenset[str]] = {
+    "With reward models": frozenset({"Reward models"}),
+    "With language-model judges": frozenset({"Judges"}),
+    "With Lean": frozenset({"Proofs"}),
+    "With programs or SQL": frozenset({"Programs"}),
+    "By rules alone": frozenset(),
+}
+"""The need of a recipe: the first whose families its verifiers belong to."""
+
+
+_ARXIV = re.compile(r"\barXiv (\d{4}\.\d{4,5})")
+_REPOSITORY = re.compile(r"(?<![\w/.\]])([A-Za-z][\w-]+/[\w.-]+)(?=,)")
+
+
+def family(spec: VerifierSpec) -> str:
+    """Returns the family of a built-in verifier."""
+    return FAMILIES[spec.module.split(".")[1]]
+
+
+def need(registry: Registry, name: str) -> str:
+    """Returns the need of a recipe of the gallery."""
+    used = {family(registry.get(part)) for part in _strings(written(name)["uses"]) if part in BUILT_IN}
+    return next(title for title, needed in NEEDS.items() if not needed or needed & used)
+
+
+def written(name: str) -> Mapping[str, Any]:
+    """Returns a recipe of the gallery as it is written."""
+    data: Mapping[str, Any] = yaml.safe_load((GALLERY / f"{name}.yaml").read_text(encoding="utf-8"))
+    return data
+
+
+def origin(name: str) -> str:
+    """Returns the sources of a recipe of the gallery in Markdown, with links to papers and repositories."""
+    sources = written(name).get("source", "")
+    joined = "; ".join(sources) if isinstance(sources, list) else str(sources)
+    papers = _ARXIV.sub(r"[arXiv \1](https://arxiv.org/abs/\1)", joined)
+    return _REPOSITORY.sub(r"[\1](https://github.com/\1)", papers)
+
+
+def scores(spec: VerifierSpec) -> str:
+    """Returns the range of a verifier's scores, in words."""
+    low, high = spec.score_range
+    return f"{low:g} to {high:g}" if spec.graded else f"{low:g} or {high:g}"
+
+
+def _strings(tree: Any) -> Iterator[str]:
+    """Yields every string of a recipe's uses, at any depth: a recipe within it names verifiers, too."""
+    if isinstance(tree, str):
+        yield tree
+    elif isinstance(tree, list | dict):
+        for item in tree.values() if isinstance(tree, dict) else tree:
+            yield from _strings(item)

@@ -1,0 +1,40 @@
+"""The summaries of all verifiers and recipes, for lists that import none of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+from making.families import FAMILIES, NEEDS, family, need, origin, scores, written
+from rewarden_verifiers.cases import load_cases
+from rewarden_verifiers.registry import BUILT_IN, Registry
+from rewarden_verifiers.summaries import Summary
+
+
+def generate(registry: Registry) -> str:
+    """Returns the content of `summaries.json`."""
+    recipes = [name for name in registry.recipe_names() if registry.plugin_of(name) is None]
+    made = {name: _verifier(registry, name) for name in BUILT_IN} | {name: _recipe(registry, name) for name in recipes}
+    headings = [*dict.fromkeys(FAMILIES.values()), *reversed(NEEDS)]
+    ordered = sorted(made, key=lambda name: headings.index(made[name].family))
+    content = {name: {key: value for key, value in asdict(made[name]).items() if value} for name in ordered}
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def _verifier(registry: Registry, name: str) -> Summary:
+    spec = registry.get(name)
+    return Summary("verifier", spec.summary, family(spec), scores(spec), len(load_cases(spec)), spec.requires)
+
+
+def _recipe(registry: Registry, name: str) -> Summary:
+    spec = registry.get(name)
+    return Summary(
+        kind="recipe",
+        summary=spec.summary,
+        family=need(registry, name),
+        scores=scores(spec),
+        cases=len(load_cases(spec)),
+        requires=spec.requires,
+        source=origin(name),
+        parity=written(name).get("parity", ""),
+    )
