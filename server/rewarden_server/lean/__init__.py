@@ -1,1 +1,1 @@
-"""Lean as long-lived processes: the protocol that one speaks, and the pool of them."""
+"""Lean as long-running processes: the protocol of a process, and the pool."""

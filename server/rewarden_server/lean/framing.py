@@ -1,7 +1,7 @@
 """Messages of the Language Server Protocol over a stream of bytes: `Content-Length: N`, a blank line, N bytes of JSON.
 
-The stream comes from a process that ran a model's text: whatever is not such a frame is `Nonsense`, and sizes are
-bounded before anything is kept.
+The stream comes from a process that ran a model's text: anything that is not such a frame is `Nonsense`, and sizes are
+checked before anything is kept.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ _MOST_HEAD = 256
 
 
 class Nonsense(Exception):
-    """The bytes are no frame, or a frame is larger than any that may come."""
+    """The bytes are not a frame, or a frame is larger than permitted."""
 
 
 class FrameReader:
-    """Cuts a stream into the frames' bodies. Keeps at most one frame of `most` bytes and what came with it."""
+    """Cuts a stream into the bodies of frames. Keeps at most one frame of `most` bytes and the bytes that arrived with
+    it."""
 
     __slots__ = ("_buffer", "_most", "_wanted")
 
@@ -31,7 +32,7 @@ class FrameReader:
         self._wanted: int | None = None
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The bodies that these bytes complete. Raises Nonsense."""
+        """Returns the bodies that these bytes complete. Raises Nonsense."""
         self._buffer += data
         while True:
             if self._wanted is None:
@@ -46,7 +47,7 @@ class FrameReader:
             yield body
 
     def _head(self) -> int | None:
-        """The size of the body that follows; None: the head is not whole yet."""
+        """Returns the size of the body that follows; None if the head is incomplete."""
         end = self._buffer.find(b"\r\n\r\n", 0, _MOST_HEAD)
         if end < 0:
             if len(self._buffer) >= _MOST_HEAD:
@@ -64,6 +65,6 @@ class FrameReader:
 
 
 def frame(message: dict[str, Any]) -> bytes:
-    """A message as bytes."""
+    """Returns a message as bytes."""
     body = json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=False, separators=(",", ":")).encode()
     return b"Content-Length: %d\r\n\r\n" % len(body) + body

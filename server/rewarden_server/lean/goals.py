@@ -1,8 +1,8 @@
-"""The places at which a text has a `sorry` or a tactic, so that the process can be asked what was to be proved there.
+"""The places at which a text has a `sorry` or a tactic, so that the process can report the goals there.
 
-Places come from the text's words, not from a parse: behind `by` and what else separates tactics, and at the begin of a
-line. Most of such places are no tactic; there the process has no goals to tell, and they are left out. A line that goes
-on with the tactic of the line before counts as a tactic of its own, with the same goals.
+Places come from the text's words, not from a parse: after `by` and other separators of tactics, and at the beginning of
+a line. Most of these places are not tactics; the process has no goals there, and they are left out. A line that
+continues the tactic of the previous line counts as a tactic of its own, with the same goals.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rewarden_verifiers.lean.source import Token, tokens
 from rewarden_verifiers.provers import Goal
 
 MOST_PLACES = 2000
-"""Places of a text at which goals are asked for; the text's limits hold for the answers too."""
+"""The maximum number of places of a text at which goals are requested; the text's limits cover the answers too."""
 
 _OPENS = frozenset({"by", ";", "·", "=>", "{", "(", "|", "?_"})
 _NO_TACTIC = frozenset({")", "}", "]", "|", "·", ";", "(", "{", "⟩", ",", ":", "=", ">", "@", "⊢"})
@@ -25,14 +25,14 @@ _NO_TACTIC = frozenset({")", "}", "]", "|", "·", ";", "(", "{", "⟩", ",", ":"
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The places in a sheet at which to ask, and how to read what comes back."""
+    """The places in a sheet for requests, and the interpretation of the answers."""
 
     sheet: SourceMap
     sorries: Sequence[tuple[int, int]]
     tactics: Sequence[tuple[int, int]]
 
     def asks(self) -> list[Ask]:
-        """Each `sorry` as a term and as a tactic, then each tactic."""
+        """Returns the requests: for each `sorry` as a term and as a tactic, then for each tactic."""
         found: list[Ask] = []
         for start, _ in self.sorries:
             point = self.sheet.point(start)
@@ -41,7 +41,7 @@ class Places:
         return found
 
     def read(self, answers: Sequence[Goals]) -> tuple[tuple[Goal, ...], tuple[Goal, ...]]:
-        """The goals of the sorries and of the tactics, from as many answers as there were asks."""
+        """Returns the goals of the sorries and of the tactics, from one answer for each request."""
         sorries = []
         for number, (start, end) in enumerate(self.sorries):
             term, tactic = answers[2 * number : 2 * number + 2]
@@ -55,7 +55,7 @@ class Places:
         return tuple(sorries), tuple(tactics)
 
     def _at_sorry(self, start: int, term: Goals, tactic: Goals) -> tuple[str, ...]:
-        """A term's own type where the assistant knows the term that stands right there, else the tactic's goals."""
+        """Returns a term's own type if the process knows the term at this place, else the tactic's goals."""
         if isinstance(term, PlainTermGoal):
             point = term.range.start
             if (point.line, point.character) == self.sheet.point(start) or not isinstance(tactic, PlainGoal):
@@ -68,7 +68,7 @@ class Places:
 
 
 def places(sheet: SourceMap, body: int, *, sorries: bool, tactics: bool) -> Places:
-    """The places in a sheet's text from `body` on."""
+    """Returns the places in a sheet's text from `body` on."""
     words = [token for token in tokens(sheet.text) if token.start >= body and token.kind != "comment"]
     return Places(
         sheet,
@@ -78,7 +78,7 @@ def places(sheet: SourceMap, body: int, *, sorries: bool, tactics: bool) -> Plac
 
 
 def _tactics(words: Sequence[Token]) -> Iterator[tuple[int, int]]:
-    """Yields what may be tactics: from where one may begin to the last word before the next."""
+    """Yields possible tactics: from a place where one can begin to the last word before the next."""
     start, end, seen = None, 0, False
     before = ""
     for token in words:

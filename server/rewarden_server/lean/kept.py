@@ -1,4 +1,4 @@
-"""The results of compilations: kept while there is room, and made once for all who want it at the same time."""
+"""The results of compilations: kept while there is room, and made once for all concurrent callers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rewarden_verifiers.provers import Compiled
 
 
 class Kept:
-    """Compilations by key, `most` bytes of them; what was used longest ago goes first. Used on one loop."""
+    """Compilations by key, up to `most` bytes; the least recently used are dropped first. Used on one loop."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -21,7 +21,7 @@ class Kept:
         """Returns the compilation kept under the key, or else the result of `make`. Only finished compilations are
         kept.
 
-        `make` continues when one of its callers leaves, until the last has left. Raises what it raises.
+        `make` continues until its last caller has left. Raises its exceptions.
         """
         kept = self._flights.known(key)
         if kept is not None:

@@ -1,8 +1,8 @@
-"""Lean processes, kept by the header that they have loaded; their number is bounded, whatever headers texts have.
+"""Lean processes by the header that they have loaded. Their number is limited, whatever headers texts have.
 
 All waiting texts are in one queue. A process that becomes free goes to the first text that can use it as it is; texts
-with other imports are passed over at most `PASSES` times, and then it is replaced for them. The least recently used
-idle process is replaced first. A place is free only when its process is really gone.
+with other imports are passed over at most `PASSES` times, and then the process is replaced for them. The least recently
+used idle process is replaced first. A place becomes free only when its process has ended.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from rewarden.errors import SandboxError
 from rewarden_server.lean.process import Process
 
 PASSES = 16
-"""The number of times that others may go first because a process has their imports: loading is expensive, but nobody
-waits for ever."""
+"""The number of times that others can go first because a process has their imports: loading is expensive, but no text
+may wait forever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Held:
 
 @dataclass(eq=False, slots=True)
 class _Waiter:
-    """granted: a process, or None: a place to start one."""
+    """granted: a process, or None for a place to start one."""
 
     key: Key
     alone: bool
@@ -56,26 +56,26 @@ class _Waiter:
 
 @dataclass(eq=False, slots=True)
 class Pool:
-    """At most `most` processes, each made by `start`, which closes what it does not return."""
+    """At most `most` processes, each made by `start`, which must close a process that it does not return."""
 
     most: int
     start: Callable[[Key], Awaitable[Process]]
     changed: Callable[[], None] = lambda: None
-    _idle: list[Held] = field(default_factory=list)  # the one used longest ago first
+    _idle: list[Held] = field(default_factory=list)  # the least recently used first
     _busy: set[Held] = field(default_factory=set)
-    _places: int = 0  # of processes that start, are busy, are idle or end
+    _places: int = 0  # processes that start, are busy, are idle or end
     _line: deque[_Waiter] = field(default_factory=deque)
     _ending: set[asyncio.Task[None]] = field(default_factory=set)
     _closed: bool = False
 
     @property
     def waiting(self) -> int:
-        """Returns the number of those that wait."""
+        """Returns the number of waiting texts."""
         return len(self._line)
 
     @property
     def alive(self) -> int:
-        """Processes that start, work, idle or are being killed."""
+        """Returns the number of processes that start, work, idle or are being killed."""
         return self._places
 
     @property
@@ -85,9 +85,9 @@ class Pool:
 
     @asynccontextmanager
     async def process(self, key: Key, *, alone: bool = False) -> AsyncIterator[Held]:
-        """A process that has loaded that; it is killed afterwards where it is `spent` or the block raised.
+        """Yields a process that has loaded this key. It is killed afterwards if it is `spent` or the block raised.
 
-        alone: one that no text ran in. Raises what `start` raises, and SandboxError when the pool is closed.
+        alone: one in which no text has run. Raises the exceptions of `start`, and SandboxError if the pool is closed.
         """
         held = await self._take(key, alone)
         whole = False
@@ -104,7 +104,8 @@ class Pool:
             self._serve()
 
     async def close(self) -> None:
-        """Kill all; who waits or works gets SandboxError or sees its process end. Twice is once."""
+        """Kills all processes; waiting callers get SandboxError, and working ones see their process end. Closing twice
+        has no effect."""
         self._closed = True
         while self._line:
             waiter = self._line.popleft()
@@ -135,7 +136,7 @@ class Pool:
         return held
 
     def _leave(self, waiter: _Waiter) -> None:
-        """Take a cancelled waiter from the line, or hand on what it was given in the same moment."""
+        """Removes a cancelled waiter from the queue, or passes on a process that it was given at the same moment."""
         if waiter in self._line:
             self._line.remove(waiter)
         elif waiter.granted.done() and not waiter.granted.cancelled() and waiter.granted.exception() is None:
@@ -162,7 +163,7 @@ class Pool:
     # --- serving ------------------------------------------------------------------------------------------------
 
     def _serve(self) -> None:
-        """Grant what can be granted now."""
+        """Grants everything that can be granted now."""
         while self._line and self._grant():
             pass
         self.changed()

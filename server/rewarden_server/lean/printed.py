@@ -33,7 +33,7 @@ class _Printed:
 
 
 def messages(stdout: bytes) -> Iterator[Message]:
-    """The messages that `lean --json` printed. Other lines, which the text's own code printed, are passed over."""
+    """Returns the messages that `lean --json` printed. Other lines, which the text's own code printed, are skipped."""
     for line in stdout.splitlines():
         try:
             printed = msgspec.json.decode(line, type=_Printed)
@@ -48,7 +48,8 @@ def messages(stdout: bytes) -> Iterator[Message]:
 
 
 def axioms(text: str) -> tuple[str, ...] | None:
-    """The axioms that `#print axioms` names, None where it names none and does not say so."""
+    """Returns the axioms that `#print axioms` lists; None if the text neither lists any nor says that there are
+    none."""
     if _NO_AXIOMS.search(text) is not None:
         return ()
     found = _AXIOMS.search(text)
@@ -56,8 +57,8 @@ def axioms(text: str) -> tuple[str, ...] | None:
 
 
 def as_source(name: str) -> str | None:
-    """A constant's name as a source that means that constant; None where there is no such source: names that Lean made
-    itself have numbers in them, and the private ones do."""
+    """Returns a constant's name as source; None if no source can name it: names that Lean makes itself contain numbers,
+    and so do private ones."""
     parts = []
     at = 0
     while True:

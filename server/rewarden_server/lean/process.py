@@ -1,12 +1,11 @@
 """One `lean --worker`: a process that has loaded a header of imports and elaborates one text after another under it.
 
-We talk to it as an editor does: the document is opened with the header alone, and each text is then one edit. An edit
-with the same header does not import again, and the commands that it begins with are not elaborated again where the text
-before began with the same ones. Messages on a version come in pieces, all of them before the answer to
-`waitForDiagnostics`. The next edit calls off most elaborations that hang, but gives back no memory; only the end of the
-process is certain to end them.
+We use it as an editor does: the document is opened with only the header, and each text is then an edit. An edit with
+the same header does not import again, and does not elaborate leading commands again that are the same as in the
+previous text. Messages on a version arrive in pieces, all before the answer to `waitForDiagnostics`. The next edit
+cancels most elaborations that hang, but releases no memory; only ending the process certainly ends them.
 
-The process has run a model's text, so nothing that it says is trusted and every wait has a bound.
+The process has run a model's text, so none of its output is trusted, and every wait has a limit.
 """
 
 from __future__ import annotations
@@ -38,22 +37,22 @@ from rewarden_server.lean.protocol import read as read_as
 from rewarden_verifiers.provers import CheckStatus
 
 URI = "untitled:Main"
-"""A document that is no file, so that no build tool is asked how to set it up."""
+"""A document that is not a file, so that no build tool is asked how to set it up."""
 
 _MOST_HEARD = 128 * 1024**2
-"""Bytes that a text may make its process say, most of which is not kept (progress, names)."""
+"""The maximum number of bytes that a process can send about a text, most of which is not kept (progress, names)."""
 
 _SHORTEST_S = 0.02
 _LONGEST_S = 0.25
-"""Between two looks at the clock: short at first, so that a small limit is kept closely."""
+"""Seconds between two readings of the clock: short at first, so that a small limit is kept precisely."""
 
 _LAST_WORDS_S = 10.0
-"""The seconds in which a session that has ended may say how it ended."""
+"""Seconds for a session that has ended to report how it ended."""
 
 _STARVED = 20.0
 _STARVED_S = 120.0
-"""The multiple of both limits, and the seconds on top, after which a text that has neither ended nor reached a limit
-was starved of CPU time."""
+"""The multiple of both limits, and the seconds added to it, after which a text that has neither ended nor reached a
+limit was starved of CPU time."""
 
 
 class Session(Protocol):
@@ -61,27 +60,27 @@ class Session(Protocol):
 
     @property
     def report(self) -> Report | None:
-        """Returns the way it ended, or None while it runs."""
+        """Returns how it ended, or None while it runs."""
 
     @property
     def host_lost(self) -> bool:
-        """Returns whether it ended because its host went away or is about to."""
+        """Returns whether it ended because its host was lost or is about to exit."""
 
     async def send(self, data: bytes) -> None:
-        """Bytes to stdin."""
+        """Writes bytes to stdin."""
 
     async def receive(self) -> bytes:
-        """Bytes of stdout; none when it has ended."""
+        """Returns bytes of stdout; none when it has ended."""
 
     async def clock(self) -> Clock:
         """Returns the time and memory used so far."""
 
     async def close(self) -> None:
-        """Kill all."""
+        """Kills everything."""
 
 
 class Ended(Exception):
-    """The process is at its end, or must be: it died, spoke nonsense, or reached a limit."""
+    """The process has ended, or must be ended: it died, sent invalid data, or reached a limit."""
 
     def __init__(self, status: CheckStatus, why: str, limit: str | None = None) -> None:
         super().__init__(why)
@@ -91,7 +90,7 @@ class Ended(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """The bounds of what one text may use. output_bytes: of messages, as the process writes them."""
+    """The limits of one text. output_bytes: of messages, as the process writes them."""
 
     cpu_s: float
     wall_s: float
@@ -100,14 +99,14 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """The time that a text has used. wall_s: idle or not."""
+    """The time that a text has used. wall_s: including idle time."""
 
     cpu_s: float
     wall_s: float
 
 
 Ask = tuple[Literal["tactic", "term"], int, int]
-"""A goal to ask for: of what, and where (line from 0, UTF-16 units) in what was sent."""
+"""A request for a goal: its kind, and its place (line from 0, UTF-16 units) in the sent text."""
 
 Goals = PlainGoal | PlainTermGoal | None
 
@@ -116,7 +115,7 @@ Result = TypeVar("Result")
 
 
 class Process:
-    """A worker over a session. It takes one text at a time. A caller that gets `Ended` or leaves midway must close
+    """A worker over a session. It processes one text at a time. A caller that gets `Ended` or leaves midway must close
     it."""
 
     def __init__(self, session: Session) -> None:
@@ -136,16 +135,16 @@ class Process:
 
     @property
     def memory(self) -> int | None:
-        """Bytes that it held when its last text had ended, where that is known."""
+        """Its memory in bytes after its last text, if known."""
         return self._clock.memory
 
     @property
     def host_lost(self) -> bool:
-        """Returns whether its host went away or is about to, and took it along."""
+        """Returns whether it ended because its host was lost or is about to exit."""
         return self._session.host_lost
 
     async def open(self, header: str, bounds: Bounds) -> None:
-        """Loads a header. Afterwards `fatal` says whether it could not be loaded, and `diagnostics` why.
+        """Loads a header. Afterwards `fatal` tells whether loading failed, and `diagnostics` why.
 
         Raises Ended, SandboxError.
         """
@@ -155,7 +154,8 @@ class Process:
             "params": {
                 "processId": None,
                 "rootUri": None,
-                # Otherwise each new message comes with all before it: quadratic in the number of messages.
+                # Otherwise each new message is sent with all earlier ones, which is quadratic in the number of
+                # messages.
                 "capabilities": {"lean": {"incrementalDiagnosticSupport": True}},
             },
         }
@@ -165,8 +165,10 @@ class Process:
         self.loading = self.spent
 
     async def elaborate(self, text: str, bounds: Bounds, asks: Sequence[Ask] = ()) -> list[Goals]:
-        """Make that text the document; the answers to `asks`. `diagnostics` are what was said of it and `spent` what it
-        used, also where Ended is raised. Raises Ended, SandboxError.
+        """Makes this text the document, and returns the answers to `asks`. `diagnostics` contains its messages and
+        `spent` its usage, even if Ended is raised.
+
+        Raises Ended, SandboxError.
         """
         self.texts += 1
         self._version += 1
@@ -184,7 +186,7 @@ class Process:
     # --- limits -------------------------------------------------------------------------------------------------
 
     async def _bounded(self, work: Coroutine[Any, Any, Result], bounds: Bounds) -> Result:
-        """Let the work end within the bounds. Raises Ended where it does not."""
+        """Runs the work within the limits. Raises Ended if it exceeds them."""
         self._heard = self._kept = 0
         self._most_kept = bounds.output_bytes
         self.diagnostics = []
@@ -217,7 +219,7 @@ class Process:
         except SandboxError:
             raise await self._death() from None
         self._charge(self._clock, before, started)
-        _hold(self.spent.cpu_s, 0.0, bounds)  # whether a look came in time must not decide
+        _hold(self.spent.cpu_s, 0.0, bounds)  # the result must not depend on the time of a reading
         return result
 
     def _charge(self, now: Clock, before: Clock, started: float) -> None:
@@ -226,7 +228,7 @@ class Process:
         )
 
     async def _look(self, task: asyncio.Future[Any]) -> Clock | None:
-        """The clock; None where the session has ended meanwhile, of which the task tells."""
+        """Returns the clock; None if the session has ended meanwhile, which the task reports."""
         try:
             return await self._now()
         except SandboxError:
@@ -244,7 +246,7 @@ class Process:
     # --- talk ---------------------------------------------------------------------------------------------------
 
     async def _turn(self, notes: list[dict[str, Any]], asks: Sequence[Ask] = ()) -> list[Goals]:
-        """Send notes, hear out all that is said of the version, then ask for goals one by one."""
+        """Sends notes, waits for all messages on the version, then requests goals one by one."""
         wait = {"uri": URI, "version": self._version}
         try:
             await self._answer("textDocument/waitForDiagnostics", wait, *notes)
@@ -261,7 +263,7 @@ class Process:
         return read_as(term, PlainTermGoal) if bytes(term) != bytes(NULL) else None
 
     async def _answer(self, method: str, params: dict[str, Any], *notes: dict[str, Any]) -> msgspec.Raw:
-        """The answer to a request, sent behind notes; null where it is an error."""
+        """Returns the answer to a request, sent after notes; null if it is an error."""
         self._asked += 1
         asked = self._asked
         request = {"id": asked, "method": method, "params": params}
@@ -269,7 +271,7 @@ class Process:
         while True:
             incoming = await self._next()
             if incoming.method is not None:
-                self._note(incoming)  # its requests (`workspace/…/refresh`) want no answer
+                self._note(incoming)  # its requests (`workspace/…/refresh`) need no answer
             elif incoming.id != asked or isinstance(incoming.id, bool):
                 raise Nonsense("an answer without a request")
             elif bytes(incoming.error) != bytes(NULL):
@@ -283,7 +285,7 @@ class Process:
         if incoming.method == "textDocument/publishDiagnostics":
             published = read_as(incoming.params, Published)
             if published.version != self._version:
-                return  # of the text before
+                return  # about the previous text
             if not published.isIncremental:
                 self.diagnostics.clear()
                 self._kept = 0

@@ -1,5 +1,5 @@
-"""The configuration's Lean projects, as they are asked for: nothing is looked at before, and a broken one harms no
-other."""
+"""The configuration's Lean projects, resolved when they are used: nothing is checked earlier, and a broken project
+affects no other."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _REMOTE = ("http://", "https://")
 class Projects(Mapping[str, Project]):
     """The usable projects by name. Pickled as a dictionary.
 
-    A project is resolved when it is first asked for and kept: one that was repaired is found again; one that was
-    rebuilt is noticed only at the next start, since processes have loaded the old one.
+    A project is resolved at its first use and kept. One that was repaired is found again; one that was rebuilt is
+    noticed only at the next start, because processes have loaded the old one.
     """
 
     def __init__(self, settings: LeanSettings) -> None:
@@ -34,23 +34,22 @@ class Projects(Mapping[str, Project]):
 
     @property
     def default(self) -> str | None:
-        """The project of samples that name none; None where there is no project at all."""
+        """The project of samples that name none; None if there is no project."""
         return self._default or next(iter(self._places), None)
 
     def names(self) -> tuple[str, ...]:
-        """All, broken ones too."""
+        """Returns all names, including those of broken projects."""
         return tuple(self._places)
 
     def address(self, name: str) -> str | None:
-        """The server of a remote project, as it was configured; None for a local one. Raises KeyError."""
+        """Returns the configured server of a remote project; None for a local one. Raises KeyError."""
         place = self._places[name]
         return place if is_remote(place) else None
 
     def find(self, name: str | None) -> Project:
-        """The project of that name; None: the default.
+        """Returns the project of that name; None: the default.
 
-        Raises InvalidSample where there is none of that name, and SandboxError for one that cannot be used, with the
-        fix.
+        Raises InvalidSample for an unknown name, and SandboxError for an unusable project, with the fix.
         """
         wanted = self._known(name)
         place = self._places[wanted]
@@ -70,7 +69,7 @@ class Projects(Mapping[str, Project]):
         )
 
     def resolved(self, name: str) -> LeanProject:
-        """A local project. Raises LeanError, and KeyError for a name that is none's."""
+        """Returns a local project. Raises LeanError, and KeyError for an unknown name."""
         if name not in self._found:
             self._found[name] = resolve(name, Path(self._places[name]))
         return self._found[name]
@@ -120,7 +119,8 @@ class Projects(Mapping[str, Project]):
 
 
 def places_of(settings: LeanSettings) -> dict[str, str]:
-    """Every project's folder or address, by name: as configured, else elan's toolchains, newest first."""
+    """Returns every project's folder or address, by name: the configured ones, or else elan's toolchains, newest
+    first."""
     if settings.projects:
         return dict(settings.projects)
     return {name: str(folder) for name, folder in elan_toolchains().items() if NAME.fullmatch(name)}
@@ -139,11 +139,11 @@ def is_remote(place: str) -> bool:
 
 
 def shown_place(place: str) -> str:
-    """A project's place as it may be shown."""
+    """Returns a project's place in a form that can be shown."""
     return without_credentials(place) if is_remote(place) else place
 
 
 def without_credentials(address: str) -> str:
-    """An address as it may be shown and told apart: no name, no password, no query."""
+    """Returns an address in a form that can be shown and still identifies it: without name, password and query."""
     parts = urlsplit(address)
     return urlunsplit((parts.scheme, re.sub(r".*@", "", parts.netloc), parts.path, "", ""))

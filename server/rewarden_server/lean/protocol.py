@@ -1,4 +1,4 @@
-"""The messages of a `lean --worker`, as far as they are read. Anything else in a message is left unread."""
+"""The messages of a `lean --worker`, as far as they are used. The rest of a message is not decoded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FATAL = 2
 NULL = msgspec.Raw(b"null")
 
 
-class Incoming(msgspec.Struct, frozen=True, kw_only=True):  # of a dataclass's fields none may stay undecoded
+class Incoming(msgspec.Struct, frozen=True, kw_only=True):  # no field of a dataclass may stay undecoded
     """A notification or a request (both have a method) or an answer."""
 
     id: int | str | None = None
@@ -40,7 +40,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
-    """A stretch of the document."""
+    """A range of the document."""
 
     start: Point
     end: Point
@@ -56,7 +56,7 @@ class Diagnostic:
     severity: Literal[1, 2, 3, 4] = 3
 
     def placed(self, sheet: SourceMap) -> Message:
-        """Returns the message, placed on the text that the sheet was made of."""
+        """Returns the message, with its place in the original text of the sheet."""
         stretch = self.fullRange or self.range
         start = sheet.place(stretch.start.line, stretch.start.character)
         end = sheet.place(stretch.end.line, stretch.end.character)
@@ -74,7 +74,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """A stretch that is being processed."""
+    """A range that is being processed."""
 
     kind: int = 1
 
@@ -88,14 +88,14 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlainGoal:
-    """Answer to `$/lean/plainGoal`: what a tactic had before it."""
+    """The answer to `$/lean/plainGoal`: the goals before a tactic."""
 
     goals: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlainTermGoal:
-    """Answer to `$/lean/plainTermGoal`: what was expected of a term, and where the term stands."""
+    """The answer to `$/lean/plainTermGoal`: the expected type of a term, and the term's place."""
 
     goal: str
     range: Range
@@ -105,7 +105,7 @@ Read = TypeVar("Read")
 
 
 def read(data: bytes | msgspec.Raw, shape: type[Read]) -> Read:
-    """The message. Raises Nonsense for what has another shape."""
+    """Returns the message. Raises Nonsense for one of another shape."""
     try:
         return msgspec.json.decode(data, type=shape)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

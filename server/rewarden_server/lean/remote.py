@@ -1,7 +1,7 @@
-"""An existing server of Kimina's protocol, asked in the place of processes of our own.
+"""A client of an existing server with Kimina's protocol, used instead of processes of our own.
 
-One snippet a request, to `POST /api/check`, because that server fails a whole request for one snippet of it. Read in
-project-numina/kimina-lean-server (fb2393d, January 2026): server/routers/check.py, server/repl.py.
+Each request to `POST /api/check` has one snippet, because that server fails a whole request if one of its snippets
+fails. Read in project-numina/kimina-lean-server (fb2393d, January 2026): server/routers/check.py, server/repl.py.
 """
 
 from __future__ import annotations
@@ -31,36 +31,36 @@ if TYPE_CHECKING:
     import httpx
 
 AT_ONCE = 64
-"""Snippets that one such server is asked about at once: more would only wait there, against its `MAX_WAIT`."""
+"""Concurrent snippets for one server: more would only wait there, against its `MAX_WAIT`."""
 
 MOST_BYTES = 32 * 1024**2
-"""The bytes that one answer may have. It is about one snippet, which is to blame where there are more."""
+"""The maximum size of an answer in bytes. It is about one snippet, which is to blame for a larger one."""
 
 RETRY = Retry(attempts=5, first_s=0.5, most_s=8.0, patience_s=60.0)
 
 WAIT_S = 300.0
-"""Seconds that a snippet may wait there for a process and for its imports, beside its own time."""
+"""Seconds that a snippet may wait there for a process and for its imports, in addition to its own time."""
 
 _DEFAULT_S = 60.0
 """Seconds for a snippet without limits."""
 
 _LARGE = 1024**2
-"""Bytes from which an answer is read on a thread."""
+"""Answers of at least this many bytes are decoded on a thread."""
 
 _DEAD = (b"JSON decode error", b"Lean process broken pipe")
-"""The words in a 500 of theirs when a REPL died over its snippet."""
+"""Their text in a 500 if a REPL died while it processed the snippet."""
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-"""Half a surrogate pair: that server refuses a request with one, which would pass for a failure of its."""
+"""Half a surrogate pair: that server rejects a request with one, which would look like its own failure."""
 
 _SEVERITIES = get_args(Severity)
 
 
 class Kimina:
-    """Checks snippets at `address`. Used on one loop.
+    """Checks snippets at `address`. Used on one loop. `key`: sent as a bearer token.
 
-    `key`: sent as a bearer. It compiles nothing, and its processes are shared by snippets: what it says is worth what
-    the server at the other end is.
+    It compiles nothing, and snippets share its processes: its results are as trustworthy as the server at the other
+    end.
     """
 
     def __init__(self, address: str, key: str | None) -> None:
@@ -82,13 +82,12 @@ class Kimina:
     async def check(self, snippet: Snippet) -> Checked:
         """Returns the server's result for a snippet, retrying transient errors.
 
-        Raises ProviderError where it cannot be reached, or answers with an error of its own or with something
-        unreadable.
+        Raises ProviderError if it cannot be reached, or answers with an error of its own or with invalid data.
         """
         timeout_s = _timeout(snippet)
         async with self._room:
             try:
-                # Imports and the text have the whole time each.
+                # The imports and the text have the full time each.
                 async with asyncio.timeout(2 * timeout_s + WAIT_S):
                     return await self._told(snippet, timeout_s)
             except TimeoutError:
@@ -97,7 +96,7 @@ class Kimina:
                 raise ProviderError(f"{self._shown}: {error.message}") from None
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         await self._client.aclose()
 
     async def _told(self, snippet: Snippet, timeout_s: int) -> Checked:
@@ -107,7 +106,8 @@ class Kimina:
             try:
                 return await self._ask(snippet, timeout_s, alone=snippet.alone or deaths > 0)
             except _Died:
-                # Its neighbours' doing, perhaps: their REPLs are shared. So once more, in one of its own.
+                # Other snippets may be to blame, because they share REPLs. Therefore it is tried once more in a REPL of
+                # its own.
                 deaths += 1
                 if deaths > 1:
                     return Checked(status="crashed")
@@ -119,7 +119,7 @@ class Kimina:
                 await asyncio.sleep(wait)
 
     async def _ask(self, snippet: Snippet, timeout_s: int, *, alone: bool) -> Checked:
-        """One try. Raises RequestError, ProviderError, _Died."""
+        """Makes one attempt. Raises RequestError, ProviderError, _Died."""
         asked = {
             "snippets": [{"id": "snippet", "code": _SURROGATE.sub("\ufffd", snippet.text)}],
             "timeout": timeout_s,
@@ -137,11 +137,11 @@ class Kimina:
         if response.status_code == 500 and any(words in body for words in _DEAD):
             raise _Died
         error = refusal(response.status_code, response.headers, body)
-        # Their 500 is "no REPL would start", too, which passes.
+        # Their 500 also means "no REPL would start", which is transient.
         raise Unavailable(error.message) if isinstance(error, InternalError) else error
 
     async def _post(self, content: bytes) -> tuple[httpx.Response, bytes]:
-        """The answer and its body, which ends soon after `MOST_BYTES`. Raises Unavailable."""
+        """Returns the answer and its body, which is cut off soon after `MOST_BYTES`. Raises Unavailable."""
         pieces: list[bytes] = []
         size = 0
         try:
@@ -157,7 +157,7 @@ class Kimina:
 
 
 class _Died(Exception):
-    """A process died over the snippet, perhaps for no fault of it."""
+    """A process died while it processed the snippet, possibly for another reason."""
 
 
 def _timeout(snippet: Snippet) -> int:
@@ -171,17 +171,18 @@ def _timeout(snippet: Snippet) -> int:
 
 
 def _checked(body: bytes, snippet: Snippet) -> Checked:
-    """The answer about one snippet. Raises Unavailable for a failure of that server's, ProviderError for no answer."""
+    """Returns the answer about one snippet. Raises Unavailable for a failure of that server, ProviderError for no
+    answer."""
     try:
         (result,) = loads(body)["results"]
         error, response, seconds = result.get("error"), result.get("response"), float(result.get("time") or 0.0)
         if error:
             if "timed out" in error and "header" not in error:
                 return Checked(status="time_limit", limit="wall_s", wall_s=seconds)
-            # Imports that took too long are no fault of the text's: they are loaded once they have been.
+            # The text is not to blame for imports that took too long: the next attempt finds them loaded.
             raise Unavailable(str(error)[:500])
         if "message" in response:
-            # What its REPL says of imports that do not exist, for one. Nothing was elaborated.
+            # For example, the REPL's message on imports that do not exist. Nothing was elaborated.
             whole = Message(severity="error", text=str(response["message"]), start=Position(line=1, column=0))
             return Checked(status="ok", messages=(whole,), wall_s=seconds)
         tree = response.get("infotree")
@@ -229,7 +230,7 @@ def _sorry(told: Mapping[str, Any]) -> Goal:
 
 
 def _tactics(tree: Any) -> tuple[Goal, ...]:
-    """The nodes of tactics, in the order in which they stand; those that no source stands behind are left out."""
+    """Yields the nodes of tactics, in the order of the source; those without a source are left out."""
     found: list[Goal] = []
     left = list(reversed(tree or ()))
     while left:

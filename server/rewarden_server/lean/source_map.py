@@ -1,7 +1,7 @@
-"""A text as a process gets it, and the way back from places in it to places in the text as it was given.
+"""A text as it is sent to a process, and the mapping from places in it back to places in the original text.
 
-A process must see the same header for ever (another header makes it leave), so a text is sent as the canonical header,
-one line that is ours, and the body. The process counts UTF-16 code units; callers count characters.
+A process must always see the same header (it exits at another one), so a text is sent as the canonical header, one line
+of ours, and the body. The process counts UTF-16 code units; callers count characters.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from rewarden_verifiers.lean.source import Header
 from rewarden_verifiers.provers import Position
 
 INFOTREE = "set_option trace.Elab.info true"
-"""On the line that is ours: the process tells what it knows of each term and tactic."""
+"""On our line: makes the process report what it knows of each term and tactic."""
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _PLACE = re.compile(r"⟨(\d+), (\d+)⟩")
 
 
 class SourceMap:
-    """A text, split by its header. `sent`: what the process gets, with `ours` on the line between header and body."""
+    """A text, split by its header. `sent`: the text for the process, with `ours` on the line between header and
+    body."""
 
     __slots__ = ("_body_line", "_column", "_line", "_lines", "_starts", "sent", "text")
 
@@ -31,12 +32,13 @@ class SourceMap:
         self._starts = [0, *accumulate(len(line) + 1 for line in self._lines)]
         self._line, self._column = self._locate(header.body)
         self._body_line = len(header.imports) + 1
-        # Half a surrogate pair is no character of JSON. Its substitute is as wide, so that places stay where they are.
+        # Half a surrogate pair is not a character in JSON. Its substitute has the same width, so that places stay the
+        # same.
         self.sent = f"{header.text}{ours}\n" + _SURROGATE.sub("\ufffd", text[header.body :])
 
     def place(self, line: int, units: int) -> Position:
-        """The place in the text of a place in what was sent (line from 0, UTF-16 units); in header and in our line: the
-        text's begin."""
+        """Returns the place in the text for a place in the sent text (line from 0, UTF-16 units); for the header and
+        our line: the beginning of the text."""
         if line < self._body_line:
             return Position(line=1, column=0)
         at = min(line - self._body_line + self._line, len(self._lines) - 1)
@@ -44,19 +46,21 @@ class SourceMap:
         return Position(line=at + 1, column=begin + _characters(self._lines[at][begin:], units))
 
     def point(self, offset: int) -> tuple[int, int]:
-        """The place in what was sent (line from 0, UTF-16 units) of an offset in the body."""
+        """Returns the place in the sent text (line from 0, UTF-16 units) of an offset in the body."""
         line, column = self._locate(offset)
         begin = self._column if line == self._line else 0
         return line - self._line + self._body_line, _units(self._lines[line][begin:column])
 
     def position(self, offset: int) -> Position:
-        """The place of an offset."""
+        """Returns the place of an offset."""
         line, column = self._locate(offset)
         return Position(line=line + 1, column=column)
 
     def known(self, words: str) -> tuple[tuple[int, int], str]:
         """Returns the first place that a trace of a command names, and the trace with all its places (⟨line, column⟩)
-        translated to the text. Raises ValueError for a command of ours.
+        translated to the text.
+
+        Raises ValueError for a command of ours.
         """
         first = _PLACE.search(words)
         if first is None or int(first[1]) <= self._body_line:

@@ -1,8 +1,7 @@
-"""Calls: what the candidate's room is asked (docs/tagged-codec.md, mode `call`), and whether what it sends back is
-right.
+"""Calls: requests to the candidate's room (docs/tagged-codec.md, mode `call`), and the comparison of its replies.
 
-The reply was written beside the candidate, which may have written it itself. That gains it nothing: it does not know
-what was expected, and the reply is a value like any other.
+A reply is written beside the candidate, which may have forged it. That is useless: the candidate does not know the
+expected value, and a forged reply is a value like any other.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ CallVerdict = Literal["AC", "WA", "RE"]
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The result of a call. `flag` is the reason's name where it is more than a wrong value or an exception."""
+    """The result of a call. `flag`: the name of the reason, if it is neither a wrong value nor an exception."""
 
     verdict: CallVerdict
     message: str | None = None
@@ -32,7 +31,7 @@ _WORDS = 200
 
 
 def request(target: str, args: tuple[Any, ...], kwargs: dict[str, Any], types: dict[str, Any] | None) -> bytes:
-    """Returns what the mode `call` reads. Raises Untagged for a value that cannot cross."""
+    """Returns the input of the mode `call`. Raises Untagged for a value that cannot be encoded."""
     asked: dict[str, Any] = {
         "target": target,
         "args": [encode(value) for value in args],
@@ -44,9 +43,9 @@ def request(target: str, args: tuple[Any, ...], kwargs: dict[str, Any], types: d
 
 
 def judge(checker: ValueChecker, reply: bytes, wanted: Any) -> Returned:
-    """Returns whether a reply holds the value that was wanted: a reference's JSON, as `tagged.plain` reads it.
+    """Returns whether a reply contains the expected value: a reference's JSON, as `tagged.plain` reads it.
 
-    Raises Untagged where the reference's value is none.
+    Raises Untagged if the reference's value is invalid.
     """
     expected = plain(wanted)
     if not reply:

@@ -1,6 +1,6 @@
-"""The program in a response: which part of it is code, and what of the prompt's code belongs in front of it.
+"""The program in a response: which part of it is code, and what of the prompt's code belongs before it.
 
-Linear in the response, whatever it holds: fences are found by searching for them, and a line is looked at once.
+The time is linear in any response: fences are found by searching for them, and each line is examined once.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Completion = Literal["auto", "always", "never"]
 RuleLike = str | dict[str, str]
 
 MAX_CODE = 1_000_000
-"""Characters of a program that is still run."""
+"""The maximum number of characters of a program."""
 MAX_FENCES = 10_000
-"""Fences of a response that are looked at; more are no program's."""
+"""The maximum number of fences in a response; no program needs more."""
 
 LABELS: Mapping[str, tuple[str, ...]] = {
     "python": ("python", "python3", "py", "python2"),
@@ -31,17 +31,17 @@ LABELS: Mapping[str, tuple[str, ...]] = {
     "javascript": ("javascript", "js", "node", "nodejs"),
     "bash": ("bash", "sh", "shell"),
 }
-"""Labels that fences give a language, where that is more than its name."""
+"""Labels that fences use for a language, if there are more than its name."""
 
 _FENCE = re.compile(r"```|~~~")
 _TAG = re.compile(r"[A-Za-z][\w.-]{0,63}")
 _DEEPER = 4
-"""Columns by which a line stands deeper than the fence that opened the block, so that it closes nothing: a fence
-within a docstring belongs to the code."""
+"""Columns by which a line must be indented more than the opening fence to close nothing: a fence within a docstring is
+part of the code."""
 
 
 class TooManyFences(Exception):
-    """The text holds more fences than are looked at."""
+    """The text has more fences than are examined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A program and where it was found. prefixed: the prompt's code is in front of it. completed: it continues that."""
+    """A program and its place. prefixed: the prompt's code is before it. completed: it continues that code."""
 
     code: str
     rule: str
@@ -65,23 +65,23 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The reason that there is no program. `reason` is snake_case."""
+    """The reason why there is no program. `reason` is snake_case."""
 
     reason: str
     flags: tuple[str, ...] = ()
 
 
 Rule = Callable[[str, frozenset[str], Unclosed], "Candidate | Missing | None"]
-"""Reads a program out of a text; `Missing` where there is one that may not count, None where there is none."""
+"""Finds a program in a text; `Missing` for one that must not count, None for no program."""
 
 
 def blocks(text: str) -> list[Block]:
-    """The fenced blocks of a text, as CommonMark has them, at any indentation, which is taken off the code.
+    """Yields the fenced blocks of a text by CommonMark's rules, at any indentation, which is removed from the code.
 
     Raises TooManyFences.
     """
     found: list[Block] = []
-    opened: tuple[str, int, str, int] | None = None  # the fence, its indentation, its label, where the code begins
+    opened: tuple[str, int, str, int] | None = None  # fence, indentation, label, beginning of the code
     place, line_end, seen = 0, -1, 0
     while (match := _FENCE.search(text, place)) is not None:
         start = text.rfind("\n", line_end + 1, match.start()) + 1 or line_end + 1
@@ -101,7 +101,7 @@ def blocks(text: str) -> list[Block]:
         fence = line[: len(line) - len(rest)]
         indent = len(before.expandtabs(4))
         if opened is None:
-            # `` ```x``` `` is code within a line; "Here it is: ```python" is how some models open a block.
+            # `` ```x``` `` is code within a line; some models open a block with "Here it is: ```python".
             if "`" not in rest and (rest or not behind):
                 opened = fence, 0 if behind else indent, _label(rest), place
         elif not rest and fence[0] == opened[0][0] and len(fence) >= len(opened[0]) and indent < opened[1] + _DEEPER:
@@ -113,7 +113,7 @@ def blocks(text: str) -> list[Block]:
 
 
 def _label(info: str) -> str:
-    """`python` of `python`, `Python title="x"`, `{.python}` and `python:main.py`."""
+    """Returns `python` for `python`, `Python title="x"`, `{.python}` and `python:main.py`."""
     word = info.strip().lstrip("{.").split(maxsplit=1)[:1]
     return re.split(r"[,:{}]", word[0], maxsplit=1)[0].lower() if word else ""
 
@@ -127,14 +127,14 @@ def _dedented(code: str, indent: int) -> str:
 
 @lru_cache(maxsize=256)
 def labels_of(language: str, extra: tuple[str, ...] = ()) -> frozenset[str]:
-    """Returns what fences may call a language."""
+    """Returns the labels that fences can use for a language."""
     name = language.lower()
     own = next((known for key, known in LABELS.items() if name == key or name in known), (name,))
     return frozenset((name, *own, *(label.lower() for label in extra)))
 
 
 def _choose(which: str, text: str, labels: frozenset[str], unclosed: Unclosed) -> Candidate | Missing | None:
-    """Of the blocks in the language, or else of those without a label, the one that counts."""
+    """Returns the block that counts, of those in the language, or else of those without a label."""
     found = blocks(text)
     named = [block for block in found if block.label in labels] or [block for block in found if not block.label]
     if not named:
@@ -181,7 +181,7 @@ PRESETS: Mapping[str, tuple[str, ...]] = {
 
 
 def rules_of(extraction: str | Sequence[RuleLike]) -> tuple[Rule, ...]:
-    """The rules of a preset or of a list of names and `{"tag": name}`. Raises InvalidParams."""
+    """Returns the rules of a preset or of a list of names and `{"tag": name}`. Raises InvalidParams."""
     if isinstance(extraction, str):
         if extraction not in PRESETS:
             raise InvalidParams(
@@ -205,10 +205,10 @@ def rules_of(extraction: str | Sequence[RuleLike]) -> tuple[Rule, ...]:
 
 
 def find(response: str, rules: Sequence[Rule], labels: frozenset[str], unclosed: Unclosed) -> Candidate | Missing:
-    """The program of a response, by the first rule that finds one; else why there is none.
+    """Returns the program of a response, by the first rule that finds one, or else the reason why there is none.
 
-    A rule that finds a program which may not count (its fence never closes) decides as well: a later rule would take
-    the same text for one.
+    A rule that finds a program which must not count (its fence never closes) decides as well: a later rule would find
+    the same text.
     """
     try:
         for rule in rules:
@@ -218,7 +218,7 @@ def find(response: str, rules: Sequence[Rule], labels: frozenset[str], unclosed:
                     return Missing("empty_code")
                 if len(found.code) > MAX_CODE:
                     return Missing("code_too_long", ("too_expensive",))
-                # A half of a surrogate pair has no bytes to write into a file.
+                # Half of a surrogate pair cannot be encoded for a file.
                 return Candidate(encodable(found.code), found.rule)
             if found is not None and found.reason != "no_code_block":
                 return found
@@ -231,10 +231,11 @@ def find(response: str, rules: Sequence[Rule], labels: frozenset[str], unclosed:
 
 
 def complete(candidate: Candidate, reference: CodeReference, mode: Completion) -> Candidate:
-    """The candidate with the prompt's code (`prefix`) in front of it, where it only continues that.
+    """Returns the candidate, with the prompt's code (`prefix`) before it if it only continues that code.
 
-    auto: a program that defines what is tested stands by itself; only, in Python, the prompt's code still comes before
-    it, its last function given an empty body, because prompts hold imports and helpers. Any other continues the prefix.
+    auto: a program that defines the tested function is complete. In Python, the prompt's code still comes before it,
+    because prompts contain imports and helpers, with an empty body for its last function. Any other program continues
+    the prefix.
     """
     prefix = encodable(reference.prefix)
     if not prefix.strip() or mode == "never":
@@ -248,7 +249,7 @@ def complete(candidate: Candidate, reference: CodeReference, mode: Completion) -
 
 
 def closed(prefix: str) -> str:
-    """The prompt's Python code as a program of its own: its last function, where that is left open, does nothing."""
+    """Returns the prompt's Python code as a complete program: its last function, if it has no body, does nothing."""
     return f"{prefix}\n{_body_indent(prefix)}pass\n"
 
 
@@ -266,7 +267,8 @@ def _stands_alone(code: str, reference: CodeReference, prefix: str, python: bool
 
 
 def _body_indent(prefix: str) -> str:
-    """The indentation of what follows the prefix: its last line's, and a step deeper where that opens a body."""
+    """Returns the indentation of the code after the prefix: that of its last line, and a step deeper if that opens a
+    body."""
     last = prefix.rstrip().rpartition("\n")[2]
     indent = last[: len(last) - len(last.lstrip())]
     return indent + "    " if last.partition("#")[0].rstrip().endswith(":") else indent

@@ -1,7 +1,7 @@
-"""Comparing what a program printed with what was expected. Pure, on bytes, in one pass over each text.
+"""Compares the output of a program with the expected output. Pure, on bytes, in one pass over each text.
 
-Every way of comparing is exact about what it ignores. None of them parses a number that it has not first seen to be
-one in ASCII, and none builds an integer from digits: `10**7` digits are compared as text.
+Each comparison is exact about what it ignores. None of them parses a number before checking that it is one in ASCII,
+and none builds an integer from digits: `10**7` digits are compared as text.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _BLANK = b" \t\r\n\v\f"
 _WITHIN = b" \t\r\v\f"
 _NUMBER = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _LONGEST_NUMBER = 5_000
-"""Characters of a number that is still read as one: a double has no use for more."""
+"""The maximum number of characters of a number: more digits add nothing to a double."""
 _EXCERPT = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextChecker(Tolerance):
-    """The way in which two texts are compared; see `compare`. Raises ValueError for what cannot be."""
+    """The settings of a comparison; see `compare`. Raises ValueError for invalid ones."""
 
     USUAL = 1e-6, 1e-6
 
@@ -51,7 +51,8 @@ class TextChecker(Tolerance):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The agreement of an output. `PE`: the right tokens, in the wrong white space. `where` shows both, on one line."""
+    """The result of a comparison. `PE`: the right tokens with the wrong white space. `where` shows both texts, on one
+    line."""
 
     verdict: Agreement
     where: str | None = None
@@ -61,15 +62,15 @@ AGREES = Comparison("AC")
 
 
 def compare(checker: TextChecker, output: bytes, expected: bytes) -> Comparison:
-    """Returns whether an output is what was expected.
+    """Compares an output with the expected one.
 
     exact: byte for byte. trimmed: without white space at the end of each line and of the text. tokens: the same words,
-    whatever white space is between them. floats: the same words, where a number may differ by `abs` or by `rel` of the
-    expected one; NaN and infinities are numbers nowhere, and agree only with themselves. unordered_lines: the same
-    lines, as in trimmed, in any order. regex: the text without white space at its end matches the pattern (RE2), or
-    holds a match.
+    with any white space between them. floats: the same words, where a number can differ by `abs` or by `rel` of the
+    expected one; NaN and infinities are not numbers, and match only themselves. unordered_lines: the same lines, as in
+    trimmed, in any order. regex: the text without white space at its end matches the pattern (RE2), or contains a
+    match.
 
-    Raises ValueError for a pattern that RE2 refuses.
+    Raises ValueError for a pattern that RE2 rejects.
     """
     return _COMPARE[checker.type](checker, output, expected)
 
@@ -121,7 +122,7 @@ def _unordered(checker: TextChecker, output: bytes, expected: bytes) -> Comparis
 
 
 def _regex(checker: TextChecker, output: bytes, expected: bytes) -> Comparison:
-    # Without a pattern of the checker's, each test's expected output is one.
+    # Without a pattern in the checker, each test's expected output is the pattern.
     pattern = checker.pattern if checker.pattern is not None else expected.decode("utf-8", "replace").rstrip("\r\n")
     found = compiled(pattern, checker.ignore_case)
     text = output.decode("utf-8", "replace").rstrip()
@@ -140,11 +141,11 @@ _COMPARE: Mapping[TextType, Callable[[TextChecker, bytes, bytes], Comparison]] =
 
 
 def beyond_repair(checker: TextChecker, output: bytes, expected: bytes) -> bool:
-    """Returns whether the beginning of an output is wrong already, whatever would still have come."""
+    """Returns whether the beginning of an output is already wrong, whatever follows."""
     if checker.type == "exact":
         return not _folded(checker, expected).startswith(_folded(checker, output))
     if checker.type == "trimmed":
-        # The last line may have been cut in the middle.
+        # The last line may be incomplete.
         whole = [line.rstrip(_WITHIN) for line in _folded(checker, output).split(b"\n")[:-1]]
         wanted = _lines(checker, expected)
         return any(line != (wanted[place] if place < len(wanted) else b"") for place, line in enumerate(whole))
@@ -161,7 +162,7 @@ def beyond_repair(checker: TextChecker, output: bytes, expected: bytes) -> bool:
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str, ignore_case: bool) -> Any:
-    """A pattern for RE2, which cannot backtrack. Raises ValueError for one that it refuses."""
+    """Returns a pattern for RE2, which cannot backtrack. Raises ValueError for one that it rejects."""
     options = re2.Options()
     options.log_errors = False
     options.case_sensitive = not ignore_case
@@ -175,13 +176,13 @@ def compiled(pattern: str, ignore_case: bool) -> Any:
 
 
 def shown(text: bytes) -> str:
-    """The beginning of a text, quoted, on one line."""
+    """Returns the beginning of a text, quoted, on one line."""
     more = "…" if len(text) > _EXCERPT else ""
     return repr(text[:_EXCERPT].decode("utf-8", "replace")) + more
 
 
 def _lines(checker: TextChecker, text: bytes) -> list[bytes]:
-    """The lines without white space at their ends, and without empty ones at the end of the text."""
+    """Returns the lines without white space at their ends, and without empty ones at the end of the text."""
     return [line.rstrip(_WITHIN) for line in _folded(checker, text).rstrip(_BLANK).split(b"\n")]
 
 
@@ -198,18 +199,18 @@ def _close(got: bytes, wanted: bytes, near: float, share: float) -> bool:
     """Returns whether two different tokens are numbers that are close."""
     if max(len(got), len(wanted)) > _LONGEST_NUMBER:
         return False
-    # `float` takes "nan", "inf", "1_0" and the digits of every script; the pattern takes none of them.
+    # `float` accepts "nan", "inf", "1_0" and the digits of every script; the pattern accepts none of them.
     if not (_NUMBER.fullmatch(got) and _NUMBER.fullmatch(wanted)):
         return False
     one, other = float(got), float(wanted)
-    # 1e400 reads as an infinity, which is close to whatever one likes.
+    # 1e400 becomes infinity, which is close to any number.
     if not (math.isfinite(one) and math.isfinite(other)):
         return False
     return abs(one - other) <= max(near, share * abs(other))
 
 
 def _differs(checker: TextChecker, output: bytes, expected: bytes, got: list[bytes], wanted: list[bytes]) -> Comparison:
-    """PE where only white space differs, else WA; with the first of the lines that differs."""
+    """Returns PE if only white space differs, else WA, with the first line that differs."""
     differing = (n for n, (one, other) in enumerate(zip(got, wanted, strict=False)) if one != other)
     place = next(differing, min(len(got), len(wanted)))
     one = shown(got[place]) if place < len(got) else "the end"

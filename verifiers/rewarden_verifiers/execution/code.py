@@ -29,7 +29,7 @@ from rewarden_verifiers.outcome import no_answer, scored
 _EXTRACTED = 20_000
 """Characters of the program that a verdict shows."""
 _NAMED = 3
-"""Modules that a verdict names, of those that the program asked for in vain."""
+"""The maximum number of missing modules that a verdict names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,7 @@ class CodeParams:
     def __post_init__(self) -> None:
         if self.first is not None and self.first < 1:
             raise ValueError("first must be at least 1")
-        self.rules  # noqa: B018 - worked out now, so that a mistake is told once and not for each sample
+        self.rules  # noqa: B018 - evaluated now, so that an error is reported once, and not for each sample
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:

@@ -1,11 +1,11 @@
-"""Control runs: they settle who is to blame where a judge, test code or the prompt's code fails beside a candidate.
+"""Control runs: they determine who is to blame if a judge, test code or the prompt's code fails beside a candidate.
 
-Each is tried on what is known: on the reference's own solution, else, for a judge that reads outputs, on the expected
-one, else on neutral text. Where it works there, the failure is the candidate's; where it fails there too, the reference
-is broken. So neither does one broken checker zero a data set, nor can a clever text mask itself.
+Each is tried on known inputs: on the reference's own solution, or else, for a judge that reads outputs, on the expected
+output, or else on neutral text. If it works there, the failure is the candidate's; if it fails there too, the reference
+is broken. Therefore a broken checker cannot zero a data set, and a clever text cannot avoid its score.
 
-They run at the first failure, not before, and once for all samples that meet it. What they showed is remembered; a
-failure of the sandbox's, or for want of time, never is.
+They run only after the first failure, and once for all samples that have it. Their results are remembered, except for
+failures of the sandbox and time-outs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from rewarden_verifiers.extraction import encodable
 
 _MOST_REMEMBERED = 10_000
 _FAILURE_LASTS_S = 600.0
-"""An image may be given what a judge lacks, without a word to us."""
+"""Seconds after which a result expires: an image may meanwhile have received a package that a judge lacked."""
 _OUTPUTS = (
     b"",
     b"1\n",
@@ -45,15 +45,15 @@ _OUTPUTS = (
     b"1\n" * 1_000,
     b"1 " * 1_000 + b"\n",
 )
-"""Outputs one of which a judge that works survives."""
+"""Outputs of which a working judge survives at least one."""
 _TALKS = ("1", "1 1", "1 1 1", "? 1", "? 1 1", "! 1", "! 1 1", "YES", "a")
 _TALKERS = (
     *(f"print({line + chr(10)!r} * 100_000)" for line in _TALKS),
     "import sys\nfor line in sys.stdin:\n    print(line, end='', flush=True)",
     "",
 )
-"""Programs that say something, say what they heard, and say nothing: an interactive judge that works survives one of
-them."""
+"""Programs that print something, repeat their input, or print nothing: a working interactive judge survives at least
+one of them."""
 _SAID = 200
 _TALKING = Limits(cpu_s=2.0, wall_s=2.0)
 _FAILS_FOR_ALL = re.compile(rb"^(?:ModuleNotFoundError|ImportError|NameError|SyntaxError)\b")
@@ -62,7 +62,7 @@ _PLACE = re.compile(rb'^  File "[^"\n]*", line ([0-9]+)', re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """The outcome of a control run. `provenance`: of a pass; see `modes`. `said`: of a failure."""
+    """The outcome of a control run. `provenance`: of a pass; see `modes`. `said`: the output of a failure."""
 
     passed: bool
     provenance: Mapping[str, Sequence[Any]] = field(default_factory=dict)
@@ -70,14 +70,14 @@ class Control:
 
 
 class _Slow(Exception):
-    """A control run ran out of time, which tells nothing for certain."""
+    """A control run timed out, which proves nothing."""
 
 
 class Controls:
     """The control runs of one suite. completion: whether the prompt's code comes before the solution."""
 
-    _remembered: OrderedDict[bytes, tuple[float, Control | None]] = OrderedDict()  # noqa: RUF012 - of all suites
-    _locks: dict[tuple[int, bytes], asyncio.Lock] = {}  # noqa: RUF012 - of all suites
+    _remembered: OrderedDict[bytes, tuple[float, Control | None]] = OrderedDict()  # noqa: RUF012 - shared by all suites
+    _locks: dict[tuple[int, bytes], asyncio.Lock] = {}  # noqa: RUF012 - shared by all suites
 
     def __init__(self, ctx: Context, suite: Suite, completion: Completion) -> None:
         self._ctx = ctx
@@ -85,32 +85,32 @@ class Controls:
         self._completion = completion
 
     async def works(self, trial: Trial) -> Control | None:
-        """The outcome on what is known of the judge or the test code of this test; None where nothing is known.
+        """Returns the outcome on known inputs for the judge or the test code of this test; None if there are no known
+        inputs.
 
-        Raises SampleError where the sandbox fails.
+        Raises SampleError if the sandbox fails.
         """
         return await self._once(self._key("works", trial), lambda: self._try(trial))
 
     async def passes_unwritten(self, trial: Trial, code: str) -> bool:
-        """Returns whether a program passes test code whose arguments stay as they were. Raises SampleError."""
+        """Returns whether a program passes test code whose arguments stay unchanged. Raises SampleError."""
         try:
             return (await self._beside(trial, code, writes_back=False)).passed
         except _Slow:
             return False
 
     async def check_prefix(self, trial: Trial) -> None:
-        """Raises InvalidReference where the prompt's code fails by itself, as every program behind it must, with this
-        test's input; and SampleError where the sandbox does.
-        """
+        """Raises InvalidReference if the prompt's code fails on its own with this test's input, so that every program
+        after it must fail, and SampleError if the sandbox fails."""
         reference = self._suite.reference
         if reference.language.lower() not in PYTHON:
-            return  # compilers take no half of a program
+            return  # compilers do not accept an incomplete program
         control = await self._once(self._key("prefix", trial), lambda: self._try_prefix(trial))
         if control is not None and not control.passed:
             raise invalid(f"the prompt's code fails by itself: {control.said}", "reference.prefix")
 
     async def _once(self, key: bytes, run: Callable[[], Awaitable[Control | None]]) -> Control | None:
-        """The outcome of a control run, made once for all samples that wait for it."""
+        """Returns the outcome of a control run, made once for all samples that wait for it."""
         place = (id(asyncio.get_running_loop()), key)
         try:
             async with self._locks.setdefault(place, asyncio.Lock()):
@@ -143,10 +143,8 @@ class Controls:
         return Control(works)
 
     async def _try_prefix(self, trial: Trial) -> Control:
-        """The prompt's code as a script of its own: it fails where an import, a name or its form does.
-
-        The form of its last line is left out: a prompt may end in the middle of one.
-        """
+        """Returns the prompt's code as a separate script, which fails on an import, a name or a syntax error. Syntax
+        errors in its last line do not count: a prompt can end in the middle of a line."""
         reference = self._suite.reference
         prompt = encodable(reference.prefix)
         files = {**self._suite.files, **trial.files}
@@ -160,12 +158,12 @@ class Controls:
         return Control(True)
 
     async def _solve(self, trial: Trial) -> Control | None:
-        """Test code beside the solution."""
+        """Runs test code beside the solution."""
         solution = self._solution
         return None if solution is None else await self._beside(trial, solution)
 
     async def _beside(self, trial: Trial, code: str, *, writes_back: bool = True) -> Control:
-        """Test code beside a program. writes_back: see `plan`. Raises _Slow and SampleError."""
+        """Runs test code beside a program. writes_back: see `plan`. Raises _Slow and SampleError."""
         [batch] = plan(self._suite, [trial], code, writes_back=writes_back)
         for ran in await self._run(batch.job):
             if "time_limit" in (ran.program.status, ran.partner.status if ran.partner is not None else ""):
@@ -180,7 +178,7 @@ class Controls:
         raise SandboxError("the sandbox told nothing of a test")
 
     async def _readings(self, judge: JudgeProgram, trial: Trial) -> list[Report]:
-        """The ends of a judge that reads what is known to be an output, or what looks like one."""
+        """Returns the results of a judge that reads a known output, or a neutral one."""
         outputs = [trial.expected] if trial.expected.strip() else list(_OUTPUTS)
         solution = self._solution
         if solution is not None:
@@ -195,7 +193,7 @@ class Controls:
         ]
 
     async def _talks(self, judge: JudgeProgram, trial: Trial) -> list[Report]:
-        """The ends of a judge that talks with the solution, or with programs of which it should survive one."""
+        """Returns the results of a judge that interacts with the solution, or with neutral programs."""
         solution = self._solution
         [batch] = plan(self._suite, [trial], solution or "")
         jobs = [batch.job]
@@ -216,7 +214,7 @@ class Controls:
         return found
 
     async def _run(self, job: Job) -> list[CaseResult]:
-        """The ends of a job's cases: none where its program does not compile. Raises SampleError."""
+        """Returns the results of a job's cases; none if its program does not compile. Raises SampleError."""
         found: list[CaseResult] = []
         async with aclosing(self._ctx.sandbox.run(job)) as events:
             async for event in events:
@@ -238,7 +236,7 @@ class Controls:
     # --- remembering ---------------------------------------------------------------------------------------------
 
     def _key(self, what: str, trial: Trial) -> bytes:
-        """The digest of all that a control run depends on."""
+        """Returns a digest of everything that a control run depends on."""
         reference, judge = self._suite.reference, trial.checker
         digest = hashlib.sha256()
         test = replace(trial.test, stdin="", stdout=None, files={})
@@ -267,7 +265,7 @@ class Controls:
 
 
 def _flat(table: Mapping[str, bytes]) -> Iterator[bytes]:
-    """The names and contents of files, and how many there are."""
+    """Yields the names and contents of files, and their number."""
     yield str(len(table)).encode()
     for name in sorted(table):
         yield name.encode("utf-8", "surrogatepass")

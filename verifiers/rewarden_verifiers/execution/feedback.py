@@ -1,8 +1,8 @@
-"""The feedback that a policy may be given on its tests, and the evidence that a verdict keeps of them.
+"""The feedback on tests that the policy can receive, and the evidence in a verdict.
 
-A hidden test is never shown: not its input, not what was expected, and nothing that the program wrote while it held
-that input (a program may print its input to stderr, to read it back from the feedback). Of hidden tests a policy learns
-how many passed.
+A hidden test is never shown: neither its input, nor the expected output, nor any output of the program on that input (a
+program could print its input to stderr, to read it back from the feedback). Of hidden tests the policy learns only how
+many passed.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from rewarden_verifiers.execution.scoring import groups_passed
 Reveal = Literal["none", "verdicts", "diffs"]
 
 MAX_LISTED = 100
-"""Tests that a verdict lists, and a feedback names."""
+"""The maximum number of tests that a verdict lists and a feedback names."""
 MAX_SHOWN = 3
-"""Failed tests that a feedback shows in full."""
+"""The maximum number of failed tests that a feedback shows in full."""
 _TEXT = 600
 _LINES = 20
 
@@ -28,7 +28,7 @@ _LINES = 20
 def feedback(
     reveal: Reveal, results: Sequence[Result], compiler: Report | None, missing: Sequence[str] = ()
 ) -> str | None:
-    """Returns what may be told, in words. None where nothing may be. missing: modules that the sandbox lacks."""
+    """Returns the feedback in words, or None if nothing may be shown. missing: modules that the sandbox lacks."""
     if reveal == "none":
         return None
     if compiler is not None and compiler.status != "ok":
@@ -75,7 +75,7 @@ def _shown(result: Result) -> list[str]:
 
 
 def excerpt(data: bytes, *, end: bool = False) -> str:
-    """The beginning of a text (or its end, where errors are named), bounded in characters and lines."""
+    """Returns the beginning of a text (or its end, where errors are), limited in characters and lines."""
     cut = data[-_TEXT:] if end else data[:_TEXT]
     lines = cut.decode("utf-8", "replace").replace("\0", "\ufffd").strip("\n").split("\n")
     kept = lines[-_LINES:] if end else lines[:_LINES]
@@ -89,9 +89,8 @@ def excerpt(data: bytes, *, end: bool = False) -> str:
 
 
 def evidence(results: Sequence[Result], compiler: Report | None) -> dict[str, Any]:
-    """Returns what a verdict keeps: counts of all, the first tests one by one, and the first that failed wherever it
-    stands.
-    """
+    """Returns the evidence: counts of all tests, the first tests one by one, and the first failed one at any
+    position."""
     counts = Counter(result.verdict for result in results)
     listed = list(results[:MAX_LISTED])
     first = next((result for result in results if result.verdict not in ("AC", "SK")), None)

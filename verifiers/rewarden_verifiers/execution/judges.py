@@ -1,7 +1,7 @@
-"""Judges that are programs: how they are asked, and what their exit codes mean.
+"""Judges that are programs: their arguments, and the meaning of their exit codes.
 
-A judge runs in a room of its own and never sees the candidate's program, only what it printed. Where it fails, control
-runs tell whose fault that is (`controls`). The protocols:
+A judge runs in a separate room and never sees the candidate's program, only its output. If it fails, control runs
+determine who is to blame (`controls`). The protocols:
 
     testlib  files input, output, answer as arguments; exit code 0 accepted, 1 wrong, 2 presentation, 3 judge failed,
              4 text after the answer, 7 points (a number on stderr, of 1), 8 unexpected end of file
@@ -41,7 +41,7 @@ _MESSAGE = 200
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """A judge's ruling: `credit` from 0 to 1. `broken` is why it said nothing."""
+    """A judge's ruling: `credit` from 0 to 1. `broken`: the reason if there is no ruling."""
 
     verdict: JudgeVerdict = "WA"
     credit: float = 0.0
@@ -50,7 +50,7 @@ class Ruling:
 
 
 def arguments(judge: JudgeProgram) -> tuple[str, ...]:
-    """Returns what a judge is called with."""
+    """Returns the arguments of a judge."""
     if judge.protocol == "kattis":
         return (INPUT, ANSWER, FEEDBACK, *judge.args)
     if judge.protocol == "score":
@@ -59,7 +59,7 @@ def arguments(judge: JudgeProgram) -> tuple[str, ...]:
 
 
 def files(judge: JudgeProgram, stdin: bytes, answer: bytes, output: bytes | None) -> dict[str, bytes]:
-    """Returns what lies beside a judge. An interactive one has no output."""
+    """Returns the files beside a judge. An interactive one has no output."""
     made = {INPUT: stdin, ANSWER: answer}
     if output is not None:
         made[OUTPUT] = output
@@ -69,13 +69,14 @@ def files(judge: JudgeProgram, stdin: bytes, answer: bytes, output: bytes | None
 
 
 def ruling(judge: JudgeProgram, report: Report) -> Ruling:
-    """Returns what a judge's end means. It is `broken` where it did not end by itself with a code of its protocol."""
+    """Returns the meaning of a judge's exit. It is `broken` unless it exited by itself with a code of its protocol."""
     message = said(report)
     if report.status not in ("ok", "runtime_error") or report.exit_code is None:
         how = f"signal {report.signal}" if report.signal is not None else report.limit or report.status
         return Ruling(broken=f"the judge did not end by itself ({how})")
     code = report.exit_code
-    # An uncaught exception ends Python with 1, which in most protocols is "wrong": the policy must not pay for it.
+    # An uncaught exception ends Python with 1, which in most protocols means "wrong": the policy must not be blamed for
+    # it.
     if (
         code == 1
         and judge.language.lower() in PYTHON
@@ -107,18 +108,18 @@ def _points(points: float, message: str | None) -> Ruling:
 
 
 def said(report: Report) -> str | None:
-    """The first line of what a judge said, bounded."""
+    """Returns the first line of a judge's message, shortened."""
     text = (report.stderr.strip() or report.stdout.strip()).partition(b"\n")[0][:_MESSAGE]
     return text.decode("utf-8", "replace") or None
 
 
 def rejecting(judge: JudgeProgram) -> tuple[int, ...]:
-    """The exit codes with which a judge refuses what it was told."""
+    """The exit codes with which a judge rejects."""
     return tuple(code for code, verdict in _CODES.get(judge.protocol, {}).items() if verdict != "AC")
 
 
 def judged(trial: Trial, judge: JudgeProgram, program: Report, report: Report) -> Result | Doubted:
-    """A test's end, where a judge has read what the program printed."""
+    """Returns a test's result after a judge has read the program's output."""
     if report.status == "internal_error":
         return unjudged(trial, program, SandboxError(report.message or "the sandbox failed at a judge"))
     made = ruling(judge, report)
@@ -128,10 +129,10 @@ def judged(trial: Trial, judge: JudgeProgram, program: Report, report: Report) -
 
 
 def conversation(trial: Trial, judge: JudgeProgram, program: Report, report: Report) -> Result | Doubted:
-    """A test's end, where program and judge talked with one another.
+    """Returns a test's result after program and judge have interacted.
 
-    A judge that accepts leaves the verdict to how the program ended; one that rejects has the last word. One that fails
-    while the program ran into its limits was kept waiting.
+    If the judge accepts, the program's own end decides; if it rejects, that is final. A judge that failed while the
+    program reached its limits was kept waiting.
     """
     if report.status == "internal_error":
         return unjudged(trial, program, SandboxError(report.message or "the sandbox failed at a judge"))
@@ -148,7 +149,8 @@ def conversation(trial: Trial, judge: JudgeProgram, program: Report, report: Rep
 
 
 def _doubted(trial: Trial, judge: JudgeProgram, program: Report, made: Ruling, failed: Word | None = None) -> Doubted:
-    """A judge that said nothing. Attack: text that makes it crash, so that the sample goes unscored."""
+    """Returns the result for a judge without a ruling. Attack: text that makes it crash, so that the sample goes
+    unscored."""
     otherwise = result_of(trial, program, failed or "WA", f"the judge failed over what the program said: {made.broken}")
     return Doubted(
         trial=trial,

@@ -1,4 +1,4 @@
-"""Requests to the sandbox's ways of running Python and their answers, as docs/tagged-codec.md has it."""
+"""Requests to the sandbox's modes for Python, and their replies, as specified in docs/tagged-codec.md."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ MODE_OF: Mapping[Way, Mode] = {
 """The mode of the candidate's program."""
 
 _WRONG = frozenset({"assertion", "uncrossable_value", "no_pass", "bad_frame", "tampered"})
-"""The reasons of failed tests that are a wrong answer: WA. Every other is an exception: RE."""
+"""The reasons of failed tests that count as a wrong answer: WA. Any other is an exception: RE."""
 _FLAGGED = frozenset({"uncrossable_value", "bad_frame", "candidate_exit", "candidate_lost", "tampered"})
 _MESSAGE = 600
 _MOST_BEHIND, _LONGEST_NAME, _MOST_CALLS = 1000, 200, 2**53
-"""The most that an agent tells of a flag: calls or names, a name's characters, and a call's number."""
+"""Limits on what an agent reports with a flag: calls or names, the characters of a name, and the number of a call."""
 
 ARGUMENT_MUTATED = "argument_mutated"
 OBJECT_RESULT, OBJECT_MADE = "object_result", "object_made"
 NAMES_FROM_CANDIDATE = "names_from_candidate"
 PROVENANCE = frozenset({ARGUMENT_MUTATED, OBJECT_RESULT, OBJECT_MADE, "vacuous_comparison", NAMES_FROM_CANDIDATE})
-"""Flags of a pass that may rest on something else than the values that were compared. An object that the tests made
-themselves, of a class, is one only where the solution passes without."""
+"""Flags of a pass that may rest on something other than the compared values. An object of a class that the tests made
+is such a flag only if the solution passes without it."""
 
 
 # --- asking ------------------------------------------------------------------------------------------------------
 
 
 def call_case(trial: Trial) -> Case:
-    """A call. Raises InvalidReference for an argument that cannot cross."""
+    """Returns a call. Raises InvalidReference for an argument that cannot be encoded."""
     test = trial.test
     types = dataclasses.asdict(test.types) if test.types is not None else None
     try:
@@ -59,7 +59,7 @@ def call_case(trial: Trial) -> Case:
 
 
 def options(suite: Suite, trial: Trial, nonce: str, **more: Any) -> bytes:
-    """Returns how test code is run. nonce: what its report must repeat."""
+    """Returns the request that runs test code. nonce: must be repeated in its report."""
     test, reference = trial.test, suite.reference
     asked: dict[str, Any] = {"kind": test.type, "modules": ["solution", *reference.modules], "nonce": nonce}
     if reference.entry_point is not None:
@@ -72,12 +72,13 @@ def options(suite: Suite, trial: Trial, nonce: str, **more: Any) -> bytes:
 
 
 def test_code(trial: Trial) -> str:
-    """The code of an assertion or of a test file."""
+    """Returns the code of an assertion or of a test file."""
     return (trial.test.code if trial.test.type == "assert" else trial.test.content) or ""
 
 
 def tests_program(suite: Suite, trial: Trial) -> Program:
-    """Test code as the partner of a candidate that serves it. Its limits are the host's: it is not on trial."""
+    """Returns test code as the partner of a candidate that serves it. It has the host's limits, because it is not on
+    trial."""
     return Program(language="python", code=source(test_code(trial)), mode="tests", files={**suite.files, **trial.files})
 
 
@@ -85,11 +86,11 @@ def tests_program(suite: Suite, trial: Trial) -> Program:
 
 
 def tested(trial: Trial, program: Report, partner: Report, nonce: str) -> Result | Doubted:
-    """A test's end, told by test code in another room than the candidate's.
+    """Returns a test's result, reported by test code in another room than the candidate's.
 
-    It passed where a report that repeats the nonce says so and the process that wrote it agrees by its exit code.
-    Whatever the candidate may have brought about is its own: also that the test code ran out of its limits, for it may
-    return what takes forever to compare, or ended without a word, for it may return what test code evaluates.
+    It passed if a report that repeats the nonce says so and the process that wrote it agrees by its exit code. The
+    candidate is to blame for everything that it can have caused, including test code that reached its limits (its
+    return value can take forever to compare) or ended without a report (test code evaluates its return value).
     """
     if partner.status == "internal_error":
         return unjudged(trial, program, SandboxError(partner.message or "the sandbox failed at test code"))
@@ -121,20 +122,18 @@ def tested(trial: Trial, program: Report, partner: Report, nonce: str) -> Result
 
 
 _LEAVING = re.compile(r"\b(?:_exit|abort|kill|killpg|exec[lv]p?e?|fork|SystemExit|exit|quit|register)\b")
-"""Names of what ends a process, or is called when it ends."""
+"""Names of functions and exceptions that end a process, or run when it ends."""
 
 
 def _disturbed(trial: Trial, program: Report, how: str) -> Doubted:
-    """Test code that did not tell how it ended. That is the candidate's doing unless it may leave by itself.
-
-    Attack: return what ends the process when the test code unpickles or evaluates it.
-    """
+    """Returns the result of test code without a report. The candidate is to blame unless the test code may exit by
+    itself. Attack: return a value that ends the process when the test code unpickles or evaluates it."""
     presumed: Side = "reference" if _LEAVING.search(test_code(trial)) else "candidate"
     return _doubted(trial, program, invalid(how, trial.path), how, presumed)
 
 
 def _at_fault(trial: Trial, program: Report, said: Mapping[str, Any]) -> Doubted:
-    """Test code that failed before a candidate could bring that about, as far as it can tell."""
+    """Returns the result of test code that failed before a candidate could cause that, as far as the code shows."""
     message = _text(said.get("message"))
     return _doubted(trial, program, invalid("the test code is at fault", trial.path, message), message, "reference")
 
@@ -145,10 +144,10 @@ def _doubted(trial: Trial, program: Report, error: InvalidReference, how: str, p
 
 
 def _provenance(said: Mapping[str, Any]) -> dict[str, list[int] | list[str]] | None:
-    """The flags of a pass and the calls or names behind each; None where no agent reports such a thing. A flag that is
-    not known here is left out: the host may be newer.
+    """Returns the flags of a pass and the calls or names behind each; None if no agent reports flags.
 
-    Attack: have test code evaluate what changes the report, so that a pass has no flag or none of a known shape.
+    Unknown flags are dropped, because the host may be newer. Attack: have test code evaluate something that changes the
+    report, so that a pass has no flag or none of a known shape.
     """
     found = said.get("provenance")
     if not isinstance(found, dict):
@@ -167,9 +166,10 @@ def _is_behind(flag: str, of: Any) -> bool:
 
 
 def shared(trial: Trial, program: Report, nonce: str) -> Result | Doubted:
-    """A test's end, told by test code in the candidate's own process, where the candidate can write what it likes.
+    """Returns a test's result, reported by test code in the candidate's own process, where the candidate can write
+    anything.
 
-    It passed only where a report repeats the nonce, names every expected test as passed, and the exit code agrees.
+    It passed only if a report repeats the nonce and lists every expected test as passed, and the exit code agrees.
     """
     failed = ended(program)
     if failed not in (None, "RE"):
@@ -189,7 +189,7 @@ def shared(trial: Trial, program: Report, nonce: str) -> Result | Doubted:
 
 
 def _failed(trial: Trial, program: Report, said: Mapping[str, Any]) -> Result:
-    """Tests that the candidate did not pass, and why."""
+    """Returns the tests that the candidate did not pass, and why."""
     kind = _text(said.get("kind"))
     message = f"{_text(said.get('source'))}\n{_text(said.get('message'))}".strip()
     flags = (kind,) if kind in _FLAGGED else ()
@@ -197,7 +197,7 @@ def _failed(trial: Trial, program: Report, said: Mapping[str, Any]) -> Result:
 
 
 def _share(trial: Trial, said: Mapping[str, Any]) -> float:
-    """The share of the expected tests that were seen to pass: less than 1, since not all were."""
+    """Returns the share of the expected tests that passed: less than 1, because not all did."""
     expect = trial.test.expect or ()
     tests = said.get("tests")
     if not expect or not isinstance(tests, dict):
@@ -206,20 +206,20 @@ def _share(trial: Trial, said: Mapping[str, Any]) -> float:
 
 
 def _all_passed(trial: Trial, said: Mapping[str, Any]) -> bool:
-    """Returns whether every expected test was seen to pass, which the report's own word already says."""
+    """Returns whether every expected test passed, test by test, in addition to the report's own claim."""
     tests = said.get("tests")
     return all(isinstance(tests, dict) and _passed(name, tests) for name in trial.test.expect or ())
 
 
 def _passed(name: str, tests: Mapping[str, Any]) -> bool:
-    """Returns whether a test, all of its parameter sets, or all members of a class, passed; and there was one."""
+    """Returns whether a test exists and passed, with all its parameter sets or all members of a class."""
     short = name.rpartition(".py::")[2]
     some = [outcome for test, outcome in tests.items() if test == short or test.startswith((f"{short}[", f"{short}::"))]
     return bool(some) and all(outcome == "passed" for outcome in some)
 
 
 def _report(reply: bytes) -> dict[str, Any] | None:
-    """A whole report, or None."""
+    """Returns a complete report, or None."""
     try:
         said = loads(reply)
     except Untagged:

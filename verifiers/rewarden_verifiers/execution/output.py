@@ -46,7 +46,7 @@ class OutputParams:
     strict: bool = False
 
     def __post_init__(self) -> None:
-        self.checker  # noqa: B018 - worked out now, so that a mistake is told once and not for each sample
+        self.checker  # noqa: B018 - evaluated now, so that an error is reported once, and not for each sample
 
     @cached_property
     def checker(self) -> TextChecker | ValueChecker:
@@ -86,7 +86,7 @@ def output(response: str, params: OutputParams, reference: Any = None) -> Outcom
         raise InvalidReference("reference: output needs a text", path="reference")
     try:
         found = compare(checker, as_bytes(response), as_bytes(reference or ""))
-    except ValueError as error:  # the reference is a pattern, and no good one
+    except ValueError as error:  # the reference is the pattern, and it is invalid
         raise InvalidReference(f"reference: {error}", path="reference") from None
     if found.verdict == "AC":
         return right(evidence={"verdict": "AC"})
@@ -98,12 +98,12 @@ def _wrong(verdict: str, where: str | None, flags: tuple[str, ...]) -> Outcome:
 
 
 def as_text(data: bytes) -> str:
-    """Bytes as a text from which `as_bytes` makes them again."""
+    """Returns bytes as a text that `as_bytes` converts back."""
     return data.decode("utf-8", "surrogateescape")
 
 
 def as_bytes(text: str) -> bytes:
-    """A text's bytes; halves of surrogate pairs stand for single bytes or, where they cannot, for themselves."""
+    """Returns a text's bytes. Half of a surrogate pair stands for a single byte or, if it cannot, for itself."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

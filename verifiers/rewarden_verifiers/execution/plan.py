@@ -1,7 +1,8 @@
-"""From a suite to jobs of the sandbox: one for each way of running, so that a program is compiled as seldom as can be.
+"""Turns a suite into jobs of the sandbox: one for each way of running, so that a program is compiled as rarely as
+possible.
 
-What goes into the candidate's room: its program, the reference's files, a test's stdin or the arguments of a call.
-What was expected goes into no room but that of a judge or of test code.
+The candidate's room receives its program, the reference's files, and a test's stdin or the arguments of a call.
+Expected values go only into the rooms of judges and of test code.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from rewarden_verifiers.execution.reference import JudgeProgram, Suite, Trial
 Item = TypeVar("Item")
 
 MAX_BYTES = 64 * 1024 * 1024
-"""Of inputs in one job; more are spread over several. A job travels in one message."""
+"""Bytes of inputs in one job; more are spread over several jobs. A job is sent in one message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Trials that one job runs, a case each, in order. `nonce`: what reports of `shared` must repeat."""
+    """Trials that one job runs, one case each, in order. `nonce`: must be repeated in reports of `shared`."""
 
     way: Way
     trials: Sequence[Trial]
@@ -34,7 +35,7 @@ class Batch:
 
 
 def way_of(suite: Suite, trial: Trial) -> Way:
-    """Returns how a test is run."""
+    """Returns the way in which a test runs."""
     if trial.test.type == "stdio":
         return "interactive" if isinstance(trial.checker, JudgeProgram) and trial.checker.interactive else "stdio"
     if trial.test.type == "call":
@@ -43,16 +44,17 @@ def way_of(suite: Suite, trial: Trial) -> Way:
 
 
 def plan(suite: Suite, trials: Sequence[Trial], code: str, *, writes_back: bool = True) -> list[Batch]:
-    """The jobs for these tests, in the order of the first test of each. writes_back: whether test code sees what the
-    candidate made of arguments.
+    """Yields the jobs for these tests, in the order of the first test of each.
+
+    writes_back: whether test code sees the candidate's changes to arguments.
     """
     together: dict[tuple[Way, int], list[Trial]] = {}
     for trial in trials:
         way = way_of(suite, trial)
-        # A partner is of the job: one job for each interactive judge, and one for each piece of test code.
+        # A partner belongs to a job: there is one job for each interactive judge, and one for each piece of test code.
         apart = id(trial.checker) if way == "interactive" else trial.place if way == "tests" else -1
         together.setdefault((way, apart), []).append(trial)
-    nonce = secrets.token_hex(16)  # what a report must repeat, so that nobody writes one who does not know it
+    nonce = secrets.token_hex(16)  # must be repeated in a report, so that only test code that knows it can write one
     return [
         Batch(way, part, _job(way, suite, part, code, nonce, writes_back), nonce)
         for (way, _), some in together.items()
@@ -61,7 +63,7 @@ def plan(suite: Suite, trials: Sequence[Trial], code: str, *, writes_back: bool 
 
 
 def _parts(items: Iterable[Item], size_of: Callable[[Item], int]) -> Iterator[list[Item]]:
-    """The inputs of jobs, in order, as many in each as `MAX_BYTES` allows."""
+    """Yields the inputs of jobs, in order, with as many in each as `MAX_BYTES` allows."""
     part: list[Item] = []
     size = 0
     for item in items:
@@ -121,14 +123,14 @@ def _judge_of(trial: Trial) -> JudgeProgram:
 
 
 def judge_program(judge: JudgeProgram) -> Program:
-    """A judge as a program."""
+    """Returns a judge as a program."""
     return Program(language=judge.language, code=source(judge.code), files=judge.files, limits=judge.limits)
 
 
 def judging(
     judge: JudgeProgram, outputs: Sequence[tuple[Trial, Report]]
 ) -> Iterator[tuple[Sequence[tuple[Trial, Report]], Job]]:
-    """Jobs in which a judge reads what the program printed in each test: one, unless that is very large."""
+    """Yields jobs in which a judge reads the program's output of each test: one, unless the outputs are very large."""
     for part in _parts(outputs, lambda one: len(one[0].stdin) + len(one[0].expected) + len(one[1].stdout)):
         cases = [
             Case(

@@ -1,4 +1,4 @@
-"""The reference of `code`: the tests, as they come in a request, checked field by field.
+"""The reference of `code`: the tests, as they arrive in a request, checked field by field.
 
 Nothing here comes from the policy: every mistake is the reference's fault, reported with its JSON path.
 """
@@ -23,7 +23,7 @@ Protocol = Literal["testlib", "kattis", "exit", "score"]
 
 MAX_TESTS = 10_000
 PYTHON = frozenset({"python", "python3", "py"})
-"""Names of the one language whose functions can be called and asserted about."""
+"""Names of the only language with calls and assertions."""
 
 
 class Strict:
@@ -90,7 +90,7 @@ CheckerName = Literal["exact", "trimmed", "tokens", "floats", "unordered_lines",
 
 
 class _Missing:
-    """No value was given: `None` is one."""
+    """Marks a missing value, because `None` is a value."""
 
 
 MISSING: Any = _Missing()
@@ -177,7 +177,7 @@ class CodeReference(Strict):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JudgeProgram:
-    """A judge that is a program. `path`: where it stands in the reference."""
+    """A judge that is a program. `path`: its place in the reference."""
 
     interactive: bool
     language: str
@@ -195,7 +195,7 @@ AnyChecker = TextChecker | ValueChecker | JudgeProgram | None
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trial:
-    """A test, ready to be planned. `stdin` and `expected` are bytes; `test` is what it was made from."""
+    """A test, ready to be planned. `stdin` and `expected` are bytes; `test` is the original."""
 
     place: int
     id: str
@@ -240,7 +240,7 @@ _FOREIGN: Mapping[Kind, Sequence[tuple[str, Any]]] = {
     kind: [(item.name, getattr(_BARE, item.name)) for item in fields(Test) if item.name in _SPECIAL - own]
     for kind, own in _OWN.items()
 }
-"""The fields that a test of each type has not, with what stands in them where nothing was given."""
+"""The fields that a test of each type lacks, with their values if nothing was given."""
 _NO_LIMITS = RunLimits()
 _USUAL_TEXT, _USUAL_VALUE = TextChecker(), ValueChecker()
 _FILE = re.compile(r"(?:[A-Za-z0-9_][\w-]*/)*[A-Za-z0-9_][\w-]*\.py", re.ASCII)
@@ -248,7 +248,7 @@ _TEXT_TYPES = frozenset(get_args(TextType))
 
 
 def read_reference(reference: CodeReference) -> Suite:
-    """The suite of a reference. Raises InvalidReference with the path of what is wrong."""
+    """Returns the suite of a reference. Raises InvalidReference with the path of the mistake."""
     if not reference.tests:
         raise invalid("there are no tests", "reference.tests")
     if len(reference.tests) > MAX_TESTS:
@@ -314,7 +314,7 @@ def _trial(
 
 
 def merged(own: Limits, general: Limits) -> Limits:
-    """Limits where what is not set in `own` is as in `general`."""
+    """Returns limits in which missing values of `own` come from `general`."""
     if own == _NO_LIMITS:
         return general
     names = [item.name for item in fields(Limits)]
@@ -345,7 +345,7 @@ def _checker_of(reference: CodeReference, test: Test, path: str, known: dict[int
         known[id(given)] = made
         return made
     if test.checker is None:
-        return usual  # the reference's checker is meant for its tests of the other kind
+        return usual  # the reference's checker applies to its tests of the other kind
     if test.type == "call":
         raise invalid("what a call returns is checked by 'value'", where)
     raise invalid("the checker 'value' is for what calls return; this test's output is text", where)
@@ -400,7 +400,7 @@ def _check_target(target: str, path: str) -> None:
 
 def _files(files: Mapping[str, Content], path: str) -> dict[str, bytes]:
     for name in files:
-        # `../x` and absolute names would leave the working folder; the sandbox refuses them too.
+        # `../x` and absolute names would leave the working folder; the sandbox rejects them too.
         parts = name.split("/")
         if not name or name.startswith("/") or "\0" in name or any(part in ("", ".", "..") for part in parts):
             raise invalid(f"{name!r} is no relative path within the working folder", path)
@@ -420,9 +420,7 @@ def _bytes(content: Content, path: str) -> bytes:
 
 
 def invalid(message: str, path: str, words: str | None = None) -> InvalidReference:
-    """The error of what is wrong at a place of the reference.
-
-    words: of a judge or of test code. They may quote a hidden test: they go to the evidence, and not to the feedback.
-    """
+    """Returns the error for a mistake in the reference. words: output of a judge or of test code. It can quote a hidden
+    test, so it goes into the evidence, and not into the feedback."""
     more = {"said": words} if words else {}
     return InvalidReference(f"{path}: {message}", path=path, **more)

@@ -1,4 +1,4 @@
-"""The end of each test, in the words of contests."""
+"""The result of each test, in the terms of programming contests."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ REASONS: Mapping[Word, str] = {
 Side = Literal["candidate", "reference"]
 
 JUDGE_FAILED = "judge_failed_on_output"
-"""Reason and flag of a failure over which the judge or the test code itself failed, which works on what is known."""
+"""Reason and flag of a failure in which the judge or the test code failed, although it works on known inputs."""
 
 LIMITS: frozenset[Word] = frozenset({"TLE", "MLE", "OLE"})
-"""Verdicts that are flagged as well, by their reason: the program exhausted what it was given."""
+"""Verdicts that are also flagged, by their reason: the program reached a limit."""
 
 _MISSING = re.compile(r"\bModuleNotFoundError: No module named '([A-Za-z_][\w.]{0,99})'")
 _IMPORTS = re.compile(r"^[ \t]*(?:import|from)[ \t]+([A-Za-z_][\w.]{0,99})", re.MULTILINE)
@@ -49,9 +49,9 @@ _ENDS: Mapping[RunStatus, Word] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Result:
-    """One test's end. `credit`: from 0 to 1, 1 exactly where it is AC. `message`: what was wrong, in words that may
-    quote the test. `error`: why it has no verdict (IE alone). `reason`: where it is another than the verdict's.
-    `provenance`: what a pass may rest on beside the values that were compared: flag to the calls or names behind it."""
+    """The result of one test. `credit`: from 0 to 1, and 1 only for AC. `message`: the failure in words, which can
+    quote the test. `error`: why it has no verdict (only IE). `reason`: set if it differs from the verdict's.
+    `provenance`: what a pass may rest on besides the compared values: each flag with its calls or names."""
 
     trial: Trial
     verdict: Word
@@ -65,16 +65,16 @@ class Result:
 
     @property
     def why(self) -> str | None:
-        """The reason of a failure, None of a pass."""
+        """The reason of a failure, None for a pass."""
         return self.reason or REASONS.get(self.verdict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Doubted:
-    """A test whose judge or test code failed, so that it is still to be settled who is to blame.
+    """A test whose judge or test code failed, so that it is undetermined who is to blame.
 
-    error: what is told where the reference is. otherwise: the test's end where the candidate is. presumed: the side
-    that is blamed where nothing is known to try the judge or the test code on.
+    error: the result if the reference is to blame. otherwise: the test's result if the candidate is. presumed: who is
+    blamed if there are no known inputs for a control run.
     """
 
     trial: Trial
@@ -85,10 +85,10 @@ class Doubted:
 
 
 def missing_module(result: Result, code: str) -> str | None:
-    """The module that the program asked for and the sandbox does not have; None where it did not fail for that.
+    """Returns the module that the program imports and the sandbox lacks; None if it did not fail because of that.
 
-    Attack: import a hidden test's input, to read it back from the feedback. So only what one of a few imports in the
-    code asks for is named.
+    Attack: import a hidden test's input, to read it back from the feedback. Therefore a module is named only if the
+    code imports it, and few modules in all.
     """
     if result.verdict != "RE":
         return None
@@ -99,7 +99,7 @@ def missing_module(result: Result, code: str) -> str | None:
 
 
 def ended(report: Report) -> Word | None:
-    """The verdict of a run that did not end well; None for one that did, whose output is still to be judged."""
+    """Returns the verdict of a run that failed; None for a successful one, whose output must still be judged."""
     return _ENDS.get(report.status)
 
 
@@ -112,7 +112,8 @@ def result_of(
     *,
     credit: float | None = None,
 ) -> Result:
-    """The end of a test whose program ran so. flags: beside those of the run. credit: by default 1 for AC, else 0."""
+    """Returns the result of a test after its run. flags: in addition to those of the run. credit: by default 1 for AC,
+    else 0."""
     if credit is None:
         credit = 1.0 if verdict == "AC" else 0.0
     flags = (*_flags_of(report), *flags)
@@ -120,10 +121,10 @@ def result_of(
 
 
 def unjudged(trial: Trial, report: Report, error: SampleError) -> Result:
-    """The end of a test that has no verdict, although its program ran."""
+    """Returns the result of a test without a verdict, although its program ran."""
     return Result(trial=trial, verdict="IE", report=report, flags=_flags_of(report), error=error)
 
 
 def _flags_of(report: Report) -> tuple[str, ...]:
-    """Returns what a verdict is flagged for because of how a run went."""
+    """Returns the flags that follow from a run."""
     return tuple(flag for flag in report.flags if flag != "killed_with_partner")

@@ -1,5 +1,6 @@
-"""Running a suite: jobs to the sandbox, and what comes back to the tests' ends. Runs on the loop and computes little:
-large outputs, and patterns, are compared by `output` where it can be killed.
+"""Running a suite: sends jobs to the sandbox, and turns events into the results of tests.
+
+Runs on the loop and computes little: large outputs, and patterns, are compared by `output`, where it can be killed.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _WORDS: Mapping[str, Word] = {reason: word for word, reason in REASONS.items()}
 
 
 class SuiteRun:
-    """One program's way through its tests. `results` is keyed by a test's place."""
+    """The run of one program through its tests. `results` is keyed by a test's place."""
 
     def __init__(
         self,
@@ -45,9 +46,8 @@ class SuiteRun:
         stops: bool,
         strict: bool,
     ) -> None:
-        """completion: of the reference's solution, as of the candidate. stops: whether the first failure ends the run.
-        strict: whether a pass by a weak test earns nothing.
-        """
+        """completion: applies to the reference's solution as it does to the candidate. stops: whether the first failure
+        ends the run. strict: whether a pass by a weak test earns nothing."""
         self._ctx = ctx
         self._suite = suite
         self._trials = trials
@@ -62,7 +62,7 @@ class SuiteRun:
         self.compiler: Report | None = None
 
     async def run(self) -> list[Result]:
-        """The end of every test, in order. Raises InvalidReference."""
+        """Returns the result of every test, in order. Raises InvalidReference."""
         for batch in plan(self._suite, self._trials, self._candidate.code):
             if not self._over:
                 await self._run(batch)
@@ -72,7 +72,7 @@ class SuiteRun:
         return [self._results.get(trial.place) or Result(trial=trial, verdict="SK") for trial in self._trials]
 
     async def _check_prefix(self) -> None:
-        """Raises InvalidReference where every program must fail because of the prompt's code."""
+        """Raises InvalidReference if every program must fail because of the prompt's code."""
         ended = self._results.values()
         broken = next((result.trial for result in ended if result.verdict == "RE"), None)
         if broken is not None and self._candidate.prefixed and all(result.verdict != "AC" for result in ended):
@@ -80,24 +80,25 @@ class SuiteRun:
 
     @property
     def _over(self) -> bool:
-        """Returns whether a failure has decided all."""
+        """Returns whether a failure has decided everything."""
         return self._stops and self._failed
 
     def _put(self, result: Result) -> None:
-        """Note how a test ended; of several runs of it the one that speaks most against the program counts."""
+        """Records a test's result; of several runs of it, the worst one counts."""
         known = self._results.get(result.trial.place)
         if known is None or _weight(known) < _weight(result):
             self._results[result.trial.place] = result
             self._failed = self._failed or result.verdict not in ("AC", "IE")
 
     def _break(self, trials: Iterable[Trial], error: SampleError) -> None:
-        """Tests that were not judged, by a failure of ours or of the reference's. Others may decide the score."""
+        """Records tests that were not judged, because of a failure of ours or of the reference's. Others can decide the
+        score."""
         for trial in trials:
             if trial.place not in self._results:
                 self._put(Result(trial=trial, verdict="IE", error=error))
 
     async def _run(self, batch: Batch) -> None:
-        waiting = deque(batch.trials)  # results come in the order of the cases
+        waiting = deque(batch.trials)  # results arrive in the order of the cases
         try:
             async with aclosing(self._ctx.sandbox.run(batch.job)) as events:
                 async for event in events:
@@ -110,13 +111,13 @@ class SuiteRun:
                     if self._over:
                         return
         except SampleError as error:
-            # The candidate's code is text of any kind; whatever else is in a job is the reference's.
+            # The candidate's code can be any text; everything else in a job is the reference's.
             self._break(waiting, _refused(error, "reference"))
-        # What was not told of has not run; where the program did not compile its tests have their verdict already.
+        # Tests without a report did not run; if the program did not compile, its tests have their verdicts already.
         self._break(waiting, SandboxError("the sandbox told nothing of a test"))
 
     def _compiled(self, batch: Batch, event: CompileResult) -> None:
-        """Raises SampleError where the program was not compiled, and that is no fault of its own."""
+        """Raises SampleError if the program was not compiled for a reason that is not its own."""
         checker = batch.trials[0].checker
         if event.who == "partner" and isinstance(checker, JudgeProgram):
             _check_judge(checker, event)
@@ -129,9 +130,10 @@ class SuiteRun:
                 self._put(Result(trial=trial, verdict="CE"))
 
     async def _ended(self, batch: Batch, trial: Trial, event: CaseResult) -> None:
-        """A test's end. What a run did counts, whatever the clock says of it: one that is wrong is wrong.
+        """Returns a test's result. The run's output counts, whatever the clock says: a wrong output is wrong.
 
-        Attack: print what is wrong, and need time at random, so that the run goes unscored or only another counts.
+        Attack: print a wrong output, and use up time at random, so that the run goes unscored or only another one
+        counts.
         """
         for run in (*event.earlier, event):
             if run.program.status != "internal_error":
@@ -143,9 +145,8 @@ class SuiteRun:
             self._put(unjudged(trial, report, SandboxError(report.message or "the sandbox failed at a run")))
 
     async def _starved(self, batch: Batch, trial: Trial, run: CaseResult) -> None:
-        """A run for which the host had no CPU: where it ended by itself what it did is judged, and where it was cut off
-        only what it could not have mended any more.
-        """
+        """Returns the result of a run without CPU from the host: if it ended by itself, its output is judged; if it was
+        cut off, only an output that was already wrong counts."""
         report, checker = run.program, trial.checker
         if report.exit_code is not None or report.signal is not None:
             report = replace(report, status="ok" if report.exit_code == 0 else "runtime_error")
@@ -157,7 +158,7 @@ class SuiteRun:
             self._put(result_of(trial, report, "WA", "what it had printed was wrong already"))
 
     async def _told(self, batch: Batch, trial: Trial, event: CaseResult) -> None:
-        """A run whose end says something of the program."""
+        """Returns the result of a run whose end depends on the program."""
         report = event.program
         if batch.way == "stdio":
             await self._printed(trial, report)
@@ -174,8 +175,9 @@ class SuiteRun:
             self._hear(modes.tested(trial, report, event.partner, batch.nonce))
 
     def _hear(self, found: Result | Doubted) -> None:
-        """Note a test's end, or that it is still to be settled. Not before its job has ended: a control run that waited
-        for a slot while the job keeps one could wait for ever.
+        """Records a test's result, or that it is undetermined.
+
+        The job must have ended first: a control run that waits for a slot while the job holds one could wait forever.
         """
         if isinstance(found, Doubted) or found.provenance:
             self._open.append(found)
@@ -183,7 +185,7 @@ class SuiteRun:
             self._put(found)
 
     async def _settle(self) -> None:
-        """Have control runs tell who is to blame for what failed, and what a pass by a weak test is worth."""
+        """Uses control runs to determine who is to blame for failures, and the value of a pass by a weak test."""
         while self._open and not self._over:
             found = self._open.popleft()
             try:
@@ -197,10 +199,10 @@ class SuiteRun:
         return doubted.otherwise if blames_candidate else unjudged(doubted.trial, doubted.report, doubted.error)
 
     async def _weighed(self, result: Result) -> Result:
-        """A pass that may rest on something else than the values that were compared.
+        """Returns the result of a pass that may rest on something other than the compared values.
 
-        An argument that the candidate changed matters only where the test fails without that. What the solution's pass
-        rests on in the same calls is the test's own business; in other calls it is flagged.
+        An argument that the candidate changed matters only if the test fails without the change. If the solution's pass
+        rests on the same in the same calls, that is how the test works; in other calls it is flagged.
         """
         trial, rests_on = result.trial, dict(result.provenance)
         if modes.ARGUMENT_MUTATED in rests_on and await self._controls.passes_unwritten(trial, self._candidate.code):
@@ -253,13 +255,13 @@ class SuiteRun:
         else:
             params = {"type": "value", **asdict(checker)}
             result = await self._beside(trial, report, params, report.reply, trial.test.returns)
-        if failed and result.verdict == "AC":  # it sent its result, and then came to a bad end
+        if failed and result.verdict == "AC":  # it sent its result, and then ended badly
             result = result_of(trial, report, failed)
         self._put(result)
 
     async def _beside(self, trial: Trial, report: Report, params: Mapping[str, Any], got: bytes, wanted: Any) -> Result:
-        """A test's end, where comparing is done in a worker."""
-        # As the program printed it: a program may print what looks like a thought or an end of turn.
+        """Returns a test's result after a comparison in a worker."""
+        # Without a view: a program can print text that looks like reasoning or an end of turn.
         view = {"part": "full", "special_tokens": []}
         sample = Sample(response=as_text(got), reference=wanted)
         outcome = await self._ctx.verify(Use(name="output", params={**params, "view": view}), sample=sample)
@@ -278,7 +280,7 @@ class SuiteRun:
     # --- judges that are programs -------------------------------------------------------------------------------
 
     async def _judge(self) -> None:
-        """All outputs that a judge reads, in one job for each judge: it is compiled once."""
+        """Judges all outputs that need a judge, in one job for each judge, which is compiled once."""
         if not self._unjudged or self._over:
             return
         by_judge: dict[int, list[tuple[Trial, Report]]] = {}
@@ -311,12 +313,12 @@ class SuiteRun:
 
 
 def _weight(result: Result) -> int:
-    """Returns how much a test's end speaks against the program: a pass nothing, no verdict less than a failure."""
+    """Returns how bad a test's result is for the program: a pass 0, no verdict less than a failure."""
     return {"AC": 0, "IE": 1}.get(result.verdict, 2)
 
 
 def _check_judge(judge: JudgeProgram, event: CompileResult) -> None:
-    """Raises SampleError where a judge was not compiled."""
+    """Raises SampleError if a judge was not compiled."""
     if event.report.status == "internal_error":
         raise SandboxError(event.report.message or "the sandbox failed at a compilation")
     if event.report.status != "ok":
@@ -324,7 +326,7 @@ def _check_judge(judge: JudgeProgram, event: CompileResult) -> None:
 
 
 def _refused(error: SampleError, path: str) -> SampleError:
-    """Returns what the sandbox refuses, as the reference's fault; any other error as it is."""
+    """Returns an error of invalid input to the sandbox as the reference's fault; any other error unchanged."""
     if not isinstance(error, InvalidSample):
         return error
     if error.details.get("path") == "program.language":

@@ -1,4 +1,4 @@
-"""From the tests' ends to one score."""
+"""Combines the results of tests into one score."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Scoring = Literal["all", "fraction", "weighted", "groups", "minimum"]
 
 
 def score_of(scoring: Scoring, results: Sequence[Result]) -> float:
-    """The score from 0 to 1.
+    """Returns the score from 0 to 1.
 
-    all: 1 where every test is AC. fraction: the mean of the tests' credits. weighted: the same, by weight. groups: the
-    weight of the groups of which every test is AC, by the weight of all; a test without a group is one of its own.
-    minimum: the least credit. What was skipped earns nothing. Every one is 1 exactly where all tests that weigh
-    anything are AC (`all` and `minimum`: all tests).
+    all: 1 if every test is AC. fraction: the mean of the tests' credits. weighted: the same, by weight. groups: the
+    weight of the groups in which every test is AC, divided by the weight of all; a test without a group is a group of
+    its own. minimum: the least credit. Skipped tests earn nothing. Each is 1 if and only if all tests with a weight are
+    AC (`all` and `minimum`: all tests).
     """
     if all(result.verdict == "AC" for result in results):
         return 1.0
@@ -27,7 +27,7 @@ def score_of(scoring: Scoring, results: Sequence[Result]) -> float:
 
 
 def _weighted(results: Sequence[Result]) -> float:
-    # `read_reference` holds that the suite's weights are not all 0; those of its first tests may be.
+    # `read_reference` ensures that the suite's weights are not all 0; those of its first tests can be.
     whole = math.fsum(result.trial.test.weight for result in results)
     return math.fsum(result.credit * result.trial.test.weight for result in results) / whole if whole else 0.0
 
@@ -49,13 +49,13 @@ _SCORES: Mapping[Scoring, Callable[[Sequence[Result]], float]] = {
 
 
 def group_of(result: Result) -> tuple[str | None, int]:
-    """Returns what a test stands and falls with."""
+    """Returns a key for the group of a test; a test without a group has its own."""
     group = result.trial.test.group
     return (group, -1) if group is not None else (None, result.trial.place)
 
 
 def groups_passed(results: Sequence[Result]) -> dict[tuple[str | None, int], bool]:
-    """For each group whether every test of it is AC."""
+    """Returns for each group whether every test of it is AC."""
     passed: dict[tuple[str | None, int], bool] = {}
     for result in results:
         name = group_of(result)
@@ -64,9 +64,9 @@ def groups_passed(results: Sequence[Result]) -> dict[tuple[str | None, int], boo
 
 
 def undecided_by(scoring: Scoring, results: Sequence[Result]) -> SampleError | None:
-    """The error of ours that leaves the score open, or None where it would be the same whatever those tests had said.
+    """Returns the error that leaves the score open, or None if those tests cannot change the score.
 
-    Raising it is right: a failure of ours is never a 0, and where another test has failed already it changes nothing.
+    Raising it is right: a failure of ours is never a 0, and if another test has already failed it changes nothing.
     """
     errors = [result.error for result in results if result.error is not None]
     if not errors:
@@ -76,10 +76,10 @@ def undecided_by(scoring: Scoring, results: Sequence[Result]) -> SampleError | N
 
 
 def reason(results: Sequence[Result]) -> str:
-    """The reason of the first test that failed; `skipped` where none did."""
+    """Returns the reason of the first failed test; `skipped` if none failed."""
     return next((result.why for result in results if result.why is not None), "skipped")
 
 
 def overall(results: Sequence[Result]) -> Word:
-    """The verdict of the first test that failed; AC where none did."""
+    """Returns the verdict of the first failed test; AC if none failed."""
     return next((result.verdict for result in results if result.verdict not in ("AC", "IE", "SK")), "AC")

@@ -1,11 +1,11 @@
 """Tagged JSON (docs/tagged-codec.md), read as plain values and written from a reference's JSON.
 
-What is read was written beside a candidate, so it is hostile: sizes, depth and digits are bounded, no number becomes a
-key of a hash table, and no class of the candidate's is ever looked for. What has no use at a comparison is read as the
-nearest plain value: a deque and an array as a list, a fraction and a decimal as a float.
+The input was written beside a candidate, so it is hostile: sizes, depth and digits are limited, no number becomes a key
+of a hash table, and no class of the candidate's is ever looked up. Types that do not matter in a comparison become the
+nearest plain value: a deque or an array becomes a list, a fraction or a decimal a float.
 
-In a reference, arguments and results are plain JSON. What JSON does not know is written as `{"$": TAGGED}`, such as
-`{"$": {"t": [{"i": "1"}, {"i": "2"}]}}` for the tuple (1, 2).
+In a reference, arguments and results are plain JSON. Other values are written as `{"$": TAGGED}`, such as `{"$": {"t":
+[{"i": "1"}, {"i": "2"}]}}` for the tuple (1, 2).
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)
 _SPECIAL = ("nan", "inf", "-inf")
 _ARRAY_DIMENSIONS = 64
 _EMPTY_LISTS = 10_000
-"""Rows that an array without elements may have."""
+"""The maximum number of rows of an array without elements."""
 
 
 class Untagged(Exception):
-    """The text is no tagged JSON, or is beyond its bounds."""
+    """The text is not tagged JSON, or exceeds its limits."""
 
 
 def loads(data: bytes) -> Any:
-    """JSON of a mode's reply. Raises Untagged."""
+    """Returns the JSON of a mode's reply. Raises Untagged."""
     if len(data) > MAX_BYTES:
         raise Untagged(f"more than {MAX_BYTES} bytes")
     try:
@@ -50,7 +50,7 @@ def _refuse(text: str) -> Any:
 
 
 def decode(value: Any, depth: int = 0) -> Any:
-    """A value of tagged JSON that `loads` has read, as a plain one. Raises Untagged."""
+    """Returns the plain value of tagged JSON that `loads` has read. Raises Untagged."""
     if value is None or isinstance(value, (bool, str)):
         return value
     if depth >= MAX_DEPTH:
@@ -63,7 +63,7 @@ def decode(value: Any, depth: int = 0) -> Any:
         raise Untagged("an unknown tag")
     try:
         return reader(payload, depth + 1)
-    except (ValueError, OverflowError) as error:  # what readers meet in hostile payloads
+    except (ValueError, OverflowError) as error:  # errors of readers on hostile input
         raise Untagged("no value") from error
 
 
@@ -89,7 +89,8 @@ def _items(payload: Any, depth: int) -> list[Any]:
 
 
 def _dict(payload: Any, depth: int) -> dict[str, Any]:
-    """Keys as JSON writes them. Two that are then the same (1 and "1") would hide one another: no plain value."""
+    """Returns a dictionary with keys as JSON writes them. If two become equal (1 and "1"), one would hide the other:
+    not a plain value."""
     made: dict[str, Any] = {}
     for pair in _pairs(payload):
         name = key_text(decode(pair[0], depth))
@@ -106,7 +107,7 @@ def _pairs(payload: Any) -> list[Any]:
 
 
 def key_text(key: Any) -> str:
-    """A dictionary's key as text: as JSON writes it, and in another way what JSON has no keys for."""
+    """Returns a dictionary's key as text: as JSON writes it, and in another form if JSON has no such key."""
     if isinstance(key, str):
         return key
     if key is None or isinstance(key, bool):
@@ -180,7 +181,7 @@ def _array(payload: Any, depth: int) -> Any:
         shape = shape[: shape.index(0) + 1]
     size = 1
     for side in shape[:-1] if shape[-1] == 0 else shape:
-        # Attack: a side of 10**9 before one of 0 would make a billion empty lists of nothing.
+        # Attack: a dimension of 10**9 before one of 0, which would make a billion empty lists.
         size *= side
         if side < 0 or size > max(len(items), _EMPTY_LISTS):
             return _bad_shape()
@@ -234,7 +235,7 @@ _READERS: Mapping[str, Callable[[Any, int], Any]] = {
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """A reference's JSON as the plain value that it stands for. Raises Untagged."""
+    """Returns the plain value of a reference's JSON. Raises Untagged."""
     if depth > MAX_DEPTH:
         raise Untagged(f"nested deeper than {MAX_DEPTH}")
     if isinstance(value, dict):
@@ -247,7 +248,7 @@ def plain(value: Any, depth: int = 0) -> Any:
 
 
 def encode(value: Any, depth: int = 0) -> Any:
-    """A reference's JSON as tagged JSON. Raises Untagged."""
+    """Returns a reference's JSON as tagged JSON. Raises Untagged."""
     if depth > MAX_DEPTH:
         raise Untagged(f"nested deeper than {MAX_DEPTH}")
     if value is None or isinstance(value, bool):
@@ -266,7 +267,7 @@ def encode(value: Any, depth: int = 0) -> Any:
         return {"l": [encode(item, depth + 1) for item in value]}
     if isinstance(value, dict):
         if value.keys() == {ESCAPE}:
-            decode(value[ESCAPE], depth)  # refused here, not in the candidate's room
+            decode(value[ESCAPE], depth)  # rejected here, and not in the candidate's room
             return value[ESCAPE]
         return {"d": [[encode(key, depth + 1), encode(item, depth + 1)] for key, item in value.items()]}
     raise Untagged(f"{type(value).__name__} is no JSON")

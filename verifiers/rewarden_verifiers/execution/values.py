@@ -1,8 +1,8 @@
-"""Comparing what a call returned with what it should have returned: plain values, never a candidate's objects.
+"""Compares the return value of a call with the expected value: plain values, never a candidate's objects.
 
-The values that come here were decoded from a candidate's reply (see `tagged`) or read from a reference's JSON, so that
-`==` on them runs no code of anybody's. Dictionaries have texts as keys; sets are `Bag`s, because putting a candidate's
-numbers into a hash table would let it choose their collisions.
+The values were decoded from a candidate's reply (see `tagged`) or read from a reference's JSON, so that `==` on them
+runs no foreign code. Dictionaries have texts as keys. Sets are `Bag`s: in a hash table, a candidate could choose
+numbers that collide.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Bag(list[Any]):
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A value that is only ever equal to its like: a date, a time, a range. `parts` are texts."""
+    """A value that is equal only to values of its own kind: a date, a time, a range. `parts` are texts."""
 
     kind: str
     parts: tuple[str, ...]
@@ -32,10 +32,10 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tolerance:
-    """The difference that two numbers may have: absolute, or relative. Raises ValueError for what is none."""
+    """The maximum difference of two numbers: absolute, or relative. Raises ValueError for an invalid one."""
 
     USUAL: ClassVar[tuple[float, float]]
-    """Both, where neither is named."""
+    """Both, if neither is given."""
 
     abs: float | None = None
     rel: float | None = None
@@ -47,7 +47,7 @@ class Tolerance:
 
     @property
     def tolerance(self) -> tuple[float, float]:
-        """Absolute and relative tolerance. Where only one is named the other is 0."""
+        """Returns absolute and relative tolerance. If only one is given, the other is 0."""
         if self.abs is None and self.rel is None:
             return self.USUAL
         return self.abs or 0.0, self.rel or 0.0
@@ -55,7 +55,7 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueChecker(Tolerance):
-    """The way in which two values are compared; see `differs`. Raises ValueError for what cannot be."""
+    """The settings of a comparison; see `differs`. Raises ValueError for invalid ones."""
 
     USUAL = 1e-12, 1e-9
 
@@ -64,15 +64,14 @@ class ValueChecker(Tolerance):
 
 
 def differs(checker: ValueChecker, got: Any, wanted: Any, path: str = "") -> str | None:
-    """Returns where a value differs from the one that was wanted, or None.
+    """Returns where a value differs from the expected one, or None.
 
-    As `==` in Python, with these exceptions: where either number is a float, both may differ by the tolerance (relative
-    1e-9 of the wanted one or absolute 1e-12, unless the checker says other); NaN agrees with NaN; a tuple agrees with
-    a list, because a reference is JSON; keys of a dictionary are compared as JSON writes them. `unordered`: the
-    outermost list (with `deep`: every one) in any order, and then a set agrees with a list too. `strict`: types must
-    be equal as well, so that neither 1 and `True` nor 1 and 1.0 nor a tuple and a list agree.
-
-    Values nest at most as deep as their decoders let them.
+    As `==` in Python, with these exceptions: if either number is a float, both can differ by the tolerance (relative
+    1e-9 of the expected one or absolute 1e-12, unless the checker sets others); NaN equals NaN; a tuple equals a list,
+    because a reference is JSON; keys of a dictionary are compared as JSON writes them. `unordered`: the outermost list
+    (with `deep`: every list) can be in any order, and then a set equals a list too. `strict`: types must be equal as
+    well, so that neither 1 and `True` nor 1 and 1.0 nor a tuple and a list are equal. Values nest at most as deep as
+    their decoders allow.
     """
     if checker.strict and type(got) is not type(wanted):
         return _said(path, got, wanted)
@@ -126,16 +125,16 @@ def _same(checker: ValueChecker, got: Any, wanted: Any) -> bool:
             return False
         near, share = checker.tolerance
         return abs(one - other) <= max(near, share * abs(other))
-    # Types other than numbers agree only with their own; a bool among them was seen above.
+    # Types other than numbers equal only their own; a bool among them was handled above.
     return type(got) is type(wanted) and bool(got == wanted)
 
 
 def _key(value: Any) -> tuple[int, Any]:
-    """An order of all values in which equal ones, and numbers of any type that are close, lie side by side."""
+    """Returns a sort key by which equal values, and close numbers of any type, are adjacent."""
     if value is None:
         return 0, 0
     if isinstance(value, (bool, int, float)):
-        return (1, value) if value == value else (2, 0)  # NaN has no place among numbers
+        return (1, value) if value == value else (2, 0)  # NaN cannot be ordered among numbers
     if isinstance(value, str):
         return 3, value
     if isinstance(value, bytes):
@@ -156,7 +155,7 @@ def _said(path: str, got: Any, wanted: Any) -> str:
 
 
 def brief(value: Any) -> str:
-    """A value as Python writes it, at most a line. Never writes all of a large one out."""
+    """Returns a value as Python writes it, on one line at most, without writing all of a large one."""
     text = _written(value, _EXCERPT)
     return text if len(text) <= _EXCERPT else text[:_EXCERPT] + "…"
 
@@ -167,7 +166,7 @@ def _written(value: Any, room: int) -> str:
     if isinstance(value, (str, bytes)):
         return repr(value[:room])
     if isinstance(value, int) and not isinstance(value, bool):
-        # `repr` of an int beyond 4,300 digits raises.
+        # `repr` of an int with more than 4,300 digits raises.
         return repr(value) if value.bit_length() <= 1_000 else f"an integer of {value.bit_length()} bits"
     if isinstance(value, Opaque):
         return f"{value.kind}({', '.join(value.parts)})"

@@ -1,4 +1,4 @@
-"""Makes a whole file from the response, with the reference's imports, and its statement before a bare proof.
+"""Makes a complete file from the response, with the reference's imports, and its statement before a bare proof.
 
 A wrong guess is harmless: the theorems of the resulting file are compared with the reference's as terms.
 """
@@ -15,19 +15,19 @@ from rewarden_verifiers.lean.source import PLAIN, code, plain, split_header
 Mode = Literal["auto", "file", "proof", "statement"]
 
 _TERM = re.compile(r"(?:fun|λ)\b|[⟨@‹]")
-"""No tactic begins so."""
+"""No tactic begins with one of these."""
 
 _BEGINS = DECLARING | {"namespace", "section", "private", "protected", "noncomputable", "mutual", "example"}
 
 _ONCE = frozenset({"namespace", "section", "universe", "variable"})
-"""Commands that must not come twice: names would have two prefixes, or two meanings."""
+"""Commands that must not be repeated: names would get two prefixes, or two meanings."""
 
 
 def whole_file(submission: str, statement: Statement, mode: Mode) -> tuple[str, str]:
-    """The file that is elaborated, and how it was made: `file` or `proof`.
+    """Returns the file that is elaborated, and the mode: `file` or `proof`.
 
-    The reference's imports replace the submission's: they name the same things then, and no import can bring in what
-    the reference has not. `auto` takes for a proof what declares no theorem of the names that are asked for.
+    The reference's imports replace the submission's: then they mean the same, and no import can add something that the
+    reference lacks. `auto` treats a text as a proof if it declares none of the required theorems.
     """
     text = plain(submission).strip("\n")
     written = split_header(text)
@@ -36,13 +36,13 @@ def whole_file(submission: str, statement: Statement, mode: Mode) -> tuple[str, 
         return _join(statement, f"{statement.preamble}\n\n{statement.core}{_proof(body)}\n"), "proof"
     names = {name for _, _, name in declarations(body)}
     if not written.imports and not names & statement.declared and not _begins_anew(body, statement):
-        # A theorem by itself: what stands before the reference's own belongs before it.
+        # A theorem on its own: the text before the reference's theorem belongs before it.
         body = f"{statement.preamble}\n\n{body.strip()}"
     return _join(statement, f"{body.strip()}\n"), "file"
 
 
 def _begins_anew(body: str, statement: Statement) -> bool:
-    """Returns whether a text repeats what stands before the reference's theorem."""
+    """Returns whether a text repeats the text before the reference's theorem."""
     before = {token.text for token in code(statement.preamble)} & _ONCE
     return bool(before) and any(token.text in before for token in code(body))
 
@@ -52,7 +52,7 @@ def _join(statement: Statement, body: str) -> str:
 
 
 def _states(body: str, statement: Statement) -> bool:
-    """Returns whether a text declares what is asked for, or at least begins with a declaration, as no proof does."""
+    """Returns whether a text declares a required theorem, or at least begins with a declaration, as no proof does."""
     first = next(iter(code(body)), None)
     if first is not None and first.text in _BEGINS:
         return True
@@ -63,12 +63,12 @@ def _states(body: str, statement: Statement) -> bool:
 
 
 def _last(name: str) -> str:
-    """A name's last part, however it is written."""
+    """Returns a name's last part, however it is written."""
     return name.translate(PLAIN).rpartition(".")[2]
 
 
 def _proof(body: str) -> str:
-    """A proof as it goes on behind a statement: `:= by …`, `by …`, a term behind `:=`, or tactics alone."""
+    """Returns a proof as the continuation of a statement: `:= by …`, `by …`, a term after `:=`, or only tactics."""
     proof = body.strip("\n").rstrip()
     begun = proof.lstrip()
     if begun.startswith(":="):

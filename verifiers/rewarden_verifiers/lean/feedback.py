@@ -8,15 +8,16 @@ from typing import Any
 from rewarden_verifiers.provers import Checked, Goal, Message
 
 _KEPT = 50
-"""Messages, goals and tactics of one verdict."""
+"""The maximum number of messages, goals and tactics in one verdict."""
 _TEXT = 2000
 """Characters of one of them."""
 
 
 def told(messages: Iterable[Message], shown: int) -> str | None:
-    """Lean's errors and warnings as its command line prints them, at most so many characters; None where it has none.
+    """Returns Lean's errors and warnings as its command line prints them, up to this many characters; None if there are
+    none.
 
-    Errors come first: they are what the next attempt needs.
+    Errors come first, because the next attempt needs them.
     """
     if not shown:
         return None
@@ -29,7 +30,7 @@ def told(messages: Iterable[Message], shown: int) -> str | None:
 
 
 def evidence(checked: Checked, *, tactics: bool) -> dict[str, Any]:
-    """A screen's result for the verdict, JSON-ready and bounded."""
+    """Returns a screen's result for the verdict, ready for JSON and limited in size."""
     said: dict[str, Any] = {
         "status": checked.status,
         "warm": checked.warm,

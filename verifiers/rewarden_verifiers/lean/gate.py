@@ -1,8 +1,8 @@
-"""Refuses forbidden content before Lean sees it, each kind with its own reason.
+"""Rejects forbidden content before Lean sees it, each kind with its own reason.
 
-The gate makes refusals cheap and their reasons plain. It does not keep a false proof from scoring: a forbidden word
-that hides from it (in a macro, in a notation, as a name made during elaboration) is caught by the strict tier, which
-reads the compiled module.
+The gate makes rejections cheap and their reasons plain. It does not keep a false proof from scoring: the strict tier,
+which reads the compiled module, catches a forbidden word that is hidden from the gate (in a macro, in a notation, in a
+name made during elaboration).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rewarden_verifiers.lean.source import PLAIN, Token, attributes, split_heade
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """The refusal of a text. reason: snake_case, as in the verdict. word: what stands there, at `line` (from 1)."""
+    """The rejection of a text. reason: snake_case, as in the verdict. word: the forbidden word, at `line` (from 1)."""
 
     reason: str
     word: str
@@ -25,14 +25,14 @@ class Refusal:
 
     @property
     def message(self) -> str:
-        """For the feedback."""
+        """The message for the feedback."""
         return f"line {self.line}: `{self.word}`: {self.why}"
 
 
 _SORRY = frozenset({"sorry", "admit", "sorryAx", "proof_wanted"})
 
 _NATIVE = frozenset({"native_decide", "ofReduceBool", "ofReduceNat", "reduceBool", "reduceNat", "trustCompiler"})
-"""Attack: the compiler's word in the kernel's place (ATTACKS F5)."""
+"""Attack: trusting the compiler instead of the kernel (ATTACKS F5)."""
 
 _AXIOM = "axiom"
 """Attack: `axiom cheat : False` above the statement (PrimeIntellect-ai/verifiers issue 2177)."""
@@ -55,20 +55,20 @@ _META_ATTRIBUTES = re.compile(
 )
 
 _COMPILER = frozenset({"implemented_by", "extern", "export", "csimp"})
-"""Attack: what the compiler runs in a definition's place (ATTACKS F5)."""
+"""Attack: code that the compiler runs in place of a definition (ATTACKS F5)."""
 
 _SYNTAX = frozenset({"macro", "macro_rules", "syntax", "declare_syntax_cat", "notation3", "binder_predicate"})
 
 _COMMAND = re.compile(r"\bcommand\b|\(\s*#\w")
-"""Attack: a macro of the category `command` may take the place of `theorem` or `#print axioms`
+"""Attack: a macro of the category `command` can replace `theorem` or `#print axioms`
 (harbor-framework/terminal-bench-science PR 325)."""
 
 _EXIT = "#exit"
-"""Attack: whatever stands behind it is never elaborated, and compiles."""
+"""Attack: the text after it is never elaborated, so the file compiles."""
 
 _SILENCER = "#guard_msgs"
-"""Attack: `#guard_msgs (drop all) in` before what does not compile, or before what leaves a `sorry` by way of `apply?`:
-the screen knows both by their messages alone."""
+"""Attack: `#guard_msgs (drop all) in` before code that does not compile, or that leaves a `sorry` by way of `apply?`:
+the screen detects both only by their messages."""
 
 _OPTIONS = re.compile(
     r"(?:weak\.)?(?:maxHeartbeats|maxRecDepth|maxSynthPendingDepth|autoImplicit|relaxedAutoImplicit|quotPrecheck|hygiene"
@@ -76,15 +76,14 @@ _OPTIONS = re.compile(
     r"|(?:aesop|backward|diagnostics|grind|linter|pp|profiler|says|simprocs|synthInstance|tactic|trace)\.[\w'.]+"
     r"|warn\.(?!sorry)[\w'.]+)"
 )
-"""Options that change how a proof is found or shown. `debug.skipKernelTC` and all else that may change what is checked
-is not among them, nor is `warn.sorry`: that warning is how the screen knows of a `sorry`."""
+"""Options that change how a proof is found or shown. `debug.skipKernelTC` and other options that can change what is
+checked are not among them, nor is `warn.sorry`, because the screen detects a `sorry` by that warning."""
 
 
 def refusals(text: str, *, sorry: bool = False, meta: bool = False) -> Iterator[Refusal]:
-    """Yields why a text is refused, in the order of the reasons below; nothing where it is not.
+    """Yields the reasons for rejecting a text, in the order below; nothing if it is accepted.
 
-    sorry: whether what is still to be proved may be left open (statements alone). meta: whether code may run while it
-    elaborates.
+    sorry: whether proofs can be left open (only for statements). meta: whether code can run during elaboration.
     """
     header = split_header(text)
     if "module" in header.imports:
@@ -137,9 +136,8 @@ def _word(token: Token, body: list[Token], index: int, *, sorry: bool, meta: boo
 
 
 def _meta(token: Token, body: list[Token], index: int) -> bool:
-    """Returns whether a word runs code: `meta` within a line is a name, as it was before Lean 4.22; and rules that
-    Aesop shall try late are called `unsafe`.
-    """
+    """Returns whether a word runs code: `meta` within a line is a name, as it was before Lean 4.22, and rules that
+    Aesop tries late are called `unsafe`."""
     word = token.text
     behind = body[index + 1] if index + 1 < len(body) else None
     if behind is not None and behind.text == "%" and behind.start == token.end:
@@ -154,7 +152,7 @@ _RULES = frozenset({"apply", "forward", "destruct", "constructors", "cases"})
 
 
 def _in_attribute(body: list[Token], index: int) -> bool:
-    """Returns whether a word stands within `@[…]` or behind `attribute [`."""
+    """Returns whether a word is within `@[…]` or after `attribute [`."""
     for token in reversed(body[max(0, index - 30) : index]):
         if token.text == "]":
             return False
@@ -164,7 +162,7 @@ def _in_attribute(body: list[Token], index: int) -> bool:
 
 
 def _declaration(body: list[Token], index: int) -> str:
-    """The words from there to the next command, which begins a line without indentation as far as one can see."""
+    """Yields the words up to the next command, which begins a line without indentation as far as the text shows."""
     words = [body[index].text]
     for token in body[index + 1 : index + 400]:
         if token.text in _SYNTAX or (token.first and token.text in _COMMANDS):

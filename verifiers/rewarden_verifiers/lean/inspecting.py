@@ -1,7 +1,7 @@
-"""Has compiled modules inspected: in a room of their own, by a program that elaborates nothing.
+"""Inspects compiled modules, in a separate room, by a program that elaborates nothing.
 
-The room's program is the package `inspection` beside this file. It reads bytes that a process wrote which ran the
-submission's code, so it believes nothing in them; and should it ever be overcome by them, it is in a locked room.
+The room's program is the package `inspection` beside this file. It reads bytes written by a process that ran the
+submission's code, so it trusts none of them; if they should ever take it over, it is in a locked room.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _TOO_MUCH = frozenset({"time_limit", "memory_limit", "output_limit"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proved:
-    """The findings on one theorem, or on a definition that must stay as it is.
+    """The findings on one theorem, or on a definition that must stay the same.
 
-    reason: why it does not stand, None where nothing was found against it; feedback: the same in words. axioms: those
-    of the submission's own that its proof rests on. imported: constants of imported modules that it uses. uses: the
-    declared lemmas that its proof takes up; steps: those of them that it only states as a step of its own. holes:
-    definitions that the reference leaves open and the submission has filled.
+    reason: why it fails, or None; feedback: the same in words. axioms: the submission's own axioms that its proof
+    depends on. imported: constants of imported modules that it uses. uses: the declared lemmas that its proof uses;
+    steps: those of them that it only states as a step. holes: definitions that the reference leaves open and the
+    submission has filled.
     """
 
     name: str
@@ -49,9 +49,9 @@ class Proved:
 class Findings:
     """The findings of the inspection.
 
-    malformed, reference_malformed: why a file is none that Lean would have written. overrides: attributes by which
-    compiled code differs from its definition. fault: how the inspection itself ended, where it did not come to its
-    end. replay: `accepted`, `rejected`, `unavailable`, or `off`; replay_by: `kernel` or `leanchecker`.
+    malformed, reference_malformed: why Lean cannot have written a file. overrides: attributes by which compiled code
+    differs from its definition. fault: how the inspection itself ended, if it was not completed. replay: `accepted`,
+    `rejected`, `unavailable`, or `off`; replay_by: `kernel` or `leanchecker`.
     """
 
     theorems: tuple[Proved, ...] = ()
@@ -69,7 +69,7 @@ class Findings:
 
 @cache
 def _program() -> Mapping[str, bytes]:
-    """The inspection's modules as files of the room, where they import each other by the names that they have here.
+    """Returns the inspection's modules as files of the room, where they import each other by their names here.
 
     The packages above it are empty there.
     """
@@ -82,7 +82,7 @@ def _program() -> Mapping[str, bytes]:
 async def inspect(
     sandbox: Sandbox, project: str, reference: bytes | None, submission: bytes, question: Mapping[str, Any]
 ) -> Findings:
-    """Compare, collect axioms, replay. Raises SandboxError where it could not be done."""
+    """Compares, collects axioms, and replays. Raises SandboxError if that failed."""
     given = {**_program(), "submission.olean": submission, "question.json": json.dumps(question).encode()}
     if reference is not None:
         given["reference.olean"] = reference
@@ -100,7 +100,7 @@ async def inspect(
             f"the imports of a compiled file were not loaded: {report.limit or f'signal {report.signal}'}"
         )
     if report.status in _TOO_MUCH or report.signal is not None:
-        # By its size or depth the compiled file is more than can be looked at.
+        # The compiled file is too large or too deep to inspect.
         fault = report.status if report.status in _TOO_MUCH else "crashed"
         return Findings(fault=fault, cpu_s=report.cpu_time, wall_s=report.wall_time)
     if report.status != "ok":
@@ -114,7 +114,7 @@ async def inspect(
 
 
 def _loading(stderr: bytes) -> bool:
-    """Returns whether the inspection ended while it loaded what reference and submission both import."""
+    """Returns whether the inspection ended while it loaded the imports of both reference and submission."""
     stages = [line for line in stderr.decode("utf-8", "replace").splitlines() if line in (LOADING, LOADED)]
     return stages[-1:] == [LOADING]
 

@@ -12,7 +12,7 @@ from rewarden_verifiers.execution.candidate import Rule, rules_of
 from rewarden_verifiers.lean.assembly import Mode
 
 AXIOMS = ("propext", "Quot.sound", "Classical.choice")
-"""The axioms that Lean's own library rests on, and most of Mathlib."""
+"""The axioms that Lean's own library depends on, and most of Mathlib."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,7 @@ class LeanParams:
             raise ValueError("shown must be from 0 to 100000")
         if self.meta and self.tier == "strict" and self.replay != "require":
             raise ValueError("meta: true needs replay: require, or the compiled file could be forged")
-        self.rules  # noqa: B018 - worked out now, so that a mistake is told once and not for each sample
+        self.rules  # noqa: B018 - evaluated now, so that an error is reported once, and not for each sample
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
@@ -87,5 +87,5 @@ class LeanParams:
 
     @property
     def limits(self) -> Limits:
-        """Of one elaboration."""
+        """The limits of one elaboration."""
         return Limits(cpu_s=self.cpu_s, wall_s=self.wall_s)

@@ -11,7 +11,7 @@ from rewarden.errors import InvalidReference
 from rewarden_verifiers.lean.source import Header, code, plain, split_header
 
 MAX_CHARACTERS = 1_000_000
-"""Of a reference; more is no statement."""
+"""The maximum size of a reference; no statement is longer."""
 
 _NAME = re.compile(r"(?:«[^»\n\\]+»|[^\W\d][\w'!?₀-₉ₐ-ₜᵢ-ᵪ]*)(?:\.(?:«[^»\n\\]+»|[^\W\d][\w'!?₀-₉ₐ-ₜᵢ-ᵪ]*))*")
 
@@ -21,7 +21,7 @@ _EQUATIONS = re.compile(r"^\s*\|.*=>", re.MULTILINE)
 """A theorem by cases has no `:=`."""
 
 DECLARING = frozenset({"theorem", "lemma", "def", "abbrev", "structure", "inductive", "class", "instance", "opaque"})
-"""Keywords behind which the name of what is declared stands."""
+"""Keywords that are followed by the name of a declaration."""
 
 PROVED = frozenset({"theorem", "lemma"})
 
@@ -58,9 +58,9 @@ class LeanReference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """A reference, read. text: the whole file, its last proof `sorry` where it was missing. preamble: what stands
-    before the first theorem that is asked for, without the imports. core: that theorem without its proof, with its
-    comment and attributes, to which a proof may be written; empty where more than one theorem is asked for."""
+    """A reference after parsing. text: the whole file, with `sorry` as its last proof if that was missing. preamble:
+    the text before the first required theorem, without the imports. core: that theorem without its proof, with its
+    comment and attributes, to which a proof can be added; empty if several theorems are required."""
 
     text: str
     header: Header
@@ -71,7 +71,7 @@ class Statement:
 
 
 def read_reference(reference: str | LeanReference, default_header: str) -> Statement:
-    """Raises InvalidReference for one that states nothing."""
+    """Returns the parsed reference. Raises InvalidReference for one without a statement."""
     asked = LeanReference(statement=reference) if isinstance(reference, str) else reference
     if len(asked.statement) + len(asked.header) > MAX_CHARACTERS:
         raise InvalidReference(f"reference.statement: more than {MAX_CHARACTERS} characters")
@@ -112,24 +112,24 @@ def read_reference(reference: str | LeanReference, default_header: str) -> State
 
 
 _BELONGS = re.compile(r"(?:/--(?:(?!-/)[\s\S])*-/|@\[[^\]]*\])\s*\Z")
-"""A comment or attributes that belong to what comes next: a response that is the whole theorem brings its own."""
+"""A comment or attributes that belong to the next declaration: a response with the whole theorem has its own."""
 
 
 def _begin(text: str, start: int) -> int:
-    """Returns where a theorem begins whose keyword stands at `start`."""
+    """Returns the beginning of a theorem whose keyword is at `start`."""
     while (found := _BELONGS.search(text, 0, start)) is not None:
         start = found.start()
     return start
 
 
 def declarations(text: str) -> list[tuple[int, str, str]]:
-    """Returns what a source declares: where the keyword stands, the keyword, the name as written; in order.
+    """Returns the declarations of a source: the position, the keyword, and the name as written; in order.
 
     A theorem with attributes or modifiers before it begins with these.
     """
     found: list[tuple[int, str, str]] = []
     words = list(code(text))
-    before = 0  # The declaration before ends behind there.
+    before = 0  # The end of the previous declaration is after this.
     for index, token in enumerate(words[:-1]):
         if token.text in DECLARING and words[index + 1].kind == "word":
             begin = index
@@ -142,7 +142,7 @@ def declarations(text: str) -> list[tuple[int, str, str]]:
 
 
 def _without_proof(theorem: str) -> str:
-    """A theorem up to the `:=` of its proof: the first one that stands outside brackets."""
+    """Returns a theorem up to the `:=` of its proof: the first one outside brackets."""
     depth = 0
     for token, after in pairwise(code(theorem)):
         if token.text in tuple("([{⟨"):

@@ -1,4 +1,4 @@
-"""Resources that a server's configuration provides for `lean`: its projects."""
+"""The resources from a server's configuration for `lean`: its projects."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from rewarden_verifiers.provers import Project
 
 @dataclass(frozen=True, kw_only=True)
 class LeanResources:
-    """The projects that can be used, by name, which may be found no sooner than they are asked for. default: of samples
-    that name none."""
+    """The usable projects, by name; they may be resolved only when they are used. default: the project of samples that
+    name none."""
 
     projects: Mapping[str, Project] = field(default_factory=dict)
     default: str | None = None
 
     @cached_property
     def fingerprint(self) -> str:
-        """See `rewarden_verifiers.contract.Resources`. Credentials are not in it."""
+        """See `rewarden_verifiers.contract.Resources`. It contains no credentials."""
         if not self.projects:
             return ""
         rows = sorted([name, project.kind, project.identity] for name, project in self.projects.items())

@@ -1,7 +1,7 @@
-"""Lean's source as words: what stands in code, what in comments and strings, and where the header of imports ends.
+"""Lean's source as words: which are in code, and which in comments and strings, and where the header of imports ends.
 
-A reading of the surface, no parse: Lean's grammar is extended by whatever a file imports. It is for refusing and for
-sorting, and nothing is believed because of it.
+This only reads the surface, and does not parse: the imports of a file extend Lean's grammar. It is used for rejecting
+and sorting, and no verdict rests on it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ TokenKind = Literal["word", "symbol", "string", "comment"]
 
 
 class Token(NamedTuple):
-    """A stretch of a text. kind `word`: an identifier, a keyword or a number, with its dots, and `#word`. first:
-    nothing but blanks stands before it on its line."""
+    """A part of a text. kind `word`: an identifier, a keyword or a number, with its dots, and `#word`. first: only
+    blanks precede it on its line."""
 
     kind: TokenKind
     text: str
@@ -27,7 +27,7 @@ class Token(NamedTuple):
 
     @property
     def line(self) -> str:
-        """The token on one line, short enough to be shown."""
+        """The token on one line, shortened."""
         return self.text.split("\n", 1)[0][:80]
 
 
@@ -35,8 +35,8 @@ class Token(NamedTuple):
 class Header:
     """The part of a file before its first command.
 
-    imports: `module`, `prelude` and the imports, one canonical line each, in their order, each once. body: where the
-    rest begins, as an offset into the text.
+    imports: `module`, `prelude` and the imports, one canonical line each, in order, without repetitions. body: the
+    offset of the rest in the text.
     """
 
     imports: tuple[str, ...]
@@ -44,7 +44,7 @@ class Header:
 
     @cached_property
     def text(self) -> str:
-        """The header as the head of a file: a line for each import."""
+        """The header as the beginning of a file: a line for each import."""
         return "".join(f"{line}\n" for line in self.imports)
 
     @property
@@ -53,8 +53,8 @@ class Header:
         return tuple(line.split()[-1] for line in self.imports if line.split()[0] not in ("module", "prelude"))
 
 
-# Letters of any alphabet, subscripts and primes, as Lean has them; «…» holds anything on one line. A number ends where
-# its digits do, whatever follows: `1axiom` is a number and a keyword.
+# Letters of any alphabet, subscripts and primes, as in Lean; «…» contains anything on one line. A number ends with its
+# digits, whatever follows: `1axiom` is a number and a keyword.
 _PART = r"(?:«[^«»\n]*»|[^\W\d][\w'!?₀-₉ₐ-ₜᵢ-ᵪ]*)"
 _NUMBER = r"0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|[0-9][0-9_]*(?:\.[0-9][0-9_]*)?(?:[eE][+-]?[0-9]+)?"
 _WORD = re.compile(rf"#?{_PART}(?:\.(?:{_PART}|[0-9]+))*|{_NUMBER}")
@@ -71,16 +71,16 @@ _MARKS = ("module", "prelude")
 
 
 def plain(text: str) -> str:
-    """A text without the mark that some editors begin files with, and with the line ends that Lean knows."""
+    """Returns a text without a byte order mark, and with Lean's line ends."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """All of a text's tokens. One that never closes goes to the text's end."""
+    """Yields all tokens of a text. One that is never closed extends to the text's end."""
     at, first = 0, True
     while at < len(text):
         match = _NEXT.match(text, at)
-        assert match is not None  # whatever is nothing else is a symbol
+        assert match is not None  # everything else is a symbol
         begin, end, group = at, match.end(), match.lastgroup
         at = end
         if group == "blank":
@@ -105,7 +105,7 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 def code(text: str) -> Iterator[Token]:
-    """The tokens of a text that are code, to all appearance."""
+    """Yields the tokens of a text that are code, to all appearance."""
     return (token for token in tokens(text) if token.kind in ("word", "symbol"))
 
 
@@ -113,9 +113,11 @@ _DOUBTFUL = re.compile(r"""["'{«]|--|/-|-/""")
 
 
 def suspects(text: str) -> Iterator[Token]:
-    """The tokens of a text that may be code. Where strings and comments begin only Lean's own parser knows: strings may
-    be interpolated, and what stands between their braces has strings of its own; a file may declare words such as
-    `x--`. So in a text with a string or a character that could have misled this reader, all is code, comments too.
+    """Yields the tokens of a text that may be code.
+
+    Only Lean's own parser knows where strings and comments begin: strings can be interpolated, with strings of their
+    own between their braces, and a file can declare words such as `x--`. Therefore, in a text with a string or a
+    character that could have misled this reader, all tokens are code, including comments.
     """
     found = list(tokens(text))
     if not any(_misleads(token) for token in found):
@@ -139,8 +141,8 @@ def _misleads(token: Token) -> bool:
 
 
 def _comment_end(text: str, at: int) -> int:
-    """Comments nest. Lean passes over the character behind the `/-` that opens one: `/-/- -/` is a whole comment, and
-    what stands behind it is code."""
+    """Comments nest. Lean skips the character after the `/-` that opens one: `/-/- -/` is a whole comment, and the text
+    after it is code."""
     depth = 1
     for found in _DASHES.finditer(text, at + 3):
         depth += 1 if found[0] == "/-" else -1
@@ -160,7 +162,7 @@ def _string_end(text: str, at: int) -> int:
 
 
 def split_header(text: str) -> Header:
-    """The header of a file. A text without one has no imports and begins with its body."""
+    """Returns the header of a file. A text without one has no imports and begins with its body."""
     imports: list[str] = []
     marks = True
     body = 0
@@ -182,7 +184,7 @@ def split_header(text: str) -> Header:
 
 
 def _head(text: str) -> Iterator[Token]:
-    """The tokens up to the first that no header has."""
+    """Yields the tokens up to the first that cannot be in a header."""
     wanted = False
     for token in tokens(text):
         if token.kind == "comment":
@@ -195,7 +197,7 @@ def _head(text: str) -> Iterator[Token]:
 
 
 def _import(words: list[Token], at: int) -> tuple[str | None, int]:
-    """The import that begins there, as a canonical line, and how many words it has."""
+    """Returns the import that begins here, as a canonical line, and its number of words."""
     begin = at
     while at < len(words) and words[at].text in ("public", "meta"):
         at += 1
@@ -210,7 +212,7 @@ def _import(words: list[Token], at: int) -> tuple[str | None, int]:
 
 
 PLAIN = dict.fromkeys(map(ord, "«»"))
-"""For `str.translate`: a name as if it were written without guillemets."""
+"""For `str.translate`: removes the guillemets of a name."""
 
 RUNNING = frozenset(
     {
@@ -223,7 +225,7 @@ RUNNING = frozenset(
         *("native_decide", "bv_decide", "bv_check", "polyrith", "dbg_trace", "deriving_handler", "meta"),
     }
 )
-"""Words that make Lean run code of the text's own, or may, while it elaborates."""
+"""Words that make Lean run the text's own code during elaboration, or may do so."""
 
 PLAIN_ATTRIBUTES = frozenset(
     {
@@ -235,11 +237,11 @@ PLAIN_ATTRIBUTES = frozenset(
         *("induction_eliminator", "cases_eliminator", "unbox", "implicit_reducible", "expose", "mk_iff", "stacks"),
     }
 )
-"""Attributes that run nothing of the text's own."""
+"""Attributes that run none of the text's own code."""
 
 
 def attributes(found: Sequence[Token]) -> Iterator[Token]:
-    """The names of the attributes that code sets, in `@[…]` and behind `attribute [`. found: its tokens."""
+    """Yields the names of the attributes that code sets, in `@[…]` and after `attribute [`. found: its tokens."""
     at = 0
     while at < len(found):
         opens = found[at].text == "[" and at > 0 and found[at - 1].text in ("@", "attribute")
@@ -259,10 +261,9 @@ def attributes(found: Sequence[Token]) -> Iterator[Token]:
 
 
 def runs_code(text: str) -> bool:
-    """Returns whether code of the text's own may run while it elaborates, so that nobody should use the process after
-    it.
+    """Returns whether the text's own code may run during elaboration, so that the process must not be used again.
 
-    A word that hides from this one changes no verdict: what a warm process says is only a screen.
+    A word that is hidden from this changes no verdict: a warm process is only a screen.
     """
     found = list(suspects(text))
     for token in found:

@@ -24,10 +24,10 @@ from rewarden_verifiers.outcome import no_answer, scored, undecided
 from rewarden_verifiers.provers import Checked, CheckStatus, Compiled, Project, Snippet
 
 LABELS = frozenset({"lean", "lean4", "lean3", "tactics"})
-"""Labels that fences give to Lean."""
+"""Labels that fences use for Lean."""
 
 MAX_CHARACTERS = 400_000
-"""Of a submission that is still elaborated."""
+"""The maximum size of a submission."""
 
 TOOLCHAIN = "/mnt/lean/toolchain"
 """The path of a project's toolchain in a room."""
@@ -66,7 +66,7 @@ async def lean(
 
 @dataclass
 class _Judgement:
-    """One response under judgement."""
+    """The judgement of one response."""
 
     params: LeanParams
     ctx: Context
@@ -92,7 +92,7 @@ class _Judgement:
         self.extracted = found.code.strip()
         if len(found.code) > MAX_CHARACTERS:
             return self._zero("too_expensive", f"more than {MAX_CHARACTERS} characters", flags=("too_expensive",))
-        # In a thread: a long text takes a second, for which nobody else should wait.
+        # In a thread: a long text takes a second, which would delay all others.
         refused = await asyncio.to_thread(_refused, found.code, open_proofs=statement is None, meta=params.meta)
         if refused is not None:
             return self._zero(refused.reason, refused.message)
@@ -110,12 +110,13 @@ class _Judgement:
             self.flags.append("screen_only")
             return self._done(1.0, passed=True)
         if self.project.kind == "remote":
-            # A remote server only checks: its word is what the response's own process said.
+            # A remote server only elaborates, and its result is the word of a process that ran the response.
             raise InvalidParams(
                 f"the project {self.project.name!r} is a remote server, which has no strict tier: set tier to `screen`",
                 path="params.tier",
             )
-        # Beside the screen, though nothing may pass it: a reference that does not compile is nobody's zero.
+        # Beside the screen, even if the response fails there: if the reference does not compile, no response may score
+        # 0.
         kept = self.ctx.prover.compile(self.project.name, statement.text, params.limits, keep=True)
         stated, checked = await _both(kept, self._screen(text))
         if stated.module is None:
@@ -128,7 +129,7 @@ class _Judgement:
     # --- the screen ----------------------------------------------------------------------------------------------
 
     def _stated(self, source: str) -> str:
-        """A statement as a whole file."""
+        """Returns a statement as a complete file."""
         source = plain(source)
         header = split_header(source)
         if header.imports or not self.params.header.strip():
@@ -152,7 +153,7 @@ class _Judgement:
         return checked
 
     def _screened(self, checked: Checked, *, open_proofs: bool) -> Outcome | None:
-        """The verdict where the screen settles it."""
+        """Returns the verdict if the screen decides it, or None."""
         if checked.status != "ok":
             return self._limited(checked.status)
         words = told(checked.messages, self.params.shown)
@@ -167,7 +168,7 @@ class _Judgement:
         return self._zero(status, status.replace("_", " "), flags=("too_expensive", status))
 
     def _compiles(self, source: str) -> Outcome:
-        """The verdict on a statement alone: it compiles, and there is one."""
+        """Returns the verdict on a statement alone: it compiles, and there is one."""
         names = [name for _, word, name in declarations(source) if word in PROVED]
         if not names:
             return self._zero("theorem_missing", "it compiles, but it states no theorem")
@@ -206,7 +207,7 @@ class _Judgement:
         if findings.fault is not None:
             return self._zero("too_expensive", "its compiled form is too large to inspect", flags=("too_expensive",))
         if findings.malformed is not None:
-            # Attack: code at elaboration wrote the compiled file itself.
+            # Attack: code that runs during elaboration wrote the compiled file itself.
             return self._zero("forged_result", findings.malformed)
         strict |= {"replay": findings.replay, **({"replay_by": findings.replay_by} if findings.replay_by else {})}
         if findings.replay == "rejected":
@@ -269,12 +270,12 @@ class _Judgement:
     def _theorem(
         self, proved: Proved, rests: Mapping[str, tuple[str, ...] | None]
     ) -> tuple[str | None, str | None, tuple[str, ...]]:
-        """Returns what stands against a theorem, in words too, and all axioms that it rests on."""
+        """Returns the reason why a theorem fails, the same in words, and all axioms that it depends on."""
         imported = {axiom for name in proved.imported for axiom in rests.get(name) or ()}
         listed = tuple(sorted({*proved.axioms, *imported}))
         if proved.reason is not None:
             return proved.reason, proved.feedback, listed
-        # Those that it declares itself are the reference's own, or the inspection would have said so.
+        # Axioms that it declares itself are the reference's, or the inspection would have reported them.
         reason = _forbidden(sorted(imported), self.params.axioms)
         if reason is not None:
             return reason, f"`{proved.name}` rests on: {', '.join(listed)[:500]}", listed
@@ -302,7 +303,7 @@ class _Judgement:
 
 
 async def _both(first: Awaitable[First], second: Awaitable[Second]) -> tuple[First, Second]:
-    """Side by side; where one fails the other ends with it."""
+    """Awaits both at the same time; if one fails, the other is cancelled."""
     tasks = asyncio.ensure_future(first), asyncio.ensure_future(second)
     try:
         return await asyncio.gather(*tasks)
@@ -316,14 +317,13 @@ def _refused(text: str, *, open_proofs: bool, meta: bool) -> Refusal | None:
 
 
 def _unnameable(name: str) -> bool:
-    """Returns whether no source can write the name: of a private constant, or one that the elaborator numbered. The
-    submission cannot make such names in the modules that it imports.
-    """
+    """Returns whether no source can contain the name: that of a private constant, or one with a number from the
+    elaborator. The submission cannot make such names in the modules that it imports."""
     return _NUMBERED.search(_QUOTED.sub("«»", name)) is not None
 
 
 def _forbidden(axioms: Iterable[str], permitted: tuple[str, ...]) -> str | None:
-    """Returns why axioms are not permitted, the plainest reason first."""
+    """Returns why axioms are not permitted, with the plainest reason first, or None."""
     strange = [name for name in axioms if name not in permitted]
     if "sorryAx" in strange:
         return "sorry"
@@ -333,7 +333,7 @@ def _forbidden(axioms: Iterable[str], permitted: tuple[str, ...]) -> str | None:
 
 
 def _subgoals(theorems: Iterable[Proved], statement: Statement) -> dict[str, Component]:
-    """The share of the declared lemmas that the proofs reach (DeepSeek-Prover-V2's consistency)."""
+    """Returns the share of the declared lemmas that the proofs use (DeepSeek-Prover-V2's consistency)."""
     lemmas = statement.asked.lemmas
     if not lemmas:
         return {}

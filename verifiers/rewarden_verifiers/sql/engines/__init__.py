@@ -1,4 +1,4 @@
-"""The database engines, behind one protocol: `engine`. Each is imported when a database first asks for it."""
+"""The database engines, with the interface in `engine`. Each is imported when a database first needs it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from rewarden_verifiers.sql.engines.engine import Engine
 
 
 def engine_named(name: EngineName) -> Engine:
-    """The engine of that name. Raises MissingDependency with the pip command."""
-    # Imports are written out, not made from names: fingerprints follow them to the sources.
+    """Returns the engine of that name. Raises MissingDependency with the pip command."""
+    # Imports are literal, because fingerprints follow them to the sources.
     try:
         if name == "sqlite":
             from rewarden_verifiers.sql.engines import sqlite

@@ -1,9 +1,10 @@
 """DuckDB, in this process.
 
-A database has one instance a worker, its configuration locked: no files, no extensions, no network, no Python
-variables, one thread, nothing spilled to disk. Each session is a connection of its own, and each statement a
-transaction of its own that may only read: DuckDB itself refuses whatever writes, `WITH x AS (DELETE …)` among it. What
-a query costs is the number of rows that its operators read and handed on.
+A database has one instance in each worker, with a locked configuration: no files, no extensions, no network, no Python
+variables, one thread, nothing spilled to disk. Each session is a separate connection, and each statement a separate
+read-only transaction: DuckDB itself rejects all writes, including `WITH x AS (DELETE …)`.
+
+The cost of a query is the number of rows that its operators read and passed on.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from rewarden_verifiers.sql.make import MAKE_BYTES, Insert, make_cpu_s, statemen
 
 _OPENING: dict[str, str | bool | int | float | list[str]] = {
     "threads": 1,
-    "async_threads": 0,  # threads of the library's own would not live through a fork, and cost 8 MiB each
+    "async_threads": 0,  # the library's own threads would not survive a fork, and take 8 MiB each
     "temp_directory": "",
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
@@ -48,8 +49,8 @@ _OPENING: dict[str, str | bool | int | float | list[str]] = {
 }
 _LOCKING = (
     "SET TimeZone = 'UTC'",
-    "SET python_enable_replacements = false",  # else `SELECT * FROM gold` reads a variable of ours of that name
-    "SET allowed_configs = ['memory_limit', 'enable_profiling', 'tracked_metrics']",  # ours; no statement may SET
+    "SET python_enable_replacements = false",  # otherwise `SELECT * FROM gold` reads our variable of that name
+    "SET allowed_configs = ['memory_limit', 'enable_profiling', 'tracked_metrics']",  # ours; statements must not SET
     "SET enable_external_access = false",
     "SET lock_configuration = true",
 )
@@ -58,13 +59,14 @@ _PROFILING = (
     "SET tracked_metrics = ['query.total_rows_scanned', 'query.total_intermediate_rows']",
 )
 _READING = frozenset({StatementType.SELECT, StatementType.MULTI})
-"""MULTI is what PIVOT turns into: a type of its own, and a SELECT. It lives in the connection, which is closed then."""
+"""MULTI is the result of PIVOT: a temporary type, and a SELECT. The type stays in the connection, which is then
+closed."""
 _WRITING = frozenset({StatementType.INSERT, StatementType.UPDATE, StatementType.DELETE, StatementType.MERGE_INTO})
 
 _LOOK_S = 0.01
 _LOOK_MAKING_S = 0.1
 _IDLE = 0.05
-"""Under this share of a core a statement does not work, but waits (`pg_sleep`)."""
+"""Below this share of a core, a statement waits instead of working (`pg_sleep`)."""
 _CHUNK = 2048
 _BATCH = 4096
 """Values in one INSERT."""
@@ -79,7 +81,8 @@ def open(database: Database, *, scratch: str | None = None, copy: bool = False) 
 
 
 class _Instance:
-    """One database, opened and locked. `trusted` ends with an error inside DuckDB, which leaves it unusable."""
+    """One database, opened and locked. `trusted` becomes false after an error inside DuckDB, which leaves it
+    unusable."""
 
     def __init__(self, database: Database, *, copy: bool) -> None:
         self.key = database.key
@@ -91,12 +94,12 @@ class _Instance:
             self.root = _open(database, copy=copy)
         except (duckdb.Error, TypeError, ValueError, OverflowError) as error:
             raise DatabaseFailed(_text(error), ours=database.ours) from None
-        # What the tables hold is not the statement's doing, and must not count against it.
+        # The memory of the tables must not count against a statement.
         memory = "SELECT coalesce(sum(memory_usage_bytes), 0) FROM duckdb_memory()"
         self.held = int(self.root.execute(memory).fetchall()[0][0])
 
     def connect(self) -> DuckDBPyConnection:
-        """A further connection."""
+        """Opens another connection."""
         connection = self.root.cursor()
         for setting in _PROFILING:
             connection.execute(setting)
@@ -104,20 +107,20 @@ class _Instance:
         return connection
 
     def bound(self, memory_mb: int) -> None:
-        """Set what statements may take."""
+        """Sets the limits of statements."""
         if memory_mb != self._limit:
             self.root.execute(f"SET memory_limit = '{memory_mb * _MIB + self.held}B'")
             self._limit = memory_mb
 
     def leave(self, connection: DuckDBPyConnection) -> None:
-        """Close a connection; the last one closes the instance."""
+        """Closes a connection; the last one closes the instance."""
         self.connections.discard(connection)
         connection.close()
         if not self.connections:
             self.end()
 
     def end(self) -> None:
-        """Close it."""
+        """Closes it."""
         self.trusted = False
         if _INSTANCES.get(self.key) is self:
             del _INSTANCES[self.key]
@@ -127,7 +130,7 @@ class _Instance:
 
 
 _INSTANCES: dict[str, _Instance] = {}
-"""By the databases' keys; each lives as long as a session uses it."""
+"""The open databases, by their keys. Each stays open as long as a session uses it."""
 
 
 def _shared(database: Database) -> _Instance:
@@ -141,7 +144,7 @@ def _open(database: Database, *, copy: bool) -> DuckDBPyConnection:
     if file is not None:
         check_file(database, file)
         if os.path.exists(file + ".wal"):
-            # It is not in `stat`: what a query answers could change behind the kept results.
+            # `stat` does not cover it, so the answers could change while kept results stay.
             raise DatabaseFailed(
                 "its file has changes that stand beside it (.wal); open it and run CHECKPOINT", ours=True
             )
@@ -171,7 +174,7 @@ def _locked(connection: DuckDBPyConnection) -> DuckDBPyConnection:
 
 @contextlib.contextmanager
 def _making(connection: DuckDBPyConnection, database: Database) -> Iterator[None]:
-    """Bounds what a script takes: one that inserts from a recursion without end would fill the memory."""
+    """Limits a script: an insert from an endless recursion would fill the memory."""
     late = threading.Event()
     limit_s = make_cpu_s(database)
     until = time.process_time() + limit_s
@@ -203,7 +206,7 @@ def _make(connection: DuckDBPyConnection, database: Database) -> None:
         else:
             connection.execute(statement)
     with contextlib.suppress(duckdb.TransactionException):
-        connection.commit()  # where the script began a transaction and left it open
+        connection.commit()  # if the script began a transaction and did not end it
 
 
 class DuckdbSession:
@@ -215,7 +218,7 @@ class DuckdbSession:
         self._connection = instance.connect()
 
     def query(self, statement: str, caps: Caps, watch: Watch) -> ResultSet:
-        """See `Session.query`. On a copy it also runs what writes and returns rows (RETURNING)."""
+        """See `Session.query`. On a copy it also runs writing statements that return rows (RETURNING)."""
         if not self._instance.trusted and not self._instance.copy:
             self._instance = _shared(self._database)
             self._connection = self._instance.connect()
@@ -237,7 +240,7 @@ class DuckdbSession:
         except MemoryError:
             raise QueryFailed("memory_limit", f"it needs more than {caps.memory_mb} MiB") from None
         except (ValueError, OverflowError, RuntimeError) as error:
-            # A value that Python cannot hold.
+            # A value that Python cannot represent.
             raise QueryFailed("runtime_error", _text(error)) from None
         finally:
             self._settle(fresh=run.leaves)
@@ -248,7 +251,7 @@ class DuckdbSession:
         return int(found.rows[0][0]) if found.columns == ("Count",) and len(found.rows) == 1 else None
 
     def _settle(self, *, fresh: bool) -> None:
-        """End the transaction, and where the statement left something in the connection, the connection too."""
+        """Ends the transaction, and also the connection if the statement left state in it."""
         if not self._instance.trusted:
             return
         if not self._instance.copy:
@@ -259,7 +262,7 @@ class DuckdbSession:
             self._instance.leave(before)
 
     def schema(self) -> Schema:
-        """See `Session.schema`. Tables outside `main` are called `schema.table`."""
+        """See `Session.schema`. Tables outside `main` are named `schema.table`."""
         keys: dict[tuple[str, str], set[str]] = {}
         points: dict[tuple[str, str], tuple[str, str]] = {}
         for name, kind, columns, other, others in self._connection.execute(_CONSTRAINTS).fetchall():
@@ -283,7 +286,7 @@ class DuckdbSession:
 
     @property
     def held(self) -> int:
-        """See `Session.held`. Sessions share an instance, which is counted with each."""
+        """See `Session.held`. Sessions share an instance, which counts with each of them."""
         return self._instance.held
 
     def close(self) -> None:
@@ -304,9 +307,9 @@ _COLUMNS = (
 
 
 class _Run:
-    """One statement under way: its clock and its caps.
+    """A running statement: its clock and its limits.
 
-    ended: why its time is over, once it is. leaves: whether it leaves something in the connection.
+    ended: the reason once its time is over. leaves: whether it leaves state in the connection.
     """
 
     def __init__(self, connection: DuckDBPyConnection, caps: Caps, watch: Watch, *, writable: bool) -> None:
@@ -318,7 +321,7 @@ class _Run:
         self.leaves = False
 
     def watch(self, done: threading.Event) -> None:
-        """Interrupts the statement, from a thread, when its time is over: nothing else reaches into DuckDB's loops."""
+        """Interrupts the statement from a thread when its time is over: nothing else can interrupt DuckDB's loops."""
         cpu, wall = time.process_time(), time.monotonic()
         pause = self.limit_s
         while not done.wait(pause):
@@ -328,11 +331,12 @@ class _Run:
             elif used < _IDLE * passed:
                 self.ended = f"it waited for more than {self._caps.time_s:g} s"
             if self.ended is not None:
-                self._connection.interrupt()  # again and again: one that comes between two steps is lost
+                self._connection.interrupt()  # repeatedly: an interrupt between two steps is lost
             pause = max(_LOOK_S, self.limit_s - used)
 
     def result(self, text: str) -> ResultSet:
-        """Raises QueryFailed, duckdb.Error, MemoryError, and what a value raises that Python cannot hold."""
+        """Runs the statement. Raises QueryFailed, duckdb.Error, MemoryError, and the exceptions of values that Python
+        cannot represent."""
         statements = self._connection.extract_statements(text)
         if len(statements) != 1:
             raise QueryFailed("forbidden", f"there are {len(statements)} statements; one is asked for")
@@ -368,9 +372,9 @@ class _Run:
 
 def _held(rows: Any) -> int:
     try:
-        return len(marshal.dumps(rows))  # nothing counts faster what cells hold
+        return len(marshal.dumps(rows))  # there is no faster way to count the size of cells
     except ValueError:
-        return sum(map(_size, rows))  # dates, decimals and the like among them
+        return sum(map(_size, rows))  # including dates, decimals and the like
 
 
 def _size(cells: Any) -> int:
@@ -393,7 +397,7 @@ def _plain_row(row: tuple[Any, ...], nested: list[int]) -> tuple[Cell, ...]:
 
 
 def _plain(cell: Any) -> Cell:
-    """Arrays of fixed length come as tuples, lists as lists: both are lists."""
+    """Converts tuples to lists: arrays of fixed length arrive as tuples, and lists as lists."""
     if isinstance(cell, (list, tuple)):
         return [_plain(item) for item in cell]
     if isinstance(cell, dict):

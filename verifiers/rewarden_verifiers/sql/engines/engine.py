@@ -1,7 +1,8 @@
-"""Interface of all engines: open a database, run one statement within caps, and say what came out or why nothing did.
+"""The interface of all engines: open a database, run one statement within limits, and return the result or the reason
+why there is none.
 
-An engine is handed statements that `guard` has passed, and holds by its own means that they can do no harm: read-only
-connections, authorizers, roles, time-outs on the server's side.
+An engine receives statements that `guard` has passed, and ensures by its own means that they can do no harm: read-only
+connections, authorizers, roles, time-outs in the server.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ GRACE_S = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caps:
-    """The most that one statement may take.
+    """The limits of one statement.
 
     time_s: seconds of CPU on embedded engines, of the server's wall clock on the others. rows, bytes: of the result.
-    memory_mb: for sorting, grouping and joining, where the engine can bound it.
+    memory_mb: for sorting, grouping and joining, if the engine can limit it.
     """
 
     time_s: float = 5.0
@@ -39,17 +40,17 @@ class Caps:
     memory_mb: int = 256
 
     def seconds(self, watch: Watch) -> float:
-        """Returns what a statement has where it runs now: less, on a fast worker, than the limit."""
+        """Returns the seconds that a statement has in this place: on a fast worker, less than its limit."""
         return self.time_s if watch.quick_s is None else min(self.time_s, watch.quick_s)
 
     def goes_on(self, watch: Watch) -> bool:
-        """Returns whether a statement that has used its `seconds` begins anew on a slow worker, its limit not
-        reached.
-        """
+        """Returns whether a statement that has used its `seconds` starts again on a slow worker, because it has not
+        reached its limit."""
         return watch.quick_s is not None and watch.quick_s < self.time_s
 
     def exceeded(self, rows: int, size: int) -> tuple[FailureReason, str] | None:
-        """The reason and the words for a result of so many rows and bytes, where that is too much."""
+        """Returns the reason and the message for a result of this many rows and bytes, or None if it is within the
+        limits."""
         if rows > self.rows:
             return "rows_limit", f"it gives more than {self.rows} rows"
         return ("bytes_limit", f"its rows hold more than {self.bytes} bytes") if size > self.bytes else None
@@ -57,10 +58,10 @@ class Caps:
 
 @dataclass(slots=True)
 class ResultSet:
-    """The answer to a query: names of columns as the engine gives them, and rows in the engine's order.
+    """The result of a query: names of columns as the engine gives them, and rows in the engine's order.
 
-    cost: how much the engine worked for it, in a unit of its own that does not depend on the machine's load (SQLite:
-    steps of its virtual machine; others: see the engine); None where the engine does not tell.
+    cost: the engine's work, in a unit that does not depend on the machine's load (SQLite: steps of its virtual machine;
+    others: see the engine); None if the engine does not report it.
     """
 
     columns: tuple[str, ...]
@@ -70,7 +71,7 @@ class ResultSet:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table, with the type as declared, and the table and column that a foreign key points to."""
+    """A column of a table, with the type as declared, and the table and column that a foreign key references."""
 
     name: str
     type: str
@@ -85,7 +86,8 @@ Schema = Mapping[str, tuple[Column, ...]]
 
 
 def schema_of(rows: Iterable[tuple[Any, ...]]) -> Schema:
-    """Rows of (table, column, type, not null, primary key, unique, referenced table or None, its column) as one."""
+    """Returns a schema from rows of (table, column, type, not null, primary key, unique, referenced table or None, its
+    column)."""
     found: dict[str, list[Column]] = {}
     for table, name, kind, not_null, primary, unique, other, points in rows:
         column = Column(
@@ -101,7 +103,7 @@ def schema_of(rows: Iterable[tuple[Any, ...]]) -> Schema:
 
 
 class QueryFailed(Exception):
-    """A statement gave no result. `message` is the engine's own, bounded; `reason` says of which kind it is."""
+    """A statement without a result. `message` is the engine's own, shortened; `reason` is its kind."""
 
     def __init__(self, reason: FailureReason, message: str) -> None:
         super().__init__(message)
@@ -110,9 +112,10 @@ class QueryFailed(Exception):
 
 
 class DatabaseFailed(Exception):
-    """A database cannot be had: its file is gone or changed, its server does not answer, its script does not run.
+    """A database is not available: its file is missing or changed, its server does not answer, its script does not run.
 
-    `ours`: whether it is the server's doing (its catalogue, its servers) rather than that of who sent the database.
+    `ours`: whether the fault is the server's (its catalogue, its database servers) and not that of the database's
+    sender.
     """
 
     def __init__(self, message: str, *, ours: bool) -> None:
@@ -122,7 +125,7 @@ class DatabaseFailed(Exception):
 
 
 def check_file(database: Database, file: str) -> None:
-    """Raises DatabaseFailed where a database's file is gone, or is another than when it was registered."""
+    """Raises DatabaseFailed if a database's file is missing, or has changed since it was registered."""
     try:
         found = os.stat(file)
     except OSError as error:
@@ -135,31 +138,32 @@ class Session(Protocol):
     """A connection to one database. Used for one statement at a time; after an exception it is closed, not reused."""
 
     def query(self, statement: str, caps: Caps, watch: Watch) -> ResultSet:
-        """Run one statement that only reads. Raises QueryFailed, and Expired where `watch.quick_s` was reached."""
+        """Runs one read-only statement. Raises QueryFailed, and Expired if `watch.quick_s` was reached."""
 
     def write(self, statement: str, caps: Caps, watch: Watch) -> int | None:
-        """Run one statement that writes; the rows it touched, where the engine says so. Only on a throw-away copy.
+        """Runs one writing statement and returns the number of changed rows, if the engine reports it. Only on a
+        throw-away copy.
 
         Raises QueryFailed, Expired.
         """
 
     def schema(self) -> Schema:
-        """The tables and views, in the order in which they were made where the engine keeps it."""
+        """Returns the tables and views, in the order in which they were made if the engine keeps it."""
 
     @property
     def held(self) -> int:
-        """Bytes of this process's memory that the database takes as long as the session is open."""
+        """The bytes of this process's memory that the database takes while the session is open."""
 
     def close(self) -> None:
-        """End the connection, and the throw-away copy if it is one. Never raises."""
+        """Ends the connection, and drops its throw-away copy if it has one. Never raises."""
 
 
 class Engine(Protocol):
-    """A kind of database: a module of this package. Its name is that of its dialect, to sqlglot too."""
+    """A kind of database: a module of this package. Its name is also sqlglot's name of the dialect."""
 
     def open(self, database: Database, *, scratch: str | None = None, copy: bool = False) -> Session:
-        """A new connection that can only read; with `copy` one to a throw-away copy that can be written.
+        """Opens a new read-only connection, or with `copy` a connection to a throw-away copy that can be written.
 
-        scratch: the address of a server (`[sql] postgres`, `[sql] mysql`) on which databases that come as scripts or
-        tables may be made. Raises DatabaseFailed.
+        scratch: the address of a server (`[sql] postgres`, `[sql] mysql`) on which databases that arrive as scripts or
+        tables can be made. Raises DatabaseFailed.
         """

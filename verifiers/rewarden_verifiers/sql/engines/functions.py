@@ -1,7 +1,7 @@
-"""Functions that a statement may call, by engine: those that compute from their arguments alone, and the clock.
+"""Functions that a statement may call, by engine: functions that compute from their arguments alone, and the clock.
 
-What is not here is refused: what reads files, settings or the catalogue, waits, locks, writes, tells of the server or
-of other sessions, or answers differently each time (random numbers, UUIDs).
+All others are rejected: functions that read files, settings or the catalogue, wait, lock, write, reveal the server or
+other sessions, or return something else each time (random numbers, UUIDs).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ substring subtype sum tan tanh time timediff total trim trunc typeof unhex unico
 unlikely upper zeroblob
 """
 
-# Of DuckDB's `duckdb_functions()`.
+# From DuckDB's `duckdb_functions()`.
 _DUCKDB = """
 abs acos acosh add age ago any_value approx_count_distinct approx_quantile approx_top_k arbitrary arg_max arg_max_null
 arg_max_nulls_last arg_min arg_min_null arg_min_nulls_last argmax argmin array_agg array_aggr array_aggregate
@@ -80,7 +80,7 @@ variant_group_object variant_keys variant_type variant_typeof vertex_extract wav
 xor year yearweek
 """
 
-# The modules unaccent, fuzzystrmatch, pg_trgm and hstore among them.
+# Including the modules unaccent, fuzzystrmatch, pg_trgm and hstore.
 _POSTGRES = """
 abbrev abs acos acosd acosh age akeys any_value area array array_agg array_append array_cat array_dims array_fill
 array_length array_lower array_ndims array_position array_positions array_prepend array_remove array_replace
@@ -122,7 +122,7 @@ unaccent unistr unnest upper upper_inc upper_inf var_pop var_samp varchar varian
 width_bucket word_similarity
 """
 
-# Of MySQL and of MariaDB.
+# From MySQL and MariaDB.
 _MYSQL = """
 abs acos add_months adddate addtime against any_value ascii asin atan atan2 avg bin bin_to_uuid binary bit_and
 bit_count bit_length bit_or bit_xor cast ceil ceiling char char_length character_length chr coalesce compress concat

@@ -1,4 +1,4 @@
-"""A thread beside whatever is under way in a database: it looks on, and ends what takes too much."""
+"""A thread beside an operation in a database, which ends the operation if it takes too much."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from collections.abc import Callable, Iterator
 
 @contextlib.contextmanager
 def lookout(watch: Callable[[threading.Event], None]) -> Iterator[None]:
-    """Runs `watch` in a thread beside the block. The event that it is given is set at the block's end, and then it is
-    waited for.
-    """
+    """Runs `watch` in a thread beside the block. At the block's end, its event is set and the thread is joined."""
     done = threading.Event()
     thread = threading.Thread(target=watch, args=(done,), daemon=True)
     thread.start()

@@ -1,16 +1,16 @@
 """MySQL and MariaDB, over a connection to a server.
 
-Each statement runs in a transaction that reads only, in a session that is reset behind it, sent as one statement. The
-server stops it at its limit (MariaDB: `max_statement_time`; MySQL: `max_execution_time`); where it does not, its
-connection is killed over another one. A server does not notice that a client died before it has a row for it: what a
-killed process leaves runs until its limit, no longer.
+Each statement runs in a read-only transaction, in a session that is reset afterwards, and is sent as a single
+statement. The server stops it at its limit (MariaDB: `max_statement_time`; MySQL: `max_execution_time`); if the server
+does not, its connection is killed over another one. A server does not notice that a client has died before it has a row
+for it: the statement of a killed process runs until its limit, and no longer.
 
-What a query costs (`ResultSet.cost`) is the rows that it asked the storage engine for (`Handler_read_%`): exact, and
-independent of the machine's load.
+The cost of a query (`ResultSet.cost`) is the number of rows that it requested from the storage engine
+(`Handler_read_%`): exact, and independent of the machine's load.
 
-Set in every session: UTC, utf8mb4, and the `sql_mode` that the server's kind has by default: MySQL's has
-ONLY_FULL_GROUP_BY, which MariaDB's has not, because MariaDB's form of it does not see that columns depend on a key and
-refuses what MySQL runs. ANSI_QUOTES is off. MariaDB bounds a session's memory (`max_session_mem_used`), MySQL the size
+Set in every session: UTC, utf8mb4, and the default `sql_mode` of the server's kind. MySQL's contains
+ONLY_FULL_GROUP_BY. MariaDB's does not, because MariaDB does not recognise columns that depend on a key, and rejects
+queries that MySQL runs. ANSI_QUOTES is off. MariaDB limits a session's memory (`max_session_mem_used`), MySQL the size
 of temporary tables in memory.
 """
 
@@ -42,7 +42,8 @@ from rewarden_verifiers.sql.engines.scratch import Copy
 from rewarden_verifiers.sql.engines.served import Late, Run, check_unicode, ours, uncopied, unserved
 
 _HARMLESS = frozenset({"USAGE", "SHOW DATABASES"})
-"""Privileges on all databases that a role may have: any other reads passwords or files, or ends others' sessions."""
+"""Privileges on all databases that an account may have: any other one allows it to read passwords or files, or to end
+the sessions of others."""
 
 _COLUMNS = """
 SELECT c.TABLE_NAME, c.COLUMN_NAME, c.COLUMN_TYPE, c.IS_NULLABLE = 'NO', c.COLUMN_KEY = 'PRI', c.COLUMN_KEY = 'UNI',
@@ -58,7 +59,7 @@ ORDER BY c.TABLE_NAME, c.ORDINAL_POSITION
 
 
 def open(database: Database, *, scratch: str | None = None, copy: bool = False) -> MysqlSession:
-    """See `Engine.open`. A database on a server of its own is not copied."""
+    """See `Engine.open`. A registered database on a server is not copied."""
     try:
         if database.dsn is not None:
             if copy:
@@ -86,11 +87,12 @@ def _opened(maker: MysqlScratch, server: str, database: Database) -> Wire:
 
 
 def _permitted(wire: Wire) -> Wire:
-    """Raises DatabaseFailed for an account that may do more than is needed."""
+    """Raises DatabaseFailed for an account with more privileges than necessary."""
     for (grant,) in wire.rows("SHOW GRANTS"):
         found = re.match(r"GRANT (.*) ON \*\.\* TO ", grant)
         if found is not None and not _HARMLESS.issuperset(found[1].split(", ")):
-            # FILE reads and writes files (LOAD_FILE, INTO OUTFILE), PROCESS and SUPER see and end others' sessions.
+            # FILE reads and writes files (LOAD_FILE, INTO OUTFILE); PROCESS and SUPER show and end the sessions of
+            # others.
             wire.close()
             raise DatabaseFailed(
                 "its account has rights on all databases of its server; make one that has not: CREATE USER rewarden "
@@ -105,7 +107,7 @@ class MysqlSession:
     """See `Session`."""
 
     held = 0
-    """See `Session.held`. The server has it."""
+    """See `Session.held`. The data is on the server."""
 
     def __init__(self, connect: Callable[[], Wire], copy: Copy | None = None) -> None:
         self._connect = connect
@@ -144,7 +146,7 @@ class MysqlSession:
         return touched
 
     def schema(self) -> Schema:
-        """See `Session.schema`. In the order of names: MySQL does not keep that in which tables were made."""
+        """See `Session.schema`. Ordered by name, because MySQL does not record the order in which tables were made."""
         return schema_of(self._wire.rows(_COLUMNS))
 
     def close(self) -> None:
@@ -155,12 +157,12 @@ class MysqlSession:
 
     def _begin(self, run: Run, mode: str) -> None:
         if self._wire.closed():
-            # The server may end a connection that was idle, or have been started anew: no answer's doing.
+            # The server may have ended an idle connection, or restarted: no answer is to blame.
             self._wire.close()
             self._wire = self._connect()
         memory = run.caps.memory_mb * 1024**2
         if self._wire.mariadb:
-            # A recursion cut off after 1000 steps, MariaDB's default, would end in a wrong answer without a word.
+            # With MariaDB's default, a recursion is silently cut off after 1000 steps, which would make a wrong result.
             limits = f"max_statement_time = {run.limit_s:.6f}, max_session_mem_used = {memory}"
             limits += ", max_recursive_iterations = 4294967295"
         else:
@@ -185,7 +187,7 @@ class MysqlSession:
 
     @contextlib.contextmanager
     def _timed(self, run: Run) -> Iterator[None]:
-        """Runs the statement that is judged, and nothing else: its time begins here.
+        """Runs only the judged statement: its time begins here.
 
         Raises QueryFailed, DatabaseFailed, Expired.
         """
@@ -208,8 +210,9 @@ class MysqlSession:
             raise
 
     def _reset(self) -> None:
-        """Leaves nothing of the last statement in the session: a new one takes its place where the server does not
-        reset it. The statement has ended by then, and what it gave stands, however slow the server is afterwards.
+        """Removes the state of the last statement; the connection is replaced if the server does not reset the session.
+
+        The statement has ended by then, and its result stands, however slow the server is afterwards.
         """
         try:
             self._wire.reset()
@@ -222,7 +225,7 @@ def _ours() -> contextlib.AbstractContextManager[None]:
 
 
 def _check(statement: str) -> None:
-    """Raises QueryFailed for a statement that no server is asked."""
+    """Raises QueryFailed for a statement that must not be sent to a server."""
     if script.names_scratch(statement):
         raise QueryFailed("forbidden", "it names a database other than the one that is asked")
     check_unicode(statement)

@@ -1,9 +1,10 @@
-"""Databases made on a MySQL or MariaDB server: by whoever comes first, whole or not at all, and kept for all
-who come after.
+"""Databases made on a MySQL or MariaDB server: by the first process that needs them, completely or not at all, and kept
+for later ones.
 
-A database cannot be renamed there, so `rewarden_0.made` holds the names of those that are whole, and when each was used
-last. Whoever makes, opens or drops one holds its name (GET_LOCK) meanwhile; whoever uses a copy holds its name as long
-as that lasts. What killed processes left behind is told by that, and dropped by the next who makes one.
+MySQL cannot rename a database, so `rewarden_0.made` lists the complete ones, and when each was last used. A process
+that makes, opens or drops a database holds a lock on its name (GET_LOCK) meanwhile; a process that uses a copy holds
+the lock on its name as long as it does. Databases that killed processes left behind have no lock, and are dropped by
+the next process that makes one.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ _MODE = "STRICT_TRANS_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION"
 
 
 class MysqlScratch:
-    """A server on which databases may be made. dsn: for an account with all rights on `rewarden\\_%` databases.
+    """A server on which databases can be made. dsn: for an account with all rights on `rewarden\\_%` databases.
 
-    Raises DatabaseFailed where a script does not run, pymysql.Error where the server fails.
+    Raises DatabaseFailed if a script does not run, pymysql.Error if the server fails.
     """
 
     def __init__(self, dsn: str) -> None:
@@ -38,7 +39,7 @@ class MysqlScratch:
 
     @contextlib.contextmanager
     def database(self, database: Database) -> Iterator[str]:
-        """The name of a made database, made where it is not there yet. Nobody drops it within the block."""
+        """Yields the name of a made database, and makes it if necessary. It is not dropped within the block."""
         name = scratch.name_of(database)
         with self._connect() as admin:
             _register(admin)
@@ -51,8 +52,8 @@ class MysqlScratch:
                 yield name
 
     def copy(self, database: Database) -> scratch.Copy:
-        """A database of its own, made anew."""
-        admin = self._connect()  # as long as it is open, it holds the copy's name
+        """Makes another database with the same content."""
+        admin = self._connect()  # while open, it holds the lock on the copy's name
         name = f"rewarden_copy_{secrets.token_hex(8)}"
 
         def drop() -> None:
@@ -73,12 +74,12 @@ class MysqlScratch:
 
     def _connect(self, name: str | None = None, read_s: float = scratch.WAIT_S + 10) -> Connection:
         connection: Connection = pymysql.connect(**connect_arguments(self._dsn, name), autocommit=True)
-        # Only now: a server that does not even greet is not waited for as long as one that works.
+        # Not earlier: a server that does not even send a greeting must not get as much time as one that works.
         connection._read_timeout = read_s
         return connection
 
     def _make(self, admin: Connection, database: Database, name: str) -> None:
-        _run(admin, f"DROP DATABASE IF EXISTS `{name}`")  # nobody makes it: its name was free
+        _run(admin, f"DROP DATABASE IF EXISTS `{name}`")  # no process is making it: its name was free
         _run(admin, f"CREATE DATABASE `{name}` CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
         try:
             with self._connect(name, scratch.make_seconds(database) + 10) as connection:
@@ -106,7 +107,7 @@ class MysqlScratch:
                         _run(connection, step.encode("utf-8", "surrogateescape"))
                         if limit.ended is not None:
                             break
-                # Sizes, and the plans of queries, go by statistics that are otherwise taken at some time later.
+                # Sizes and query plans depend on statistics that the server would otherwise collect some time later.
                 for table, _ in _run(connection, "SHOW FULL TABLES WHERE Table_type = 'BASE TABLE'"):
                     _run(connection, f"ANALYZE TABLE {quoted(table, 'mysql')}")
             except script.Refused as refused:
@@ -123,7 +124,8 @@ class MysqlScratch:
     @contextlib.contextmanager
     def _bounded(self, connection: Connection, database: Database, name: str) -> Iterator[scratch.Limit]:
         with self._connect() as other:
-            # A CREATE TABLE … SELECT under way holds a lock that would hold up the look at its size, and so the clock.
+            # A running CREATE TABLE … SELECT holds a lock that would delay the check of the size, and with it the
+            # clock.
             _run(other, "SET lock_wait_timeout = 1")
             tables = "SELECT SUM(DATA_LENGTH + INDEX_LENGTH) FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
             limit = scratch.Limit(database, lambda: _run(other, tables, name)[0][0] or 0)
@@ -136,16 +138,16 @@ class MysqlScratch:
 
             with lookout(watch):
                 yield limit
-            limit.over()  # only now: two threads on one connection would take each other's replies
+            limit.over()  # not earlier: two threads on one connection would receive each other's replies
 
     def _clear(self, admin: Connection) -> None:
-        """Drop what killed processes left, and what is beyond the number that is kept."""
+        """Drops databases of killed processes, and databases beyond the number that is kept."""
         for (name,) in _run(admin, r"SHOW DATABASES LIKE 'rewarden\_copy\_%'"):
             if _run(admin, "SELECT IS_FREE_LOCK(%s)", name)[0][0]:
                 _run(admin, f"DROP DATABASE IF EXISTS `{name}`")
         old = _run(admin, f"SELECT name FROM {_REGISTER}.made ORDER BY used DESC LIMIT {scratch.KEPT - 1}, 1000000")
         for (name,) in old:
-            # Not waited for: to hold two names, each of which another waits for, would be a deadlock.
+            # Without waiting: holding two names while others wait for each would be a deadlock.
             if _run(admin, "SELECT GET_LOCK(%s, 0)", name)[0][0]:
                 if not _run(admin, "SELECT 1 FROM information_schema.PROCESSLIST WHERE DB = %s", name):
                     _run(admin, f"DELETE FROM {_REGISTER}.made WHERE name = %s", name)

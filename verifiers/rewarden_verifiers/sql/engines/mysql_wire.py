@@ -1,4 +1,4 @@
-"""A connection to MySQL or MariaDB that waits no longer than it may, and values as Python has them."""
+"""A connection to MySQL or MariaDB with strict time-outs, and its values as Python objects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rewarden_verifiers.sql.engines.served import CONNECT_S, LATE_S, OWN_S, Late
 _NO_SUCH_THREAD = 1094
 _CHUNK = 64
 _RESET_CONNECTION = 0x1F
-"""COM_RESET_CONNECTION: the session is as new, variables, prepared statements, locks and temporary tables are gone."""
+"""COM_RESET_CONNECTION: a new session, without variables, prepared statements, locks and temporary tables."""
 
 _MARIADB_MODE = "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
 _MYSQL_MODE = "ONLY_FULL_GROUP_BY,NO_ZERO_IN_DATE,NO_ZERO_DATE," + _MARIADB_MODE
@@ -33,9 +33,9 @@ _SETTINGS = (
 
 
 class Wire:
-    """A connection for statements that are not trusted. dsn: its address; name: another database on the same server.
+    """A connection for untrusted statements. dsn: its address; name: another database on the same server.
 
-    Raises pymysql.Error from everything that fails; Late as it says.
+    Raises pymysql.Error for all failures; Late as documented.
     """
 
     def __init__(self, dsn: str, name: str | None = None) -> None:
@@ -46,21 +46,22 @@ class Wire:
         self._settle()
 
     def run(self, text: str, until: float | None = None) -> int:
-        """One statement; the rows that it touched."""
+        """Runs one statement; returns the number of changed rows."""
         return max(touched for _, _, touched in self.stream(text, until))
 
     def rows(self, text: str) -> list[tuple[Any, ...]]:
-        """The rows of one statement, all at once."""
+        """Returns the rows of one statement, all at once."""
         return [row for _, part, _ in self.stream(text) for row in part]
 
     def stream(
         self, text: str, until: float | None = None
     ) -> Iterator[tuple[tuple[str, ...], list[tuple[Any, ...]], int]]:
-        """The rows of one statement as they come: the columns' names, some rows, and how many rows it touched.
+        """Yields the results of one statement as they arrive: the names of columns, some rows, and the number of
+        changed rows.
 
-        Raises Late where nothing comes any more when the time is up. What has come by then is read, however late this
-        process gets to it: a busy machine is nothing that the statement has caused. Whatever is raised but an error
-        of the statement's own, the connection is to be ended.
+        Raises Late if no more data has arrived when the time is up. Data that has arrived by then is read, however late
+        this process gets to it: a busy machine is not the statement's fault. After any exception other than an error of
+        the statement itself, the connection must be ended.
         """
         until = time.monotonic() + OWN_S if until is None else until
         result = MySQLResult(self._connection)
@@ -85,11 +86,11 @@ class Wire:
                 raise Late from None
             raise
         except BaseException:
-            _forget(result)  # an error is the last that comes of a result
+            _forget(result)  # an error is the last part of a result
             raise
 
     def reset(self) -> None:
-        """Forget whatever the last statement left in the session."""
+        """Removes all state of the last statement from the session."""
         self._patience(time.monotonic() + OWN_S)
         self._connection._execute_command(_RESET_CONNECTION, b"")
         self._connection._read_ok_packet()
@@ -101,11 +102,11 @@ class Wire:
         return socket is None or bool(select.select([socket], [], [], 0)[0])
 
     def end(self) -> None:
-        """End the connection together with what runs on it: over another, for a server looks at a connection only when
-        it has something to send.
+        """Ends the connection and its statement, over another connection, because a server examines a connection only
+        when it has data to send.
 
-        Raises pymysql.Error where the server does not take that: it is the server then that does not answer, and not
-        the statement that is late.
+        Raises pymysql.Error if the server does not accept that: then the server does not answer, and the statement is
+        not late.
         """
         self._connection._force_close()
         with pymysql.connect(**self._given) as other, other.cursor() as cursor:
@@ -116,7 +117,7 @@ class Wire:
                     raise
 
     def close(self) -> None:
-        """End the connection. Never raises."""
+        """Ends the connection. Never raises."""
         with contextlib.suppress(pymysql.Error):
             self._connection.close()
 
@@ -124,19 +125,19 @@ class Wire:
         self.run(_SETTINGS.format(mode=_MARIADB_MODE if self.mariadb else _MYSQL_MODE))
 
     def _patience(self, until: float) -> None:
-        # PyMySQL takes it from its constructor alone; each statement has its own.
+        # PyMySQL reads it only in its constructor, but each statement has a different one.
         self._connection._read_timeout = max(until - time.monotonic(), LATE_S)
 
 
 def connect_arguments(dsn: str, name: str | None = None) -> dict[str, Any]:
-    """Returns what `pymysql.connect` is given for `mysql://user:password@host:port/database?unix_socket=…&ssl_ca=…`.
+    """Returns the arguments of `pymysql.connect` for `mysql://user:password@host:port/database?unix_socket=…&ssl_ca=…`.
 
     Raises DatabaseFailed.
     """
     parts = urlsplit(dsn)
     try:
         port = parts.port or 3306
-    except ValueError:  # which repeats what should be the port: of a password with a `/` or `#` in it, a part
+    except ValueError:  # its message repeats the invalid port, which is a part of a password with a `/` or `#` in it
         raise DatabaseFailed(
             "its address cannot be read: mysql://USER:PASSWORD@HOST:PORT/NAME, special characters as %XX", ours=True
         ) from None
@@ -149,7 +150,7 @@ def connect_arguments(dsn: str, name: str | None = None) -> dict[str, Any]:
         "charset": "utf8mb4",
         "connect_timeout": CONNECT_S,
         "read_timeout": OWN_S,
-        # The server could ask for any of this machine's files.
+        # The server could request any of this machine's files.
         "local_infile": False,
     }
     for key, value in parse_qsl(parts.query):
@@ -160,15 +161,15 @@ def connect_arguments(dsn: str, name: str | None = None) -> dict[str, Any]:
 
 
 def said(error: BaseException) -> str:
-    """Returns what the server said."""
+    """Returns the server's message."""
     if isinstance(error, pymysql.MySQLError) and len(error.args) > 1:
-        # Where the database is called what it is called here, that is nobody's business.
+        # Our own name of the database is removed, because callers must not learn it.
         return re.sub(r"\brewarden_\w+\.", "", str(error.args[1]))[:500]
     return str(error)[:500] or type(error).__name__
 
 
 def number(error: pymysql.Error) -> int:
-    """The error's number; 0 where it has none."""
+    """Returns the error's number; 0 if it has none."""
     first = error.args[0] if error.args else 0
     return first if isinstance(first, int) else 0
 
@@ -177,7 +178,7 @@ _LOST = (2006, 2013)
 
 
 def _forget(result: MySQLResult) -> None:
-    """PyMySQL would read on, in a destructor at the latest, until rows end that nobody sends any more."""
+    """Otherwise PyMySQL reads on, in a destructor at the latest, until the end of rows that are not sent any more."""
     result.unbuffered_active = False
     result.connection = None
 

@@ -1,17 +1,17 @@
 """PostgreSQL, over a connection to a server.
 
-Each statement runs in a transaction of its own that reads only, as the query of a cursor: the server itself refuses
-there whatever is not a query. It is sent by the extended protocol, so that it cannot be two. The server stops it at its
-limit; where it does not, it is cancelled over another connection, and then its backend is ended. When this process
-dies, the server notices within `client_connection_check_interval`.
+Each statement runs in a separate read-only transaction, as the query of a cursor: the server itself rejects anything
+that is not a query there. It is sent by the extended protocol, so that it cannot be two. The server stops it at its
+limit; if the server does not, it is cancelled over another connection, and then its backend is terminated. If this
+process dies, the server notices within `client_connection_check_interval`.
 
-What a query costs (`ResultSet.cost`) is the planner's total cost of its plan: it does not depend on the machine's load,
-and for databases that are made here the planner's statistics are taken once, after the last row.
+The cost of a query (`ResultSet.cost`) is the planner's total cost of its plan. It does not depend on the machine's
+load, and for databases that are made here the planner's statistics are collected once, after the last row. Parallel
+workers and JIT are off: a query has the CPU of one process. Memory is limited by `work_mem` for each sort and hash;
+beyond it PostgreSQL writes temporary files, which a superuser can limit: `ALTER ROLE … SET temp_file_limit = '4GB'`.
 
-Parallel workers and JIT are off: a query has one process's worth of CPU. Memory is bounded by `work_mem` for each sort
-and hash, beyond which PostgreSQL writes temporary files; a superuser may bound those: `ALTER ROLE … SET
-temp_file_limit = '4GB'`. Set in every session: UTC, ISO dates, and `search_path = public` unless the address says
-otherwise (`?options=-c%20search_path%3D…`).
+Set in every session: UTC, ISO dates, and `search_path = public` unless the address sets another
+(`?options=-c%20search_path%3D…`).
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ ORDER BY c.oid, a.attnum
 
 
 def open(database: Database, *, scratch: str | None = None, copy: bool = False) -> PostgresSession:
-    """See `Engine.open`. A database on a server of its own cannot be copied: PostgreSQL copies only what nobody
-    is connected to."""
+    """See `Engine.open`. A registered database on a server cannot be copied: PostgreSQL copies only databases without
+    connections."""
     if database.dsn is not None:
         if copy:
             raise uncopied("pg_dump")
@@ -85,7 +85,7 @@ def open(database: Database, *, scratch: str | None = None, copy: bool = False) 
                 raise
         for _ in range(3):
             name = maker.database(database)
-            # Another may have dropped it by now to make room.
+            # Another process may have dropped it meanwhile to make room.
             with contextlib.suppress(psycopg.errors.InvalidCatalogName):
                 return PostgresSession(_connect(scratch, name))
     except (psycopg.Error, Gone) as error:
@@ -121,7 +121,7 @@ class PostgresSession:
     """See `Session`."""
 
     held = 0
-    """See `Session.held`. The server has it."""
+    """See `Session.held`. The data is on the server."""
 
     def __init__(self, wire: Wire, copy: Copy | None = None) -> None:
         self._wire = wire
@@ -135,7 +135,7 @@ class PostgresSession:
         with _ours():
             self._begin(run, "ISOLATION LEVEL REPEATABLE READ READ ONLY")
         with self._timed(run):
-            # On a line of its own, so that a comment at its end ends there.
+            # On a separate line, so that a comment at the statement's end ends there.
             self._wire.one(f"DECLARE c NO SCROLL CURSOR FOR\n{statement}\n", run.until)
             result = self._fetch(run)
         with contextlib.suppress(Late, Gone, psycopg.Error):
@@ -175,7 +175,7 @@ class PostgresSession:
 
     @contextlib.contextmanager
     def _timed(self, run: Run) -> Iterator[None]:
-        """Runs the statement that is judged, and nothing else: its time begins here.
+        """Runs only the judged statement: its time begins here.
 
         Raises QueryFailed, DatabaseFailed, Expired.
         """
@@ -198,8 +198,10 @@ class PostgresSession:
             raise failed from None
 
     def _commit(self, run: Run) -> None:
-        """The server stops it at the statement's limit, and checks what the statement deferred: what it refuses is the
-        statement's failure. Raises QueryFailed, DatabaseFailed, Expired.
+        """Lets the server stop the statement at its limit and check its deferred constraints: a violation is the
+        statement's failure.
+
+        Raises QueryFailed, DatabaseFailed, Expired.
         """
         with _ours():
             try:
@@ -210,9 +212,10 @@ class PostgresSession:
                 raise failed from None
 
     def _clean(self) -> None:
-        """Leaves nothing of the last statement in the session, such as locks, seeds and settings: a new one takes its
-        place where the server does not do so. The statement has ended by then, and what it gave stands, however slow
-        the server is afterwards.
+        """Removes the state of the last statement from the session, such as locks, seeds and settings. If the server
+        does not do so, a new session replaces it.
+
+        The statement has ended by then, and its result stands, however slow the server is afterwards.
         """
         try:
             self._wire.simple("ROLLBACK")
@@ -243,16 +246,16 @@ def _ours() -> contextlib.AbstractContextManager[None]:
 
 
 def _check(statement: str) -> None:
-    """Raises QueryFailed for a statement that no server is asked."""
+    """Raises QueryFailed for a statement that must not be sent to a server."""
     if "\0" in statement:
-        raise QueryFailed("syntax_error", "a statement has no NUL")  # behind it, the server would read nothing
+        raise QueryFailed("syntax_error", "a statement has no NUL")  # the server would not read anything after it
     check_unicode(statement)
 
 
 _FORBIDDEN = ("42501", "25006")
 _MEMORY = ("53200", "53400")
 _OURS = ("08", "57P", "531", "533", "55P03", "40", "58", "XX001", "XX002", "25P", "F0", "28", "3D")
-"""SQLSTATEs, or how they begin, that no query has caused (PostgreSQL's manual, appendix A)."""
+"""SQLSTATEs, or their prefixes, that no query has caused (PostgreSQL's manual, appendix A)."""
 
 
 def _failure(error: psycopg.Error, run: Run) -> BaseException:

@@ -1,8 +1,9 @@
-"""Databases made on a PostgreSQL server: by whoever comes first, whole or not at all, kept for all who come after.
+"""Databases made on a PostgreSQL server: by the first process that needs them, completely or not at all, and kept for
+later ones.
 
-`rewarden_<key>` is read; `rewarden_t_<key>` is never connected to, because PostgreSQL copies only what nobody uses;
-`rewarden_copy_…` is thrown away. While one is made, or a copy is in use, its name is locked by a connection, so that
-what killed processes left behind is told from what is in use, and dropped by the next who makes one.
+`rewarden_<key>` is read. `rewarden_t_<key>` never has connections, because PostgreSQL copies only unused databases.
+`rewarden_copy_…` is thrown away. While a database is being made, or a copy is in use, a connection holds a lock on its
+name. Databases that killed processes left behind have no lock, and are dropped by the next process that makes one.
 """
 
 from __future__ import annotations
@@ -27,22 +28,22 @@ _LOCK = "hashtextextended(%s, 0)"
 
 
 class PostgresScratch:
-    """A server on which databases may be made. dsn: for a role that may create databases.
+    """A server on which databases can be made. dsn: for a role that can create databases.
 
-    Raises DatabaseFailed where a script does not run, psycopg.Error where the server fails.
+    Raises DatabaseFailed if a script does not run, psycopg.Error if the server fails.
     """
 
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
 
     def database(self, database: Database) -> str:
-        """The name of a made database; it is made where it is not there yet."""
+        """Returns the name of a made database, and makes it if necessary."""
         return self._made(database, scratch.name_of(database))
 
     def copy(self, database: Database) -> scratch.Copy:
-        """A copy of a made database."""
+        """Makes a copy of a made database."""
         template = self._made(database, scratch.name_of(database).replace("_", "_t_", 1))
-        admin = self._connect()  # as long as it is open, it holds the copy's name
+        admin = self._connect()  # while open, it holds the lock on the copy's name
         name = f"rewarden_copy_{secrets.token_hex(8)}"
 
         def drop() -> None:
@@ -76,8 +77,8 @@ class PostgresScratch:
 
     def _make(self, admin: psycopg.Connection, database: Database, name: str) -> None:
         making = name.replace("_", "_making_", 1)
-        _drop(admin, making)  # nobody makes it: its name was free
-        # The collation is the same wherever a database is made.
+        _drop(admin, making)  # no process is making it: its name was free
+        # The collation is the same for every made database.
         _run(admin, "CREATE DATABASE {} TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C'", making)
         try:
             with self._connect(making) as connection:
@@ -128,10 +129,10 @@ class PostgresScratch:
                 raise scratch.not_made(database, limit.ended)
 
     def _clear(self, admin: psycopg.Connection) -> None:
-        """Drop what killed processes left, and what is beyond the number that is kept."""
+        """Drops databases of killed processes, and databases beyond the number that is kept."""
         left = admin.execute("SELECT datname FROM pg_database WHERE datname ~ '^rewarden_(copy|making)_'").fetchall()
         for (name,) in left:
-            holder = name.replace("_making_", "_", 1)  # a copy's own name, but of one under way that which it will have
+            holder = name.replace("_making_", "_", 1)  # a copy's own name, or the future name of one that is being made
             got = admin.execute(f"SELECT pg_try_advisory_lock({_LOCK})", (holder,)).fetchone()
             if got is not None and got[0]:
                 with contextlib.suppress(psycopg.errors.ObjectInUse, psycopg.errors.InvalidCatalogName):
@@ -145,7 +146,7 @@ class PostgresScratch:
             (scratch.KEPT - 1,),
         )
         for row in kept.fetchall():
-            # One that is in use is not dropped: PostgreSQL refuses.
+            # PostgreSQL refuses to drop a database that is in use.
             with contextlib.suppress(psycopg.errors.ObjectInUse, psycopg.errors.InvalidCatalogName):
                 _run(admin, "DROP DATABASE IF EXISTS {}", row[0])
 
@@ -155,7 +156,7 @@ def _step(connection: psycopg.Connection, step: str | script.Copied) -> None:
         with connection.cursor().copy(step.text.encode("utf-8", "surrogateescape")) as copy:
             copy.write(step.data.encode("utf-8", "surrogateescape"))
     else:
-        # `binary` for the extended protocol, which takes one statement: the server may see two where `steps` saw one.
+        # `binary` for the extended protocol, which accepts one statement: the server may see two where `steps` saw one.
         connection.execute(step.encode("utf-8", "surrogateescape"), binary=True)
 
 
@@ -175,7 +176,8 @@ def _there(admin: psycopg.Connection, name: str) -> bool:
 
 
 def _touch(admin: psycopg.Connection, name: str) -> None:
-    """Note when it was used last, in the comment on it. Another may just have dropped it, or note the same."""
+    """Records the time of its last use in its comment. Another process may just have dropped it, or be recording the
+    same."""
     with contextlib.suppress(psycopg.errors.InvalidCatalogName, psycopg.errors.InternalError):
         admin.execute(
             sql.SQL("COMMENT ON DATABASE {} IS {}").format(sql.Identifier(name), sql.Literal(f"{time.time():017.3f}"))
@@ -187,5 +189,5 @@ def _drop(admin: psycopg.Connection, name: str) -> None:
 
 
 def _run(admin: psycopg.Connection, text: LiteralString, *names: str) -> None:
-    """A statement with names of databases in its places, `{}`."""
+    """Runs a statement, with names of databases in place of each `{}`."""
     admin.execute(sql.SQL(text).format(*map(sql.Identifier, names)))

@@ -1,4 +1,4 @@
-"""A connection to PostgreSQL that waits no longer than it may, and values as Python has them."""
+"""A connection to PostgreSQL with strict time-outs, and its values as Python objects."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rewarden_verifiers.sql.engines.engine import DatabaseFailed
 from rewarden_verifiers.sql.engines.served import CONNECT_S, OWN_S, Late
 
 _CHUNK = 32
-"""Rows at a time: with cells of a megabyte each, what is read ahead stays small."""
+"""Rows at a time: with cells of a megabyte each, the data read ahead stays small."""
 
 _SETTINGS = {
     "default_transaction_read_only": "on",
@@ -53,9 +53,9 @@ class Gone(Exception):
 
 
 class Wire:
-    """A connection for statements that are not trusted. dsn: its address; name: another database on the same server.
+    """A connection for untrusted statements. dsn: its address; name: another database on the same server.
 
-    Raises psycopg.Error from everything that fails on the server; Late and Gone as they say.
+    Raises psycopg.Error for all failures in the server; Late and Gone as documented.
     """
 
     def __init__(self, dsn: str, name: str | None = None) -> None:
@@ -72,7 +72,7 @@ class Wire:
         return self._pg.server_version
 
     def begin(self, text: str) -> None:
-        """Statements of our own that come first: on a new connection where the old one was closed meanwhile."""
+        """Runs our own first statements, on a new connection if the old one was closed meanwhile."""
         try:
             self.simple(text)
         except (Gone, psycopg.Error):
@@ -83,23 +83,25 @@ class Wire:
             self.simple(text)
 
     def simple(self, text: str, least_s: float = 0.0) -> None:
-        """Statements of our own, several perhaps. least_s: seconds that they have at least."""
+        """Runs our own statements. least_s: the seconds that they have at least."""
         self._pg.send_query(text.encode())
         self._drain(time.monotonic() + max(OWN_S, least_s))
 
     def one(self, text: str, until: float) -> int | None:
-        """One statement; the rows that it touched, if any. Where it is late, `cancel` is the caller's."""
+        """Runs one statement and returns the number of changed rows, if any. If it is late, the caller must call
+        `cancel`."""
         self._pg.send_query_params(text.encode(), None)
         last = self._drain(until)
         return None if last is None else last.command_tuples
 
     def rows(self, text: str) -> list[tuple[Any, ...]]:
-        """The rows of one statement of our own, all at once."""
+        """Returns the rows of one statement of our own, all at once."""
         return [row for _, part, _ in self.stream(text, time.monotonic() + OWN_S) for row in part]
 
     def stream(self, text: str, until: float) -> Iterator[tuple[tuple[str, ...], list[tuple[Any, ...]], int]]:
-        """The rows of one statement as they come: the columns' names, some rows, and the bytes that they hold. Where it
-        is late, `cancel` is the caller's.
+        """Yields the results of one statement as they arrive: the names of columns, some rows, and their size in bytes.
+
+        If it is late, the caller must call `cancel`.
         """
         self._pg.send_query_params(text.encode(), None)
         self._pg.set_chunked_rows_mode(_CHUNK)
@@ -116,10 +118,10 @@ class Wire:
             yield columns, rows, sum(map(_held, rows))
 
     def cancel(self) -> None:
-        """Stop what is running; where that does not help, end the backend. The connection is to be closed then.
+        """Cancels the running statement, or terminates the backend if that fails. Afterwards the connection must be
+        closed.
 
-        Raises Gone where the server takes neither: it is the server then that does not answer, and not the statement
-        that is late.
+        Raises Gone if the server accepts neither: then the server does not answer, and the statement is not late.
         """
         try:
             self._connection.cancel_safe(timeout=1.0)
@@ -134,7 +136,7 @@ class Wire:
             raise Gone(said(error)) from None
 
     def close(self) -> None:
-        """End the connection, and what runs on it. Never raises."""
+        """Ends the connection and its statement. Never raises."""
         if self._pg.status == pq.ConnStatus.OK and self._pg.transaction_status == pq.TransactionStatus.ACTIVE:
             with contextlib.suppress(Gone):
                 self.cancel()
@@ -142,7 +144,7 @@ class Wire:
             self._connection.close()
 
     def _drain(self, until: float) -> pq.abc.PGresult | None:
-        """The last of the results; the first error among them is raised, when all are read."""
+        """Returns the last result. Raises the first error among the results after reading all of them."""
         last, failed = None, None
         while (result := self._next(until)) is not None:
             last = result
@@ -153,7 +155,7 @@ class Wire:
         return last
 
     def _next(self, until: float) -> pq.abc.PGresult | None:
-        """The next result, None after the last."""
+        """Returns the next result, or None after the last."""
         try:
             while self._pg.flush():
                 self._wait(select.POLLIN | select.POLLOUT, until)
@@ -173,11 +175,11 @@ class Wire:
 
 
 def connect_arguments(dsn: str, name: str | None = None) -> dict[str, Any]:
-    """Returns what `psycopg.connect` is given for an address: its own settings count where ours do not decide."""
+    """Returns the arguments of `psycopg.connect` for an address, whose settings apply unless ours override them."""
     try:
         given: dict[str, Any] = dict(conninfo_to_dict(dsn))
     except psycopg.Error:
-        # What libpq says repeats the part that it could not read: of a password with a `/` or `#` in it, that.
+        # libpq's message repeats the part that it could not read: for a password with a `/` or `#` in it, that part.
         raise DatabaseFailed(
             "its address cannot be read: postgresql://USER:PASSWORD@HOST:PORT/NAME, special characters as %XX",
             ours=True,
@@ -192,7 +194,7 @@ def connect_arguments(dsn: str, name: str | None = None) -> dict[str, Any]:
 
 
 def said(error: BaseException) -> str:
-    """Returns what the server said, without where it is and how the statement went on."""
+    """Returns the server's message, without the position and the rest of the statement."""
     if isinstance(error, psycopg.Error) and error.diag.message_primary:
         return error.diag.message_primary
     text = str(error).strip() or type(error).__name__
@@ -200,7 +202,7 @@ def said(error: BaseException) -> str:
 
 
 def _held(row: tuple[Any, ...]) -> int:
-    """About how many bytes a row holds."""
+    """Returns the approximate size of a row in bytes."""
     size = 16 * len(row)
     for cell in row:
         kind = type(cell)
@@ -212,7 +214,7 @@ def _held(row: tuple[Any, ...]) -> int:
 
 
 def _or_text(loader: type[Loader]) -> type[Loader]:
-    """A loader, and the text where Python has no such value: years before 1 or after 9999, infinity, 24:00."""
+    """A loader that returns the text if Python has no such value: years before 1 or after 9999, infinity, 24:00."""
 
     class OrText(loader):  # type: ignore[valid-type,misc]
         def load(self, data: Buffer) -> Any:
@@ -230,7 +232,7 @@ class _Text(Loader):
 
 
 class _Interval(IntervalLoader):
-    """A timedelta has no months, which are of no certain length: intervals with months stay text."""
+    """A timedelta has no months, whose length varies: intervals with months stay text."""
 
     def load(self, data: Buffer) -> Any:
         text = bytes(data)

@@ -1,4 +1,4 @@
-"""Databases that are made on a server: how they are named, how many are kept, and what making one may take."""
+"""Databases that are made on a server: their names, their number, and the limits for making one."""
 
 from __future__ import annotations
 
@@ -10,33 +10,34 @@ from rewarden_verifiers.sql.databases import Database
 from rewarden_verifiers.sql.engines.engine import DatabaseFailed
 
 KEPT = 64
-"""Made databases that a server keeps; beyond, those that were not used for the longest time go first."""
+"""Made databases that a server keeps; beyond this number, those that were not used for the longest time are dropped
+first."""
 MAKE_S = 60.0
-"""Seconds that a script of a request has."""
+"""Seconds that a script from a request has."""
 TRUSTED_MAKE_S = 3600.0
-"""Seconds that a script of the server's own catalogue has."""
+"""Seconds that a script from the server's own catalogue has."""
 MAKE_BYTES = 1024**3
-"""Bytes on the server's disk that a script of a request may fill."""
+"""Bytes on the server's disk that a script from a request can fill."""
 LOOK_S = 0.25
-"""Seconds between two looks at them."""
+"""Seconds between two checks of these bytes."""
 WAIT_S = 120
 """Seconds to wait for another process that makes the same database."""
 
 
 def name_of(database: Database) -> str:
-    """The name of a made database: of its content."""
+    """Returns the name of a made database, which depends on its content."""
     return f"rewarden_{database.key[:24]}"
 
 
 def make_seconds(database: Database) -> float:
-    """Returns how long it may take to make."""
+    """Returns the seconds that making the database can take."""
     return TRUSTED_MAKE_S if database.ours else MAKE_S
 
 
 class Limit:
-    """The time and the space that making one database may take.
+    """The limits on time and space for making one database.
 
-    size: asks the server how many bytes it holds. late: the words for a time that is up. ended: what ended it.
+    size: asks the server for its size in bytes. late: the message when the time is up. ended: the limit that ended it.
     """
 
     def __init__(self, database: Database, size: Callable[[], int]) -> None:
@@ -49,11 +50,11 @@ class Limit:
 
     @property
     def left_s(self) -> float:
-        """Seconds left."""
+        """Returns the seconds left."""
         return self._until - time.monotonic()
 
     def full(self) -> bool:
-        """Returns whether it holds more than it may."""
+        """Returns whether its size exceeds the limit."""
         if not self._trusted and self._size() > MAKE_BYTES:
             self.ended = f"it holds more than {MAKE_BYTES} bytes"
         return self.ended is not None
@@ -67,12 +68,12 @@ class Limit:
 
 @dataclass(frozen=True)
 class Copy:
-    """A throw-away database. drop: drops it, and lets go of its name; never raises."""
+    """A throw-away database. drop: drops it and releases its name; never raises."""
 
     name: str
     drop: Callable[[], None]
 
 
 def not_made(database: Database, why: str) -> DatabaseFailed:
-    """Its script does not run: the doing of whoever wrote it."""
+    """Returns the error for a script that does not run, which is the fault of its author."""
     return DatabaseFailed(f"it cannot be made: {why[:500]}", ours=database.ours)

@@ -1,7 +1,8 @@
-"""Scripts that make a database on a server: dumps and hand-written ones, cut into statements, each known by its form.
+"""Scripts that make a database on a server: dumps and hand-written ones, cut into statements and classified by their
+form.
 
-Only what makes tables and fills them runs. What a dump says about owners, rights and the client is left out; all else
-is refused: a script comes from whoever sends the request, and runs where other databases are.
+Only statements that make tables and fill them run. Those about owners, rights and the client, which dumps contain, are
+left out. All others are rejected, because a script comes from the sender of a request, and runs beside other databases.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Dialect = Literal["postgres", "mysql"]
 
 _SPACE = {
     "postgres": r"\s+|--[^\n]*|/\*.*?\*/",
-    # `/*! … */` is a comment to other servers only: its words count.
+    # `/*! … */` is a comment only for other servers: its content counts.
     "mysql": r"\s+|--(?=\s|$)[^\n]*|\#[^\n]*|/\*(?!M?!).*?\*/|/\*M!999999.*?\*/|/\*M?!\d*|\*/",
 }
 _TOKENS = {
@@ -60,7 +61,7 @@ _MADE = (
 
 
 def _any(*forms: str) -> re.Pattern[str]:
-    """Returns whether a form begins as one of these."""
+    """Returns whether a form begins with one of these."""
     return re.compile("|".join(forms), re.IGNORECASE)
 
 
@@ -94,9 +95,10 @@ _MAKING = {
     ),
 }
 _REACHING = {
-    # The server's own functions: pg_terminate_backend ends others' sessions. U&"" can spell their names otherwise.
+    # The server's own functions: pg_terminate_backend ends the sessions of others. U&"" can spell their names
+    # differently.
     "postgres": _any(r'\b"?pg_(?!get_serial_sequence\b|typeof\b)\w+"?\s*\(', r'\bU&"', r"\blo_\w+\s*\("),
-    # Tables in files anywhere, or on other servers.
+    # Tables in any file, or on other servers.
     "mysql": _any(
         r"\b(DATA|INDEX)\s+DIRECTORY\b",
         r"\bENGINE\s*=?\s*[`\s]*(FEDERATEDX?|CONNECT|SPIDER|S3|SPHINX|CASSANDRA)\b",
@@ -109,21 +111,21 @@ _HEAD_LENGTH = 400
 
 
 class Refused(Exception):
-    """A statement that has no place in a script that makes a database."""
+    """A statement that is not allowed in a script that makes a database."""
 
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """PostgreSQL's `COPY … FROM stdin;` and the lines behind it."""
+    """PostgreSQL's `COPY … FROM stdin;` and the lines after it."""
 
     text: str
     data: str
 
 
 def steps(script: str, dialect: Dialect, *, trusted: bool = False) -> Iterator[str | Copied]:
-    """The statements of a script that are to be run, in order. Raises Refused.
+    """Yields the statements of a script that must run, in order. Raises Refused.
 
-    trusted: the server's own script, which may also have functions and triggers.
+    trusted: the server's own script, which can also contain functions and triggers.
     """
     start = place = 0
     token = _TOKENS[dialect]
@@ -137,7 +139,7 @@ def steps(script: str, dialect: Dialect, *, trusted: bool = False) -> Iterator[s
                 raise Refused("DELIMITER belongs to the client mysql: leave out procedures and triggers")
             if form(script[start : found.start()], dialect):
                 raise Refused(f"{found.group()[:40]!r} belongs to the client psql")
-            start = place  # \connect, \restrict and such say nothing about tables
+            start = place  # \connect, \restrict and the like do not concern tables
         elif kind == "end":
             text, start = script[start : found.start()], place
             if dialect == "postgres" and re.match(r"COPY\b.*\bFROM\s+STDIN\b", form(text, dialect), re.I | re.S):
@@ -151,7 +153,7 @@ def steps(script: str, dialect: Dialect, *, trusted: bool = False) -> Iterator[s
 
 
 def form(statement: str, dialect: Dialect) -> str:
-    """Returns how a statement begins: without comments, its words one space apart, some hundred characters at most."""
+    """Returns the beginning of a statement: without comments, with single spaces, at most some hundred characters."""
     if dialect == "postgres":
         inner = None
         while inner != statement:  # PostgreSQL's comments nest
@@ -163,7 +165,8 @@ def form(statement: str, dialect: Dialect) -> str:
 
 
 def check(statement: str, dialect: Dialect, *, write: bool = False) -> None:
-    """Raises QueryFailed for what does not begin as a query does (`write`: as what changes rows does)."""
+    """Raises QueryFailed for a statement that does not begin as a query does (`write`: as a statement that changes
+    rows)."""
     shape = form(statement, dialect)
     if shape.upper().startswith(_WRITES if write else _READS):
         return
@@ -177,7 +180,7 @@ def names_scratch(statement: str) -> bool:
     """Returns whether a statement of MySQL names another database that was made here: `rewarden_…` outside of its
     literals.
 
-    One account reads all of them there, and MySQL has no way to lock a session into one.
+    One account reads all of them there, and MySQL cannot confine a session to one.
     """
     return "rewarden_" in _without_literals(statement, "mysql").lower()
 
@@ -204,7 +207,8 @@ def _wanted(text: str, dialect: Dialect, trusted: bool) -> bool:
 
 
 def _ownerless(text: str, dialect: Dialect) -> str:
-    """Without the account that mysqldump says a view or trigger is of, which is none of this server."""
+    """Returns a statement without the DEFINER that mysqldump writes for a view or trigger: this server has no such
+    account."""
     if dialect != "mysql" or not re.match(r"CREATE\b.*\bDEFINER\b", form(text, dialect), re.IGNORECASE | re.DOTALL):
         return text
     return re.sub(r"\bDEFINER\s*=\s*(?:`[^`]*`|\w+)@(?:`[^`]*`|\w+)", "", text, count=1, flags=re.IGNORECASE)

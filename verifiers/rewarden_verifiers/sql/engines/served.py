@@ -1,4 +1,4 @@
-"""Shared by engines behind a connection: a statement's time, and what cannot be."""
+"""The shared parts of engines with a server: a statement's time, and unsupported cases."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from rewarden_verifiers.sql.engines.engine import GRACE_S, Caps, DatabaseFailed,
 CONNECT_S = 5
 """Seconds that a server has to accept a connection."""
 OWN_S = 10.0
-"""Seconds that statements of our own have."""
+"""Seconds that our own statements have."""
 LATE_S = 0.05
-"""Seconds after which the server is not waited for any longer to end a statement by itself."""
+"""Seconds after the limit until we stop waiting for the server to end a statement by itself."""
 _CANCEL_S = 4.0
-"""Seconds that it has to be told so, before the process is killed."""
+"""Seconds that the server has to accept a cancellation before the process is killed."""
 
 
 class Late(Exception):
@@ -26,7 +26,7 @@ class Late(Exception):
 
 
 class Run:
-    """One statement under way: its limits. until: a reading of the monotonic clock."""
+    """A running statement with its limits. until: a reading of the monotonic clock."""
 
     def __init__(self, caps: Caps, watch: Watch) -> None:
         self.caps = caps
@@ -35,17 +35,18 @@ class Run:
         self.begin()
 
     def begin(self) -> None:
-        """Its time begins now."""
+        """Starts its clock."""
         self.until = time.monotonic() + self.limit_s + LATE_S
 
     def watched(self) -> AbstractContextManager[None]:
-        """Kills the process if the statement neither ends nor lets itself be given up. Nothing but the statement is
-        within: what the server takes for statements of our own is not the response's time.
+        """Kills the process if the statement neither ends nor can be cancelled.
+
+        Only the statement runs within: the server's time for our own statements is not the response's.
         """
         return self._watch.limit(wall_s=self.limit_s + GRACE_S + _CANCEL_S)
 
     def late(self) -> BaseException:
-        """Returns what it is that the time is up."""
+        """Returns the exception for a time that is up."""
         if self.caps.goes_on(self._watch):
             return Expired()
         return QueryFailed("time_limit", f"it ran for more than {self.caps.time_s:g} s")
@@ -53,8 +54,9 @@ class Run:
 
 @contextmanager
 def ours(failures: tuple[type[Exception], ...], said: Callable[[Any], str]) -> Iterator[None]:
-    """Statements of our own. failures: what an engine's library raises; said: the server's words in it. Raises
-    DatabaseFailed, whatever happens: none of it is the doing of what is judged.
+    """Wraps our own statements. failures: the exceptions of an engine's library; said: extracts the server's message.
+
+    Raises DatabaseFailed for any failure: the judged response has caused none of them.
     """
     try:
         yield
@@ -65,7 +67,7 @@ def ours(failures: tuple[type[Exception], ...], said: Callable[[Any], str]) -> I
 
 
 def check_unicode(statement: str) -> None:
-    """Raises QueryFailed for a statement that no server can be sent."""
+    """Raises QueryFailed for a statement that cannot be sent to any server."""
     try:
         statement.encode()
     except UnicodeEncodeError:
@@ -73,12 +75,13 @@ def check_unicode(statement: str) -> None:
 
 
 def unserved(engine: EngineName) -> DatabaseFailed:
-    """A database has to be made, and there is no server for it."""
+    """Returns the error for a database that must be made without a server for it."""
     where = f"[sql] {engine} in the server's configuration"
     return DatabaseFailed(f"no server is configured on which it could be made ({where})", ours=True)
 
 
 def uncopied(dump: str) -> DatabaseFailed:
-    """A database on a server of its own is to be written. dump: the program that makes a script of it."""
+    """Returns the error for a write to a registered database on a server. dump: the program that makes a script of
+    it."""
     mend = f"to judge statements that write, register it as a script ({dump}) instead"
     return DatabaseFailed(f"a database on a server cannot be copied; {mend}", ours=True)

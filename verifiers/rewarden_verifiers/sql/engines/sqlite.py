@@ -1,8 +1,8 @@
-"""SQLite, through APSW, whose wheels carry the library: the same version on every machine.
+"""SQLite, through APSW, whose wheels contain the library: the same version on every machine.
 
-A file is opened read-only and immutable, so that not even a lock is taken beside it. An authorizer refuses, while a
-statement is compiled, all that does not read: whatever the statement looks like. The clock is read between steps of the
-virtual machine; steps are also what a query costs.
+A file is opened read-only and immutable, so that SQLite does not even take a lock beside it. While a statement is
+compiled, an authorizer rejects everything that does not read, whatever the statement looks like. The clock is read
+between steps of the virtual machine; the number of steps is also the cost of a query.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from rewarden_verifiers.sql.kept import Kept
 from rewarden_verifiers.sql.make import MAKE_BYTES, Insert, make_cpu_s, quoted, statements_of
 
 _STEPS = 2000
-"""Steps of the virtual machine between two looks at the clock: well under a millisecond."""
+"""Steps of the virtual machine between two readings of the clock: well under a millisecond."""
 
 _READING = frozenset({apsw.SQLITE_SELECT, apsw.SQLITE_READ, apsw.SQLITE_RECURSIVE})
 _WRITING = _READING | {apsw.SQLITE_INSERT, apsw.SQLITE_UPDATE, apsw.SQLITE_DELETE, apsw.SQLITE_TRANSACTION}
@@ -46,7 +46,7 @@ _MESSAGE = 500
 _CHUNK = 1024
 _VIRTUAL = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage = 0"
 _BROKEN = (apsw.NotADBError, apsw.CorruptError, apsw.IOError, apsw.CantOpenError)
-"""Errors of a file that is no database, or not a whole one: no statement's doing."""
+"""Errors of a file that is not a database, or not a complete one: no statement is to blame."""
 _SCHEMA = (
     "SELECT name FROM pragma_table_list JOIN sqlite_schema USING (name) WHERE schema = 'main'"
     " AND pragma_table_list.type <> 'shadow' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY sqlite_schema.rowid"
@@ -73,7 +73,7 @@ def open(database: Database, *, scratch: str | None = None, copy: bool = False) 
 
 
 _IMAGES: Kept[bytes] = Kept(64 * 1024**2, len)
-"""Databases that were made, as bytes: a script runs once a worker, and not once for each session."""
+"""Made databases, as bytes: a script runs once in each worker, and not once for each session."""
 
 
 def _image(database: Database) -> bytes:
@@ -97,7 +97,7 @@ def _image(database: Database) -> bytes:
 def _open_file(database: Database, file: str, *, copy: bool) -> apsw.Connection:
     check_file(database, file)
     for behind in ("-wal", "-journal"):
-        # Immutable means that these are not read: what they hold would be missing from every answer.
+        # Immutable means that these are not read: their content would be missing from every answer.
         if _holds_changes(file + behind):
             raise DatabaseFailed(
                 f"its file has changes that stand beside it ({behind}); run: sqlite3 FILE 'PRAGMA journal_mode=DELETE'",
@@ -116,9 +116,7 @@ def _open_file(database: Database, file: str, *, copy: bool) -> apsw.Connection:
 
 
 def _holds_changes(file: str) -> bool:
-    """Returns whether a journal holds anything: one that was kept after its use (PERSIST, TRUNCATE) begins with
-    zeros.
-    """
+    """Returns whether a journal has content: one that was kept after its use (PERSIST, TRUNCATE) begins with zeros."""
     try:
         with Path(file).open("rb") as opened:
             return any(opened.read(28))
@@ -128,7 +126,7 @@ def _holds_changes(file: str) -> bool:
 
 @contextlib.contextmanager
 def _making(connection: apsw.Connection, database: Database) -> Iterator[None]:
-    """Bounds what a script takes: one that inserts from a recursion without end would fill the memory."""
+    """Limits a script: an insert from an endless recursion would fill the memory."""
     until = time.process_time() + make_cpu_s(database)
     if database.script_file is None:
         apsw.hard_heap_limit(apsw.memory_used() + MAKE_BYTES)
@@ -148,7 +146,7 @@ def _making(connection: apsw.Connection, database: Database) -> Iterator[None]:
 
 def _make(connection: apsw.Connection, database: Database) -> None:
     connection.limit(apsw.SQLITE_LIMIT_ATTACHED, 0)
-    connection.execute("PRAGMA temp_store = MEMORY")  # counted, and no file that fills the disk
+    connection.execute("PRAGMA temp_store = MEMORY")  # counted, and not a file that fills the disk
     connection.authorizer = _may_make
     for statement in statements_of(database, "sqlite"):  # dumps begin and commit a transaction of their own
         if isinstance(statement, Insert):
@@ -161,7 +159,7 @@ def _make(connection: apsw.Connection, database: Database) -> None:
 
 
 def _may_make(action: int, first: str | None, second: str | None, base: str | None, trigger: str | None) -> int:
-    """Returns what a script that makes a database may do: all but reach out of it."""
+    """Returns whether a script that makes a database may perform an action: all that stay within the database."""
     if action in (apsw.SQLITE_ATTACH, apsw.SQLITE_DETACH, apsw.SQLITE_CREATE_VTABLE):
         return int(apsw.SQLITE_DENY)
     if action == apsw.SQLITE_PRAGMA and (first or "").lower().startswith(("temp_store", "hard_heap", "soft_heap")):
@@ -172,7 +170,7 @@ def _may_make(action: int, first: str | None, second: str | None, base: str | No
 
 
 class SqliteSession:
-    """See `Session`. On a copy, `query` also runs what writes and returns rows (RETURNING)."""
+    """See `Session`. On a copy, `query` also runs writing statements that return rows (RETURNING)."""
 
     def __init__(self, connection: apsw.Connection, *, writable: bool, ours: bool, held: int = 0) -> None:
         self._connection = connection
@@ -185,11 +183,11 @@ class SqliteSession:
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0)
         connection.limit(apsw.SQLITE_LIMIT_ATTACHED, 0)
         connection.limit(apsw.SQLITE_LIMIT_WORKER_THREADS, 0)
-        # A sort that does not fit is `memory_limit`, not a file that fills the disk.
+        # A sort that does not fit becomes `memory_limit`, and not a file that fills the disk.
         connection.execute("PRAGMA temp_store = MEMORY")
         if writable:
             connection.execute("PRAGMA foreign_keys = ON")
-        # A virtual table prepares statements of its own, writing ones too, when it is first named.
+        # A virtual table prepares its own statements, including writing ones, when it is first named.
         for name in [str(name) for (name,) in connection.execute(_VIRTUAL)]:
             with contextlib.suppress(apsw.SQLError):
                 connection.execute(f"SELECT 1 FROM {quoted(name, 'sqlite')} LIMIT 0")
@@ -203,7 +201,7 @@ class SqliteSession:
         if action == apsw.SQLITE_FUNCTION and (second or "").lower() in SQLITE:
             return int(apsw.SQLITE_OK)
         if action == apsw.SQLITE_PRAGMA and (first, second) == ("data_version", None):
-            return int(apsw.SQLITE_OK)  # FTS5 asks for it whenever it is read
+            return int(apsw.SQLITE_OK)  # FTS5 needs it for every read
         name = str(apsw.mapping_authorizer_function[action]).removeprefix("SQLITE_").lower()
         self._refused = " ".join(filter(None, (name, first, second)))
         return int(apsw.SQLITE_DENY)
@@ -258,7 +256,7 @@ class SqliteSession:
 
 
 class _Run:
-    """One statement under way: its clock, its caps, and why it was ended."""
+    """A running statement: its clock, its limits, and the reason for its end."""
 
     def __init__(self, connection: apsw.Connection, caps: Caps, watch: Watch) -> None:
         self._connection = connection
@@ -275,7 +273,7 @@ class _Run:
         connection.trace_v2(apsw.SQLITE_TRACE_PROFILE, self._profile)
 
     def end(self) -> None:
-        """Take the handlers off."""
+        """Removes the handlers."""
         apsw.hard_heap_limit(0)
         self._connection.set_progress_handler(None)
         self._connection.trace_v2(0, None)
@@ -300,16 +298,16 @@ class _Run:
         return True
 
     def result(self, statement: str) -> ResultSet:
-        """Raises apsw.Error, MemoryError, UnicodeDecodeError."""
+        """Runs the statement. Raises apsw.Error, MemoryError, UnicodeDecodeError."""
         cursor = self._connection.cursor()
         cursor.exec_trace = self._begins
         rows: list[tuple[Any, ...]] = []
         size, count = 0, 1
         found = cursor.execute(statement, can_cache=False)
-        # Few rows first: one may be as long as all are allowed to be.
+        # A few rows first: a single one can be as long as all are allowed to be together.
         while chunk := list(islice(found, min(count, self._caps.rows + 1 - len(rows)))):
             rows += chunk
-            size += len(marshal.dumps(chunk))  # nothing counts what cells hold faster
+            size += len(marshal.dumps(chunk))  # there is no faster way to count the size of cells
             count = min(2 * count, _CHUNK)
             if (over := self._caps.exceeded(len(rows), size)) is not None:
                 self._stop(*over)
@@ -320,8 +318,8 @@ class _Run:
         return ResultSet(self._columns or (), rows, self._steps)
 
     def undecodable(self, statement: str) -> ResultSet:
-        """The same where texts are not what the database's encoding says (Spider's wta_1 has such): bytes that are not
-        stand as they are escaped by Python (`surrogateescape`)."""
+        """Runs the statement again for a database whose texts are not in its declared encoding (Spider's wta_1):
+        invalid bytes become Python's escapes (`surrogateescape`)."""
         codec, errors = self._codec
         columns = self._columns_of(statement)
         names = [f"c{place}" for place in range(len(columns))]
@@ -342,7 +340,7 @@ class _Run:
 
     @property
     def _codec(self) -> tuple[str, str]:
-        """Returns how a text that was cast to a BLOB is read."""
+        """Returns the codec for a text that was cast to a BLOB."""
         with _unguarded(self._connection):
             encoding = str(self._connection.pragma("encoding"))
         if encoding == "UTF-8":
@@ -358,7 +356,8 @@ class _Run:
 
 
 class _uncollected:
-    """No search for cycles meanwhile: rows have none, and to look through them all takes as long as to fetch them."""
+    """Turns garbage collection off meanwhile: rows have no cycles, and searching through all of them takes as long as
+    fetching them."""
 
     def __enter__(self) -> None:
         self._was = gc.isenabled()
@@ -371,7 +370,7 @@ class _uncollected:
 
 @contextlib.contextmanager
 def _unguarded(connection: apsw.Connection) -> Iterator[None]:
-    """Our own statements, about the schema."""
+    """Runs our own statements, about the schema."""
     authorizer, connection.authorizer = connection.authorizer, None
     try:
         yield
