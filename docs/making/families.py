@@ -36,7 +36,10 @@ NEEDS: Mapping[str, frozenset[str]] = {
     "With programs or SQL": frozenset({"Programs"}),
     "By rules alone": frozenset(),
 }
-"""The need of a recipe: the first whose families its verifiers belong to."""
+"""The need of a recipe: the first that has a family of its verifiers."""
+
+_CALLS = {"judge": "Judges", "model": "Reward models", "models": "Reward models"}
+"""Parameters that name a judge or a model: a recipe with one of them calls it, if only through another verifier."""
 
 
 _ARXIV = re.compile(r"\barXiv (\d{4}\.\d{4,5})")
@@ -50,7 +53,9 @@ def family(spec: VerifierSpec) -> str:
 
 def need(registry: Registry, name: str) -> str:
     """Returns the need of a recipe of the gallery."""
-    used = {family(registry.get(part)) for part in _strings(written(name)["uses"]) if part in BUILT_IN}
+    recipe = written(name)
+    used = {family(registry.get(part)) for part in _strings(recipe["uses"]) if part in BUILT_IN}
+    used |= {_CALLS[param] for param in recipe.get("params", {}) if param in _CALLS}
     return next(title for title, needed in NEEDS.items() if not needed or needed & used)
 
 
@@ -61,11 +66,15 @@ def written(name: str) -> Mapping[str, Any]:
 
 
 def origin(name: str) -> str:
-    """Returns the sources of a recipe of the gallery in Markdown, with links to papers and repositories."""
+    """Returns the sources of a recipe of the gallery in Markdown, with links to its papers and repositories."""
     sources = written(name).get("source", "")
-    joined = "; ".join(sources) if isinstance(sources, list) else str(sources)
-    papers = _ARXIV.sub(r"[arXiv \1](https://arxiv.org/abs/\1)", joined)
-    return _REPOSITORY.sub(r"[\1](https://github.com/\1)", papers)
+    return "; ".join(map(_linked, sources if isinstance(sources, list) else [str(sources)]))
+
+
+def _linked(source: str) -> str:
+    """Returns a source with links to its papers and to its repository, which comes before the files in it."""
+    papers = _ARXIV.sub(r"[arXiv \1](https://arxiv.org/abs/\1)", source)
+    return _REPOSITORY.sub(r"[\1](https://github.com/\1)", papers, count=1)
 
 
 def scores(spec: VerifierSpec) -> str:
