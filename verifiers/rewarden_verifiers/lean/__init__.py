@@ -3,7 +3,7 @@
 The files, in the order in which a response passes through them:
 
     reference.py    reads the statement: its imports, the text before its theorem, the theorem without its proof
-    gate.py         refuses forbidden content, by its words (source.py)
+    gate.py         rejects forbidden content, by its words (source.py)
     assembly.py     makes the whole file: the reference's imports, and its statement before a bare proof
     verifier.py     the screen (`ctx.prover.check`, a warm process), then the strict tier (`ctx.prover.compile`, fresh
                     rooms; inspecting.py), and the verdict
@@ -11,5 +11,5 @@ The files, in the order in which a response passes through them:
                     (olean.py, terms.py), compares them (same.py), collects axioms (axioms.py), and gives every
                     declaration to the kernel (kernel.py)
 
-The last of these keeps a false proof from scoring. Gate and screen make refusals early, cheap and plain.
+Only the last one keeps a false proof from scoring. Gate and screen make rejections early, cheap and plain.
 """

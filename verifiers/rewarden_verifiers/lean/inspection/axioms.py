@@ -1,4 +1,4 @@
-"""The foundations of a constant, as far as its own module tells: axioms, and constants of imported modules."""
+"""The dependencies of a constant, as far as its own module shows: axioms, and constants of imported modules."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from rewarden_verifiers.lean.inspection.terms import Constant, Expr, Module, Nam
 SORRY: Name = ("sorryAx",)
 
 TRUSTED_CODE = frozenset({("Lean", "ofReduceBool"), ("Lean", "ofReduceNat"), ("Lean", "trustCompiler")})
-"""Axioms by which the kernel believes what compiled code computed: `native_decide`."""
+"""Axioms by which the kernel trusts the results of compiled code: `native_decide`."""
 
 
 def native(name: Name) -> bool:
-    """Returns whether an axiom stands for a computation: Lean's own ones, and those that `native_decide` makes for each
-    use since 4.28 (`f._native.native_decide.ax_1`).
-    """
+    """Returns whether an axiom stands for a computation: Lean's own axioms, and those that `native_decide` makes for
+    each use since 4.28 (`f._native.native_decide.ax_1`)."""
     return name in TRUSTED_CODE or "_native" in name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rests:
-    """All that a constant reaches through types and values. own: constants of its module (itself included);
+    """Everything that a constant reaches through types and values. own: constants of its module (including itself);
     axioms: those of `own` that are axioms; imported: constants that its module does not declare."""
 
     own: frozenset[Name]
@@ -30,17 +29,18 @@ class Rests:
     imported: tuple[Name, ...]
 
     def unsafe(self, module: Module) -> tuple[Name, ...]:
-        """Returns which of `own` are outside the logic: unsafe, or partial definitions."""
+        """Returns the constants of `own` that are outside the logic: unsafe, or partial definitions."""
         return tuple(sorted_names(name for name in self.own if module.constants[name].safety != "safe"))
 
 
 def sorted_names(names: Iterable[Name]) -> list[Name]:
-    """In an order of their own: components are text or numbers, which do not compare."""
+    """Returns names in a fixed order: their components are text or numbers, which cannot be compared with each
+    other."""
     return sorted(names, key=lambda name: tuple((isinstance(part, str), str(part)) for part in name))
 
 
 def roots(constant: Constant) -> Iterator[int]:
-    """The expressions of a constant, by index."""
+    """Yields the expressions of a constant, by index."""
     yield constant.type
     if constant.value is not None:
         yield constant.value
@@ -49,7 +49,7 @@ def roots(constant: Constant) -> Iterator[int]:
 
 
 def children(expr: Expr) -> tuple[int, ...]:
-    """The expressions right below one, by index."""
+    """Returns the direct subexpressions of an expression, by index."""
     return tuple(expr[place] for place in _CHILDREN.get(expr[0], ()))
 
 
@@ -63,18 +63,18 @@ _CHILDREN = {
 }
 
 INNER = {"lam": 1, "pi": 1, "let": 2}
-"""The place, among a binder's children (in their order), of the one that stands below its variable."""
+"""The place, among a binder's subexpressions (in their order), of the one within the scope of its variable."""
 
 
 def unannotated(module: Module, at: int) -> int:
-    """The term below an expression's annotations."""
+    """Returns the term below an expression's annotations."""
     while module.exprs[at][0] == "mdata":
         at = module.exprs[at][1]
     return at
 
 
 def reached(module: Module, start: Iterable[int], seen: set[int]) -> Iterator[int]:
-    """All expressions at and below `start` that are not in `seen`, each once; `seen` grows."""
+    """Yields all expressions at and below `start` that are not in `seen`, each once; adds them to `seen`."""
     todo = list(start)
     while todo:
         at = todo.pop()
@@ -85,14 +85,14 @@ def reached(module: Module, start: Iterable[int], seen: set[int]) -> Iterator[in
 
 
 def mentioned(module: Module, at: int) -> Name | None:
-    """The constant that an expression by itself mentions."""
+    """Returns the constant that an expression itself mentions, without its subexpressions."""
     expr = module.exprs[at]
     found: Name | None = expr[1] if expr[0] in ("const", "proj") else None
     return found
 
 
 def rests(module: Module, name: Name) -> Rests:
-    """Returns what the constant rests on. Raises KeyError where the module does not declare it."""
+    """Returns everything that the constant depends on. Raises KeyError if the module does not declare it."""
     own: set[Name] = set()
     imported: set[Name] = set()
     seen: set[int] = set()

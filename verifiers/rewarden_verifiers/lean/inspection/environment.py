@@ -10,7 +10,7 @@ from rewarden_verifiers.lean.inspection.objects import BYTE, WORD, Objects, Term
 from rewarden_verifiers.lean.inspection.order import ordered, units
 from rewarden_verifiers.lean.inspection.terms import Constant, Module, Name
 
-# `Lean.Kernel.Exception` by its constructors (release 4.35). Of the first _NAMED, field 1 is the name it says it of.
+# `Lean.Kernel.Exception` by its constructors (release 4.35). In the first _NAMED, field 1 is the name in question.
 _REFUSALS = (
     "unknown constant",
     "already declared:",
@@ -27,20 +27,20 @@ _REFUSALS = (
 )
 _NAMED = 2
 
-# The constructors after those and after `other`, which brings its own words.
+# The constructors after those and after `other`, which has its own message.
 _ENDS = ("out of time", "out of memory", "the term is too deep", "interrupted")
 
-_SHOWN = 500  # characters of a name, or of the kernel's own words
+_SHOWN = 500  # characters of a name, or of the kernel's own message
 
 # `Lean.ConstantInfo` by its constructors, and the fields that list the names of a family's members.
 _AXIOM, _WITH_VALUES, _CONSTRUCTOR = 0, (1, 2, 3), 6
 _MEMBERS = {5: (3, 4), 7: (1,)}
 
-_PRIVATE = 2  # Lean.OLeanLevel: all that a module of the module system has.
+_PRIVATE = 2  # Lean.OLeanLevel: the whole content of a module of the module system.
 
 
 class Refused(Exception):
-    """A declaration that the kernel refuses, or a constant that is not the one that the kernel made."""
+    """A declaration that the kernel rejects, or a constant that differs from the one that the kernel made."""
 
     def __init__(self, name: Name, message: str) -> None:
         super().__init__(message)
@@ -49,7 +49,7 @@ class Refused(Exception):
 
 
 class Kernel:
-    """The kernel's functions. An environment is an address, and never changes: adding to it gives another."""
+    """The kernel's functions. An environment is an address and is immutable: adding to it returns another."""
 
     def __init__(self, objects: Objects) -> None:
         self.objects = objects
@@ -69,15 +69,15 @@ class Kernel:
     def replay(
         self, module: Module, path: Sequence[str], stack: int, asked: Iterable[Name], loaded: Callable[[], None]
     ) -> dict[Name, frozenset[Name]]:
-        """Have all that a module declares checked, on a thread that the library has not seen before; gives what stands
+        """Checks everything that a module declares, on a thread that is new to the library; returns the constants
         `behind` each of the imported constants `asked`.
 
-        path: the folders of the imported modules. stack: the thread's, in bytes. loaded: called when these are there.
-        Raises Refused, and Unavailable where its imports cannot be had.
+        path: the folders of the imported modules. stack: the thread's stack size in bytes. loaded: called when the
+        imports are loaded. Raises Refused, and Unavailable if the imports cannot be loaded.
         """
         objects = self.objects
         objects.call("lean_initialize_thread", result=None)()
-        # The rest is for what stands on it already, and for what the library does between two looks at it.
+        # The rest is for frames that are already on the stack, and for the library's use between two of its checks.
         objects.stack(stack // 8 * 7)
         try:
             environment = self.imported(module.imports, path) if module.imports else self.empty()
@@ -88,8 +88,8 @@ class Kernel:
             objects.call("lean_finalize_thread", result=None)()
 
     def behind(self, environment: int, name: Name) -> frozenset[Name]:
-        """The constants that a source can name which an environment's constant rests on, past those that none can.
-        An axiom of such a name stands for itself, as does a constant that is not there."""
+        """Returns the constants on which an environment's constant depends and which a source can name, looking through
+        those that no source can name. An axiom without such a name stands for itself, as does a missing constant."""
         found: set[Name] = set()
         passed = {name}
         todo = [name]
@@ -108,7 +108,7 @@ class Kernel:
         return frozenset(found)
 
     def _mentioned(self, environment: int, name: Name) -> set[Name] | None:
-        """The constants of which a constant is made; None of an axiom, or of none."""
+        """Returns the constants that a constant mentions; None for an axiom, or a missing constant."""
         objects = self.objects
         option = self._find(environment, objects.name(name))
         if option == objects.box(0) or objects.tag(objects.field(option, 0)) == _AXIOM:
@@ -126,19 +126,20 @@ class Kernel:
         return found | objects.constants(start)
 
     def empty(self) -> int:
-        """An environment without constants."""
+        """Returns an environment without constants."""
         return self._base(self._done(self.objects.call("l_Lean_mkEmptyEnvironment", WORD)(0)))
 
     def imported(self, imports: Sequence[Name], path: Sequence[str]) -> int:
-        """The environment of the modules, found in the folders of `path`. Nothing that they hold is run: no extension
-        reads its entries, no initialiser is called. Raises Unavailable where Lean cannot have them, Refused for names
-        that no module has."""
+        """Returns the environment of the modules, found in the folders of `path`. None of their content is run: no
+        extension reads its entries, no initialiser is called. Raises Unavailable if Lean cannot load them, Refused for
+        names that no module has."""
         objects = self.objects
         for name in imports:
-            # Parts of a file's path: an import must not lead out of the library's folders, to files of the submission.
+            # They become parts of a file's path: an import must not lead out of the library's folders, to files of the
+            # submission.
             if not name or not all(isinstance(part, str) and part and not set(part) & set("./\\\0") for part in name):
                 raise Refused((), f"imports what is no module's name: {names.text(name)[:_SHOWN]}")
-        os.environ.pop("LEAN_PATH", None)  # Lean would look there first.
+        os.environ.pop("LEAN_PATH", None)  # Lean looks there first.
         folders = objects.list(map(objects.string, path))
         root = objects.string(str(objects.folder.parent.parent))
         self._done(objects.call("l_Lean_initSearchPath", WORD, WORD)(root, folders))
@@ -149,12 +150,12 @@ class Kernel:
         return self._base(self._done(load(whole, options, 0, plugins, False, False, _PRIVATE, artifacts)))
 
     def _base(self, environment: int) -> int:
-        """The kernel's part of an elaborator's environment."""
+        """Returns the kernel's part of an elaborator's environment."""
         part = self.objects.call("lean_elab_environment_to_kernel_env", WORD)
         return self.objects.keep(part(self.objects.keep(environment)))
 
     def _done(self, result: int) -> int:
-        """Returns what a function of `IO` gave. Raises Unavailable in its error's words."""
+        """Returns the result of an `IO` function. Raises Unavailable with the function's error."""
         objects = self.objects
         value = objects.field(result, 0)
         if objects.tag(result) != 0:
@@ -163,7 +164,7 @@ class Kernel:
         return value
 
     def given(self, module: Module, environment: int) -> int:
-        """The environment with all that a module declares. Raises Refused."""
+        """Returns the environment with everything that a module declares. Raises Refused."""
         try:
             values = Values(Terms(self.objects, module))
         except ValueError as error:
@@ -177,9 +178,9 @@ class Kernel:
         return environment
 
     def add(self, environment: int, name: Name, declaration: int) -> int:
-        """The environment with a declaration, which the kernel checks. Raises Refused, of `name`."""
+        """Returns the environment with a declaration, which the kernel checks. Raises Refused, naming `name`."""
         objects = self.objects
-        # Without limits of heartbeats and depth (the room has its own), and without a token to cancel it by.
+        # Without limits on heartbeats and depth (the room has its own), and without a cancellation token.
         result = self._add(environment, 0, 0, declaration, objects.box(0))
         value = objects.field(result, 0)
         if objects.tag(result) == 1:
@@ -215,7 +216,7 @@ class Kernel:
         raise Refused(name, f"a {first.kind} that belongs to nothing")
 
     def _family(self, values: Values, first: Constant, members: Mapping[Name, Constant]) -> int:
-        """An inductive family, from what the module has of it."""
+        """Returns an inductive family, from the module's constants."""
         objects, exprs = self.objects, values.terms.exprs
 
         def member(name: Name, kind: str) -> Constant:
@@ -240,7 +241,7 @@ class Kernel:
         )
 
     def _compare(self, environment: int, values: Values, constant: Constant) -> None:
-        """Raises Refused where the kernel made another constant of that name, or none."""
+        """Raises Refused if the kernel made a different constant of that name, or none."""
         objects = self.objects
         tag, same = self._same[constant.kind]
         found = self._find(environment, objects.name(constant.name))

@@ -1,9 +1,9 @@
-"""A module's declarations, given to Lean's kernel by a process that never elaborated anything.
+"""Gives a module's declarations to Lean's kernel, in a process that never elaborated anything.
 
-What a compiled module holds was put there by a process in which foreign code ran: that its declarations were ever
-checked is that process's word. Here each is given to the kernel again, in an environment that holds the imported
-modules and nothing else. What the kernel makes by itself (constructors, recursors, quotients) is compared with what the
-module has under those names.
+The content of a compiled module was written by a process in which foreign code ran, so only that process vouches that
+its declarations were checked. Here each is given to the kernel again, in an environment that contains the imported
+modules and nothing else. The constants that the kernel makes itself (constructors, recursors, quotients) are compared
+with the module's constants of the same names.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from rewarden_verifiers.lean.inspection.terms import Module, Name
 
 Result = TypeVar("Result")
 
-# The kernel walks deep terms by recursion. Address space, not memory: what is not touched costs nothing.
+# The kernel walks deep terms recursively. This is address space, and not memory: untouched pages cost nothing.
 _STACKS = (512 << 20, 128 << 20, 32 << 20)
 
 _SHOWN = 500  # characters of a name
 
-# By these names the kernel itself computes and types literals, whatever a module declares by them: one that declares
-# `Nat` without constructors, or another `Nat.add`, has a proof of everything.
+# The kernel itself computes and types literals by these names, whatever a module declares under them: a module that
+# declares `Nat` without constructors, or another `Nat.add`, has a proof of everything.
 BUILTIN: frozenset[Name] = frozenset(
     {
         *((name,) for name in ("Bool", "Nat", "Char", "List", "String")),
@@ -49,9 +49,9 @@ BUILTIN: frozenset[Name] = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """The kernel's answer. by: who asked it, `kernel` (it was called here) or `leanchecker`; empty where nobody could.
-    name: of what was refused, where it is known. message: why it was refused, or why the kernel could not be asked.
-    behind: of the imported constants that were asked about, which ones that have a source they rest on."""
+    """The kernel's answer. by: how it was called, `kernel` (in this process) or `leanchecker`; empty if neither could
+    be called. name: the rejected constant, if known. message: the reason of a rejection, or why the kernel could not be
+    called. behind: for each imported constant in question, the constants with a source name on which it depends."""
 
     status: Literal["accepted", "rejected", "unavailable"]
     by: Literal["", "kernel", "leanchecker"] = ""
@@ -71,23 +71,23 @@ def replay(
     control: bytes | None = None,
     loaded: Callable[[], None] = lambda: None,
 ) -> Replayed:
-    """Give every declaration of a module to the kernel, those too that no theorem reaches.
+    """Gives every declaration of a module to the kernel, including those that no theorem reaches.
 
-    data: the file that the module was read from, for `leanchecker`, which is asked where the kernel cannot be called
-    here. toolchain: its folder. path: the folders of the imported modules, as LEAN_PATH has them. granted: those of
-    BUILTIN that the module may declare, since the task's own text declares the same. asked: imported constants of which
-    it is asked what stands behind them. control: a right file with the same imports. loaded: called when the imports
-    are there. Raises TooLarge where `leanchecker` can tell of the control alone.
+    data: the module's file, for `leanchecker`, which is used if the kernel cannot be called in this process. toolchain:
+    its folder. path: the folders of the imported modules, as in LEAN_PATH. granted: the names of BUILTIN that the
+    module may declare, because the task's own text declares the same. asked: imported constants whose dependencies are
+    requested. control: a correct file with the same imports. loaded: called when the imports are loaded. Raises
+    TooLarge if `leanchecker` can check only the control.
     """
     for name in module.constants:
-        # Without imports the kernel makes the quotients itself, and computes by no others; with them it believes that
-        # it has made them.
+        # Without imports, the kernel makes the quotients itself, and computes by no other names; with imports, it
+        # assumes that it has made them.
         if name in BUILTIN and name not in granted and (module.imports or name[0] != "Quot"):
             return _refused(name, "the kernel itself computes by this name")
     if module.is_module:
         return _refused((), "a file of the module system, which keeps its proofs in another file")
     try:
-        # Here and not on the thread: the library takes the thread that it is initialised on for the process's first.
+        # Here and not on the thread: the library takes the thread that initialises it for the process's first one.
         kernel = _kernel(toolchain / "lib" / "lean")
         behind = _deep(lambda stack: kernel.replay(module, path, stack, asked, loaded))
     except Refused as refused:
@@ -97,7 +97,7 @@ def replay(
             return Replayed(status="unavailable", message=str(unavailable))
         accepted, words = leanchecker.check(data, toolchain=toolchain, path=path)
         if accepted is None:
-            # Attack: terms that bring it down, so that nobody replays.
+            # Attack: terms that make it crash, so that nothing is replayed.
             if control is not None and leanchecker.check(control, toolchain=toolchain, path=path)[0]:
                 raise TooLarge(words) from None
             return Replayed(status="unavailable", message=f"{unavailable}; {words}")
@@ -112,15 +112,15 @@ def _refused(name: Name, message: str) -> Replayed:
 
 @functools.cache
 def _kernel(library: Path) -> Kernel:
-    """The process's kernel, tried. Raises Unavailable."""
+    """Returns the process's kernel, after a self-test. Raises Unavailable."""
     kernel = Kernel(Objects(library))
     selftest.run(kernel)
     return kernel
 
 
 def _deep(work: Callable[[int], Result]) -> Result:
-    """Work on a thread with a large stack, whose size the work is given. Raises what the work raises, and Unavailable
-    where there is no such thread."""
+    """Runs work on a thread with a large stack; the work receives the stack's size. Raises its exceptions, and
+    Unavailable if there is no such thread."""
     for stack in _STACKS:
         before = threading.stack_size(stack)
         with ThreadPoolExecutor(max_workers=1) as threads:

@@ -1,8 +1,8 @@
-"""The toolchain's own `leanchecker`: for Lean versions whose kernel cannot be called from here.
+"""The toolchain's own `leanchecker`, for Lean versions whose kernel cannot be called in this process.
 
-It gives a module's declarations to the kernel too, on top of the module's imports, but maps the file's bytes as Lean's
-objects: so it is asked about bytes only that `olean.read` has found to be what Lean would have written. Constants that
-are unsafe or partial it passes over; no safe one may use them.
+It also gives a module's declarations to the kernel, after the module's imports, but maps the file's bytes as Lean's
+objects. Therefore it only receives bytes that `olean.read` has found to be as Lean writes them. It skips unsafe and
+partial constants, which no safe one may use.
 """
 
 from __future__ import annotations
@@ -18,12 +18,10 @@ _SAID = 2000
 
 
 def check(data: bytes, *, toolchain: Path, path: Sequence[str]) -> tuple[bool | None, str]:
-    """Returns whether it accepts the module, with its words where not. None: it said neither.
-
-    toolchain: its folder, with `bin/leanchecker`. path: as LEAN_PATH.
-    """
+    """Returns whether it accepts the module, with its message if not; None if it gave no result. toolchain: its folder,
+    with `bin/leanchecker`. path: as LEAN_PATH."""
     with tempfile.TemporaryDirectory() as folder:
-        # Nothing else of the submission may lie where modules are looked for.
+        # No other file of the submission may be in a folder that is searched for modules.
         (Path(folder) / f"{_MODULE}.olean").write_bytes(data)
         ended = subprocess.run(
             [toolchain / "bin" / "leanchecker", _MODULE],

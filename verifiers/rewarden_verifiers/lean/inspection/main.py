@@ -1,34 +1,34 @@
-"""The inspection's program: two compiled modules and a question in, findings out, as JSON.
+"""The inspection's program: reads two compiled modules and a question, and prints findings as JSON.
 
-Reads from its folder `submission.olean`, `reference.olean` where there is a reference, and `question.json`:
+It reads from its folder `submission.olean`, `reference.olean` if there is a reference, and `question.json`:
 
     theorems          names, as Lean prints them; null: all theorems that the reference (or, without one, the
-                      submission) states, those that the elaborator made left out; of a reference's those whose proof
-                      is open, where any is
+                      submission) states, without those that the elaborator made; of a reference's, those with an open
+                      proof, if there are any
     definitions       names of the reference's constants that the submission must declare likewise
     lemmas            names of a plan's lemmas, declared by the reference or by the submission
     permitted_axioms  names
-    replay            whether Lean's kernel is asked; toolchain: its folder, path: the folders of the imported
-                      modules (otherwise what LEAN_PATH says)
+    replay            whether to call Lean's kernel; toolchain: its folder, path: the folders of the imported modules
+                      (default: LEAN_PATH)
 
-and prints
+It prints
 
-    malformed, reference_malformed   why a file is no module that Lean would have written, or null
-    too_large         why a file is more than can be compared, or null
+    malformed, reference_malformed   why Lean cannot have written a file, or null
+    too_large         why a file is too large to compare, or null
     theorems          [{name, found, reason, feedback, difference, axioms, imported, uses, steps, holes, unsafe}].
                       reason: null, or one of same.Reason, `module_header`, `unsafe_code`, `sorry`, `native_decide`,
                       `axiom_added`, or `not_in_reference`: there is nothing to compare it with; axioms: those that
-                      the submission declares and the proof rests on; imported: constants of imported modules that it
-                      uses; uses: the lemmas that it takes up, steps: those of them that it only states as a step of
-                      its own; holes: definitions that the reference leaves open
+                      the submission declares and the proof depends on; imported: constants of imported modules that
+                      it uses; uses: the lemmas that it uses, steps: those of them that it only states as a step;
+                      holes: definitions that the reference leaves open
     definitions       [{name, reason, feedback, difference}]
     imports_differ    whether the submission imports other modules than the reference
-    overrides         attributes by which the submission has compiled code differ from its definitions
-    replay            {status, by, name, message}; status: `accepted`, `rejected`, `unavailable`, or `off`, which it
-                      also is where no theorem was left to be asked about, or imports differ
+    overrides         attributes by which compiled code of the submission differs from its definitions
+    replay            {status, by, name, message}; status: `accepted`, `rejected`, `unavailable`, or `off`, also if no
+                      theorem was left to check, or imports differ
 
-To stderr it tells LOADING when it begins to load what both files import, and LOADED when that is done: what befalls it
-between them is not the submission's doing.
+It writes LOADING to stderr when it begins to load the imports of both files, and LOADED when that is done: the
+submission is not to blame for a failure between them.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ _OVERRIDES: dict[Name, str] = {
     ("Lean", "Compiler", "CSimp", "ext"): "csimp",
 }
 
-# Theorems that come with an inductive type or a definition, below its name.
+# Theorems that are generated with an inductive type or a definition, below its name.
 _COMES_WITH = {"inj", "injEq", "sizeOf_spec", "eq", "eq_def", "induct", "induct_unfolding", "mutual_induct"} | {
     *("fun_cases", "fun_cases_unfolding", "partial_correctness", "fixpoint_induct", "splitter"),
 }
 
 
 class Inspection:
-    """Everything about one submission. reference: None where there is none. Raises TooLarge from all methods."""
+    """The inspection of one submission. reference: None if there is none. All methods raise TooLarge."""
 
     def __init__(self, reference: Module | None, submission: Module, question: dict[str, Any]) -> None:
         self.reference = reference
@@ -83,7 +83,7 @@ class Inspection:
         self._definitions: list[str] = question.get("definitions") or []
 
     def findings(self) -> dict[str, Any]:
-        """All but the kernel's word."""
+        """Returns all findings but the kernel's answer."""
         asked = self._theorems
         reference = self.reference
         if asked is None:
@@ -101,13 +101,14 @@ class Inspection:
         }
 
     def theorem(self, asked: str) -> dict[str, Any]:
-        """Returns what is found of one theorem, by its name as Lean prints it."""
+        """Returns the findings on one theorem, by its name as Lean prints it."""
         name = _parsed(asked)
         said: dict[str, Any] = {"name": asked, "found": False, "reason": "theorem_missing", "feedback": None}
         said |= {"difference": None, "axioms": [], "imported": [], "uses": [], "steps": [], "holes": [], "unsafe": []}
         module = self.submission
         if self.comparison is not None and name not in self.comparison.reference.module.constants:
-            # A name without its namespace, say. Without its statement anything of that name would do.
+            # For example, a name without its namespace. Without a statement to compare, any theorem of that name would
+            # do.
             return said | {"reason": "not_in_reference"}
         if module.is_module:
             return said | {"reason": "module_header", "feedback": _MODULE_SYSTEM}
@@ -138,7 +139,7 @@ class Inspection:
         return said | {"reason": reason, "feedback": words}
 
     def definition(self, asked: str) -> dict[str, Any]:
-        """Returns whether a constant of the reference is declared likewise."""
+        """Returns the findings on a constant of the reference that the submission must declare likewise."""
         name = _parsed(asked)
         if self.comparison is None or name not in self.comparison.reference.module.constants:
             return {"name": asked, "reason": "not_in_reference", "feedback": None, "difference": None}
@@ -147,14 +148,14 @@ class Inspection:
         return said if difference is None else said | self._told(difference, None)
 
     def granted(self, candidates: frozenset[Name]) -> set[Name]:
-        """Returns which of these constants reference and submission both declare, and alike."""
+        """Returns those of these constants that reference and submission both declare, and alike."""
         if self.comparison is None:
             return set()
         both = candidates & self.comparison.reference.module.constants.keys() & self.submission.constants.keys()
         return {name for name in both if self.comparison.definition(name) is None}
 
     def _unsound(self, rests: axioms.Rests) -> tuple[str | None, str | None]:
-        """Returns why a proof of the right statement proves nothing, as far as its own module tells."""
+        """Returns why a proof of the right statement proves nothing, as far as its own module shows, or None."""
         unsafe = rests.unsafe(self.submission)
         if unsafe:
             return "unsafe_code", f"it rests on what is outside the logic: {_listed(unsafe)}"
@@ -170,9 +171,8 @@ class Inspection:
         return None, None
 
     def _premise(self, name: Name) -> bool:
-        """Returns whether an axiom that the submission declares is the reference's own. By its name alone it is not: a
-        file that imports nothing may declare `propext` as it likes.
-        """
+        """Returns whether an axiom that the submission declares is the reference's own. The name alone does not show
+        that: a file without imports can declare any `propext`."""
         comparison = self.comparison
         if comparison is None:
             return False
@@ -184,7 +184,7 @@ class Inspection:
         )
 
     def _lemmas(self, found: Name, rests: axioms.Rests) -> tuple[list[str], list[str]]:
-        """The plan's lemmas that the proof takes up, and those of them that it only states."""
+        """Returns the plan's lemmas that the proof uses, and those of them that it only states."""
         if not self.lemmas:
             return [], []
         taken, steps = [], []
@@ -201,14 +201,14 @@ class Inspection:
                     ours = plan.reference.owned.get(names.bare(found))
                     variables = telescope(plan.reference.module, ours) if ours else []
                     made = Steps(plan.submission, found, axioms.sorted_names(rests.own), variables)
-                with contextlib.suppress(TooLarge):  # a step that takes this long to compare is none
+                with contextlib.suppress(TooLarge):  # a step that takes this long to compare does not count
                     if made.states(plan.reference, name):
                         taken.append(asked)
                         steps.append(asked)
         return taken, steps
 
     def _told(self, difference: Difference, found: Name | None) -> dict[str, Any]:
-        """A difference with both sides in words."""
+        """Returns a difference, with both sides in words."""
         words = [difference.message]
         reference, submission = self.reference, self.submission
         if found is not None and difference.reason == "statement_changed" and reference is not None:
@@ -226,7 +226,7 @@ class Inspection:
 
 
 def stated(module: Module) -> list[Name]:
-    """The theorems of a module that somebody stated: those that the elaborator made left out."""
+    """Returns the theorems that the source of a module states, without those that the elaborator made."""
     return [
         name
         for name, constant in module.constants.items()
@@ -241,15 +241,14 @@ def stated(module: Module) -> list[Name]:
 
 
 def wanted(module: Module) -> list[Name]:
-    """The theorems of a module that are left to be proved: those whose proofs are open; where none is, all."""
+    """Returns the theorems of a module that must be proved: those with open proofs or, if there are none, all."""
     found = stated(module)
     return [name for name in found if _left_open(module, name)] or found
 
 
 def _left_open(module: Module, name: Name) -> bool:
-    """Returns whether a theorem's own proof has a `sorry`, which may stand in a part that the elaborator gave another
-    name.
-    """
+    """Returns whether a theorem's own proof contains a `sorry`, possibly in a part that the elaborator gave another
+    name."""
     seen: set[int] = set()
     known, todo = {name}, [name]
     while todo:
@@ -265,7 +264,7 @@ def _left_open(module: Module, name: Name) -> bool:
 
 
 def inspect(reference: bytes | None, submission: bytes, question: dict[str, Any]) -> dict[str, Any]:
-    """The findings, as they are printed."""
+    """Returns the findings, as they are printed."""
     said: dict[str, Any] = {"malformed": None, "reference_malformed": None, "theorems": [], "definitions": []}
     said |= {"too_large": None, "imports_differ": False, "overrides": []}
     said |= {"replay": {"status": "off", "by": "", "name": None, "message": ""}}
@@ -282,12 +281,12 @@ def inspect(reference: bytes | None, submission: bytes, question: dict[str, Any]
         inspection = Inspection(plan, given, question)
         said |= inspection.findings()
         stand = [theorem for theorem in said["theorems"] if theorem["reason"] is None]
-        # Attack: imports of a forged file's own, which would be what takes so long to load.
+        # Attack: a forged file with its own imports, which take so long to load.
         if question.get("replay") and stand and not said["imports_differ"]:
             said["replay"] = _replayed(inspection, submission, reference, question, stand)
     except TooLarge as error:
         return said | {"too_large": str(error)}
-    except MemoryError:  # where the room's limit is one of addresses, it does not end the process
+    except MemoryError:  # if the room limits address space, exceeding it does not end the process
         return said | {"too_large": "more than the memory holds"}
     except Malformed as error:
         return said | {"malformed": str(error)}
@@ -301,9 +300,9 @@ def _replayed(
     question: dict[str, Any],
     stand: list[dict[str, Any]],
 ) -> dict[str, Any]:
-    """The kernel's word. Of what it knows beside, imported constants that nobody can ask for by a name are replaced by
-    what stands behind them."""
-    from rewarden_verifiers.lean.inspection.kernel import (  # what it loads is only there where there is a toolchain
+    """Returns the kernel's answer. Imported constants that no source can name are replaced by the constants behind
+    them."""
+    from rewarden_verifiers.lean.inspection.kernel import (  # its modules exist only if there is a toolchain
         BUILTIN,
         replay,
     )
@@ -333,7 +332,7 @@ def _tell(stage: str) -> None:
 
 
 def _parsed(text: str) -> Name:
-    """The name of that text; one that no constant has where it is no name."""
+    """Returns the name in that text; for an invalid text, a name that no constant has."""
     try:
         return names.parse(text)
     except ValueError:
@@ -349,7 +348,7 @@ def _listed(found: tuple[Name, ...] | list[Name]) -> str:
 
 
 def main() -> None:
-    """Read the files, print the findings."""
+    """Reads the files, and prints the findings."""
     reference = Path("reference.olean")
     said = inspect(
         reference.read_bytes() if reference.exists() else None,

@@ -1,4 +1,4 @@
-"""Names as text, and which of them a compiler makes up."""
+"""Names as text, and the names that a compiler makes up."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _PLAIN = re.compile(r"[^\W\d][\w'!?]*\Z")
 _ESCAPES = str.maketrans({"\\": "\\\\", "»": "\\»", "\n": "\\n", "\r": "\\r"})
 _UNESCAPED = {"n": "\n", "r": "\r"}
 _NOT_SAID = ("_private", "_root_")
-_INSIDE = re.compile(r"[^«»\\\r\n]+\Z")  # of what may stand between « and »
+_INSIDE = re.compile(r"[^«»\\\r\n]+\Z")  # characters that can be between « and »
 _NUMBERED = re.compile(r"(match|proof|simp)_[0-9]+\Z")
 
 
 def text(name: Name) -> str:
-    """The name as Lean prints it, such that no two names look the same: a component that is not a plain word stands
-    between « and », where \\, » and line ends are escaped."""
+    """Returns the name as Lean prints it, such that no two names look the same: a component that is not a plain word is
+    put between « and », with \\, » and line ends escaped."""
     if not name:
         return "[anonymous]"
     return ".".join(
@@ -26,7 +26,7 @@ def text(name: Name) -> str:
 
 
 def parse(text: str) -> Name:
-    """The name that is printed so. Raises ValueError for text that no name is printed as."""
+    """Returns the name that is printed like this. Raises ValueError for text that is not a printed name."""
     if text == "[anonymous]":
         return ()
     parts: list[str | int] = []
@@ -63,32 +63,30 @@ def _quoted(text: str, at: int) -> tuple[str, int]:
 
 
 def bare(name: Name) -> Name:
-    """A private name without the module in which it is private: `_private.Main.0.f` is `_private.f`."""
+    """Returns a private name without the module in which it is private: `_private.Main.0.f` becomes `_private.f`."""
     if name[:1] == ("_private",) and 0 in name:
         return ("_private", *name[name.index(0) + 1 :])
     return name
 
 
 def sayable(name: Name) -> bool:
-    """Returns whether a source can mean a constant by this name: Lean has no source for numbers in names, nor for
-    constants that are private to another module.
-    """
+    """Returns whether a source can refer to a constant by this name: Lean has no syntax for numbers in names, nor for
+    constants that are private to another module."""
     return bool(name) and not any(
         isinstance(part, int) or part.isdigit() or part in _NOT_SAID or not _INSIDE.match(part) for part in name
     )
 
 
 def made_up(name: Name) -> bool:
-    """Returns whether the elaborator chose this name (`f.match_1`, `f._proof_2`): the numbers in it depend on what
-    stood before, so that only the content tells such constants apart.
-    """
+    """Returns whether the elaborator chose this name (`f.match_1`, `f._proof_2`): its numbers depend on the preceding
+    text, so that only the content distinguishes such constants."""
     parts = bare(name)
     rest = parts[1:] if parts[:1] == ("_private",) else parts
     return any(isinstance(part, str) and (part.startswith("_") or _NUMBERED.match(part)) for part in rest)
 
 
 def owned(module: Module) -> dict[Name, Name]:
-    """The module's constants by their `bare` names; by the whole name where two would be one."""
+    """Returns the module's constants by their `bare` names; by the whole name if two would be the same."""
     by_bare: dict[Name, list[Name]] = {}
     for name in module.constants:
         by_bare.setdefault(bare(name), []).append(name)

@@ -1,11 +1,11 @@
-"""Lean's own library in this process, and the objects that its kernel reads, built anew from a parsed module.
+"""Lean's own library in this process, and the objects that its kernel reads, rebuilt from a parsed module.
 
-A compiled module's bytes come from a process that ran foreign code; as Lean maps them they are pointers and cached
-facts (hashes, flags) that native code believes. So no byte of them comes near the library: each name, level and
-expression is built by the library's own constructors, which compute what they cache.
+A compiled module's bytes come from a process that ran foreign code; as Lean maps them, they are pointers and cached
+facts (hashes, flags) that native code trusts. Therefore no byte of them reaches the library: each name, level and
+expression is built by the library's own constructors, which compute the cached facts.
 
-Reference counts: every object made here has the count 0, which the library reads as one that is never freed, so that
-no count can be wrong. The process that does this is a short one.
+Reference counts: every object made here has the count 0, which the library reads as one that is never freed, so that no
+count can be wrong. The process is short-lived.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from typing import Any
 
 from rewarden_verifiers.lean.inspection.terms import Constant, Level, Module, Name
 
-# Lean (release 4.35) panics at bound variables from here on, and gives another term.
+# From this bound variable on, Lean (release 4.35) panics and returns another term.
 BVARS = (1 << 20) - 1
 
-# Lean's versions whose object layout and signatures are the ones here, each tried: the first two numbers.
+# Tested Lean versions (the first two numbers) whose object layout and signatures are the ones here.
 KNOWN = ("4.35",)
 
 _SMALL = 1 << 63
 
-# `Lean.Expr` by its constructors: `const` and `proj` name a constant; which fields are expressions.
+# `Lean.Expr` by its constructors: `const` and `proj` name a constant; the fields that are expressions.
 _MENTIONING = (4, 11)
 _BELOW = {5: (0, 1), 6: (1, 2), 7: (1, 2), 8: (1, 2, 3), 10: (1,), 11: (2,)}
 
-_THREADS = 8 << 20  # bytes of stack of the library's own threads, which have nothing to do here
+_THREADS = 8 << 20  # stack size in bytes for the library's own threads, which have no work here
 
 WORD = ctypes.c_size_t  # An object's address, or a small number as one.
 BYTE = ctypes.c_uint8
 
 
 class Unavailable(Exception):
-    """The kernel cannot be asked here, with the reason: no library, another version, a self-test that failed."""
+    """The kernel cannot be called here, with the reason: no library, another version, a failed self-test."""
 
 
 class Mpz(ctypes.Structure):
@@ -47,22 +47,21 @@ class Mpz(ctypes.Structure):
 
 
 class Objects:
-    """The library of a toolchain's `lib/lean`, initialised, and its objects as addresses. One per process, which is
-    never used for another.
+    """The library of a toolchain's `lib/lean`, initialised, and its objects as addresses. A process has one, and never
+    another. version: such as `4.35.0`.
 
-    version: such as `4.35.0`. Raises Unavailable for a library that is not there, is no Lean, or is of a version that
-    is not KNOWN.
+    Raises Unavailable for a library that is missing, is not Lean, or has a version that is not KNOWN.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         file = folder / "libleanshared.so"
-        # After a panic the library would go on with some other value in the term's place.
+        # After a panic the library would continue with another value in place of the term.
         os.environ["LEAN_ABORT_ON_PANIC"] = "1"
         try:
-            # Not global: Lean looks for constants' native code among the process's global symbols.
+            # Not global: Lean looks for the native code of constants among the process's global symbols.
             self._slow = ctypes.CDLL(str(file), mode=ctypes.RTLD_LOCAL)
-            # The same library, called without giving the interpreter's lock away: half the time of a short call.
+            # The same library, called without releasing the interpreter's lock: half the time of a short call.
             self._fast = ctypes.PyDLL(str(file), mode=ctypes.RTLD_LOCAL)
         except OSError as error:
             raise Unavailable(f"no library of Lean can be loaded: {error}") from error
@@ -80,22 +79,24 @@ class Objects:
         self._alloc_mpz = self.quick("lean_alloc_mpz", ctypes.c_void_p)
 
     def stack(self, size: int) -> None:
-        """Set the stack size that the library assumes of threads that it first sees from now on, and gives to threads
-        of its own; where a thread has less, deep terms crash the process and no error is told. size: in bytes."""
+        """Sets the stack size that the library assumes for threads that it sees for the first time from now on, and
+        gives to its own threads. If a thread has less, deep terms crash the process without an error. size: in
+        bytes."""
         self.call("lean_internal_set_thread_stack_size", WORD)(size)
 
     # Calls
 
     def call(self, symbol: str, *arguments: Any, result: Any = WORD) -> Any:
-        """A function that may take long. Raises Unavailable where there is none of that name, as all of these do."""
+        """Returns a function that may take long. Raises Unavailable if there is none of that name, as all of these
+        do."""
         return _function(self._slow, symbol, arguments, result)
 
     def quick(self, symbol: str, *arguments: Any) -> Any:
-        """A function that is called often and makes an object."""
+        """Returns a function that is called often and makes an object."""
         return _function(self._fast, symbol, arguments, WORD)
 
     def data(self, symbol: str) -> int:
-        """The object that a constant of the library is."""
+        """Returns the object of a constant of the library."""
         try:
             return WORD.in_dll(self._slow, symbol).value
         except ValueError as error:
@@ -105,26 +106,26 @@ class Objects:
 
     @staticmethod
     def box(value: int) -> int:
-        """A small number, and a constructor without fields by its number."""
+        """Returns a small number, or a constructor without fields by its number."""
         return value << 1 | 1
 
     @staticmethod
     def tag(address: int) -> int:
-        """Returns which constructor an object was made by."""
+        """Returns the constructor of an object."""
         return address >> 1 if address & 1 else BYTE.from_address(address + 7).value
 
     @staticmethod
     def field(address: int, index: int) -> int:
-        """A field that is an object."""
+        """Returns a field that is an object."""
         return WORD.from_address(address + 8 + 8 * index).value
 
     @staticmethod
     def text(address: int) -> str:
-        """A string's text."""
+        """Returns a string's text."""
         return ctypes.string_at(address + 32, WORD.from_address(address + 8).value - 1).decode("utf-8", "replace")
 
     def read(self, address: int) -> Name:
-        """A name from its object."""
+        """Returns a name from its object."""
         parts: list[str | int] = []
         while address != self.box(0):
             last = self.field(address, 1)
@@ -134,15 +135,16 @@ class Objects:
 
     @staticmethod
     def keep(address: int) -> int:
-        """Have an object never freed, however often it is given away."""
+        """Makes an object immortal, however often it is passed on."""
         if not address & 1:
             count = ctypes.c_int32.from_address(address)
-            if count.value:  # Else it may lie where nothing can be written.
+            if count.value:  # Otherwise it may be in read-only memory.
                 count.value = 0
         return address
 
     def make(self, tag: int, fields: Sequence[int], scalars: bytes = b"") -> int:
-        """An object of a constructor. scalars: the fields that are no objects, as they lie behind the others."""
+        """Returns an object of a constructor. scalars: the fields that are not objects, as they follow the others in
+        memory."""
         words = [0, *fields]
         for start in range(0, len(scalars), 8):
             words.append(int.from_bytes(scalars[start : start + 8].ljust(8, b"\0"), "little"))
@@ -152,20 +154,20 @@ class Objects:
         return ctypes.addressof(memory)
 
     def list(self, items: Iterable[int]) -> int:
-        """A `List`."""
+        """Returns a `List`."""
         whole = 1
         for item in reversed(list(items)):
             whole = self.make(1, (item, whole))
         return whole
 
     def items(self, address: int) -> Iterator[int]:
-        """The items of a `List`."""
+        """Yields the items of a `List`."""
         while address != self.box(0):
             yield self.field(address, 0)
             address = self.field(address, 1)
 
     def constants(self, start: Iterable[int]) -> set[Name]:
-        """The constants that expressions mention, by their objects."""
+        """Returns the constants that expressions mention, by their objects."""
         found: set[Name] = set()
         todo = list(start)
         seen = set(todo)
@@ -182,18 +184,18 @@ class Objects:
         return found
 
     def array(self, items: Sequence[int]) -> int:
-        """An `Array`."""
+        """Returns an `Array`."""
         memory = (WORD * (3 + len(items)))(246 << 56 | 1 << 32, len(items), len(items), *items)
         self._kept.append(memory)
         return ctypes.addressof(memory)
 
     def string(self, text: str) -> int:
-        """A `String`."""
+        """Returns a `String`."""
         data = text.encode()
         return self.keep(int(self._make_string(data, len(data))))
 
     def natural(self, value: int) -> int:
-        """A `Nat`, in time linear in its length: not by its decimals."""
+        """Returns a `Nat`, in time linear in its length: not by its decimals."""
         if value < _SMALL:
             return self.box(value)
         count = (value.bit_length() + 63) // 64
@@ -202,7 +204,7 @@ class Objects:
         return self.keep(int(self._alloc_mpz(ctypes.addressof(number))))
 
     def name(self, name: Name) -> int:
-        """A `Name`."""
+        """Returns a `Name`."""
         known = self._names.get(name)
         if known is not None:
             return known
@@ -221,7 +223,7 @@ class Objects:
         return whole
 
     def names(self, names: Iterable[Name]) -> int:
-        """A `List Name`."""
+        """Returns a `List Name`."""
         return self.list(map(self.name, names))
 
 
@@ -236,10 +238,10 @@ def _function(library: ctypes.CDLL, symbol: str, arguments: Sequence[Any], resul
 
 
 class Terms:
-    """A module's levels and expressions as objects: `levels` and `exprs` stand at the indices of the module's own.
+    """A module's levels and expressions as objects: `levels` and `exprs` have the module's own indices.
 
-    `mdata` is left out: its term stands in its place, and the kernel makes no difference. Raises ValueError for a bound
-    variable that Lean does not have.
+    `mdata` is left out and replaced by its term, which is the same for the kernel. Raises ValueError for a bound
+    variable that Lean does not support.
     """
 
     def __init__(self, objects: Objects, module: Module) -> None:
@@ -316,7 +318,7 @@ class Terms:
 
 
 class Values:
-    """The records that the kernel has of constants, from the module's own: for its declarations, and to compare."""
+    """The kernel's records of constants, from the module's own: for its declarations, and for comparisons."""
 
     def __init__(self, terms: Terms) -> None:
         objects = terms.objects
@@ -334,7 +336,7 @@ class Values:
         self._height = objects.quick("lean_mk_reducibility_hints_regular", ctypes.c_uint32)
 
     def of(self, constant: Constant) -> int:
-        """The record (`AxiomVal`, `DefinitionVal` …) of a constant."""
+        """Returns the record (`AxiomVal`, `DefinitionVal` …) of a constant."""
         objects, exprs = self.objects, self.terms.exprs
         natural = objects.natural
         head = (objects.name(constant.name), objects.names(constant.level_params), exprs[constant.type])

@@ -1,15 +1,16 @@
 """Reads a compiled Lean module (an .olean file) as data.
 
-The file is an image of Lean's heap: objects one after another, children before parents, each a header word (reference
-count, size, number of pointers, tag), its pointers (relative to the base address that the file's header names; odd
+The file is an image of Lean's heap: objects one after another, children before parents. Each has a header word
+(reference count, size, number of pointers, tag), its pointers (relative to the base address in the file's header; odd
 words are small numbers) and its other fields. The layout follows Lean's runtime (`lean.h`, `compact.cpp`) and the
 declarations of `ModuleData`, `ConstantInfo`, `Expr`, `Level` and `Name`. Since 4.0 the header has grown, the root has
-moved from the last word to the first, and inductive types count what was a mark (`isNested`); all of these are read.
+moved from the last word to the first, and inductive types count what was a mark (`isNested`); all these versions are
+read.
 
-Whoever wrote the file may be hostile, for it was written by a process that ran the submission's code. So every
-offset and size is checked; nothing recurses; a pointer must lead backwards, which leaves no room for cycles; and what
-grows when it is copied out (names, lists) is bounded by the file's size. What the kernel would trust without looking
-(an expression's cached flags and its count of loose variables) is computed anew, and a file that lies is refused.
+The file may be hostile, because a process that ran the submission's code wrote it. Therefore every offset and size is
+checked; nothing recurses; a pointer must lead backwards, so that there are no cycles; and data that grows when it is
+copied (names, lists) is limited by the file's size. Facts that the kernel would trust without checking (an expression's
+cached flags and its count of loose variables) are computed again, and a file with wrong ones is rejected.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ from rewarden_verifiers.lean.inspection.terms import (
 
 _MARKER = b"olean"
 _POINTER_FLAGS = 1  # header's flags: big numbers are stored as GMP does
-_MAX_DEPTH = 100  # components of a name; Lean's own reach about 30
+_MAX_DEPTH = 100  # components of a name; Lean's own have at most about 30
 _MAX_LETTERS = 4096  # of a name's components together
-_MAX_LEVELS = 128  # universe parameters of a constant, and levels where it is used; Mathlib's reach about 20
-_MAX_LOOSE = 1 << 20  # Lean keeps 20 bits for the count of loose variables
+_MAX_LEVELS = 128  # universe parameters of a constant, and levels where it is used; Mathlib's have at most about 20
+_MAX_LOOSE = 1 << 20  # Lean has 20 bits for the count of loose variables
 _MAX_COUNT = 1 << 31
 
 _ARRAY, _BYTES, _STRING, _BIG, _THUNK, _TASK, _REF = 246, 248, 249, 250, 251, 252, 253
@@ -44,11 +45,11 @@ _LAST_CONSTRUCTOR = 243
 
 
 class Malformed(ValueError):
-    """The bytes are not a module that Lean would have written, or not one of a layout that is known here."""
+    """Lean cannot have written these bytes as a module, or their layout is unknown."""
 
 
 def read(data: bytes) -> Module:
-    """The module that an .olean file holds. Time and memory grow with the file's size, whatever the bytes.
+    """Returns the module in an .olean file. Time and memory are linear in the file's size, whatever the bytes.
 
     Raises Malformed.
     """
@@ -56,7 +57,7 @@ def read(data: bytes) -> Module:
 
 
 def _header(tag: int, pointers: int, scalars: int = 0) -> int:
-    """A constructor object's header word. scalars: bytes of other fields, rounded up to words."""
+    """Returns a constructor object's header word. scalars: bytes of other fields, rounded up to words."""
     return tag << 56 | pointers << 48 | (8 + 8 * pointers + scalars) << 32
 
 
@@ -92,7 +93,7 @@ _ZERO = 0  # the level zero is a small number in the file; no object has this in
 _CHILDREN = {"app": (1, 2), "lam": (2, 3), "pi": (2, 3), "let": (2, 3, 4), "mdata": (2,), "proj": (3,)}
 _LITERALS = {_header(0, 1): "nat", _header(1, 1): "str"}
 _KINDS: tuple[Kind, ...] = get_args(Kind)
-_VALUES = {  # the object that each kind of ConstantInfo points to
+_VALUES = {  # the object of each kind of ConstantInfo
     "axiom": _header(0, 1, 8),
     "definition": _header(0, 4, 8),
     "theorem": _header(0, 3),
@@ -102,13 +103,13 @@ _VALUES = {  # the object that each kind of ConstantInfo points to
     "constructor": _header(0, 5, 8),
     "recursor": _header(0, 7, 8),
 }
-_OLD_INDUCTIVE = _header(0, 5, 8)  # before 4.12: whether it is nested, not how often
+_OLD_INDUCTIVE = _header(0, 5, 8)  # before 4.12: whether it is nested, instead of how often
 _SAFETIES: tuple[Safety, ...] = ("unsafe", "safe", "partial")
 _QUOTS: tuple[Quot, ...] = get_args(Quot)
 
 
 class _Reader:
-    """One file. Objects are named by the index of their header word."""
+    """One file. Objects are identified by the index of their header word."""
 
     def __init__(self, data: bytes) -> None:
         if len(data) < 64 or data[:5] != _MARKER:
@@ -152,7 +153,7 @@ class _Reader:
     # objects
 
     def _scan(self) -> None:
-        """Walk over all objects: they must lie end to end, their pointers lead to others before them."""
+        """Walks over all objects: they must be adjacent, and their pointers must lead to earlier ones."""
         words, starts, base, end = self.words, self.starts, self.base, self.end
         at = self.first
         while at < end:
@@ -193,7 +194,7 @@ class _Reader:
             at += length
 
     def _count(self, at: int) -> int:
-        """Elements of an array, bytes of a string: size and capacity, which are one in a file."""
+        """Returns the elements of an array, or the bytes of a string: size and capacity, which are equal in a file."""
         if at + 2 >= self.end:
             raise Malformed("cut short")
         count = self.words[at + 1]
@@ -219,7 +220,7 @@ class _Reader:
         return target
 
     def _field(self, at: int, index: int) -> int:
-        """The object that the pointer at `index` (from 1) leads to; the scan has checked that it is one."""
+        """Returns the object at the pointer at `index` (from 1); the scan has checked that it is one."""
         pointer = self.words[at + index]
         if pointer & 1:
             raise Malformed("a small number in an object's place")
@@ -232,7 +233,7 @@ class _Reader:
         return [self._target(word, array) for word in self.words[array + 3 : array + 3 + self.words[array + 1]]]
 
     def _byte(self, at: int, pointers: int, index: int) -> int:
-        """A scalar field of one byte, after a constructor's pointers."""
+        """Returns a scalar field of one byte, after a constructor's pointers."""
         return self.data[8 * (at + 1 + pointers) + index]
 
     def _flag(self, at: int, pointers: int, index: int) -> bool:
@@ -317,7 +318,7 @@ class _Reader:
         return name
 
     def _list(self, at: int, index: int) -> tuple[int, ...]:
-        """The words of a `List`'s elements."""
+        """Returns the words of a `List`'s elements."""
         word = self.words[at + index]
         if word == 1:
             return ()
@@ -332,7 +333,7 @@ class _Reader:
                 if self.words[cell + 2] == 1:
                     break
                 cell = self._field(cell, 2)
-                if len(items) > self._list_room:  # lists that share their tails grow when each is copied out
+                if len(items) > self._list_room:  # lists that share their tails grow when each is copied
                     raise Malformed("lists longer than the file")
             self._list_room -= len(items)
             found = self._lists[head] = tuple(items)
@@ -354,7 +355,7 @@ class _Reader:
     # terms
 
     def _reach(self, roots: Iterable[int], children: Callable[[int], Iterable[int]]) -> list[int]:
-        """All objects below the roots, in the file's order: children first."""
+        """Returns all objects below the roots, in the file's order: children first."""
         seen = set(roots)
         todo = list(seen)
         while todo:
@@ -413,7 +414,7 @@ class _Reader:
         return tuple(levels), parametric
 
     def _read_exprs(self, order: list[int], parametric: list[bool]) -> tuple[tuple[Expr, ...], list[int]]:
-        """The expressions, and how many variables are loose in each."""
+        """Returns the expressions, and the number of loose variables in each."""
         words, index = self.words, self._exprs
         exprs: list[Expr] = []
         loose: list[int] = []
@@ -485,7 +486,7 @@ class _Reader:
     # constants
 
     def _value(self, info: int) -> tuple[Kind, int]:
-        """The kind of a ConstantInfo, and the object with its fields."""
+        """Returns the kind of a ConstantInfo, and the object with its fields."""
         tag = self.words[info] >> 56
         if tag >= len(_KINDS):
             raise Malformed("a constant of no kind")
@@ -498,7 +499,7 @@ class _Reader:
         return kind, value
 
     def _roots(self, kind: Kind, value: int) -> list[int]:
-        """The expressions of a constant: its type, its value, its rules' values."""
+        """Yields the expressions of a constant: its type, its value, its rules' values."""
         roots = self._known_roots.get(value)
         if roots is None:
             roots = [self._field(self._field(value, 1), 3)]
@@ -506,7 +507,7 @@ class _Reader:
                 roots.append(self._field(value, 2))
             elif kind == "recursor":
                 roots += [self._field(self._rule(place), 3) for place in self._list(value, 7)]
-                self._list_room -= len(roots)  # recursors may share one list of rules
+                self._list_room -= len(roots)  # recursors can share one list of rules
                 if self._list_room < 0:
                     raise Malformed("lists longer than the file")
             self._known_roots[value] = roots

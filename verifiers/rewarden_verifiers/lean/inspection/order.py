@@ -1,7 +1,7 @@
-"""In which order a module's constants are declared: what a declaration uses comes before it.
+"""The order in which a module's constants are declared: a declaration comes after those that it uses.
 
-Nothing here is believed: where a module's own word for what belongs together is wrong, or its constants use each other
-in a circle, the kernel is given something that it refuses.
+Nothing here needs to be right: if a module is wrong about which constants belong together, or its constants use each
+other in a circle, the kernel receives something that it rejects.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from rewarden_verifiers.lean.inspection.terms import Constant, Module, Name
 
 Units = dict[Name, list[Constant]]
 """The constants that one declaration makes, by the name of the first: an inductive family with its constructors and
-recursors, the quotients, definitions that may call each other because they are not safe, any other constant alone."""
+recursors, the quotients, definitions that can call each other because they are not safe, any other constant alone."""
 
 
 def units(module: Module) -> Units:
-    """The module's declarations, in no order."""
+    """Returns the module's declarations, in no order."""
     found: Units = {}
     for constant in module.constants.values():
         found.setdefault(_first(module, constant), []).append(constant)
@@ -45,11 +45,12 @@ def _first(module: Module, constant: Constant) -> Name:
 
 
 def ordered(module: Module, found: Units) -> Iterator[Name]:
-    """The units' names, those that others use first. Each expression is walked once, however many share it."""
+    """Returns the units' names, with those that others use first. Each expression is walked once, however many share
+    it."""
     unit = {constant.name: name for name, members in found.items() for constant in members}
     seen: set[Name] = set()
     walked = bytearray(len(module.exprs))
-    # A unit's name to begin with it, in a list to end with it; an expression's index to walk it.
+    # A unit's name begins it; a name in a list ends it; an expression's index walks it.
     stack: list[Name | list[Name] | int] = list(reversed(found))
     while stack:
         place = stack.pop()
@@ -76,7 +77,7 @@ def ordered(module: Module, found: Units) -> Iterator[Name]:
 
 
 def _used(constant: Constant) -> tuple[int, ...]:
-    """The expressions that stand in its declaration; a recursor's do not: the kernel makes them."""
+    """Yields the expressions in its declaration, without a recursor's, because the kernel makes it."""
     if constant.kind == "recursor":
         return ()
     return (constant.type,) if constant.value is None else (constant.type, constant.value)

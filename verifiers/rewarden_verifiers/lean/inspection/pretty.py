@@ -1,7 +1,7 @@
-"""Terms as text that reads like Lean, for people: never parsed, never compared, and of bounded length.
+"""Terms as text that looks like Lean, for people: never parsed, never compared, and of limited length.
 
-A term in a file is shared; written out it may be larger than any disk. So the writer keeps a list of what is still to
-be written, and stops when its text or its patience is full.
+Terms in a file are shared; written out, one can be larger than any disk. Therefore the writer keeps a list of pieces to
+write, and stops when its text or its number of steps reaches the limit.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from rewarden_verifiers.lean.inspection.terms import Module, Name
 _OPEN = {0: "(", 1: "{", 2: "⦃", 3: "["}
 _CLOSE = {0: ")", 1: "}", 2: "⦄", 3: "]"}
 
-# Constants that are written between or before their last arguments: how many arguments in all, the sign, how tightly it
-# binds (as in Lean), and whether its left and right sides may be of the same tightness.
+# Constants that are written between or before their last arguments: the number of arguments in all, the symbol, its
+# precedence (as in Lean), and whether its left and right sides can have the same precedence.
 _INFIX: dict[Name, tuple[int, str, int, bool, bool]] = {
     ("Eq",): (3, "=", 50, False, False),
     ("HEq",): (4, "≍", 50, False, False),
@@ -43,16 +43,16 @@ Context: TypeAlias = tuple[str, Any] | None
 """The names of the variables around a term, innermost first."""
 
 _Item: TypeAlias = str | tuple[int, Context, int]
-"""A piece that is still to be written: a text; or a term, the names of its variables, how tightly it must bind."""
+"""A piece to write: a text; or a term, with the names of its variables and the precedence that it needs."""
 
 
 def pretty(module: Module, at: int, *, length: int = 2000) -> str:
-    """A term of the module, at most `length` characters; what is left out ends in `…`."""
+    """Returns a term of the module, in at most `length` characters; a shortened one ends in `…`."""
     return _Writer(module, length).write(at)
 
 
 def statement(module: Module, name: Name, *, length: int = 2000) -> str:
-    """A constant's kind, name and type."""
+    """Returns a constant's kind, name and type."""
     constant = module.constants[name]
     params = f".{{{', '.join(names.text(param) for param in constant.level_params)}}}" if constant.level_params else ""
     head = f"{constant.kind} {names.text(name)}{params} : "[:length]
@@ -63,7 +63,7 @@ class _Writer:
     def __init__(self, module: Module, length: int) -> None:
         self._module = module
         self._length = length
-        self._patience = 50 * length  # steps: a long chain of annotations costs some and writes nothing
+        self._patience = 50 * length  # steps: a long chain of annotations takes some and writes nothing
 
     def write(self, at: int) -> str:
         todo: list[_Item] = [(at, None, _LOOSE)]
@@ -123,7 +123,7 @@ class _Writer:
         return self._wrapped(self._binders(at, context), tight, _LOOSE)
 
     def _binders(self, at: int, context: Context) -> list[_Item]:
-        """`∀ (x : A) (y : B), C` or `fun (x : A) (y : B) => c`."""
+        """Writes `∀ (x : A) (y : B), C` or `fun (x : A) (y : B) => c`."""
         kind = self._module.exprs[at][0]
         items: list[_Item] = ["∀" if kind == "pi" else "fun"]
         while len(items) < 4 * self._length:
@@ -138,7 +138,7 @@ class _Writer:
         return [*items, ", " if kind == "pi" else " => ", (at, context, _LOOSE)]
 
     def _binder(self, name: Name) -> str:
-        """A binder's name; of one that the elaborator made up, what it was made from."""
+        """Returns a binder's name; for one that the elaborator made up, its origin."""
         if not name:
             return "_"
         return f"{names.text(name[: name.index('_@')])}✝" if "_@" in name else names.text(name)
@@ -200,7 +200,7 @@ class _Writer:
         return f"#{index}" if context is None else context[0]
 
     def _uses(self, body: int) -> bool:
-        """Returns whether a binder's variable occurs in its body; yes where that would take long to find out."""
+        """Returns whether a binder's variable occurs in its body; True if that would take long to find out."""
         seen: set[tuple[int, int]] = set()
         todo = [(body, 0)]
         while todo:

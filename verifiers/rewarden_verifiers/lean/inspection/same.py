@@ -1,9 +1,10 @@
-"""Decides whether two modules declare the same: statements and definitions compared as terms.
+"""Decides whether two modules declare the same: compares statements and definitions as terms.
 
-A term's form is a number, from a table that both modules share: equal numbers, equal terms, but for what means nothing:
-names and kinds of binders, annotations, names of universe parameters (their places count), and the names that the
-elaborator makes up, in whose place stands what they stand for. A constant is told by its name and by whether the module
-declares it or an imported one does; those that a module declares are then compared in their turn.
+A term's form is a number, from a table that both modules share: equal numbers mean equal terms, apart from details
+without meaning: names and kinds of binders, annotations, names of universe parameters (their positions count), and the
+names that the elaborator makes up, which are replaced by the content of their constants. A constant is identified by
+its name and by whether the module itself or an imported one declares it; those that a module declares are then compared
+as well.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ Reason = Literal["theorem_missing", "kind_changed", "statement_changed", "shadow
 
 
 class TooLarge(Malformed):
-    """To compare the modules would take more steps than their size can account for: terms are shared between constants
-    in a way that no elaborator shares them."""
+    """Comparing the modules would take more steps than their size justifies: constants share terms in a way that no
+    elaborator produces."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """The reason that a constant is not the reference's. name: the constant that differs, by the reference's name for
-    it (or, of a shadowed name, the submission's). reference, submission: the places where they part, as indices of
-    expressions; None where it is not a matter of terms. message: what differs, in words."""
+    """The difference between a constant and the reference's. name: the constant that differs, by the reference's name
+    for it (or, for a shadowed name, the submission's). reference, submission: the places of the difference, as indices
+    of expressions; None if it is not in the terms. message: the difference in words."""
 
     reason: Reason
     name: Name
@@ -43,7 +44,7 @@ Table = dict[tuple[Any, ...], int]
 
 
 class Forms:
-    """The forms of one module's terms. steps: how many terms may be looked at; beyond, TooLarge is raised."""
+    """The forms of one module's terms. steps: the maximum number of terms to look at; beyond it, TooLarge is raised."""
 
     def __init__(self, module: Module, table: Table, steps: int) -> None:
         self.module = module
@@ -70,20 +71,20 @@ class Forms:
             raise TooLarge("terms shared between too many constants")
 
     def key(self, name: Name) -> tuple[Any, ...]:
-        """Returns what tells a constant."""
+        """Returns the identity of a constant."""
         return self._keys[name] if self.hidden(name) else self.told(name)
 
     def hidden(self, name: Name) -> bool:
-        """Returns whether the constant has a made-up name, and something to be put in its place."""
+        """Returns whether the constant has a made-up name that can be replaced by its content."""
         constant = self.module.constants.get(name)
         return constant is not None and constant.kind in ("definition", "theorem") and names.made_up(name)
 
     def _content(self, constant: Constant) -> list[int]:
-        """The terms that stand for a hidden constant: proofs of one statement are all one."""
+        """Returns the terms that stand for a hidden constant: all proofs of one statement are the same."""
         return [constant.type] if constant.kind == "theorem" else list(roots(constant))
 
     def _resolve(self, start: Iterable[int]) -> None:
-        """Give the hidden constants at and below `start` their keys, those that others are made of first."""
+        """Gives the hidden constants at and below `start` their keys, dependencies first."""
         todo = self._unresolved(start)
         opened: set[Name] = set()
         while todo:
@@ -96,7 +97,7 @@ class Forms:
                 opened.add(name)
                 below = self._unresolved(self._content(constant))
                 for other in below:
-                    if other in opened:  # made of itself: only its name tells it
+                    if other in opened:  # it contains itself: only its name identifies it
                         self._keys[other] = self.told(other)
                 todo += [other for other in below if other not in opened]
             else:
@@ -109,7 +110,7 @@ class Forms:
         return [name for name in found if name and name not in self._keys and self.hidden(name)]
 
     def term(self, at: int, params: tuple[Name, ...]) -> int:
-        """The form of a term of a constant with these universe parameters."""
+        """Returns the form of a term of a constant with these universe parameters."""
         memo = self._terms.get(params)
         if memo is None or at not in memo:
             self._resolve([at])
@@ -162,7 +163,7 @@ class Forms:
         return memo[start]
 
     def constant(self, name: Name, *, value: bool = True) -> tuple[Any, ...]:
-        """The form of a constant with all that its declaration says. value: with the value of a definition."""
+        """Returns the form of a constant with its whole declaration. value: including the value of a definition."""
         c = self.module.constants[name]
         self._spend(len(c.all) + len(c.ctors) + len(c.rules))
         keep = value and c.kind in ("definition", "opaque")
@@ -183,8 +184,8 @@ class Forms:
         )
 
     def in_order(self, theorem: Constant) -> Constant:
-        """A theorem, its universe parameters in the order in which its statement comes upon them: a theorem is one of
-        all universes, so that no other order makes it another."""
+        """Returns a theorem with its universe parameters in the order in which its statement mentions them: a theorem
+        holds for all universes, so their order does not matter."""
         found: dict[Name, None] = {}
         seen: set[int] = set()
         for at in self._below([theorem.type], set()):
@@ -205,11 +206,11 @@ class Forms:
         return replace(theorem, level_params=tuple(dict.fromkeys((*found, *theorem.level_params))))
 
     def told(self, name: Name) -> tuple[Any, ...]:
-        """Returns what tells a constant by its name alone, made up or not."""
+        """Returns the identity of a constant by its name alone, made up or not."""
         return ("own", self._bare[name]) if name in self.module.constants else ("imported", name)
 
     def declared(self, constant: Constant, *, value: bool = True) -> set[Name]:
-        """The module's own constants that this one is made of, those behind made-up names included."""
+        """Returns the module's own constants that this one mentions, including those behind made-up names."""
         found: set[Name] = set()
         passed: set[Name] = set()
         seen: set[int] = set()
@@ -238,9 +239,9 @@ class Forms:
 
 
 class Comparison:
-    """A submission's module against its reference's. Raises TooLarge from any of its methods.
+    """A submission's module compared with its reference's. All methods raise TooLarge.
 
-    steps: how many terms may be looked at on each side; by default what honest files need several times over.
+    steps: the maximum number of terms to look at on each side; by default several times the need of honest files.
     """
 
     def __init__(self, reference: Module, submission: Module, *, steps: int | None = None) -> None:
@@ -252,7 +253,7 @@ class Comparison:
         self._same: dict[Name, Difference | None] = {}
 
     def theorem(self, name: Name) -> Difference | None:
-        """Returns whether the submission proves what the reference states under that name; None: it does."""
+        """Returns how the submission fails to prove the reference's statement of that name; None if it proves it."""
         ours = self.reference.module.constants[name]
         found = self._counterpart(name)
         if found is None:
@@ -275,11 +276,12 @@ class Comparison:
         return self._definitions(self.reference.declared(ours, value=False))
 
     def definition(self, name: Name) -> Difference | None:
-        """Returns whether the submission declares the constant, and all that it is made of, as the reference does."""
+        """Returns how the submission's declaration of the constant, or of one that it depends on, differs from the
+        reference's; None if it does not."""
         return self._definitions({name})
 
     def holes(self, name: Name) -> tuple[Name, ...]:
-        """Definitions that the statement reaches whose value the reference leaves open (`sorry`): of those only the
+        """Returns the definitions within the statement whose values the reference leaves open (`sorry`): only their
         types are compared."""
         constants = self.reference.module.constants
         todo = [name]
@@ -303,7 +305,7 @@ class Comparison:
         )
 
     def _definitions(self, todo: set[Name]) -> Difference | None:
-        """The first difference among these constants of the reference and all that they are made of."""
+        """Returns the first difference among these constants of the reference and their dependencies."""
         waiting = sorted(todo, key=str)
         seen = set(waiting)
         while waiting:
@@ -340,7 +342,8 @@ class Comparison:
         return changed(message="its declaration differs")
 
     def _parted(self, name: Name, ours: Constant, theirs: Constant) -> Difference:
-        """Returns where two statements part: at a constant that the submission brings with it, or otherwise."""
+        """Returns the difference between two statements: at a constant that the submission itself declares, or
+        elsewhere."""
         a, b = self._first_difference(ours, theirs)
         for at in reached(self.submission.module, [b], set()):
             other = mentioned(self.submission.module, at)
@@ -365,7 +368,7 @@ class Comparison:
         )
 
     def _first_difference(self, ours: Constant, theirs: Constant) -> tuple[int, int]:
-        """The smallest terms that lie at one place in both types and differ."""
+        """Returns the smallest terms at the same place in both types that differ."""
         left, right = self.reference, self.submission
         a, b = ours.type, theirs.type
         while True:

@@ -1,6 +1,6 @@
-"""Checks that the kernel that is called is the kernel: it accepts what is right and refuses what is wrong.
+"""Checks that the library called is the kernel: that it accepts correct declarations and rejects wrong ones.
 
-A library of another layout than the one expected might say «accepted» to anything.
+A library of another layout than the expected one could accept anything.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _GOOD = Constant(name=("good",), kind="theorem", level_params=(), type=4, value=
 
 
 def run(kernel: Kernel) -> None:
-    """Raises Unavailable where an answer is not the known one."""
+    """Raises Unavailable if an answer differs from the known one."""
     large = 3**500
     objects = kernel.objects
     if not objects.call("lean_nat_big_eq", *[WORD] * 2, result=BYTE)(

@@ -1,9 +1,9 @@
 """The lemmas of a plan that a proof states as steps of its own (`have`).
 
-A proof in steps has no lemmas by name. Each step's statement is the type of a `have` in the proof's term, and speaks of
-the variables around it, where the lemma's own statement binds them. So a step counts as the lemma when its type is the
-lemma's statement without none, some or all of its leading binders, where variables of one name are taken for one. The
-theorem's own variables go by the names that the reference gives them.
+A proof in steps has no named lemmas. Each step's statement is the type of a `have` in the proof's term, and mentions
+the variables around it, where the lemma's own statement binds them. Therefore a step counts as the lemma if its type is
+the lemma's statement without none, some or all of its leading binders, with variables of the same name treated as the
+same. The theorem's own variables have the names that the reference gives them.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _Context = tuple[Name, "_Context"] | None
 
 
 class Steps:
-    """The statements that a proof makes on its way.
+    """The statements within a proof.
 
-    proof: forms of the submission's module; of its constants, `theorem` is the one that is proved, and those in `own`
-    belong to its proof. asked: names for the theorem's own variables. patience: how many pairs of terms may be
-    compared, and how many variables looked up; beyond, TooLarge is raised.
+    proof: forms of the submission's module; of its constants, `theorem` is the proved one, and those in `own` belong to
+    its proof. asked: names for the theorem's own variables. patience: the maximum number of pairs of terms to compare
+    and of variables to look up; beyond it, TooLarge is raised.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Steps:
                     self._by_shape.setdefault(shapes[type_], []).append((type_, context))
 
     def _steps(self, value: int, asked: list[Name], seen: set[int]) -> Iterable[tuple[int, _Context]]:
-        """The types of the steps below a value, with what is around them where they are met first."""
+        """Yields the types of the steps below a value, with the variables around each at its first occurrence."""
         exprs = self._module.exprs
         context: _Context = None
         for given in asked:
@@ -84,7 +84,7 @@ class Steps:
             at = module.exprs[at][3]
 
     def _alike(self, lemmas: Module, lemma: int, around: _Context, step: int, context: _Context) -> bool:
-        """Returns whether two terms of one shape speak of variables of the same names."""
+        """Returns whether two terms of the same shape mention variables of the same names."""
         seen: set[tuple[int, int, int]] = set()
         todo = [(lemma, step, 0)]
         while todo:
@@ -125,7 +125,7 @@ class Steps:
 
 
 def telescope(module: Module, name: Name) -> list[Name]:
-    """The names of the leading variables of a constant's type."""
+    """Returns the names of the leading variables of a constant's type."""
     found = []
     at = unannotated(module, module.constants[name].type)
     while module.exprs[at][0] == "pi":
@@ -135,8 +135,8 @@ def telescope(module: Module, name: Name) -> list[Name]:
 
 
 def _shapes(forms: Forms, table: dict[tuple[object, ...], int]) -> list[int]:
-    """For each term of a module what it is but for which variables and universe levels it speaks of: a number from the
-    table."""
+    """Returns for each term of a module its shape, without the variables and universe levels that it mentions: a number
+    from the table."""
     found: list[int] = []
     for expr in forms.module.exprs:
         kind = expr[0]

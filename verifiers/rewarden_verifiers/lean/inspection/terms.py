@@ -1,8 +1,8 @@
 """The declarations of a compiled module, as data: names, universe levels, expressions, constants.
 
-Levels and expressions stand in two lists, shared ones once, children before their parents: an entry names another by
-its index, which is smaller than its own. So whatever reads them is a loop over a list, never a recursion, however deep
-a hostile file nests its terms.
+Levels and expressions are in two lists, shared ones once, children before their parents: an entry refers to another by
+its index, which is smaller than its own. Therefore readers loop over a list, and never recurse, however deep a hostile
+file nests its terms.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 Name: TypeAlias = tuple[str | int, ...]
-"""A hierarchical name by its components; () is the anonymous one. Never compare names as printed text: one component
-may hold dots and line ends, so that another name looks the same."""
+"""A hierarchical name by its components; () is the anonymous one. Never compare names as printed text: a component can
+contain dots and line ends, so that another name looks the same."""
 
 Level: TypeAlias = tuple[Any, ...]
 """("zero",) · ("succ", level) · ("max", level, level) · ("imax", level, level) · ("param", Name)"""
@@ -37,7 +37,7 @@ Quot = Literal["type", "ctor", "lift", "ind"]
 
 
 class Rule(NamedTuple):
-    """A recursor's computation rule. fields: how many the constructor has. value: index into Module.exprs."""
+    """A recursor's computation rule. fields: the constructor's number of fields. value: index into Module.exprs."""
 
     constructor: Name
     fields: int
@@ -46,10 +46,11 @@ class Rule(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constant:
-    """A constant of a module, with every field that Lean's `ConstantInfo` has for its kind; others at their defaults.
+    """A constant of a module, with every field that Lean's `ConstantInfo` has for its kind; other fields have their
+    defaults.
 
-    type, value: indices into Module.exprs; value of definitions, theorems and opaque constants, otherwise None.
-    safety: `partial` only of definitions. hints (definitions): `opaque`, `abbrev`, or the height of a regular one.
+    type, value: indices into Module.exprs; value: only for definitions, theorems and opaque constants, otherwise None.
+    safety: `partial` only for definitions. hints (definitions): `opaque`, `abbrev`, or the height of a regular one.
     all: the mutual block (definitions, theorems, opaque constants, inductives and recursors).
     """
 
@@ -83,10 +84,10 @@ class Constant:
 class Module:
     """A compiled module, read and checked.
 
-    version: Lean's, as the file's header says (the old header has none: empty). imports: module names in order.
-    is_module: a file of the module system, whose private part stands in another file. constants: in the file's order.
-    extra_names: constants that only the old code generator made, without a type. entries: the number of entries of
-    each environment extension that has any.
+    version: Lean's, from the file's header (empty for the old header). imports: module names in order. is_module: a
+    file of the module system, whose private part is in another file. constants: in the file's order. extra_names:
+    constants that only the old code generator made, without a type. entries: the number of entries of each environment
+    extension that has any.
     """
 
     version: str = ""
