@@ -20,7 +20,7 @@ _FIXES: Mapping[Kind, str] = {
     "judge": "rewarden doctor",
     "model": "rewarden doctor",
     "language": "rewarden doctor",
-    "database": "see sql.catalogue and docs/sql.md",
+    "database": "check the settings in [sql] (docs/sql.md)",
     "lean": "rewarden doctor --all",
 }
 """By kind, the fix of a verdict without a score whose message names no command."""
