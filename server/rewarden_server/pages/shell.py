@@ -10,15 +10,15 @@ from html import escape
 
 from starlette.responses import HTMLResponse
 
-from rewarden_server.pages.asset import digest, style
+from rewarden_server.pages.asset import digest, imports, style
 
 
-@lru_cache(maxsize=1)
-def _headers() -> dict[str, str]:
+@lru_cache(maxsize=8)
+def _headers(sheet: str) -> dict[str, str]:
     """No script but our files, and none of them may turn a string into markup: what a model wrote stays text even where
     one of them is mistaken. No style but the one in the page, known by its digest.
     """
-    known = base64.b64encode(hashlib.sha256(style().encode()).digest()).decode("ascii")
+    known = base64.b64encode(hashlib.sha256(sheet.encode()).digest()).decode("ascii")
     policy = (
         f"default-src 'none'; script-src 'self'; style-src 'sha256-{known}'; connect-src 'self'; img-src 'self' data:; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
@@ -31,18 +31,30 @@ _PLACES = (("playground", "Playground"), ("docs", "Verifiers"), ("gallery", "Gal
 
 
 def page(
-    title: str, body: str, *, depth: int = 0, place: str = "", script: str = "", wide: bool = False, status: int = 200
+    title: str,
+    body: str,
+    *,
+    depth: int = 0,
+    place: str = "",
+    script: str = "",
+    library: str = "",
+    styles: Sequence[str] = (),
+    wide: bool = False,
+    status: int = 200,
 ) -> HTMLResponse:
     """A page. `body` is markup; `depth` how many folders below the root its address lies (`/docs/math`: 1); `place` the
-    part of the site it belongs to; `script` a module among the assets.
+    part of the site it belongs to; `script` a module among the assets, which runs after `library`, a classic script of
+    others; `styles` names style sheets beside that of all pages.
     """
+    sheet = style(*styles)
     root = "../" * depth or "./"
     static = f"{root}static/{digest()}"
     head = "".join(
         (
             f"<title>{escape(title)}</title>",
-            f"<style>{style()}</style>",
+            f"<style>{sheet}</style>",
             f'<link rel="icon" type="image/svg+xml" href="{static}/icon.svg">',
+            f'<script defer fetchpriority="low" src="{static}/{library}"></script>' if library else "",
             f'<script type="module" fetchpriority="low" src="{static}/{script}"></script>' if script else "",
             _preloads(static, script),
         )
@@ -58,16 +70,8 @@ def page(
         f'<nav aria-label="Pages"><ul>{links}</ul></nav></header>'
         f'<main id="main" tabindex="-1" data-root="{root}"{" class=wide" if wide else ""}>{body}</main></body></html>',
         status_code=status,
-        headers=_headers(),
+        headers=_headers(sheet),
     )
-
-
-_IMPORTS: dict[str, Sequence[str]] = {
-    "playground.js": ("form.js", "verdict.js", "snippets.js", "dom.js", "text.js", "ask.js"),
-    "health.js": ("dom.js", "text.js", "ask.js"),
-    "filter.js": (),
-}
-"""The imports of each module, so that the browser fetches them in one go and not one after the other."""
 
 
 def key_field() -> str:
@@ -81,7 +85,7 @@ def key_field() -> str:
 
 
 def _preloads(static: str, script: str) -> str:
-    names = _IMPORTS.get(script, ())
+    names = imports(script) if script else ()
     return "".join(f'<link rel="modulepreload" fetchpriority="low" href="{static}/{name}">' for name in names)
 
 

@@ -25,6 +25,9 @@ SIGN = "<!-- a report by Rewarden -->"
 """Its second line, by which a report is known: a new one may replace it."""
 
 _SCRIPTS = ("data.js", "dom.js", "charts.js", "filters.js", "scroller.js", "sample.js", "views.js", "main.js")
+"""The modules, each after those that it needs when it is loaded."""
+
+_JOIN = re.compile(r"^(?:import \{[^}]*\} from '\./[\w.]+';\n|export (?=\w))", re.MULTILINE)
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 _STATUSES = ("scored", "undecided", "error")
 
@@ -59,9 +62,7 @@ def write(output: Path, page: str) -> int:
 
 def render(found: Collected, options: ReportOptions) -> str:
     """The page as text."""
-    script = (
-        "'use strict';\n(() => {\n" + "\n".join(asset(__package__, f"js/{name}") for name in _SCRIPTS) + "\n})();\n"
-    )
+    script = _bundle()
     style = asset(__package__, "page.css")
     # Escapes make halves of surrogate pairs sayable, and keep the size of what is packed small enough not to matter.
     data = json.dumps(_data(found, options), separators=(",", ":")).encode()
@@ -79,6 +80,12 @@ def render(found: Collected, options: ReportOptions) -> str:
         script=script,
         data=packed,
     )
+
+
+def _bundle() -> str:
+    """The modules as one script: in their order, without the lines that join them."""
+    parts = (_JOIN.sub("", asset(__package__, f"js/{name}")) for name in _SCRIPTS)
+    return "'use strict';\n(() => {\n" + "\n".join(parts) + "\n})();\n"
 
 
 def asset(package: str, name: str) -> str:

@@ -1,9 +1,12 @@
 // Charts, drawn by hand. Each has its figures as a table too, whose buttons do what a click on a bar does.
 
+import { FAILED, PASSED, PLAIN, STATES } from './data.js';
+import { button, el, number, percent, plural, scoreText, svg } from './dom.js';
+
 const BINS = 20;
 
 // How the scores of some responses are spread. `onbin(low, high)` is called for a bar that was chosen.
-function histogram(data, rows, title, subtitle, onbin) {
+export function histogram(data, rows, title, subtitle, onbin) {
   const scores = rows.filter(row => data.state[row] <= PLAIN && data.rows.score[row] !== null);
   const caption = el('figcaption', {}, el('strong', {}, title), ' ', el('span', { class: 'muted' }, subtitle));
   if (!scores.length) return el('figure', { class: 'card' }, caption, el('p', { class: 'muted' }, 'Nothing scored.'));
@@ -55,7 +58,7 @@ function histogram(data, rows, title, subtitle, onbin) {
 const compact = count => count < 10000 ? String(count) : `${Math.round(count / 1000)}k`;
 const binText = bin => `${scoreText(bin.from)} to ${scoreText(bin.to)}`;
 
-function histogramKey() {
+export function histogramKey() {
   return el('p', { class: 'key' }, [PASSED, FAILED, PLAIN].map(state => el('span', {},
     svg('svg', { class: 'swatch', viewBox: '0 0 12 12', 'aria-hidden': 'true' }, svg('rect', { class: `bar ${STATES[state].key}`, width: 12, height: 12 })),
     state === PLAIN ? 'scored, no notion of passing' : STATES[state].label)));
@@ -63,7 +66,7 @@ function histogramKey() {
 
 // Counts by name as bars that are buttons: [{name, count, state?, hint?, choose}].
 // Shares are of `total`.
-function bars(title, entries, total, empty) {
+export function bars(title, entries, total, empty) {
   const most = Math.max(1, ...entries.map(entry => entry.count));
   const list = el('ul', { class: 'bars' }, entries.map(entry => {
     const amount = el('span', { class: `fill ${entry.state === undefined ? '' : STATES[entry.state].key}` });

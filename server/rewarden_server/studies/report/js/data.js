@@ -1,15 +1,15 @@
 // The page's data: unpacked once, then columns (one array for each property of a response) and tables of shared values.
 
-const STATES = [
+export const STATES = [
   { key: 'passed', glyph: '✓', label: 'passed' },
   { key: 'failed', glyph: '✗', label: 'not passed' },
   { key: 'plain', glyph: '●', label: 'scored' },
   { key: 'undecided', glyph: '?', label: 'undecided' },
   { key: 'error', glyph: '!', label: 'error' },
 ];
-const PASSED = 0, FAILED = 1, PLAIN = 2, UNDECIDED = 3, ERROR = 4;
+export const PASSED = 0, FAILED = 1, PLAIN = 2, UNDECIDED = 3, ERROR = 4;
 
-async function unpack(element) {
+export async function unpack(element) {
   const text = atob(element.textContent.trim());
   element.remove();
   const bytes = new Uint8Array(text.length);
@@ -18,7 +18,7 @@ async function unpack(element) {
   return JSON.parse(await new Response(stream).text());
 }
 
-class Data {
+export class Data {
   constructor(raw) {
     Object.assign(this, raw);
     const rows = raw.rows;

@@ -1,12 +1,14 @@
 // Making elements. Texts become text nodes: nothing here, and nothing elsewhere, turns a string into markup.
 
-function el(name, properties, ...children) {
+import { STATES } from './data.js';
+
+export function el(name, properties, ...children) {
   const made = document.createElement(name);
   fill(made, properties, children);
   return made;
 }
 
-function svg(name, properties, ...children) {
+export function svg(name, properties, ...children) {
   const made = document.createElementNS('http://www.w3.org/2000/svg', name);
   fill(made, properties, children);
   return made;
@@ -27,24 +29,24 @@ function put(element, ...children) {
   element.append(...children.flat(Infinity).filter(child => child !== null && child !== undefined && child !== false));
 }
 
-function replace(element, ...children) {
+export function replace(element, ...children) {
   element.replaceChildren();
   put(element, ...children);
 }
 
-const number = value => value.toLocaleString('en-US');
-const percent = share => share === null || Number.isNaN(share) ? '–' : `${(100 * share).toFixed(1)}%`;
-const scoreText = score => score === null ? '–' : Number.isInteger(score) ? `${score}.0` : Math.abs(score) >= 1000 ? score.toPrecision(5) : String(+score.toFixed(3));
-const plural = (count, one, many) => `${number(count)} ${count === 1 ? one : many || one + 's'}`;
+export const number = value => value.toLocaleString('en-US');
+export const percent = share => share === null || Number.isNaN(share) ? '–' : `${(100 * share).toFixed(1)}%`;
+export const scoreText = score => score === null ? '–' : Number.isInteger(score) ? `${score}.0` : Math.abs(score) >= 1000 ? score.toPrecision(5) : String(+score.toFixed(3));
+export const plural = (count, one, many) => `${number(count)} ${count === 1 ? one : many || one + 's'}`;
 
-function stateBadge(state, { text = true } = {}) {
+export function stateBadge(state, { text = true } = {}) {
   const { key, glyph, label } = STATES[state];
   return el('span', { class: `badge ${key}`, title: label },
     el('span', { class: 'glyph', 'aria-hidden': 'true' }, glyph), text ? label : el('span', { class: 'hidden' }, label));
 }
 
 // The pieces of an excerpt.
-function excerptNodes(pieces) {
+export function excerptNodes(pieces) {
   return pieces.map(piece => {
     if (typeof piece === 'string') return document.createTextNode(piece);
     if (typeof piece === 'number') return el('span', { class: 'cut' }, `… ${number(piece)} characters omitted …`);
@@ -52,6 +54,6 @@ function excerptNodes(pieces) {
   });
 }
 
-function button(text, onclick, properties) {
+export function button(text, onclick, properties) {
   return el('button', { type: 'button', onclick, ...properties }, text);
 }

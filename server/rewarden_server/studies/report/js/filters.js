@@ -1,14 +1,17 @@
 // Which responses are listed, and in which order. What is chosen stands in the address, so that it can be kept and sent.
 
-const EMPTY = Object.freeze({
+import { PLAIN, STATES } from './data.js';
+import { button, el, number } from './dom.js';
+
+export const EMPTY = Object.freeze({
   list: 'all', q: '', state: '', reason: '', fault: '', source: '', verifier: '', flag: '', low: '', high: '', sort: 'file',
 });
 
-const LISTS = {
+export const LISTS = {
   all: 'All', best: 'Best', worst: 'Worst', unscored: 'Unscored', flagged: 'Flagged',
 };
 
-function select(data, filter) {
+export function select(data, filter) {
   const word = filter.q.trim().toLowerCase();
   const low = filter.low === '' ? -Infinity : Number(filter.low), high = filter.high === '' ? Infinity : Number(filter.high);
   const ranged = filter.low !== '' || filter.high !== '';
@@ -39,14 +42,14 @@ function select(data, filter) {
   return found;
 }
 
-function tally(data, name) {
+export function tally(data, name) {
   const counts = new Map();
   for (let row = 0; row < data.count; row++) for (const value of name(row)) counts.set(value, (counts.get(value) || 0) + 1);
   return [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
 }
 
 // The controls. `onchange(filter)` gets a new filter for each change.
-class FilterBar {
+export class FilterBar {
   constructor(data, onchange) {
     this.onchange = onchange;
     const choice = (name, label, entries) => {

@@ -1,6 +1,10 @@
 // What is seen stands in the address (`#responses?state=failed&r=12`), so that going back works and a link can be kept.
 
-const narrow = matchMedia('(max-width: 59.99rem)');
+import { Data, unpack } from './data.js';
+import { button, el } from './dom.js';
+import { EMPTY, LISTS } from './filters.js';
+import { Groups, MIXES, Overview, Responses } from './views.js';
+
 const VIEWS = { overview: 'Overview', responses: 'Responses', groups: 'Groups' };
 
 function readState(data) {

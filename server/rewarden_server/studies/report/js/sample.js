@@ -1,10 +1,13 @@
 // One response: what was asked, what was answered, and what the verdict says of it.
 
+import { PASSED, STATES } from './data.js';
+import { button, el, excerptNodes, number, plural, replace, scoreText, stateBadge } from './dom.js';
+
 function messageBlock(role, pieces, fallback) {
   return el('div', { class: 'message' }, role || fallback ? el('div', { class: 'role' }, role || fallback) : null, el('pre', { class: 'text' }, excerptNodes(pieces)));
 }
 
-function promptBlock(messages) {
+export function promptBlock(messages) {
   if (!messages.length) return el('p', { class: 'muted' }, 'The rows have no prompt.');
   const last = messages[messages.length - 1], earlier = messages.slice(0, -1);
   return [
@@ -13,11 +16,11 @@ function promptBlock(messages) {
   ];
 }
 
-function responseBlock(messages) {
+export function responseBlock(messages) {
   return messages.length ? messages.map(([role, pieces]) => messageBlock(messages.length > 1 ? role : '', pieces)) : el('p', { class: 'muted' }, 'No response in this row.');
 }
 
-function verdictLine(data, row) {
+export function verdictLine(data, row) {
   const reason = data.reason(row), fault = data.rows.fault[row];
   return el('div', { class: 'verdict' },
     stateBadge(data.state[row]),
@@ -27,7 +30,7 @@ function verdictLine(data, row) {
     data.flags(row).map(flag => el('span', { class: 'chip flag' }, el('span', { 'aria-hidden': 'true' }, '⚑ '), flag)));
 }
 
-class SamplePanel {
+export class SamplePanel {
   constructor(data, go) {
     this.data = data;
     this.go = go;

@@ -1,6 +1,8 @@
 // A list that draws only what is seen: 20,000 entries cost as much as 20.
 
-class Scroller {
+import { el } from './dom.js';
+
+export class Scroller {
   // `draw(entry)` makes an entry's content; `choose(entry)` is called for the one that was clicked or walked to.
   constructor(label, height, draw, choose) {
     this.height = height;

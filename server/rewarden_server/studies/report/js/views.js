@@ -1,6 +1,16 @@
 // The three views: what came out, response by response, and group by group.
 
-class Overview {
+import { bars, histogram, histogramKey } from './charts.js';
+import { PASSED, PLAIN, STATES } from './data.js';
+import { button, el, excerptNodes, number, percent, plural, replace, scoreText, stateBadge } from './dom.js';
+import { FilterBar, select, tally } from './filters.js';
+import { SamplePanel, promptBlock, responseBlock, verdictLine } from './sample.js';
+import { Scroller } from './scroller.js';
+
+// One column: the list and what is chosen in it take turns.
+const narrow = matchMedia('(max-width: 59.99rem)');
+
+export class Overview {
   constructor(data, go) {
     this.data = data;
     this.element = el('div', { class: 'overview' });
@@ -104,7 +114,7 @@ class Overview {
 
 const rounded = (value, round) => String(round(value * 1e6 - (round === Math.ceil ? 1e-3 : -1e-3)) / 1e6);
 
-class Responses {
+export class Responses {
   constructor(data, go) {
     this.data = data;
     this.go = go;
@@ -138,7 +148,7 @@ class Responses {
   walk(by) { this.list.walk(by); }
 }
 
-const MIXES = {
+export const MIXES = {
   all: ['All', () => true],
   mixed: ['Mixed', group => group.passed > 0 && group.passed < group.judged],
   right: ['All passed', group => group.judged > 0 && group.passed === group.judged],
@@ -147,7 +157,7 @@ const MIXES = {
 };
 const MOST_CARDS = 32;
 
-class Groups {
+export class Groups {
   constructor(data, go) {
     this.data = data;
     this.go = go;
