@@ -13,6 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import pytest
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 
@@ -20,6 +22,8 @@ def find_chromium() -> str | None:
     """The browser's command, or None where there is none."""
     return next((found for name in NAMES if (found := shutil.which(name))), None)
 
+
+CHROMIUM = find_chromium()
 
 _SILENCE_S = 120.0
 """So that a browser that hangs fails a test and does not stop all of them."""
@@ -183,6 +187,15 @@ class Browser:
             details = result["exceptionDetails"]
             raise PageError(details.get("exception", {}).get("description") or details["text"])
         return result["result"].get("value")
+
+    def violations(self) -> list[str]:
+        """Returns what axe finds that keeps people out."""
+        axe = pytest.importorskip("axe_playwright_python.base", reason="pip install axe-playwright-python")
+        self.send("Runtime.evaluate", expression=axe.AXE_SCRIPT)
+        found = self.run(
+            "axe.run().then(said => said.violations.map(one => [one.id, one.nodes.map(node => node.html)]))"
+        )
+        return [f"{name}: {nodes}" for name, nodes in found]
 
     def key(self, key: str) -> None:
         """Press a key, as a person does."""

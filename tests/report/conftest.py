@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import pytest
 
 from rewarden_server.studies.report.page import make_report
 from rewarden_server.studies.report.rows import ReportOptions
+from tests.report.browser import CHROMIUM, Browser
 
 JUDGE = {"name": "math", "version": "1", "fingerprint": "f" * 8}
 
@@ -48,3 +49,23 @@ class Desk:
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Browser]:
+    assert CHROMIUM is not None
+    with Browser(CHROMIUM) as browser:
+        yield browser
+
+
+@pytest.fixture
+def browser(running: Browser) -> Iterator[Browser]:
+    """Nothing that a test does may make a fault, a dialog or a request."""
+    for noted in (running.faults, running.dialogs, running.requests):
+        noted.clear()
+    running.shape(1440, 900)
+    yield running
+    running.run("settle()")
+    assert running.faults == []
+    assert running.dialogs == []
+    assert all(address.startswith(("file:///", "about:blank")) for address in running.requests)

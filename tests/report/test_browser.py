@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.report.browser import Browser, find_chromium
+from tests.report.browser import CHROMIUM, Browser
 from tests.report.conftest import Desk, row, scored
-
-CHROMIUM = find_chromium()
 
 pytestmark = [
     pytest.mark.needs_server,
@@ -20,26 +17,6 @@ pytestmark = [
 ]
 
 MANY = 20_000
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Browser]:
-    assert CHROMIUM is not None
-    with Browser(CHROMIUM) as browser:
-        yield browser
-
-
-@pytest.fixture
-def browser(running: Browser) -> Iterator[Browser]:
-    """Nothing that a test does may make a fault, a dialog or a request."""
-    for noted in (running.faults, running.dialogs, running.requests):
-        noted.clear()
-    running.shape(1440, 900)
-    yield running
-    running.run("settle()")
-    assert running.faults == []
-    assert running.dialogs == []
-    assert all(address.startswith(("file:///", "about:blank")) for address in running.requests)
 
 
 def rows() -> list[dict[str, Any]]:

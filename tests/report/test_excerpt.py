@@ -85,12 +85,20 @@ def test_messages_in_every_form_become_texts() -> None:
         {"role": "user", "content": [{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {}}]},
         {"role": "assistant", "content": "done", "reasoning_content": "hm"},
         {"role": "assistant", "content": None, "tool_calls": [{"name": "f"}]},
+        {
+            "role": "assistant",
+            "content": "look",
+            "tool_calls": [{"function": {"name": "g", "arguments": '{"x": 1}'}}, {"name": "h", "arguments": "{torn"}],
+        },
         {"role": "tool", "content": 3},
     ]
     assert messages(chat) == [
         ("user", "see\n[image_url]"),
         ("assistant", "<think>hm</think>\ndone"),
-        ("assistant", '[{"name": "f"}]'),
+        ("tool call", "f"),
+        ("assistant", "look"),
+        ("tool call", 'g\n```json\n{\n  "x": 1\n}\n```'),
+        ("tool call", "h\n```json\n{torn\n```"),
         ("tool", "3"),
     ]
     assert messages("plain") == [("", "plain")]

@@ -29,9 +29,9 @@ def unpack(page: str) -> dict[str, Any]:
 
 
 def test_the_page_needs_nothing_from_outside(desk: Desk) -> None:
-    page = desk.report([row()])
+    page = desk.report([row("So 4")])
     assert page.startswith("<!doctype html>\n<!-- a report by Rewarden -->\n")
-    own = page.replace("http://www.w3.org/2000/svg", "")
+    own = re.sub(r"http://www\.w3\.org/(2000/svg|1998/Math/MathML)", "", page)
     assert not re.search(r"https?://|//cdn|@import|url\(|<link|src=", own)
 
 
@@ -61,6 +61,51 @@ def test_what_a_model_wrote_is_in_no_markup(desk: Desk) -> None:
     data = unpack(page)
     assert data["tables"]["prompt"][0][0][1] == [HOSTILE]
     assert data["tables"]["flag"] == [HOSTILE]
+
+
+@pytest.mark.parametrize(
+    ("text", "katex", "prism"),
+    [
+        ("4", False, False),
+        ("$5 for a\nand $6", False, False),
+        ("it is $x+1$", True, False),
+        ("\\(x\\)", True, False),
+        ("\\boxed{4}", True, False),
+        ("```python\nx\n```", False, True),
+        ("<tool_call>\n{}\n</tool_call>", False, True),
+        ("$$x$$\n~~~\ny\n~~~", True, True),
+    ],
+)
+def test_the_page_holds_the_packages_that_its_texts_need(desk: Desk, text: str, katex: bool, prism: bool) -> None:
+    for one in (row(text), row("4", prompt=text), row("4", verdict=scored(0.0, feedback=text))):
+        page = desk.report([one])
+        assert ("__renderToDomTree:" in page) == katex
+        assert ("self.Prism = Prism" in page) == prism
+        assert page.count("<script") == 2
+
+
+def test_packages_of_others_cannot_end_the_script_that_holds_them() -> None:
+    for path in ("katex/katex.min.js", "prismjs/prism.js"):
+        text = (resources.files("rewarden_server") / "pages" / "vendor" / path).read_text(encoding="utf-8").lower()
+        assert "</script" not in text
+        assert "<!--" not in text
+
+
+def test_tests_of_a_program_are_listed_up_to_the_first_that_failed(desk: Desk) -> None:
+    tests = [{"id": str(n), "verdict": "AC", "cpu_time": 0.5, "peak_memory": 1024} for n in range(99)]
+    tests.append({"id": "99", "verdict": "RE", "signal": 11, "message": "m" * 1000, "flags": ["odd"]})
+    evidence = {"verdict": "RE", "total": 200, "passed": 150, "tests": tests}
+    data = unpack(desk.report([row(verdict=scored(0.0, evidence=evidence)), row()]))
+    made, none = data["rows"]["tests"]
+    assert none is None
+    assert (made["passed"], made["total"], len(made["listed"])) == (150, 200, 40)
+    assert made["listed"][0] == ["0", "AC", 0.5, 1024, ""]
+    name, word, time, memory, told = made["listed"][-1]
+    assert (name, word, time, memory) == ("99", "RE", None, None)
+    assert told.startswith("signal 11 · mmm")
+    assert len(told) < 310
+    assert ["evidence.verdict", "RE"] in data["rows"]["details"][0]
+    assert not any(name == "evidence.tests" for name, _ in data["rows"]["details"][0])
 
 
 def test_no_script_of_the_page_can_turn_text_into_markup() -> None:

@@ -7,6 +7,7 @@ left out.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,9 @@ from rewarden_verifiers.view import DEFAULT_VIEW
 Piece = str | list[str] | int
 Excerpt = list[Piece]
 
+CALL = "tool call"
+"""The role of what a message calls: each call is a turn of its own."""
+
 _MOST_MARKS = 8
 _CONTEXT = 200
 """Characters that stay around a mark in a part that is cut."""
@@ -32,13 +36,34 @@ def messages(text: Any) -> list[tuple[str, str]]:
     if isinstance(text, str):
         return [("", text)]
     if isinstance(text, list) and all(isinstance(item, dict) and "role" in item for item in text):
-        return [(str(item["role"]), _content(item)) for item in text]
+        return [turn for item in text for turn in _turns(item)]
     return [("", shown(text))]
 
 
 def shown(value: Any) -> str:
     """A value as a person reads it: texts as they are, the rest as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _turns(message: Mapping[str, Any]) -> list[tuple[str, str]]:
+    calls = message.get("tool_calls")
+    called = [(CALL, _called(call)) for call in calls] if isinstance(calls, list) else []
+    content = _content(message)
+    return [*([(str(message["role"]), content)] if content or not called else []), *called]
+
+
+def _called(call: Any) -> str:
+    """A call as `name` and its arguments, which as JSON that came as text are indented too."""
+    function = call.get("function", call) if isinstance(call, dict) else None
+    if not isinstance(function, dict) or "name" not in function:
+        return shown(call)
+    arguments = function.get("arguments")
+    if arguments is None:
+        return str(function["name"])
+    with contextlib.suppress(ValueError, TypeError):
+        arguments = json.loads(arguments)
+    told = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False, indent=2)
+    return f"{function['name']}\n```json\n{told}\n```" if "```" not in told else f"{function['name']}\n{told}"
 
 
 def _content(message: Mapping[str, Any]) -> str:
@@ -54,8 +79,6 @@ def _content(message: Mapping[str, Any]) -> str:
             parts.append(f"[{part.get('type', 'part')}]")
         elif part is not None:
             parts.append(shown(part))
-    if message.get("tool_calls"):
-        parts.append(shown(message["tool_calls"]))
     return "\n".join(parts)
 
 

@@ -13,7 +13,7 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,24 @@ from rewarden_server.studies.rescore.options import RescoreError
 SIGN = "<!-- a report by Rewarden -->"
 """Its second line, by which a report is known: a new one may replace it."""
 
-_SCRIPTS = ("data.js", "dom.js", "charts.js", "filters.js", "scroller.js", "sample.js", "views.js", "main.js")
+_SCRIPTS = (
+    "data.js",
+    "dom.js",
+    "charts.js",
+    "filters.js",
+    "scroller.js",
+    "formulas.js",
+    "code.js",
+    "texts.js",
+    "sample.js",
+    "views.js",
+    "main.js",
+)
 """The modules, each after those that it needs when it is loaded."""
 
 _JOIN = re.compile(r"^(?:import \{[^}]*\} from '\./[\w.]+';\n|export (?=\w))", re.MULTILINE)
+_FORMULA = re.compile(r"\\[(\[]|\\f?box(?:ed)?\s*\{|\\begin\{|\$\$|\$[^\s$][^$\n]*\$")
+_CODE = re.compile(r"```|~~~|<tool_(?:call|response)>")
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 _STATUSES = ("scored", "undecided", "error")
 
@@ -62,7 +76,7 @@ def write(output: Path, page: str) -> int:
 
 def render(found: Collected, options: ReportOptions) -> str:
     """The page as text."""
-    script = _bundle()
+    script = _libraries(found) + bundle(_SCRIPTS)
     style = asset(__package__, "page.css")
     # Escapes make halves of surrogate pairs sayable, and keep the size of what is packed small enough not to matter.
     data = json.dumps(_data(found, options), separators=(",", ":")).encode()
@@ -82,10 +96,33 @@ def render(found: Collected, options: ReportOptions) -> str:
     )
 
 
-def _bundle() -> str:
-    """The modules as one script: in their order, without the lines that join them."""
-    parts = (_JOIN.sub("", asset(__package__, f"js/{name}")) for name in _SCRIPTS)
-    return "'use strict';\n(() => {\n" + "\n".join(parts) + "\n})();\n"
+def bundle(names: Sequence[str]) -> str:
+    """Modules as one script: in their order, without the lines that join them."""
+    parts = (_JOIN.sub("", asset(__package__, f"js/{name}")) for name in names)
+    return "(() => {\n'use strict';\n" + "\n".join(parts) + "\n})();\n"
+
+
+def _libraries(found: Collected) -> str:
+    """The packages for formulas and code, if there are some: they are much larger than all scripts of ours."""
+    texts = list(_texts(found))
+    needed = [(_FORMULA, "katex/katex.min.js"), (_CODE, "prismjs/prism.js")]
+    return "".join(
+        asset("rewarden_server", f"pages/vendor/{name}") + "\n"
+        for pattern, name in needed
+        if any(map(pattern.search, texts))
+    )
+
+
+def _texts(found: Collected) -> Iterator[str]:
+    """The texts that the page may typeset, each prompt once."""
+    prompts = {row.prompt.key: row.prompt.messages for row in found.rows}
+    for messages in (*prompts.values(), *(row.response for row in found.rows)):
+        for _, pieces in messages:
+            yield "".join(
+                piece if isinstance(piece, str) else piece[0] for piece in pieces if not isinstance(piece, int)
+            )
+    for row in found.rows:
+        yield from (text for name, text in row.details if name == "feedback")
 
 
 def asset(package: str, name: str) -> str:
@@ -166,6 +203,7 @@ def _row(row: Shown, tables: Mapping[str, _Table]) -> dict[str, Any]:
         "extracted": row.extracted,
         "response": row.response,
         "details": row.details,
+        "tests": None if row.tests is None else row.tests.to_json(),
     }
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rewarden_server.studies.report.excerpt import Excerpt, excerpt, find_answer, messages, shown
+from rewarden_server.studies.report.excerpt import CALL, Excerpt, excerpt, find_answer, messages, shown
 from rewarden_server.studies.rescore.attempts import Attempts
 from rewarden_server.studies.rescore.columns import Columns, Mapped, RowFault, choose
 from rewarden_server.studies.rescore.groups import digest
@@ -28,6 +28,10 @@ _MOST_DETAILS = 40
 _DETAIL_CHARS = 600
 _REFERENCE_CHARS = 1500
 _MOST_PROMPT_MESSAGES = 60
+
+_FEEDBACK_CHARS = 2000
+_MOST_TESTS = 40
+_TOLD_CHARS = 300
 
 _IN_DETAILS = ("feedback", "raw", "evidence", "effective", "exclude_reason")
 
@@ -75,6 +79,19 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
+class Tests:
+    """The tests of a program. `listed`: id, how it ended, CPU seconds, bytes of memory, and what was told of it."""
+
+    passed: int
+    total: int
+    listed: tuple[tuple[str, str, float | None, int | None, str], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the tests as the page reads them."""
+        return {"passed": self.passed, "total": self.total, "listed": self.listed}
+
+
+@dataclass(frozen=True, slots=True)
 class Shown:
     """A response as the page shows it. `details` are pairs of a name and a text."""
 
@@ -87,6 +104,7 @@ class Shown:
     extracted: str | None
     verdict: Mapping[str, Any]
     details: tuple[tuple[str, str], ...]
+    tests: Tests | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +239,9 @@ def _shown(
     extracted = verdict.get("extracted")
     response = messages(values.get("response"))
     made: list[Message] = []
-    for number, (role, text) in enumerate(response, 1):
-        marks = find_answer(text, extracted, evidence.get("rule")) if number == len(response) else []
+    last = max((at for at, (role, _) in enumerate(response) if role != CALL), default=0)
+    for at, (role, text) in enumerate(response):
+        marks = find_answer(text, extracted, evidence.get("rule")) if at == last else []
         made.append((role, excerpt(text, options.chars, marks)))
     reference = values.get("reference")
     return Shown(
@@ -235,6 +254,38 @@ def _shown(
         extracted=None if extracted is None else _cut(shown(extracted)),
         verdict=verdict,
         details=tuple(_details(verdict, sample)),
+        tests=_tests(evidence),
+    )
+
+
+def _tests(evidence: Mapping[str, Any]) -> Tests | None:
+    """The tests that the evidence of `code` lists; None for other evidence."""
+    tests = evidence.get("tests")
+    if not isinstance(tests, list) or not tests:
+        return None
+    if not all(isinstance(one, dict) and isinstance(one.get("verdict"), str) and "id" in one for one in tests):
+        return None
+    total, passed = evidence.get("total"), evidence.get("passed")
+    failed = [one for one in tests[_MOST_TESTS - 1 :] if one["verdict"] not in ("AC", "SK")][:1]
+    listed = [*tests[: _MOST_TESTS - 1], *(failed or tests[_MOST_TESTS - 1 : _MOST_TESTS])]
+    return Tests(
+        passed if isinstance(passed, int) else sum(one["verdict"] == "AC" for one in tests),
+        total if isinstance(total, int) else len(tests),
+        tuple(_test(one) for one in listed),
+    )
+
+
+def _test(test: Mapping[str, Any]) -> tuple[str, str, float | None, int | None, str]:
+    time, memory = test.get("cpu_time"), test.get("peak_memory")
+    told = [f"{name} {test[name]}" for name in ("group", "exit_code", "signal", "limit") if test.get(name)]
+    told += [str(test[name]) for name in ("error", "message", "stderr") if test.get(name)]
+    text = " · ".join([*told, *(str(flag) for flag in test.get("flags") or ())])
+    return (
+        str(test["id"])[:_TOLD_CHARS],
+        test["verdict"],
+        time if isinstance(time, (int, float)) else None,
+        memory if isinstance(memory, int) else None,
+        text if len(text) <= _TOLD_CHARS else text[:_TOLD_CHARS] + " …",
     )
 
 
@@ -246,7 +297,8 @@ def _details(verdict: Mapping[str, Any], sample: Mapping[str, Any] | RowFault) -
     for name in _IN_DETAILS:
         value = verdict.get(name)
         if isinstance(value, dict):
-            found += [(f"{name}.{key}", shown(item)) for key, item in value.items()]
+            listed = name == "evidence" and _tests(value) is not None  # they have a table of their own
+            found += [(f"{name}.{key}", shown(item)) for key, item in value.items() if not (listed and key == "tests")]
         elif value is not None:
             found.append((name, shown(value)))
     for name, part in (verdict.get("components") or {}).items():
@@ -254,7 +306,7 @@ def _details(verdict: Mapping[str, Any], sample: Mapping[str, Any] | RowFault) -
     for step in verdict.get("steps") or ():
         found.append((f"step {step.get('index')}" if isinstance(step, dict) else "step", _summed(step)))
     for name, text in found[:_MOST_DETAILS]:
-        yield name, _cut(text)
+        yield name, _cut(text, _FEEDBACK_CHARS if name == "feedback" else _DETAIL_CHARS)
     if len(found) > _MOST_DETAILS:
         yield "…", f"{len(found) - _MOST_DETAILS} more"
 
@@ -268,5 +320,5 @@ def _summed(part: Any) -> str:
     return " · ".join(told)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _DETAIL_CHARS else f"{text[:_DETAIL_CHARS]} … ({len(text)} characters)"
+def _cut(text: str, most: int = _DETAIL_CHARS) -> str:
+    return text if len(text) <= most else f"{text[:most]} … ({len(text)} characters)"

@@ -50,9 +50,11 @@ export function excerptNodes(pieces) {
   return pieces.map(piece => {
     if (typeof piece === 'string') return document.createTextNode(piece);
     if (typeof piece === 'number') return el('span', { class: 'cut' }, `… ${number(piece)} characters omitted …`);
-    return el('mark', { title: 'the answer that was judged' }, piece[0]);
+    return judged({}, piece[0]);
   });
 }
+
+export const judged = (properties, ...children) => el('mark', { title: 'the answer that was judged', ...properties }, children);
 
 export function button(text, onclick, properties) {
   return el('button', { type: 'button', onclick, ...properties }, text);

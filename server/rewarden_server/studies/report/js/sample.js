@@ -2,10 +2,7 @@
 
 import { PASSED, STATES } from './data.js';
 import { button, el, excerptNodes, number, plural, replace, scoreText, stateBadge } from './dom.js';
-
-function messageBlock(role, pieces, fallback) {
-  return el('div', { class: 'message' }, role || fallback ? el('div', { class: 'role' }, role || fallback) : null, el('pre', { class: 'text' }, excerptNodes(pieces)));
-}
+import { messageBlock } from './texts.js';
 
 export function promptBlock(messages) {
   if (!messages.length) return el('p', { class: 'muted' }, 'The rows have no prompt.');
@@ -28,6 +25,40 @@ export function verdictLine(data, row) {
     reason ? el('span', { class: 'chip' }, reason) : null,
     fault && data.state[row] !== PASSED ? el('span', { class: 'chip soft' }, `fault: ${fault}`) : null,
     data.flags(row).map(flag => el('span', { class: 'chip flag' }, el('span', { 'aria-hidden': 'true' }, '⚑ '), flag)));
+}
+
+// What the verdict says for people, the tests that ran, and the rest folded.
+function verdictBlocks(details, tests) {
+  const feedback = details.filter(([key]) => key === 'feedback'), parts = details.filter(([key]) => /^(component|step) /.test(key));
+  const rest = details.filter(one => !feedback.includes(one) && !parts.includes(one));
+  return [
+    feedback.length ? [el('h3', {}, 'Feedback'), el('div', { class: tests ? null : 'prose' }, feedback.map(([, text]) => messageBlock('', [text])))] : null,
+    parts.length ? [el('h3', {}, 'Parts'), el('dl', { class: 'details said' }, parts.map(detail))] : null,
+    tests ? testTable(tests) : null,
+    rest.length ? el('details', { class: 'evidence' }, el('summary', {}, `Evidence (${number(rest.length)})`), el('dl', { class: 'details' }, rest.map(detail))) : null,
+  ];
+}
+
+const detail = ([key, value]) => [el('dt', {}, key), el('dd', {}, value)];
+
+const ENDS = { AC: 'passed', WA: 'wrong answer', PE: 'presentation error', TLE: 'time limit', MLE: 'memory limit', OLE: 'output limit', RE: 'runtime error', CE: 'compile error', IE: 'internal error', SK: 'skipped' };
+const kindOf = word => word === 'AC' ? 'passed' : word === 'SK' ? 'plain' : word === 'IE' ? 'error' : 'failed';
+
+function testTable({ passed, total, listed }) {
+  const notes = listed.some(([, , , , note]) => note);
+  const table = el('table', { class: 'tests' },
+    el('thead', {}, el('tr', {}, ['test', 'end', 'CPU time', 'memory', ...(notes ? ['told'] : [])].map((name, at) => el('th', { scope: 'col', class: (at === 2 || at === 3) && 'num' }, name)))),
+    el('tbody', {}, listed.map(([id, word, time, memory, note]) => el('tr', {},
+      el('th', { scope: 'row' }, id),
+      el('td', {}, el('span', { class: `badge ${kindOf(word)}` }, el('span', { class: 'glyph', 'aria-hidden': 'true' }, word === 'AC' ? '✓' : word === 'SK' ? '–' : '✗'), ENDS[word] || word)),
+      el('td', { class: 'num' }, time === null ? '–' : `${(1000 * time).toFixed(0)} ms`),
+      el('td', { class: 'num' }, memory === null ? '–' : `${(memory / 2 ** 20).toFixed(1)} MiB`),
+      notes ? el('td', { class: 'told' }, note) : null))));
+  return [
+    el('h3', {}, `Tests: ${number(passed)} of ${number(total)} passed`),
+    el('div', { class: 'scroll-x', tabindex: 0, role: 'region', 'aria-label': 'Tests' }, table),
+    listed.length < total ? el('p', { class: 'muted' }, `${plural(total - listed.length, 'test')} not listed.`) : null,
+  ];
 }
 
 export class SamplePanel {
@@ -62,8 +93,7 @@ export class SamplePanel {
         el('div', {}, el('h3', {}, 'Reference'), el('pre', { class: 'text' }, reference ? excerptNodes(reference) : el('span', { class: 'muted' }, 'none')))),
       el('h3', {}, 'Prompt'), promptBlock(data.prompt(row)),
       el('div', { class: 'heading' }, el('h3', {}, 'Response'), this.jump(row)), responseBlock(data.rows.response[row]),
-      data.rows.details[row].length ? [el('h3', {}, 'Verdict details'),
-        el('dl', { class: 'details' }, data.rows.details[row].map(([key, value]) => [el('dt', {}, key), el('dd', {}, value)]))] : null);
+      verdictBlocks(data.rows.details[row], data.rows.tests[row]));
     this.element.scrollTop = 0;
   }
 
