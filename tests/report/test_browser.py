@@ -91,6 +91,23 @@ def test_the_overview_tells_what_came_out(browser: Browser, small: Path) -> None
     browser.run("history.back(), until(() => document.body.dataset.view === 'overview')")
 
 
+def test_what_has_no_verdict_is_listed_and_not_counted(browser: Browser, desk: Desk) -> None:
+    desk.report([row(), {"prompt": "2+2?", "response": "4", "id": "bare"}], unjudged=True)
+    browser.open(desk.output)
+    assert browser.run("$$('.note').map(one => one.innerText)") == [
+        "1 response without a verdict: listed, but not counted."
+    ]
+    assert browser.run("text('.tile')").split("\n") == ["Responses", "2", "1 without a verdict"]
+    assert browser.run("text('table tbody tr')").split("\t")[1:4] == ["1", "1", "0"]
+    browser.open(desk.output, "responses?state=missing")
+    assert browser.run("text('.detail h2')") == "bare"
+    assert "no verdict" in browser.run("text('.detail .verdict')")
+    desk.report([{"prompt": "2+2?", "response": "4"}], unjudged=True)
+    browser.open(desk.output)
+    assert browser.run("$$('.tile').length") == 1
+    assert browser.run("$$('figure, table').length") == 0
+
+
 def test_a_bar_of_a_chart_leads_to_its_responses(browser: Browser, small: Path) -> None:
     browser.open(small)
     right = sum(min(group % 5, 4) for group in range(10)) - 2  # less rows 8 and 9, whose verdicts are others

@@ -43,7 +43,7 @@ _JOIN = re.compile(r"^(?:import \{[^}]*\} from '\./[\w.]+';\n|export (?=\w))", r
 _FORMULA = re.compile(r"\\[(\[]|\\f?box(?:ed)?\s*\{|\\begin\{|\$\$|\$[^\s$][^$\n]*\$")
 _CODE = re.compile(r"```|~~~|<tool_(?:call|response)>")
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
-_STATUSES = ("scored", "undecided", "error")
+_STATUSES = ("scored", "undecided", "error", "missing")
 
 
 def check_output(path: Path, *, force: bool = False) -> None:
@@ -88,7 +88,7 @@ def render(found: Collected, options: ReportOptions) -> str:
     return filled(
         asset(__package__, "page.html"),
         policy=policy,
-        title=html.escape(_title(found)),
+        title=html.escape(_title(found, options)),
         table=html.escape(found.summary.table()),
         style=style,
         script=script,
@@ -142,7 +142,9 @@ def filled(template: str, **parts: str) -> str:
     return _SLOT.sub(lambda slot: parts[slot.group(1)], template)
 
 
-def _title(found: Collected) -> str:
+def _title(found: Collected, options: ReportOptions) -> str:
+    if options.title is not None:
+        return options.title
     return ", ".join(found.names[:3]) + (f" and {len(found.names) - 3} more" if len(found.names) > 3 else "")
 
 
@@ -169,11 +171,12 @@ def _data(found: Collected, options: ReportOptions) -> dict[str, Any]:
         for name, value in _row(row, tables).items():
             columns.setdefault(name, []).append(value)
     return {
-        "title": _title(found),
+        "title": _title(found, options),
         "columns": found.columns.describe(),
         "summary": found.summary.to_json(),
         "total": found.total,
         "unjudged": found.unjudged,
+        "listed": options.unjudged,
         "unread": found.unread,
         "chars": options.chars,
         "tables": {name: table.values for name, table in tables.items()},

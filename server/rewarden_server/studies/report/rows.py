@@ -33,6 +33,9 @@ _FEEDBACK_CHARS = 2000
 _MOST_TESTS = 40
 _TOLD_CHARS = 300
 
+_MISSING: dict[str, Any] = {"status": "missing"}
+"""Stands for the verdict of a response that has none."""
+
 _IN_DETAILS = ("feedback", "raw", "evidence", "effective", "exclude_reason")
 
 
@@ -40,18 +43,21 @@ _IN_DETAILS = ("feedback", "raw", "evidence", "effective", "exclude_reason")
 class ReportOptions:
     """The options of a report.
 
-    input: scored files, as `rescore` writes them. output: the page. columns: as for the rescore. rows: the most
-    responses that the page holds; figures of the table count all. chars: the most characters of a response that it
-    holds; half as many of a prompt's message.
+    input: scored files, as `rescore` writes them. output: the page. title: its title (default: the files' names).
+    columns: as for the rescore. rows: the most responses that the page holds; figures of the table count all. chars:
+    the most characters of a response that it holds; half as many of a prompt's message. unjudged: show responses
+    without a verdict too.
     """
 
     input: Path | Sequence[Path]
     output: Path
+    title: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     score_column: str = "score"
     verdict_column: str = "verdict"
     rows: int = 20_000
     chars: int = 4_000
+    unjudged: bool = False
     line_mb: int = 64
 
     def reading(self) -> RescoreOptions:
@@ -148,15 +154,19 @@ def collect(options: ReportOptions) -> Collected:
                 continue
             mapped = columns.map(row, names[line.file], line.number)
             verdicts = renderer.earlier(row)
-            if verdicts is None:
-                unjudged += len(mapped.samples)
-                continue
-            name, counts = tally.of(mapped.data_source)
-            counts.rows += 1
             group = mapped.group if mapped.group is not None else f"@row:{line.row}" if mapped.many else None
             together = group if group is not None else f"@row:{line.row}"
+            if verdicts is None:
+                unjudged += len(mapped.samples)
+                if not options.unjudged:
+                    continue
+                verdicts = [_MISSING] * len(mapped.samples)
+            else:
+                name, counts = tally.of(mapped.data_source)
+                counts.rows += 1
             for index, verdict in enumerate(verdicts):
-                counts.add(verdict, together)
+                if verdict is not _MISSING:
+                    counts.add(verdict, together)
                 if group is not None and verdict["status"] == "scored" and verdict.get("passed") is not None:
                     attempts.count(name, tally.places[name], group, bool(verdict["passed"]))
                 if keeper.wants(together, verdict):
@@ -165,7 +175,9 @@ def collect(options: ReportOptions) -> Collected:
         pass_at, pass_at_all = attempts.join(len(tally.sources), _SORT_MB)
         attempts.close()
     total = tally.total().responses
-    if not total:
+    if options.unjudged and not total + unjudged:
+        raise RescoreError("the input has no rows, so there is nothing to show")
+    if not total and not options.unjudged:
         raise RescoreError(
             f"no row has a verdict in the column {options.verdict_column!r}, so there is nothing to report: score the "
             "file first (--use NAME -o OUT), or name the column with --verdict-column"
@@ -188,7 +200,7 @@ class _Keeper:
         """Returns whether the response will be kept if it is given to `keep` next."""
         self._count += 1
         key = digest(group)
-        if verdict["status"] != "scored" and self._unscored > 0:
+        if verdict["status"] in ("undecided", "error") and self._unscored > 0:
             self._unscored -= 1
             key = bytes(len(key))
         self._key = bytes(255 - byte for byte in key)

@@ -6,8 +6,9 @@ export const STATES = [
   { key: 'plain', glyph: '●', label: 'scored' },
   { key: 'undecided', glyph: '?', label: 'undecided' },
   { key: 'error', glyph: '!', label: 'error' },
+  { key: 'missing', glyph: '–', label: 'no verdict' },
 ];
-export const PASSED = 0, FAILED = 1, PLAIN = 2, UNDECIDED = 3, ERROR = 4;
+export const PASSED = 0, FAILED = 1, PLAIN = 2, UNDECIDED = 3, ERROR = 4, MISSING = 5;
 
 export async function unpack(element) {
   const text = atob(element.textContent.trim());
@@ -27,7 +28,7 @@ export class Data {
     this.members = raw.tables.group.map(() => []);
     for (let row = 0; row < this.count; row++) {
       const passed = rows.passed[row];
-      this.state[row] = rows.status[row] === 1 ? UNDECIDED : rows.status[row] === 2 ? ERROR
+      this.state[row] = rows.status[row] === 1 ? UNDECIDED : rows.status[row] === 2 ? ERROR : rows.status[row] === 3 ? MISSING
         : passed === null ? PLAIN : passed ? PASSED : FAILED;
       if (rows.group[row] >= 0) this.members[rows.group[row]].push(row);
     }

@@ -25,7 +25,7 @@ function fill(made, properties, children) {
 }
 
 // The children, lists of them too; null, undefined and false stand for none.
-function put(element, ...children) {
+export function put(element, ...children) {
   element.append(...children.flat(Infinity).filter(child => child !== null && child !== undefined && child !== false));
 }
 

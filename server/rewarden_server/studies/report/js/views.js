@@ -2,7 +2,7 @@
 
 import { bars, histogram, histogramKey } from './charts.js';
 import { PASSED, PLAIN, STATES } from './data.js';
-import { button, el, excerptNodes, number, percent, plural, replace, scoreText, stateBadge } from './dom.js';
+import { button, el, excerptNodes, number, percent, plural, put, replace, scoreText, stateBadge } from './dom.js';
 import { FilterBar, select, tally } from './filters.js';
 import { SamplePanel, promptBlock, responseBlock, verdictLine } from './sample.js';
 import { Scroller } from './scroller.js';
@@ -17,10 +17,8 @@ export class Overview {
     const pick = changes => go({ view: 'responses', filter: { ...EMPTY, ...changes }, row: null, open: false }, true);
     const rows = Array.from({ length: data.count }, (_, row) => row);
     const total = data.summary;
-    this.element.append(
-      el('h2', { class: 'hidden' }, 'Overview'),
-      this.notes(),
-      this.figures(total, pick),
+    put(this.element, el('h2', { class: 'hidden' }, 'Overview'), this.notes(), this.figures(total, pick));
+    if (total.responses) put(this.element,
       el('section', { class: 'card wide' }, el('h3', {}, 'By data source'), this.table(total, pick)),
       el('div', { class: 'grid charts' }, this.histograms(rows, pick)),
       histogramKey(),
@@ -30,7 +28,8 @@ export class Overview {
         bars('Flags', tally(data, row => data.flags(row)).map(([name, count]) => ({ name, count, choose: () => pick({ list: 'flagged', flag: name }) })), data.count, 'No verdict has a flag.'),
         bars('Groups', Object.entries(MIXES).slice(1).map(([mix, [name, fits]]) => ({
           name, count: data.groups.filter(fits).length, choose: () => go({ view: 'groups', mix, gq: '', group: null, open: false }, true),
-        })).filter(one => one.count), data.groups.length, 'The rows have no groups.')),
+        })).filter(one => one.count), data.groups.length, 'The rows have no groups.')));
+    put(this.element,
       el('section', { class: 'card wide' }, el('h3', {}, 'How the rows were read'),
         el('pre', { class: 'plan' }, data.columns.join('\n')),
         el('p', { class: 'muted' }, `Texts are cut to about ${number(data.chars)} characters; the text around the judged answer is kept. The scored files contain everything.`)));
@@ -38,8 +37,8 @@ export class Overview {
 
   notes() {
     const data = this.data, told = [];
-    if (data.count < data.total) told.push(`This report shows ${number(data.count)} of ${number(data.total)} responses: whole groups drawn at random, unscored ones first. The table counts all responses; charts, lists and groups only those shown.`);
-    if (data.unjudged) told.push(`${plural(data.unjudged, 'response')} without a verdict omitted.`);
+    if (data.count < data.total + (data.listed ? data.unjudged : 0)) told.push(`This report shows ${number(data.count)} of ${number(data.total + (data.listed ? data.unjudged : 0))} responses: whole groups drawn at random, unscored ones first. The table counts all responses; charts, lists and groups only those shown.`);
+    if (data.unjudged) told.push(`${plural(data.unjudged, 'response')} without a verdict${data.listed ? ': listed, but not counted' : ' omitted'}.`);
     if (data.unread) told.push(`${plural(data.unread, 'line')} could not be read.`);
     return told.map(text => el('p', { class: 'note', role: 'note' }, text));
   }
@@ -49,9 +48,10 @@ export class Overview {
     const interval = total.passed_interval_95;
     const tile = (label, value, hint, choose) => el('div', { class: 'tile' }, el('dt', {}, label),
       el('dd', {}, choose ? button(value, choose, { class: 'link' }) : value, hint ? el('small', {}, hint) : null));
-    const unscored = total.undecided + total.error;
-    return el('dl', { class: 'tiles' },
-      tile('Responses', number(total.responses), `in ${plural(total.rows, 'row')}`, () => pick({})),
+    const unscored = total.undecided + total.error, unjudged = this.data.listed ? this.data.unjudged : 0;
+    const responses = tile('Responses', number(total.responses + unjudged), unjudged ? `${number(unjudged)} without a verdict` : `in ${plural(total.rows, 'row')}`, () => pick({}));
+    if (!total.responses) return el('dl', { class: 'tiles' }, responses);
+    return el('dl', { class: 'tiles' }, responses,
       tile('Mean score', total.mean_score_over_scored === null ? '–' : total.mean_score_over_scored.toFixed(3), 'of the scored'),
       tile('Passed', percent(total.passed_share), interval ? `95 %: ${percent(interval[0])} to ${percent(interval[1])}` : 'not decided', () => pick({ state: 'passed' })),
       best ? tile(`pass@${best[0]}`, percent(best[1].mean), `over ${plural(best[1].groups, 'group')}`) : null,

@@ -1,0 +1,148 @@
+"""Logs of Inspect (https://inspect.aisi.org.uk), `.eval` and `.json`, as rows of rollouts.
+
+The prompt is what stands before the first message of the model, the response the rest. The first score that is a number
+is the verdict's score, and the others are its components. Letters are those of Inspect: C is right, P half, I and N
+wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rewarden_server.studies.rescore.options import RescoreError
+
+_LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+_MOST_BYTES = 256 * 1024**2
+"""Of a sample in an archive, unpacked."""
+
+
+def is_inspect(path: Path) -> bool:
+    """Returns whether a file is a log of Inspect by its name; a `.json` file counts if it holds one."""
+    if path.suffix == ".eval":
+        return True
+    if path.suffix != ".json":
+        return False
+    value = _parsed(path)
+    return isinstance(value, dict) and isinstance(value.get("eval"), dict) and "samples" in value
+
+
+def inspect_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The samples of a log as rows, those that have scores with a verdict. Raises RescoreError."""
+    if path.suffix == ".json":
+        value = _parsed(path)
+        yield from _rows(value["eval"], value["samples"] or [])
+        return
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [item for item in archive.infolist() if item.filename.startswith("samples/")]
+            header = archive.NameToInfo.get("header.json") or archive.NameToInfo.get("_journal/start.json")
+            told = {} if header is None else _member(archive, header)
+            yield from _rows(told.get("eval") or {}, (_member(archive, item) for item in names))
+    except (zipfile.BadZipFile, NotImplementedError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise RescoreError(f"{str(path)!r} is no log of Inspect that can be read: {error}") from None
+
+
+def _parsed(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise RescoreError(f"{str(path)!r} is not valid JSON: {error}") from None
+
+
+def _member(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Any:
+    if item.file_size > _MOST_BYTES:
+        raise RescoreError(
+            f"{item.filename} in {archive.filename} unpacks to {item.file_size:,} bytes; that is too many"
+        )
+    return json.loads(archive.read(item))
+
+
+def _rows(task: Mapping[str, Any], samples: Any) -> Iterator[dict[str, Any]]:
+    for sample in samples:
+        prompt, response = _conversation(sample)
+        name, epoch = str(sample.get("id", "")), sample.get("epoch")
+        row = {
+            "id": f"{name} #{epoch}" if epoch is not None else name,
+            "group": name,
+            "data_source": task.get("task"),
+            "prompt": prompt,
+            "response": response,
+            "reference": sample.get("target"),
+            "metadata": sample.get("metadata") or None,
+        }
+        verdict = _verdict(sample)
+        if verdict is not None:
+            row["verdict"] = verdict
+        yield {key: value for key, value in row.items() if value is not None}
+
+
+def _conversation(sample: Mapping[str, Any]) -> tuple[Any, Any]:
+    messages = [_message(one) for one in sample.get("messages") or ()]
+    first = next((at for at, one in enumerate(messages) if one["role"] == "assistant"), None)
+    if first is None:
+        output = sample.get("output") or {}
+        asked = sample.get("input")
+        prompt = [_message(one) for one in asked] if isinstance(asked, list) else asked
+        return messages or prompt, output.get("completion") or ""
+    response = messages[first:]
+    alone = len(response) == 1 and response[0].keys() <= {"role", "content"}
+    return messages[:first], response[0]["content"] if alone and isinstance(response[0]["content"], str) else response
+
+
+def _message(message: Mapping[str, Any]) -> dict[str, Any]:
+    """A message as OpenAI's protocol has it."""
+    content = message.get("content")
+    made: dict[str, Any] = {"role": str(message.get("role", "")), "content": content}
+    if isinstance(content, list):
+        thoughts = [str(one.get("reasoning")) for one in content if isinstance(one, dict) and one.get("reasoning")]
+        rest = [one for one in content if not (isinstance(one, dict) and one.get("type") == "reasoning")]
+        if thoughts:
+            made["reasoning_content"] = "\n".join(thoughts)
+        texts = [one.get("text") if isinstance(one, dict) and one.get("type") == "text" else None for one in rest]
+        made["content"] = "\n".join(map(str, texts)) if None not in texts else rest
+    calls = [
+        {"type": "function", "function": {"name": str(one.get("function")), "arguments": one.get("arguments")}}
+        for one in message.get("tool_calls") or ()
+    ]
+    return {**made, "tool_calls": calls} if calls else made
+
+
+def _verdict(sample: Mapping[str, Any]) -> dict[str, Any] | None:
+    scores = sample.get("scores") or ({"score": sample["score"]} if sample.get("score") else {})
+    if not scores:
+        error = sample.get("error")
+        if not error:
+            return None
+        told = error.get("message") if isinstance(error, dict) else error
+        return {"status": "error", "score": None, "reason": "sample_error", "fault": "infra", "feedback": str(told)}
+    numbers = {name: _number(score.get("value")) for name, score in scores.items()}
+    name = next((name for name, number in numbers.items() if number is not None), next(iter(scores)))
+    chosen, number = scores[name], numbers[name]
+    verdict: dict[str, Any] = {
+        "status": "undecided" if number is None else "scored",
+        "score": number,
+        "passed": number == 1.0 if chosen.get("value") in _LETTERS or isinstance(chosen.get("value"), bool) else None,
+        "reason": "no_number" if number is None else None,
+        "fault": "verifier" if number is None else None,
+        "extracted": chosen.get("answer"),
+        "feedback": chosen.get("explanation"),
+        "verifier": {"name": name, "version": "", "fingerprint": ""},
+        "evidence": {"value": chosen["value"]} if number is None else chosen.get("metadata") or {},
+    }
+    others = {other: value for other, value in numbers.items() if other != name}
+    if others:
+        verdict["components"] = {
+            other: {"status": "undecided" if value is None else "scored", "score": value, "reason": None}
+            for other, value in others.items()
+        }
+    return verdict
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, str):
+        return _LETTERS.get(value.upper())
+    return float(value) if isinstance(value, (bool, int, float)) else None
