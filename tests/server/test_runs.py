@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -171,27 +171,20 @@ async def test_the_run_is_no_part_of_what_is_judged(server: Running) -> None:
     assert (verdict["status"], verdict["score"], verdict["metadata"]) == ("scored", 1.0, {"run": "r", "kept": 1})
 
 
-class Events:
+async def events_of(server: Running, id: str, **query: Any) -> AsyncGenerator[Any, None]:
     """The events of a run, as they come."""
-
-    def __init__(self, server: Running, id: str, **query: Any) -> None:
-        self._server = server
-        self._id = id
-        self._query = query
-
-    async def __aiter__(self) -> AsyncIterator[Any]:
-        async with self._server.http.stream("GET", f"/v1/runs/{self._id}/events", params=self._query) as answer:
-            assert answer.headers["content-type"].startswith("text/event-stream")
-            async for line in answer.aiter_lines():
-                if line.startswith("data: "):
-                    yield json.loads(line.removeprefix("data: "))
+    async with server.http.stream("GET", f"/v1/runs/{id}/events", params=query) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        async for line in answer.aiter_lines():
+            if line.startswith("data: "):
+                yield json.loads(line.removeprefix("data: "))
 
 
 async def test_events_bring_the_points_that_changed(server: Running) -> None:
     await judged(server, sample(), step=1)
     await judged(server, sample(), step=2)
     (run,) = await runs(server)
-    async with asyncio.timeout(30), aclosing(aiter(Events(server, run["id"]))) as events:
+    async with asyncio.timeout(30), aclosing(events_of(server, run["id"])) as events:
         first = await anext(events)
         assert first["points"]["at"] == [1, 2]
         await judged(server, sample(WRONG), step=2)
@@ -201,7 +194,7 @@ async def test_events_bring_the_points_that_changed(server: Running) -> None:
         third = await anext(events)
         assert third["points"]["at"] == [3]
         assert first["seq"] < second["seq"] < third["seq"]
-    async with asyncio.timeout(30), aclosing(aiter(Events(server, run["id"], after=second["seq"]))) as events:
+    async with asyncio.timeout(30), aclosing(events_of(server, run["id"], after=second["seq"])) as events:
         assert (await anext(events))["points"]["at"] == [3]
 
 
@@ -210,7 +203,7 @@ async def test_events_end_with_their_run_and_with_the_server(start: Start) -> No
     await judged(server, sample(metadata={"run": "a"}), sample(metadata={"run": "b"}))
     ends = []
     for run in await runs(server):
-        events = aiter(Events(server, run["id"]))
+        events = events_of(server, run["id"])
         await anext(events)
         ends.append(asyncio.ensure_future(anext(events, "ended")))
         if len(ends) == 1:
@@ -224,7 +217,7 @@ async def test_two_servers_share_a_folder(start: Start, tmp_path: Path) -> None:
     one, other = [await start({"runs.dir": str(tmp_path / "shared")}) for _ in range(2)]
     await judged(one, sample(), step=1)
     (run,) = await runs(one)
-    async with asyncio.timeout(30), aclosing(aiter(Events(one, run["id"]))) as events:
+    async with asyncio.timeout(30), aclosing(events_of(one, run["id"])) as events:
         await anext(events)
         await judged(other, sample(WRONG), step=1)
         assert (await anext(events))["points"]["verdicts"] == [2]

@@ -52,7 +52,7 @@ class Rewards:
         found = self._sources.get((verifier, data_source)) or self._new(verifier, data_source)
         passed = verdict.passed
         found.passed[2 if passed is None else not passed] += 1
-        position = position_of(verdict)
+        position = position_of(verdict.score, verdict.range)
         if position is None:
             return
         positions = found.positions
@@ -113,10 +113,9 @@ class Rewards:
         return self._sources.setdefault(pair, _Source())
 
 
-def position_of(verdict: Verdict) -> float | None:
+def position_of(score: float | None, range: tuple[float, float]) -> float | None:
     """Returns the place of a score in its verdict's range, from 0 to 1; None where there is none."""
-    score = verdict.score
-    low, high = verdict.range
+    low, high = range
     width = high - low
     # A score that lies outside its range is a plug-in's defect, and would make a counter fall.
     if score is None or not 0.0 < width < math.inf or not low <= score <= high:

@@ -71,6 +71,7 @@ class Feed:
     def __init__(self, wake: Callable[[], None], *, texts: bool = False) -> None:
         self._wake = wake
         self._taken = Taken()
+        self.figures = self._taken.figures
         self._runs: dict[str, set[str]] = {}
         self._sources: dict[tuple[str, str], set[str]] = {}
         self.keeper = Keeper() if texts else None
@@ -90,15 +91,12 @@ class Feed:
     def take(self) -> Taken:
         """Returns all that waits, which waits no longer."""
         taken, self._taken = self._taken, Taken()
+        self.figures = self._taken.figures
         self._runs.clear()
         self._sources.clear()
         if self.keeper is not None:
             self.keeper.written()
         return taken
-
-    def find(self, place: Place) -> Figures | None:
-        """The figures of a place that have not been written."""
-        return self._taken.figures.get(place)
 
     def begin(self, place: Place, now: float) -> tuple[Place, Figures | None]:
         """The place under which a new one is counted, and its figures, where there is room."""
@@ -116,15 +114,14 @@ class Feed:
                 source = OTHER
             sources.add(source)
         place = (key, run, by_step, at, source)
-        figures = self._taken.figures
-        found = figures.get(place)
+        found = self.figures.get(place)
         if found is None:
-            if len(figures) >= _MOST_PLACES:
+            if len(self.figures) >= _MOST_PLACES:
                 self._taken.lost += 1
                 return place, None
             if self.empty:
                 self._wake()
-            found = figures[place] = Figures(now)
+            found = self.figures[place] = Figures(now)
         return place, found
 
     def keep(self, place: Place, rollouts: Sequence[Kept]) -> None:
@@ -137,7 +134,7 @@ class Feed:
 class Tap:
     """See `engine.tap.Tap`."""
 
-    __slots__ = ("_feed", "_groups", "_header", "_keeping", "_key", "_run", "_step")
+    __slots__ = ("_feed", "_header", "_keeping", "_key", "_run", "_step")
 
     def __init__(self, feed: Feed, key: str, header: Batch) -> None:
         self._feed = feed
@@ -145,18 +142,13 @@ class Tap:
         self._run = DEFAULT if key == ANONYMOUS else key
         progress = header.progress
         self._step = None if progress is None else max(0, min(progress.step, _LARGEST))
-        self._groups: dict[str, Place] = {}
         self._keeping = None if feed.keeper is None else feed.keeper.open(header)
 
     def verdict(self, sample: Sample | BadSample, verdict: Verdict) -> None:
         """Count a verdict."""
         now = time.time()
-        step = self._step
-        metadata = verdict.metadata
-        run = run_of(metadata) if metadata else None
-        at = int(now) // TIME_S * TIME_S if step is None else step
-        place = (self._key, run or self._run, step is not None, at, verdict.data_source or "")
-        figures = self._feed.find(place)
+        place = self._place(verdict, now)
+        figures = self._feed.figures.get(place)
         if figures is None:
             place, figures = self._feed.begin(place, now)
             if figures is None:
@@ -167,8 +159,6 @@ class Tap:
         response = sample.response
         length = len(response) if type(response) is str else length_of(response)
         figures.add(now, verdict, length, sample.token_count)
-        if verdict.group is not None and verdict.group not in self._groups:
-            self._groups[verdict.group] = place
         if self._keeping is not None:
             kept = self._keeping.verdict(place, now, sample, verdict)
             if kept:
@@ -176,18 +166,22 @@ class Tap:
 
     def group(self, group: Group, members: Sequence[Verdict]) -> None:
         """Count a group, at the place of its first member."""
-        place = self._groups.pop(group.group, None)
-        if place is None:
-            return
-        figures = self._feed.find(place)
-        if figures is None:
-            place, figures = self._feed.begin(place, time.time())
+        now = time.time()
+        place, figures = self._feed.begin(self._place(members[0], now), now)
         if figures is not None:
             figures.add_group(kind_of(group))
         if self._keeping is not None:
             kept = self._keeping.group(group.group)
             if kept:
                 self._feed.keep(place, kept)
+
+    def _place(self, verdict: Verdict, now: float) -> Place:
+        step = self._step
+        metadata = verdict.metadata
+        run = (run_of(metadata) or self._run) if metadata else self._run
+        if step is None:
+            return self._key, run, False, int(now) // TIME_S * TIME_S, verdict.data_source or ""
+        return self._key, run, True, step, verdict.data_source or ""
 
     def close(self) -> None:
         """Let go of what is held."""

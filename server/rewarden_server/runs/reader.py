@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from rewarden.wire.json import dumps
 from rewarden_server.runs import database
-from rewarden_server.runs.figures import POSITION_BOUNDS, SUMS, Kind, bounds_of
+from rewarden_server.runs.figures import BUCKETS, POSITION_BOUNDS, SUMS, Kind, bounds_of
 
 Axis = Literal["step", "time"]
 
@@ -252,7 +252,7 @@ def counts_of(connection: sqlite3.Connection, run: Run, part: Range) -> dict[str
         "AND names.run = :run ORDER BY count DESC, names.name",
         values,
     ):
-        found[Kind(kind)].append((bucket if kind in (Kind.POSITION, Kind.LENGTH) else name, count, first, last))
+        found[Kind(kind)].append((bucket if kind in BUCKETS else name, count, first, last))
     by_name = {kind: {name: count for name, count, _, _ in rows} for kind, rows in found.items()}
     statuses = {"scored": sums["scored"], **by_name[Kind.STATUS]} if sums["scored"] else by_name[Kind.STATUS]
     return {

@@ -62,7 +62,7 @@ def row_of(kept: Kept, step: int | None) -> tuple[Any, ...] | None:
         step,
         verdict.status,
         verdict.passed,
-        position_of(verdict),
+        position_of(verdict.score, verdict.range),
         None if verdict.reason is None else _kept(verdict.reason),
         f" {flags}" if flags else "",
         None if verdict.group is None else _kept(verdict.group),

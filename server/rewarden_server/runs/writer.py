@@ -7,7 +7,6 @@ each of them, and wait for it again: milliseconds each while the loop is busy.
 from __future__ import annotations
 
 import json
-import math
 import sqlite3
 from collections import defaultdict
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from rewarden_server.observe.logs import get_logger
 from rewarden_server.observe.series import OTHER
 from rewarden_server.runs import database, retention
 from rewarden_server.runs.feed import Taken
-from rewarden_server.runs.figures import MOST_NAMES, SUMS, Figures, Kind
+from rewarden_server.runs.figures import BUCKETS, MOST_NAMES, SUMS, Figures, Kind
 from rewarden_server.runs.keeper import Kept
 from rewarden_server.runs.place import Place
 from rewarden_server.runs.rollout import COLUMNS, row_of
@@ -136,6 +135,7 @@ class Writer:
     def _store(self, connection: sqlite3.Connection, taken: Taken) -> None:
         figures_of: dict[tuple[str, str], list[tuple[Place, Figures]]] = defaultdict(list)
         for place, figures in taken.figures.items():
+            figures.fold()
             figures_of[place[:2]].append((place, figures))
         rollouts_of: dict[tuple[str, str], list[tuple[Place, Kept]]] = defaultdict(list)
         for place, kept in taken.rollouts:
@@ -149,10 +149,10 @@ class Writer:
             names = self._names_of(connection, run.number)
             for place, figures in figures_of[key]:
                 where = [run.number, *run.stored(place), names[Kind.SOURCE, place[-1]]]
-                points.append([*where, figures.began, run.seq, *(_finite(getattr(figures, name)) for name in SUMS)])
-                for kind, name, count in figures.names():
-                    counts.append([*where, kind, names[kind, name], count])
-                counts += ([*where, kind, bucket, count] for kind, bucket, count in figures.buckets())
+                points.append([*where, figures.began, run.seq, *figures.sums()])
+                for kind, name, count in figures.counts():
+                    number = name if kind in BUCKETS else names[kind, name]
+                    counts.append([*where, kind, number, count])
             rows = [
                 (run.number, *run.stored(place), names[Kind.SOURCE, place[-1]], *row)
                 for place, kept in rollouts_of[key]
@@ -248,10 +248,7 @@ def _run(connection: sqlite3.Connection, run: tuple[str, str], places: Sequence[
         *run,
         min(figures.began for figures in every),
         max(figures.latest for figures in every),
-        sum(figures.verdicts for figures in every),
-        sum(figures.scored for figures in every),
-        sum(figures.positions for figures in every),
-        sum(figures.position for figures in every),
+        *(sum(figures.sum(name) for figures in every) for name in ("verdicts", "scored", "positions", "position")),
         max(steps) if steps else None,
     )
     return _Run(*connection.execute(_RUN, values).fetchone())
@@ -265,8 +262,3 @@ def _insert_rollouts(connection: sqlite3.Connection, rows: Sequence[tuple[Any, .
             f"INSERT INTO rollouts ({', '.join(COLUMNS)}) VALUES {', '.join([one] * len(some))}",
             [value for row in some for value in row],
         )
-
-
-def _finite(value: float) -> float:
-    """A sum as JSON can hold it."""
-    return value if math.isfinite(value) else 0
