@@ -24,6 +24,7 @@ NAMES = (
     "imports",
     "install",
     "transport",
+    "runs",
     "large",
     "costs",
     "ray",

@@ -36,6 +36,12 @@ class Served:
         with open(f"/proc/{self.pid}/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1024**2
 
+    def cpu_seconds(self) -> float:
+        """Returns the CPU time of the server's own process, all its threads together."""
+        with open(f"/proc/{self.pid}/stat", encoding="ascii") as file:
+            user, system = file.read().rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
     def descriptors(self) -> int:
         """Returns the number of open descriptors of the server's own process."""
         return len(os.listdir(f"/proc/{self.pid}/fd"))
@@ -77,9 +83,8 @@ def served(**environment: str) -> Iterator[Served]:
             "--ready-file",
             str(ready),
         ]
-        process = subprocess.Popen(
-            command, env={**os.environ, "REWARDEN_LOGS_LEVEL": "warning", **environment}, stdout=subprocess.DEVNULL
-        )
+        settings = {"REWARDEN_LOGS_LEVEL": "warning", "REWARDEN_RUNS_DIR": str(Path(folder) / "runs"), **environment}
+        process = subprocess.Popen(command, env={**os.environ, **settings}, stdout=subprocess.DEVNULL)
         try:
             while not ready.exists():
                 if process.poll() is not None:

@@ -16,7 +16,8 @@ async def info(service: Service) -> dict[str, Any]:
     """Returns information on the server, ready for JSON. `limits` are those that a client must keep to; `sandbox` says
     which limits of programs are enforced; `lean` lists the projects and their problems; `judges` says what each judge
     has spent and has left; `models` gives the state of each model; `sql` lists the engines on which a request's
-    databases can be made; `problems` lists everything that is missing, with the fix."""
+    databases can be made; `runs` says what is stored of training runs; `problems` lists everything that is missing,
+    with the fix."""
     made = await _parts(service)
     found = problems(
         made, service.config, keys_usable=service.keys.problem is None, verifiers=service.installed.problems()
@@ -35,6 +36,14 @@ async def _parts(service: Service) -> dict[str, Any]:
         "judges": service.engine.judges.status(),
         "models": service.engine.models.status(),
         "sql": {"engines": engines_of(service.config.sql)},
+        "runs": _runs(service),
         "limits": limits,
         "keys": service.keys.required,
     }
+
+
+def _runs(service: Service) -> dict[str, Any]:
+    settings = service.config.runs
+    told = {"store": settings.store, "texts": settings.texts, "max_bytes": settings.max_bytes}
+    failing = service.runs is not None and service.runs.problem is not None
+    return {**told, "state": "off" if not settings.store else "failing" if failing else "ready"}

@@ -15,6 +15,7 @@ WELL: dict[str, Any] = {
     "lean": {"projects": {}},
     "judges": {},
     "models": {},
+    "runs": {"state": "ready"},
     "keys": False,
 }
 
@@ -50,14 +51,15 @@ def test_of_several_hosts_the_one_that_is_away_and_what_differs_are_named() -> N
     assert set(found(sandbox=status)) == {"the sandbox host b:1: it does not answer", "the images differ"}
 
 
-def test_judges_models_lean_and_the_cache_say_what_is_wrong() -> None:
+def test_judges_models_lean_the_cache_and_runs_say_what_is_wrong() -> None:
     told = found(
         judges={"a": {"breaker": "open", "left": {}}, "b": {"breaker": "closed", "left": {"calls": 0}}},
         models={"m": {"state": "failed", "problem": "no such folder"}, "n": {"state": "ready"}},
         lean={"projects": {"p": {"problem": "it is no folder"}}},
         engine={"cache_shared": "away"},
+        runs={"state": "failing"},
     )
-    assert len(told) == 5
+    assert len(told) == 6
     text = "\n".join(told)
     for words in (
         "judge a",

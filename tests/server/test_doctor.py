@@ -75,6 +75,7 @@ def test_each_part_is_one_line_with_its_state_and_a_fix_only_below_what_is_broke
         ["–", "judges"],
         ["–", "models"],
         ["–", "cache"],
+        ["✓", "runs"],
     ]
     assert lines[0] == "✓ settings   defaults (./rewarden.toml does not exist); 3 from flags"
     below = [line for line in lines if line.startswith(" ")]

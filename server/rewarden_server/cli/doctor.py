@@ -33,6 +33,7 @@ from rewarden_server.observe.check import Check, Problem
 from rewarden_server.observe.health import open_to_all, unwritable
 from rewarden_server.observe.installed import installed
 from rewarden_server.processes.kept import clean as clean_sockets
+from rewarden_server.runs.settings import RunSettings
 from rewarden_server.verifier_resources import resources_of, without_password
 from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.sql.connections import open_session
@@ -94,7 +95,7 @@ async def all_checks(config: Config) -> list[Check]:
         cache_state(config),
     )
     (verifiers, sql), (sandbox, lean), judges, models, cache = found
-    parts = [verifiers, sandbox, sql, lean, judges, models, cache]
+    parts = [verifiers, sandbox, sql, lean, judges, models, cache, runs_state(config.runs)]
     return [settings_check(config), *parts, *(check for check in address if check.problems)]
 
 
@@ -184,6 +185,17 @@ def databases_state(config: Config) -> Check:
     if not probes:
         summary = "no databases registered; those sent with requests use embedded engines"
     return Check("sql", summary, tuple(lines), tuple(missing), used=bool(probes))
+
+
+def runs_state(settings: RunSettings) -> Check:
+    """Returns the folder of the store of runs, and its size. A folder that cannot be written is in another check."""
+    if not settings.store:
+        return Check("runs", "not stored (runs.store)", used=False)
+    size = sum(path.stat().st_size for path in settings.folder.glob("*") if path.is_file())
+    texts = "figures and rollouts" if settings.texts else "figures without texts"
+    return Check(
+        "runs", f"{texts} in {settings.folder}, {size / 1024**2:.1f} of {settings.max_bytes / 1024**2:.0f} MiB"
+    )
 
 
 def address_checks(config: Config) -> list[Check]:

@@ -50,7 +50,7 @@ Stored = Annotated[Store, Depends(_store)]
 
 
 async def _own(id: Name, store: Stored) -> Run:
-    run = await store.run(id, _key())
+    run = await store.run(id, key_of_caller())
     detail(run=run.id)
     return run
 
@@ -59,16 +59,17 @@ Own = Annotated[Run, Depends(_own)]
 """The run that the path names, where the caller may see it."""
 
 
-def _parameter(name: str, schema: dict[str, Any], description: str) -> dict[str, Any]:
-    return {"name": name, "in": "query", "required": False, "schema": schema, "description": description}
+def parameter(name: str, schema: dict[str, Any], description: str, *, required: bool = False) -> dict[str, Any]:
+    """A parameter in the query, as routes declare those that they read by themselves."""
+    return {"name": name, "in": "query", "required": required, "schema": schema, "description": description}
 
 
-_AXIS = _parameter("axis", {"enum": ["step", "time"]}, "Default: steps, if the run has any.")
-_RANGE = [
-    _AXIS,
-    _parameter("from", {"type": "number"}, "The first step, or second since the epoch."),
-    _parameter("to", {"type": "number"}, "The last one."),
-    _parameter("source", TEXT, "A data source. Default: all."),
+AXIS = parameter("axis", {"enum": ["step", "time"]}, "Default: steps, if the run has any.")
+RANGE = [
+    AXIS,
+    parameter("from", {"type": "number"}, "The first step, or second since the epoch."),
+    parameter("to", {"type": "number"}, "The last one."),
+    parameter("source", TEXT, "A data source. Default: all."),
 ]
 _WIDTHS = "`width` is the number of steps, or seconds, of one point."
 
@@ -81,7 +82,7 @@ _WIDTHS = "`width` is the number of steps, or seconds, of one point."
 )
 async def listed(service: Served) -> Response:
     store, settings = service.runs, service.config.runs
-    runs = [] if store is None else await store.runs(_key())
+    runs = [] if store is None else await store.runs(key_of_caller())
     told = {"store": store is not None, "texts": settings.texts, "max_bytes": settings.max_bytes}
     used = 0 if store is None else await store.used_bytes()
     return json_reply({"runs": [run.to_json() for run in runs], "bytes": used, **told})
@@ -94,8 +95,8 @@ async def listed(service: Served) -> Response:
     responses={200: reply("The points."), **errors(404, 503)},
     openapi_extra={
         "parameters": [
-            _AXIS,
-            _parameter(
+            AXIS,
+            parameter(
                 "most",
                 {"type": "integer", "minimum": 1, "maximum": MOST_POINTS},
                 f"Places to return; neighbours are merged. Default: {DEFAULT_POINTS}.",
@@ -104,8 +105,8 @@ async def listed(service: Served) -> Response:
     },
 )
 async def points(id: Name, request: Request, store: Stored) -> Response:
-    most = _whole(request, "most", 1, MOST_POINTS)
-    made = await store.points(id, _key(), _axis(request), DEFAULT_POINTS if most is None else most)
+    most = whole_of(request, "most", 1, MOST_POINTS)
+    made = await store.points(id, key_of_caller(), axis_of(request), DEFAULT_POINTS if most is None else most)
     return Response(made.body, media_type=JSON)
 
 
@@ -114,10 +115,10 @@ async def points(id: Name, request: Request, store: Stored) -> Response:
     operation_id="run_counts",
     summary="Count the reasons, flags, faults, groups, positions and lengths of a part of a run.",
     responses={200: reply("The counts."), **errors(404, 503)},
-    openapi_extra={"parameters": _RANGE},
+    openapi_extra={"parameters": RANGE},
 )
 async def counts(run: Own, request: Request, store: Stored) -> Response:
-    return json_reply(await store.counts(run, _range(request, run)))
+    return json_reply(await store.counts(run, range_of(request, run)))
 
 
 @router.get(
@@ -129,8 +130,8 @@ async def counts(run: Own, request: Request, store: Stored) -> Response:
     responses={200: reply("The events.", TEXT, EVENTS), **errors(404, 503)},
     openapi_extra={
         "parameters": [
-            _AXIS,
-            _parameter(
+            AXIS,
+            parameter(
                 "after",
                 {"type": "integer", "minimum": 0, "maximum": _LARGEST},
                 "`seq` of the points that you have. Default: 0, which returns all.",
@@ -140,8 +141,8 @@ async def counts(run: Own, request: Request, store: Stored) -> Response:
 )
 async def events(run: Own, request: Request, store: Stored) -> Response:
     store.check_watchers()
-    after = _whole(request, "after", 0, _LARGEST)
-    found = _events(service_of(request), store, run.id, _key(), _axis(request), after or 0)
+    after = whole_of(request, "after", 0, _LARGEST)
+    found = _events(service_of(request), store, run.id, key_of_caller(), axis_of(request), after or 0)
     return StreamingResponse(found, media_type=EVENTS, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
 
 
@@ -183,14 +184,15 @@ async def _events(
             await asyncio.sleep(0)
 
 
-def _key() -> str | None:
+def key_of_caller() -> str | None:
     """The key whose runs the caller sees; None where all."""
     caller = CURRENT.get()
     assert caller is not None  # no route of runs is open
     return None if "admin" in caller.scopes else caller.name
 
 
-def _axis(request: Request) -> Axis | None:
+def axis_of(request: Request) -> Axis | None:
+    """The axis that is asked for. Raises InvalidRequest."""
     given = request.query_params.get("axis")
     if given is None:
         return None
@@ -201,16 +203,18 @@ def _axis(request: Request) -> Axis | None:
     raise InvalidRequest(f"axis must be step or time, not {given[:40]!r}", path="axis")
 
 
-def _range(request: Request, run: Run, first: str = "from", last: str = "to") -> Range:
+def range_of(request: Request, run: Run) -> Range:
+    """The part of a run that is asked for. Raises InvalidRequest."""
     return Range(
-        axis=_axis(request) or run.axis,
-        first=_number(request, first),
-        last=_number(request, last),
+        axis=axis_of(request) or run.axis,
+        first=number_of(request, "from"),
+        last=number_of(request, "to"),
         source=request.query_params.get("source"),
     )
 
 
-def _number(request: Request, name: str) -> float | None:
+def number_of(request: Request, name: str) -> float | None:
+    """A number in the query. Raises InvalidRequest."""
     given = request.query_params.get(name)
     if given is None:
         return None
@@ -223,7 +227,8 @@ def _number(request: Request, name: str) -> float | None:
     return value
 
 
-def _whole(request: Request, name: str, least: int, most: int) -> int | None:
+def whole_of(request: Request, name: str, least: int, most: int) -> int | None:
+    """A whole number in the query. Raises InvalidRequest."""
     given = request.query_params.get(name)
     if given is None:
         return None

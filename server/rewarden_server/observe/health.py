@@ -29,6 +29,7 @@ def problems(
         *_lean(info["lean"]),
         *_judges(info["judges"]),
         *_models(info["models"]),
+        *_runs(info["runs"]),
         *_keys(usable=keys_usable),
         *verifiers,
         *open_to_all(config, keyed=bool(info["keys"])),
@@ -121,6 +122,12 @@ def _models(status: Mapping[str, Any]) -> list[Problem]:
     ]
 
 
+def _runs(status: Mapping[str, Any]) -> list[Problem]:
+    if status["state"] != "failing":
+        return []
+    return [Problem("runs.dir: runs cannot be stored; the log says why", "rewarden doctor")]
+
+
 def _keys(*, usable: bool) -> list[Problem]:
     """The path and the line are for people on the machine, whom the log and the command tell."""
     if usable:
@@ -144,7 +151,11 @@ def open_to_all(config: Config, *, keyed: bool) -> list[Problem]:
 
 def unwritable(config: Config) -> list[tuple[str, Path]]:
     """Folders that cannot be written, each with the setting that names it."""
-    named = (("engine.cache_dir", config.engine.cache_dir), ("limits.blob_dir", config.limits.blob_dir))
+    named = (
+        ("engine.cache_dir", config.engine.cache_dir),
+        ("limits.blob_dir", config.limits.blob_dir),
+        ("runs.dir", config.runs.folder if config.runs.store else None),
+    )
     return [(key, folder) for key, folder in named if folder is not None and not _writable(folder)]
 
 

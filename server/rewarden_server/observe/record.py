@@ -130,15 +130,19 @@ def _slim(header: Batch, sample: Sample) -> Batch:
     return replace(header, samples=(), shared=shared, deadline_s=None, group_deadline_s=None, expect={}, fields=None)
 
 
+def record_of(row: Mapping[str, Any]) -> Record:
+    """The record in a row of JSON. Raises ValueError, KeyError or TypeError for one that is foreign."""
+    sample = sample_from_json(row["sample"])
+    if isinstance(sample, BadSample):
+        raise ValueError(sample.message)
+    return Record(header_from_json(row["header"]), sample, row["verdict"])
+
+
 def read_records(path: Path) -> Iterator[Record]:
     """The records of a file. Raises ValueError with the line's number for one that is torn or foreign."""
     with path.open(encoding="utf-8") as file:
         for number, line in enumerate(file, start=1):
             try:
-                row = json.loads(line)
-                sample = sample_from_json(row["sample"])
-                if isinstance(sample, BadSample):
-                    raise ValueError(sample.message)
-                yield Record(header_from_json(row["header"]), sample, row["verdict"])
+                yield record_of(json.loads(line))
             except (ValueError, KeyError, TypeError) as error:
                 raise ValueError(f"{path}:{number}: not a record: {error}") from error

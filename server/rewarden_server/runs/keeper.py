@@ -7,6 +7,8 @@ numbers of each place, and in bytes that are held in memory.
 
 from __future__ import annotations
 
+import itertools
+import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,15 +32,20 @@ MEMBERS = 128
 TIME_S = 60
 """Seconds that count as one place where there are no steps."""
 
+_REQUESTS = itertools.count(time.time_ns() >> 10)
+"""Numbers of requests, which differ between servers and their restarts."""
+
 _HELD_BYTES = 64 * 1024**2
 _PLACES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A rollout to store. time: when it was judged, in seconds since the epoch."""
+    """A rollout to store. time: when it was judged, in seconds since the epoch; request: a number of its request, since
+    groups of several requests may have the same name."""
 
     time: float
+    request: int
     header: Batch
     sample: Sample
     verdict: Verdict
@@ -95,6 +102,7 @@ class Keeping:
     def __init__(self, keeper: Keeper, header: Batch) -> None:
         self._keeper = keeper
         self._header = header
+        self._request = next(_REQUESTS)
         self._groups: dict[str, list[Kept]] = {}
         self._left_out: set[str] = set()
         self._held = 0
@@ -115,7 +123,7 @@ class Keeping:
                 else:
                     self._left_out.add(group)
             if members is not None and len(members) < MEMBERS:
-                members.append(Kept(now, self._header, sample, verdict))
+                members.append(Kept(now, self._request, self._header, sample, verdict))
                 self._held += size
                 keeper.held += size
                 return ()
@@ -127,7 +135,7 @@ class Keeping:
         else:
             return ()
         keeper.hand_on(size)
-        return (Kept(now, self._header, sample, verdict),)
+        return (Kept(now, self._request, self._header, sample, verdict),)
 
     def group(self, name: str) -> Sequence[Kept]:
         """The members of a group that is whole, where it is to be stored."""

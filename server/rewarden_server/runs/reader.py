@@ -208,28 +208,20 @@ class Reader:
         return made
 
 
-def where_of(run: Run, part: Range, table: str = "") -> tuple[str, dict[str, Any]]:
-    """A condition on places, and its values. table: a prefix of its columns."""
-    conditions = [f"{table}run = :run"]
+def where_of(run: Run, part: Range, named: str = "") -> tuple[str, dict[str, Any]]:
+    """A condition on places, and its values, whose names begin with `named`."""
     first = None if part.first is None else part.first - run.width(part.axis)
-    values: dict[str, Any] = {"run": run.number, "first": first, "last": part.last}
-    bounds = "(:first IS NULL OR {0} > :first) AND (:last IS NULL OR {0} <= :last)"
-    if part.axis == "step":
-        conditions.append(f"{table}by_step = 1 AND {bounds.format(f'{table}at')}")
-    else:
-        began = (
-            f"({table}at, {table}source) IN (SELECT at, source FROM points WHERE run = :run AND by_step = 1 AND "
-            f"{bounds.format('began')})"
-        )
-        conditions.append(
-            f"(({table}by_step = 0 AND {bounds.format(f'{table}at')}) OR ({table}by_step = 1 AND {began}))"
-        )
+    values: dict[str, Any] = {"run": run.number, f"{named}first": first, f"{named}last": part.last}
+    bounds = f"(:{named}first IS NULL OR {{0}} > :{named}first) AND (:{named}last IS NULL OR {{0}} <= :{named}last)"
+    condition = f"by_step = 1 AND {bounds.format('at')}"
+    if part.axis == "time":
+        began = f"SELECT at, source FROM points WHERE run = :run AND by_step = 1 AND {bounds.format('began')}"
+        condition = f"(by_step = 0 AND {bounds.format('at')} OR by_step = 1 AND (at, source) IN ({began}))"
     if part.source is not None:
-        conditions.append(
-            f"{table}source = (SELECT number FROM names WHERE run = :run AND kind = {Kind.SOURCE} AND name = :source)"
-        )
-        values["source"] = part.source
-    return " AND ".join(conditions), values
+        values[f"{named}source"] = part.source
+        source = f"SELECT number FROM names WHERE run = :run AND kind = {Kind.SOURCE} AND name = :{named}source"
+        condition += f" AND source = ({source})"
+    return f"run = :run AND {condition}", values
 
 
 def counts_of(connection: sqlite3.Connection, run: Run, part: Range) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A rollout as it is stored: what is asked of it in columns, and all of it as packed JSON.
 
 The JSON is that of a record (`observe.record`), with the values of shared keys put in place: a header with the use and
-the step, the sample, and the verdict.
+the step, the sample, and the verdict; and the number of the request.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ COLUMNS = (
     "data",
 )
 
-_MOST_BYTES = 1024**2
+MOST_BYTES = 1024**2
 """A rollout's JSON that is longer is not stored: one with files, images or large tests."""
 
 _DIGEST_BYTES = 8
@@ -52,9 +52,10 @@ def row_of(kept: Kept, step: int | None) -> tuple[Any, ...] | None:
         "header": header_to_json(header),
         "sample": sample_to_json(sample),
         "verdict": verdict_to_json(verdict),
+        "request": kept.request,
     }
     data = dumps(row)
-    if len(data) > _MOST_BYTES:
+    if len(data) > MOST_BYTES:
         return None
     flags = "".join(f"{_kept(flag)} " for flag in verdict.flags)
     return (

@@ -13,9 +13,11 @@ from typing import Any, ParamSpec, TypeVar
 
 from rewarden.errors import NotFound, Overloaded, Unavailable
 from rewarden_server.observe.logs import get_logger
-from rewarden_server.runs import database, retention
+from rewarden_server.runs import database, responses, retention
 from rewarden_server.runs.feed import Feed
 from rewarden_server.runs.reader import Axis, Points, Range, Reader, Run
+from rewarden_server.runs.rejudging import Rejudging
+from rewarden_server.runs.responses import Wanted
 from rewarden_server.runs.settings import RunSettings
 from rewarden_server.runs.writer import Writer
 
@@ -82,6 +84,18 @@ class Store:
         """The counts of a part of a run. Raises Unavailable."""
         return await self._read(self._reader.counts, run, part)
 
+    async def rollouts(self, run: Run, wanted: Wanted) -> bytes:
+        """Stored rollouts as the data of a report, in JSON. Raises Unavailable."""
+        return await self._read(self._rollouts, run, wanted)
+
+    async def moved(self, run: Run, a: Range, b: Range) -> bytes:
+        """What differs between two parts of a run, in JSON. Raises Unavailable."""
+        return await self._read(self._moved, run, a, b)
+
+    async def rejudging(self, run: Run, a: Range, b: Range, most: int) -> Rejudging:
+        """The rollouts of b, to be judged as those of a were. Raises Unavailable."""
+        return await self._read(self._rejudging, run, a, b, most)
+
     async def delete(self, run: Run) -> None:
         """Removes a run. Raises Unavailable."""
         await self._on(self._writing, self._writer.delete, run.number)
@@ -113,17 +127,21 @@ class Store:
         except TimeoutError:
             pass
 
-    async def close(self) -> None:
-        """Write what waits, and close the file."""
-        if self._closed:
-            return
-        self._closed = True
+    async def flush(self) -> None:
+        """Write what waits, unless that takes too long."""
         if self._write is not None:
             await asyncio.wait({self._write}, timeout=_CLOSE_S)
         if not self.feed.empty and (self._write is None or self._write.done()):
             self._begin()
             assert self._write is not None
             await asyncio.wait({self._write}, timeout=_CLOSE_S)
+
+    async def close(self) -> None:
+        """Write what waits, and close the file."""
+        if self._closed:
+            return
+        self._closed = True
+        await self.flush()
         self._tell()
         loop = asyncio.get_running_loop()
         for threads, close in ((self._writing, self._writer.close), (self._reading, self._reader.close)):
@@ -139,7 +157,7 @@ class Store:
             asyncio.get_running_loop().call_later(WRITE_S, self._begin)
 
     def _begin(self) -> None:
-        if self._write is not None and not self._write.done():
+        if self.feed.empty or (self._write is not None and not self._write.done()):
             return  # when that ends, this is begun
         self._write = asyncio.get_running_loop().run_in_executor(self._writing, self._writer.write, self.feed.take())
         self._write.add_done_callback(self._written)
@@ -157,6 +175,20 @@ class Store:
 
     def _exists(self) -> bool:
         return database.identity(self.folder) is not None
+
+    def _rollouts(self, run: Run, wanted: Wanted) -> bytes:
+        with self._reader.snapshot() as connection:
+            found, total = responses.find(connection, run, wanted)
+        return responses.as_json(responses.data(run, found, total))
+
+    def _moved(self, run: Run, a: Range, b: Range) -> bytes:
+        with self._reader.snapshot() as connection:
+            return responses.as_json(responses.moved(connection, run, a, b))
+
+    def _rejudging(self, run: Run, a: Range, b: Range, most: int) -> Rejudging:
+        with self._reader.snapshot() as connection:
+            parts = [responses.find(connection, run, Wanted(part=part, most=most))[0] for part in (a, b)]
+        return Rejudging.of(*parts)
 
     def _used(self) -> int:
         with self._reader.snapshot() as connection:

@@ -78,8 +78,9 @@ def render(found: Collected, options: ReportOptions) -> str:
     """The page as text."""
     script = _libraries(found) + bundle(_SCRIPTS)
     style = asset(__package__, "page.css")
+    title = options.title if options.title is not None else _title(found)
     # Escapes make halves of surrogate pairs sayable, and keep the size of what is packed small enough not to matter.
-    data = json.dumps(_data(found, options), separators=(",", ":")).encode()
+    data = json.dumps(data_of(found, title, options.chars, listed=options.unjudged), separators=(",", ":")).encode()
     packed = base64.b64encode(gzip.compress(data, compresslevel=6, mtime=0)).decode()
     policy = (
         f"default-src 'none'; script-src 'sha256-{digest(script)}'; style-src 'sha256-{digest(style)}'; "
@@ -88,7 +89,7 @@ def render(found: Collected, options: ReportOptions) -> str:
     return filled(
         asset(__package__, "page.html"),
         policy=policy,
-        title=html.escape(_title(found, options)),
+        title=html.escape(title),
         table=html.escape(found.summary.table()),
         style=style,
         script=script,
@@ -142,9 +143,7 @@ def filled(template: str, **parts: str) -> str:
     return _SLOT.sub(lambda slot: parts[slot.group(1)], template)
 
 
-def _title(found: Collected, options: ReportOptions) -> str:
-    if options.title is not None:
-        return options.title
+def _title(found: Collected) -> str:
     return ", ".join(found.names[:3]) + (f" and {len(found.names) - 3} more" if len(found.names) > 3 else "")
 
 
@@ -164,21 +163,25 @@ class _Table:
         return at
 
 
-def _data(found: Collected, options: ReportOptions) -> dict[str, Any]:
+def data_of(found: Collected, title: str, chars: int, *, listed: bool = False) -> dict[str, Any]:
+    """Returns the data that the page's scripts read.
+
+    chars: see `ReportOptions`. listed: responses without a verdict are among the rows.
+    """
     tables = {name: _Table() for name in ("source", "verifier", "reason", "flag", "group", "prompt", "reference")}
     columns: dict[str, list[Any]] = {}
     for row in found.rows:
         for name, value in _row(row, tables).items():
             columns.setdefault(name, []).append(value)
     return {
-        "title": _title(found, options),
+        "title": title,
         "columns": found.columns.describe(),
         "summary": found.summary.to_json(),
         "total": found.total,
         "unjudged": found.unjudged,
-        "listed": options.unjudged,
+        "listed": listed,
         "unread": found.unread,
-        "chars": options.chars,
+        "chars": chars,
         "tables": {name: table.values for name, table in tables.items()},
         "rows": columns,
     }

@@ -143,7 +143,7 @@ def collect(options: ReportOptions) -> Collected:
     tally = Tally()
     unjudged = unread = 0
     names = inputs.names
-    prompts = _Prompts(options.chars // 2)
+    prompts = Prompts(options.chars // 2)
     keeper = _Keeper(options.rows)
     with tempfile.TemporaryDirectory(prefix="rewarden-report-") as folder:
         attempts = Attempts(Path(folder), 0)
@@ -171,7 +171,7 @@ def collect(options: ReportOptions) -> Collected:
                     attempts.count(name, tally.places[name], group, bool(verdict["passed"]))
                 if keeper.wants(together, verdict):
                     place = f"{names[line.file]}:{line.number}" + (f" #{index + 1}" if mapped.many else "")
-                    keeper.keep(_shown(options, prompts, mapped, index, verdict, place, group))
+                    keeper.keep(show(options.chars, prompts, mapped, index, verdict, place, group))
         pass_at, pass_at_all = attempts.join(len(tally.sources), _SORT_MB)
         attempts.close()
     total = tally.total().responses
@@ -217,7 +217,7 @@ class _Keeper:
             yield one
 
 
-class _Prompts:
+class Prompts:
     """Prompts cut to size; the one that came last is known, because siblings mostly stand together."""
 
     def __init__(self, chars: int) -> None:
@@ -236,15 +236,16 @@ class _Prompts:
         return self._made
 
 
-def _shown(
-    options: ReportOptions,
-    prompts: _Prompts,
+def show(
+    chars: int,
+    prompts: Prompts,
     mapped: Mapped,
     index: int,
     verdict: Mapping[str, Any],
     place: str,
     group: str | None,
 ) -> Shown:
+    """One of a row's samples as the page shows it. place: its id, where it has none; chars: see `ReportOptions`."""
     sample = mapped.samples[index] if index < len(mapped.samples) else {}
     values: Mapping[str, Any] = {} if isinstance(sample, RowFault) else sample
     evidence = verdict.get("evidence") or {}
@@ -254,7 +255,7 @@ def _shown(
     last = max((at for at, (role, _) in enumerate(response) if role != CALL), default=0)
     for at, (role, text) in enumerate(response):
         marks = find_answer(text, extracted, evidence.get("rule")) if at == last else []
-        made.append((role, excerpt(text, options.chars, marks)))
+        made.append((role, excerpt(text, chars, marks)))
     reference = values.get("reference")
     return Shown(
         id=str(values["id"]) if values.get("id") is not None and not mapped.many else place,
