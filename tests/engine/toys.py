@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from rewarden.errors import InvalidReference, PluginError, SampleError
 from rewarden.types import Outcome, Sample, Use
@@ -64,6 +65,12 @@ def toy_cpu(response: str, reference: str) -> Outcome:
 def toy_pid(response: str) -> Outcome:
     """Says which process judged."""
     return right(evidence={"pid": os.getpid()})
+
+
+@verifier(version="1")
+def toy_metadata(response: str, metadata: Mapping[str, Any] | None) -> Outcome:
+    """Says which metadata it sees."""
+    return right(extracted=metadata)
 
 
 def prepare(reference: str, params: object) -> str:
@@ -240,6 +247,7 @@ ALL = (
     toy_inline,
     toy_cpu,
     toy_pid,
+    toy_metadata,
     toy_prepared,
     toy_orchestrator,
     toy_never,

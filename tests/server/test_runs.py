@@ -160,6 +160,24 @@ async def test_streams_are_stored_too(server: Running) -> None:
     assert only(await points(server), "at", "verdicts", "mixed") == [(9, 2, 1)]
 
 
+async def test_jobs_are_in_the_run_of_their_key(start: Start, tmp_path: Path) -> None:
+    key, digest = new_key()
+    server = await start({"jobs.dir": str(tmp_path / "jobs"), "keys.named": f"loader={digest}"})
+    server.http.headers["authorization"] = f"Bearer {key}"
+    body = b"".join(json.dumps(row).encode() + b"\n" for row in (sample(), sample(metadata={"run": "named"})))
+    query = {"job": json.dumps({"use": "choice", "columns": {"metadata": "metadata"}})}
+    headers = {"content-type": "application/x-ndjson"}
+    answer = await server.http.post("/v1/jobs", params=query, content=body, headers=headers)
+    job = answer.raise_for_status().json()["id"]
+    async with asyncio.timeout(60):
+        while (await server.http.get(f"/v1/jobs/{job}")).json()["status"] != "finished":
+            await asyncio.sleep(0.02)
+    assert {(run["key"], run["name"], run["verdicts"]) for run in await runs(server)} == {
+        ("loader", "loader", 1),
+        ("loader", "named", 1),
+    }
+
+
 async def test_the_run_is_no_part_of_what_is_judged(server: Running) -> None:
     """The metadata reaches recipes and verifiers without it, so that the same sample is the same work in every run."""
     recipe = {

@@ -26,7 +26,8 @@ POSITION_BOUNDS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.999999, 1
 """Upper bounds of the buckets of positions. The ends stand alone: most rewards are 0 or 1."""
 
 _SHAPES, _GATHERED = 256, 4096
-"""Shapes and lengths that are gathered before they are added up, so that neither grows without end."""
+"""Shapes, and verdicts of one shape, that are gathered before they are added up, so that neither these nor lengths grow
+without end."""
 
 
 class Kind(IntEnum):
@@ -92,13 +93,14 @@ class Figures:
     which takes half the time of adding up each verdict; `fold` adds up what was gathered.
     """
 
-    __slots__ = ("_counts", "_lengths", "_shapes", "_sums", "began", "latest", "queue_s", "run_s")
+    __slots__ = ("_counts", "_lengths", "_shapes", "_sums", "_tokens", "began", "latest", "queue_s", "run_s")
 
     def __init__(self, began: float) -> None:
         self.began = self.latest = began
         self.run_s = self.queue_s = 0.0
         self._shapes: dict[tuple[Any, ...], list[Any]] = {}
         self._lengths: list[int] = []
+        self._tokens: list[int] = []
         self._sums: dict[str, float] = dict.fromkeys(SUMS, 0)
         self._counts: dict[Kind, dict[Any, int]] = {kind: {} for kind in Kind}
 
@@ -112,8 +114,7 @@ class Figures:
         if length >= 0:
             self._lengths.append(length)
         if tokens is not None:
-            self._sums["counted"] += 1
-            self._sums["tokens"] += tokens
+            self._tokens.append(tokens)
         shape = (
             verdict.status,
             verdict.score,
@@ -126,13 +127,14 @@ class Figures:
             id(ref),  # to hash a reference takes longer
         )
         known = self._shapes.get(shape)
-        if known is not None:
-            known[0] += 1
-            if len(self._lengths) > _GATHERED:
-                self.fold()
-        else:
+        if known is None:
             if len(self._shapes) >= _SHAPES:
                 self.fold()
+            self._shapes[shape] = [1, ref]
+        elif known[0] < _GATHERED:
+            known[0] += 1
+        else:
+            self.fold()
             self._shapes[shape] = [1, ref]
 
     def add_group(self, kind: str) -> None:
@@ -158,6 +160,9 @@ class Figures:
         """Add up what was gathered."""
         lengths, self._lengths = self._lengths, []
         shapes, self._shapes = self._shapes, {}
+        tokens, self._tokens = self._tokens, []
+        self._sums["counted"] += len(tokens)
+        self._sums["tokens"] += sum(tokens)
         self._sums["measured"] += len(lengths)
         self._sums["chars"] += sum(lengths)
         of_lengths = self._counts[Kind.LENGTH]

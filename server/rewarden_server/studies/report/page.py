@@ -43,6 +43,12 @@ _JOIN = re.compile(r"^(?:import \{[^}]*\} from '\./[\w.]+';\n|export (?=\w))", r
 _FORMULA = re.compile(r"\\[(\[]|\\f?box(?:ed)?\s*\{|\\begin\{|\$\$|\$[^\s$][^$\n]*\$")
 _CODE = re.compile(r"```|~~~|<tool_(?:call|response)>")
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
+_COLUMNS = (
+    *("id", "source", "verifier", "status", "score", "range", "passed", "reason", "fault", "flags", "group", "prompt"),
+    *("reference", "extracted", "response", "details", "tests"),
+)
+"""The columns of the rows."""
+
 _STATUSES = ("scored", "undecided", "error", "missing")
 
 
@@ -169,10 +175,7 @@ def data_of(found: Collected, title: str, chars: int, *, listed: bool = False) -
     chars: see `ReportOptions`. listed: responses without a verdict are among the rows.
     """
     tables = {name: _Table() for name in ("source", "verifier", "reason", "flag", "group", "prompt", "reference")}
-    columns: dict[str, list[Any]] = {}
-    for row in found.rows:
-        for name, value in _row(row, tables).items():
-            columns.setdefault(name, []).append(value)
+    rows = [_row(row, tables) for row in found.rows]
     return {
         "title": title,
         "columns": found.columns.describe(),
@@ -183,7 +186,7 @@ def data_of(found: Collected, title: str, chars: int, *, listed: bool = False) -
         "unread": found.unread,
         "chars": chars,
         "tables": {name: table.values for name, table in tables.items()},
-        "rows": columns,
+        "rows": {name: [row[name] for row in rows] for name in _COLUMNS},
     }
 
 
