@@ -6,9 +6,12 @@ demo's rollouts, as in `make demo`.
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,11 +20,14 @@ from playwright.sync_api import Page, sync_playwright
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # before installed packages that also contain `tests`
 
+from examples.demo.train import GROUPS, SIBLINGS, play  # noqa: E402
+from rewarden import Client  # noqa: E402
 from tests.report.browser import find_chromium  # noqa: E402
 from tests.server.process import ServerProcess  # noqa: E402
 
 SCREENS = ROOT / "docs/site/screens"
 SIZE = {"width": 1280, "height": 800}
+STEPS = 300
 DEMO = (
     "rescore",
     "examples/demo/rollouts.jsonl",
@@ -33,6 +39,11 @@ DEMO = (
     "demo/choice=choice",
     "--force",
 )
+
+
+def runs_in(folder: Path) -> tuple[str, ...]:
+    """The settings of a server that keeps runs, with their texts, in a folder."""
+    return ("--set", f"runs.dir={folder / 'runs'}", "--set", "runs.texts=true")
 
 
 def report(folder: Path) -> str:
@@ -50,6 +61,41 @@ def one_response(page: Page) -> None:
     page.wait_for_timeout(500)
 
 
+def listed(page: Page) -> None:
+    """Waits for the curves of all runs."""
+    page.locator("svg.spark").nth(1).wait_for()
+
+
+def moved(page: Page) -> None:
+    """Waits for the comparison of two ranges."""
+    page.wait_for_selector(".headline")
+
+
+def read(page: Page) -> None:
+    """Opens the first rollout of a range."""
+    page.wait_for_selector(".entry")
+    page.keyboard.press("j")
+    page.wait_for_selector(".place:not([aria-busy]) .detail .text")
+
+
+def counted(page: Page) -> None:
+    """Waits for the reasons of a range."""
+    page.wait_for_selector(".bars button")
+
+
+def played(http: str) -> str:
+    """Plays the demo's training run; the path of its page. The rollouts alone are a run too, which has no steps."""
+    with Client(http) as client:
+        for _ in play(client, "smollm2-demo", STEPS):
+            pass
+    while True:
+        runs = json.loads(urllib.request.urlopen(f"{http}/v1/runs").read())["runs"]
+        for run in runs:
+            if run["last_step"] == STEPS - 1 and run["verdicts"] == STEPS * GROUPS * SIBLINGS:
+                return f"{http}/runs/{run['id']}"
+        time.sleep(0.1)
+
+
 def judged(page: Page) -> None:
     """Sends the playground's example."""
     page.click("#send")
@@ -65,13 +111,18 @@ def main() -> int:
     SCREENS.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory() as name,
-        ServerProcess(Path(name), "--set", "logs.level=error") as server,
+        ServerProcess(Path(name), "--set", "logs.level=error", *runs_in(Path(name))) as server,
         sync_playwright() as playwright,
     ):
         page_of_report = report(Path(name))
+        run = played(server.http)
         views: dict[str, tuple[str, Callable[[Page], None] | None]] = {
             "report": (page_of_report, None),
             "responses": (page_of_report, one_response),
+            "runs": (f"{server.http}/runs", listed),
+            "run": (f"{run}#overview?every=5&from=200&to=239", counted),
+            "moved": (f"{run}#moved?every=5&a=160-199&b=200-239", moved),
+            "run-responses": (f"{run}#responses?from=200&to=239&reason=no_answer", read),
             "playground": (f"{server.http}/playground/math", judged),
             "health": (f"{server.http}/health", None),
             "verifiers": (f"{server.http}/docs", None),

@@ -164,7 +164,7 @@ async def test_a_name_that_is_none_is_a_page_too_with_near_ones(server: Running,
 
 async def test_the_index_leads_to_everything(server: Running) -> None:
     links = (await read(server, "/")).links
-    assert {"playground", "docs", "health"} <= set(links)
+    assert {"runs", "playground", "docs", "health"} <= set(links)
     for link in links:
         assert not link.startswith(("/", "http"))  # relative: a proxy may put the pages below a prefix
         assert (await server.http.get(f"/{link.removeprefix('./')}")).status_code == 200
@@ -196,7 +196,7 @@ async def test_what_a_page_needs_is_kept_for_good_and_moves_with_its_content(ser
 
 async def test_every_module_is_announced_with_the_page(server: Running) -> None:
     """A module that only another one names would be fetched a round trip later."""
-    for path in ("/", "/playground/same", "/health", "/docs"):
+    for path in ("/", "/playground/same", "/runs", "/runs/some", "/health", "/docs"):
         text = (await server.http.get(path)).text
         told = {re.sub(r".*static/[0-9a-f]+/", "", link) for link in Page(text).links if link.endswith(".js")}
         base = "/static/" + re.findall(r"static/([0-9a-f]+)/", text)[0]
@@ -208,7 +208,7 @@ async def test_every_module_is_announced_with_the_page(server: Running) -> None:
 
 async def test_pages_ask_for_no_key_and_tell_nothing_of_the_server(start: Start) -> None:
     server = await start({"keys.named": "a=" + "0" * 64})
-    for path in ("/", "/docs", "/docs/same", "/playground", "/playground/same", "/health"):
+    for path in ("/", "/docs", "/docs/same", "/playground", "/playground/same", "/runs", "/runs/some", "/health"):
         await read(server, path)
     text = (await read(server, "/health")).text
     assert "worker" not in text
@@ -216,7 +216,9 @@ async def test_pages_ask_for_no_key_and_tell_nothing_of_the_server(start: Start)
     assert (await server.http.get("/v1/info")).status_code == 401
 
 
-@pytest.mark.parametrize("name", ["/playground/sql", "/playground/code", "/playground/text", "/playground/puzzle"])
+@pytest.mark.parametrize(
+    "name", ["/playground/sql", "/playground/code", "/playground/text", "/playground/puzzle", "/runs/some"]
+)
 async def test_the_largest_pages_stay_small(server: Running, name: str) -> None:
     answer = await server.http.get(name)
     total = len(answer.content)

@@ -27,7 +27,13 @@ def _headers(sheet: str) -> dict[str, str]:
     return {"Content-Security-Policy": policy, "Cache-Control": "no-cache"}
 
 
-_PLACES = (("playground", "Playground"), ("docs", "Verifiers"), ("gallery", "Gallery"), ("health", "Health"))
+_PLACES = (
+    ("runs", "Runs"),
+    ("playground", "Playground"),
+    ("docs", "Verifiers"),
+    ("gallery", "Gallery"),
+    ("health", "Health"),
+)
 
 
 def page(

@@ -20,14 +20,16 @@ const MEANING = {
   413: 'The request is too large', 429: 'Too many requests', 500: 'Internal server error', 502: 'The proxy got no response', 503: 'The server accepts no work now', 504: 'The proxy timed out',
 };
 
+// The headers that carry the key, where there is one.
+export const headers = () => key?.value.trim() ? { Authorization: `Bearer ${key.value.trim()}` } : {};
+
 // The parsed answer. Raises Refusal; an aborted request raises as fetch does.
-export async function ask(path, { body, signal } = {}) {
-  const headers = {};
-  if (key?.value.trim()) headers.Authorization = `Bearer ${key.value.trim()}`;
-  if (body !== undefined) headers['Content-Type'] = 'application/json';
+export async function ask(path, { body, signal, read = parse } = {}) {
+  const sent = headers();
+  if (body !== undefined) sent['Content-Type'] = 'application/json';
   let answer, text;
   try {
-    answer = await fetch(address(path), { method: body === undefined ? 'GET' : 'POST', headers, body, signal, cache: 'no-store', credentials: 'omit' });
+    answer = await fetch(address(path), { method: body === undefined ? 'GET' : 'POST', headers: sent, body, signal, cache: 'no-store', credentials: 'omit' });
     text = await answer.text();
   } catch (error) {
     if (error.name === 'AbortError') throw error;
@@ -36,7 +38,7 @@ export async function ask(path, { body, signal } = {}) {
     throw new Refusal('The server cannot be reached, or the connection was lost.', 0);
   }
   let value = null;
-  try { value = parse(text); } catch { /* a proxy's page, say */ }
+  try { value = read(text); } catch { /* a proxy's page, say */ }
   if (answer.ok && value !== null) return value;
   const told = value?.error;
   const words = [MEANING[answer.status] || `The server responded with ${answer.status}`];
