@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import struct
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
 from rewarden.__main__ import main
 from rewarden.types import Batch, Sample, Use, Verdict, VerifierRef
@@ -61,7 +63,8 @@ def inspect_log() -> dict[str, Any]:
                 "epoch": 2,
                 "input": "How high is it?",
                 "target": "8849",
-                "messages": [*asked, {"role": "assistant", "content": "8000"}],
+                "messages": [*asked, {"role": "assistant", "content": "attachment://long"}],
+                "attachments": {"long": "8000"},
                 "scores": {"match": {"value": "I", "answer": "8000"}},
             },
             {"id": 2, "epoch": 1, "input": "?", "target": "x", "messages": [], "error": {"message": "timed out"}},
@@ -107,19 +110,35 @@ def test_records_of_a_server_are_shown(tmp_path: Path) -> None:
     assert data["tables"]["source"] == ["gsm8k"]
 
 
-@pytest.mark.parametrize("form", ["json", "eval", "folder"])
+def zstandard_packed(archive: Path) -> None:
+    """Makes of an archive of stored members one whose members are packed with Zstandard, which Python cannot write."""
+    data = bytearray(archive.read_bytes())
+    for sign, place in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+        at = data.find(sign)
+        while at >= 0:
+            struct.pack_into("<H", data, at + place, 93)
+            at = data.find(sign, at + 1)
+    archive.write_bytes(data)
+
+
+@pytest.mark.parametrize("form", ["json", "eval", "zstd", "folder"])
 def test_logs_of_inspect_are_shown(tmp_path: Path, form: str) -> None:
     log, folder = inspect_log(), tmp_path / "logs"
     folder.mkdir()
+    file = folder / ("log.json" if form == "json" else "log.eval")
     if form == "json":
-        (folder / "log.json").write_text(json.dumps(log))
+        file.write_text(json.dumps(log))
     else:
-        with zipfile.ZipFile(folder / "log.eval", "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("header.json", json.dumps({**log, "samples": None}))
-            for sample in log["samples"]:
-                archive.writestr(f"samples/{sample['id']}_epoch_{sample['epoch']}.json", json.dumps(sample))
+        members = {"header.json": {**log, "samples": None}}
+        members |= {f"samples/{one['id']}_epoch_{one['epoch']}.json": one for one in log["samples"]}
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED if form == "zstd" else zipfile.ZIP_DEFLATED) as archive:
+            for name, value in members.items():
+                content = json.dumps(value).encode()
+                archive.writestr(name, zstandard.compress(content) if form == "zstd" else content)
         (folder / "other.json").write_text("[]")
-    data = viewed(tmp_path, folder if form == "folder" else folder / f"log.{form}")
+    if form == "zstd":
+        zstandard_packed(file)
+    data = viewed(tmp_path, folder if form == "folder" else file)
     shown = data["rows"]
     assert shown["id"] == ["1 #1", "1 #2", "2 #1", "3 #1"]
     assert shown["status"] == [0, 0, 2, 3]

@@ -8,14 +8,21 @@ wrong.
 from __future__ import annotations
 
 import json
+import struct
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import zstandard
+
 from rewarden_server.studies.rescore.options import RescoreError
 
 _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+_ZSTD = 93
+_LOCAL = struct.Struct("<4s22xHH")
+"""The header before a member's data: signature, lengths of name and extra field."""
+
 _MOST_BYTES = 256 * 1024**2
 """Of a sample in an archive, unpacked."""
 
@@ -42,7 +49,7 @@ def inspect_rows(path: Path) -> Iterator[dict[str, Any]]:
             header = archive.NameToInfo.get("header.json") or archive.NameToInfo.get("_journal/start.json")
             told = {} if header is None else _member(archive, header)
             yield from _rows(told.get("eval") or {}, (_member(archive, item) for item in names))
-    except (zipfile.BadZipFile, NotImplementedError, json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (zipfile.BadZipFile, NotImplementedError, zstandard.ZstdError, ValueError) as error:
         raise RescoreError(f"{str(path)!r} is no log of Inspect that can be read: {error}") from None
 
 
@@ -58,7 +65,26 @@ def _member(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Any:
         raise RescoreError(
             f"{item.filename} in {archive.filename} unpacks to {item.file_size:,} bytes; that is too many"
         )
-    return json.loads(archive.read(item))
+    return json.loads(_unpacked(archive, item) if item.compress_type == _ZSTD else archive.read(item))
+
+
+def _unpacked(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> bytes:
+    """A member that is packed with Zstandard, as Inspect does it by now, and which the standard library reads only from
+    Python 3.14 on.
+    """
+    file = archive.fp
+    if file is None:
+        raise zipfile.BadZipFile("the archive is closed")
+    file.seek(item.header_offset)
+    head = file.read(_LOCAL.size)
+    if len(head) < _LOCAL.size:
+        raise zipfile.BadZipFile("the archive is truncated")
+    signature, name, extra = _LOCAL.unpack(head)
+    if signature != b"PK\x03\x04":
+        raise zipfile.BadZipFile(f"{item.filename} has no local header")
+    file.seek(name + extra, 1)
+    packed = zstandard.ZstdDecompressor().stream_reader(file.read(item.compress_size), read_across_frames=True)
+    return packed.read(_MOST_BYTES)
 
 
 def _rows(task: Mapping[str, Any], samples: Any) -> Iterator[dict[str, Any]]:
@@ -80,8 +106,23 @@ def _rows(task: Mapping[str, Any], samples: Any) -> Iterator[dict[str, Any]]:
         yield {key: value for key, value in row.items() if value is not None}
 
 
+_ATTACHED = "attachment://"
+
+
+def _attached(value: Any, attachments: Mapping[str, Any]) -> Any:
+    """A value with the long texts that the log keeps apart from it."""
+    if isinstance(value, str):
+        return attachments.get(value[len(_ATTACHED) :], value) if value.startswith(_ATTACHED) else value
+    if isinstance(value, list):
+        return [_attached(item, attachments) for item in value]
+    if isinstance(value, dict):
+        return {name: _attached(item, attachments) for name, item in value.items()}
+    return value
+
+
 def _conversation(sample: Mapping[str, Any]) -> tuple[Any, Any]:
-    messages = [_message(one) for one in sample.get("messages") or ()]
+    told = _attached(sample.get("messages") or [], sample.get("attachments") or {})
+    messages = [_message(one) for one in told]
     first = next((at for at, one in enumerate(messages) if one["role"] == "assistant"), None)
     if first is None:
         output = sample.get("output") or {}
