@@ -17,10 +17,13 @@ from rewarden.client import AsyncClient
 from rewarden.commands.terminal import say
 from rewarden.commands.use import functions_of
 from rewarden.errors import RewardenError
+from rewarden_server.cli.numbers import positive
 from rewarden_server.cli.rescore import read_uses
 from rewarden_server.studies.comparison.comparison import Comparison
+from rewarden_server.studies.comparison.page import Keeper, write_page
 from rewarden_server.studies.comparison.pairing import Pair, pairs
 from rewarden_server.studies.comparison.render import difference, table
+from rewarden_server.studies.report.page import check_output
 from rewarden_server.studies.rescore.columns import read_columns_file
 from rewarden_server.studies.rescore.options import RescoreOptions
 from rewarden_server.studies.rescore.progress import Watcher, watcher
@@ -33,6 +36,7 @@ examples:
   rewarden compare before.jsonl after.jsonl
   rewarden compare ours.jsonl theirs.jsonl --column-b reward --key id --threshold 0.5
   rewarden compare math '{"name": "math", "params": {"extraction": "lax"}}' --on rollouts.jsonl -o differ.jsonl
+  rewarden compare before.jsonl after.jsonl --report differences.html
 
 exit status: 0 compared; 1 with --check, something differs; 2 the inputs cannot be compared
 """
@@ -50,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("b", metavar="B", help="the same, to compare with A")
     add("--on", type=Path, metavar="ROLLOUTS", help="judge these rollouts with A and with B, then compare the verdicts")
-    add("--columns", type=Path, metavar="FILE", help="with --on: a file of columns, as for rescore")
+    add("--columns", type=Path, metavar="FILE", help="with --on or --report: a file of columns, as for rescore")
     add("--key", metavar="COLUMN", help="match rows by this column instead of by order")
     add("--column-a", metavar="NAME", help="A's column of verdicts or scores (default: verdict, score or reward)")
     add("--column-b", metavar="NAME", help="the same for B")
@@ -63,6 +67,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("--show", type=int, default=10, metavar="N", help="print the N responses that differ most (default: 10)")
     add("-o", "--output", type=Path, metavar="FILE", help="write the rows of A that differ, with both verdicts")
+    add(
+        "--report", type=Path, metavar="HTML", help="write an HTML page of the comparison and the responses that differ"
+    )
+    add("--report-rows", type=positive, default=2000, metavar="N", help="the most responses in it (default: 2000)")
+    add("--force", action="store_true", help="replace a file at --report that is not a report")
     add("--check", action="store_true", help="exit with 1 if anything differs")
     add("--json", action="store_true", help="print JSON")
     add("-q", "--quiet", action="store_true", help="print no progress")
@@ -71,6 +80,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Returns the exit status (see the epilog)."""
     try:
+        if args.report is not None:
+            check_output(args.report, force=args.force)
         with _files(args) as (a, b):
             progress = watcher(quiet=args.quiet)
             try:
@@ -93,6 +104,7 @@ def run(args: argparse.Namespace) -> int:
 def _compared(args: argparse.Namespace, a: Path, b: Path, progress: Watcher) -> tuple[Comparison, list[Pair]]:
     found = Comparison(threshold=args.threshold, source_column=args.by)
     most: list[tuple[float, int, Pair]] = []  # a heap of the widest gaps, the earliest of equal ones
+    page = Keeper(args.report_rows, args.threshold, _columns(args), args.by)
     writing = nullcontext(None) if args.output is None else args.output.open("w", encoding="utf-8")
     with writing as out:
         columns = (args.column_a, args.column_b)
@@ -101,9 +113,14 @@ def _compared(args: argparse.Namespace, a: Path, b: Path, progress: Watcher) -> 
                 continue
             if out is not None:
                 _write(out, pair)
+            gap = _gap(pair)
+            if args.report is not None:
+                page.add(pair, gap)
             if args.show > 0:
-                entry = (_gap(pair), -number, pair)
+                entry = (gap, -number, pair)
                 (heapq.heappush if len(most) < args.show else heapq.heappushpop)(most, entry)
+    if args.report is not None:
+        write_page(found, page, (args.a, args.b), args.report)
     return found, [pair for _, _, pair in sorted(most, key=lambda entry: entry[:2], reverse=True)]
 
 
@@ -126,7 +143,7 @@ def _files(args: argparse.Namespace) -> Iterator[tuple[Path, Path]]:
     if args.on is None:
         yield Path(args.a), Path(args.b)
         return
-    columns = read_columns_file(args.columns) if args.columns is not None else {}
+    columns = _columns(args)
     with tempfile.TemporaryDirectory(prefix="rewarden-compare-") as folder:
         outputs = (Path(folder, "a.jsonl"), Path(folder, "b.jsonl"))
         for text, output in zip((args.a, args.b), outputs, strict=True):
@@ -135,6 +152,10 @@ def _files(args: argparse.Namespace) -> Iterator[tuple[Path, Path]]:
             )
             asyncio.run(_judge(options, watcher(quiet=args.quiet)))
         yield outputs
+
+
+def _columns(args: argparse.Namespace) -> dict[str, str]:
+    return read_columns_file(args.columns) if args.columns is not None else {}
 
 
 async def _judge(options: RescoreOptions, progress: Watcher) -> None:

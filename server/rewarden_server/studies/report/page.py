@@ -24,7 +24,7 @@ from rewarden_server.studies.rescore.options import RescoreError
 SIGN = "<!-- a report by Rewarden -->"
 """Its second line, by which a report is known: a new one may replace it."""
 
-_SCRIPTS = (
+MODULES = (
     "data.js",
     "dom.js",
     "charts.js",
@@ -34,10 +34,9 @@ _SCRIPTS = (
     "code.js",
     "texts.js",
     "sample.js",
-    "views.js",
-    "main.js",
+    "frame.js",
 )
-"""The modules, each after those that it needs when it is loaded."""
+"""The modules that pages share, each after those that it needs when it is loaded."""
 
 _JOIN = re.compile(r"^(?:import \{[^}]*\} from '\./[\w.]+';\n|export (?=\w))", re.MULTILINE)
 _FORMULA = re.compile(r"\\[(\[]|\\f?box(?:ed)?\s*\{|\\begin\{|\$\$|\$[^\s$][^$\n]*\$")
@@ -82,12 +81,19 @@ def write(output: Path, page: str) -> int:
 
 def render(found: Collected, options: ReportOptions) -> str:
     """The page as text."""
-    script = _libraries(found) + bundle(_SCRIPTS)
-    style = asset(__package__, "page.css")
     title = options.title if options.title is not None else _title(found)
+    data = data_of(found, title, options.chars, listed=options.unjudged)
+    return assemble(title, found.summary.table(), data, found.rows, (*MODULES, "views.js", "main.js"))
+
+
+def assemble(title: str, table: str, data: Mapping[str, Any], rows: Iterable[Shown], scripts: Sequence[str]) -> str:
+    """A page of these rows. table: a text for browsers that run no scripts. scripts: its modules, each after those that
+    it needs when it is loaded; they read the data.
+    """
+    script = _libraries(rows) + bundle(scripts)
+    style = asset(__package__, "page.css")
     # Escapes make halves of surrogate pairs sayable, and keep the size of what is packed small enough not to matter.
-    data = json.dumps(data_of(found, title, options.chars, listed=options.unjudged), separators=(",", ":")).encode()
-    packed = base64.b64encode(gzip.compress(data, compresslevel=6, mtime=0)).decode()
+    packed = gzip.compress(json.dumps(data, separators=(",", ":")).encode(), compresslevel=6, mtime=0)
     policy = (
         f"default-src 'none'; script-src 'sha256-{digest(script)}'; style-src 'sha256-{digest(style)}'; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -96,10 +102,10 @@ def render(found: Collected, options: ReportOptions) -> str:
         asset(__package__, "page.html"),
         policy=policy,
         title=html.escape(title),
-        table=html.escape(found.summary.table()),
+        table=html.escape(table),
         style=style,
         script=script,
-        data=packed,
+        data=base64.b64encode(packed).decode(),
     )
 
 
@@ -109,9 +115,9 @@ def bundle(names: Sequence[str]) -> str:
     return "(() => {\n'use strict';\n" + "\n".join(parts) + "\n})();\n"
 
 
-def _libraries(found: Collected) -> str:
+def _libraries(rows: Iterable[Shown]) -> str:
     """The packages for formulas and code, if there are some: they are much larger than all scripts of ours."""
-    texts = list(_texts(found))
+    texts = list(_texts(list(rows)))
     needed = [(_FORMULA, "katex/katex.min.js"), (_CODE, "prismjs/prism.js")]
     return "".join(
         asset("rewarden_server", f"pages/vendor/{name}") + "\n"
@@ -120,15 +126,15 @@ def _libraries(found: Collected) -> str:
     )
 
 
-def _texts(found: Collected) -> Iterator[str]:
+def _texts(rows: Sequence[Shown]) -> Iterator[str]:
     """The texts that the page may typeset, each prompt once."""
-    prompts = {row.prompt.key: row.prompt.messages for row in found.rows}
-    for messages in (*prompts.values(), *(row.response for row in found.rows)):
+    prompts = {row.prompt.key: row.prompt.messages for row in rows}
+    for messages in (*prompts.values(), *(row.response for row in rows)):
         for _, pieces in messages:
             yield "".join(
                 piece if isinstance(piece, str) else piece[0] for piece in pieces if not isinstance(piece, int)
             )
-    for row in found.rows:
+    for row in rows:
         yield from (text for name, text in row.details if name == "feedback")
 
 
@@ -153,7 +159,7 @@ def _title(found: Collected) -> str:
     return ", ".join(found.names[:3]) + (f" and {len(found.names) - 3} more" if len(found.names) > 3 else "")
 
 
-class _Table:
+class Table:
     """Values that many rows share, by number."""
 
     def __init__(self) -> None:
@@ -174,8 +180,8 @@ def data_of(found: Collected, title: str, chars: int, *, listed: bool = False) -
 
     chars: see `ReportOptions`. listed: responses without a verdict are among the rows.
     """
-    tables = {name: _Table() for name in ("source", "verifier", "reason", "flag", "group", "prompt", "reference")}
-    rows = [_row(row, tables) for row in found.rows]
+    tables = new_tables()
+    rows = columns_of(found.rows, tables)
     return {
         "title": title,
         "columns": found.columns.describe(),
@@ -186,11 +192,22 @@ def data_of(found: Collected, title: str, chars: int, *, listed: bool = False) -
         "unread": found.unread,
         "chars": chars,
         "tables": {name: table.values for name, table in tables.items()},
-        "rows": {name: [row[name] for row in rows] for name in _COLUMNS},
+        "rows": rows,
     }
 
 
-def _row(row: Shown, tables: Mapping[str, _Table]) -> dict[str, Any]:
+def new_tables() -> dict[str, Table]:
+    """Returns the tables of values that the columns of rows name by number."""
+    return {name: Table() for name in ("source", "verifier", "reason", "flag", "group", "prompt", "reference")}
+
+
+def columns_of(rows: Iterable[Shown], tables: Mapping[str, Table]) -> dict[str, list[Any]]:
+    """Returns rows as columns: one list for each property, also if there is no row."""
+    made = [_row(row, tables) for row in rows]
+    return {name: [row[name] for row in made] for name in _COLUMNS}
+
+
+def _row(row: Shown, tables: Mapping[str, Table]) -> dict[str, Any]:
     verdict = row.verdict
     ref = verdict.get("verifier") or {}
     judge = (str(ref.get("name", "")), str(ref.get("version", "")), str(ref.get("fingerprint", "")))
@@ -216,5 +233,5 @@ def _row(row: Shown, tables: Mapping[str, _Table]) -> dict[str, Any]:
     }
 
 
-def _places(table: _Table, names: Iterable[str]) -> list[int]:
+def _places(table: Table, names: Iterable[str]) -> list[int]:
     return [table.place(name, name) for name in names]

@@ -4,9 +4,9 @@ export const STATES = [
   { key: 'passed', glyph: '✓', label: 'passed' },
   { key: 'failed', glyph: '✗', label: 'not passed' },
   { key: 'plain', glyph: '●', label: 'scored' },
-  { key: 'undecided', glyph: '?', label: 'undecided' },
-  { key: 'error', glyph: '!', label: 'error' },
-  { key: 'missing', glyph: '–', label: 'no verdict' },
+  { key: 'undecided', glyph: '?', label: 'undecided', word: 'undecided' },
+  { key: 'error', glyph: '!', label: 'error', word: 'error' },
+  { key: 'missing', glyph: '–', label: 'no verdict', word: 'missing' },
 ];
 export const PASSED = 0, FAILED = 1, PLAIN = 2, UNDECIDED = 3, ERROR = 4, MISSING = 5;
 

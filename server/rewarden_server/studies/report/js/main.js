@@ -1,8 +1,9 @@
 // What is seen stands in the address (`#responses?state=failed&r=12`), so that going back works and a link can be kept.
 
-import { Data, unpack } from './data.js';
+import { Data } from './data.js';
 import { button, el } from './dom.js';
 import { EMPTY, LISTS } from './filters.js';
+import { helpDialog, opened, themeButton } from './frame.js';
 import { Groups, MIXES, Overview, Responses } from './views.js';
 
 const VIEWS = { overview: 'Overview', responses: 'Responses', groups: 'Groups' };
@@ -36,38 +37,10 @@ function writeState(state) {
   return `#${state.view}${query ? `?${query}` : ''}`;
 }
 
-// Light, dark, or as the system has it. A file of its own may not be allowed to remember it: then it lasts for this visit.
-const THEMES = { auto: 'Theme: system', light: 'Theme: light', dark: 'Theme: dark' };
-function themeButton() {
-  let theme = 'auto';
-  try { theme = localStorage.getItem('rewarden-report-theme') || 'auto'; } catch { /* not allowed here */ }
-  if (!(theme in THEMES)) theme = 'auto';
-  const made = button('', () => {
-    const names = Object.keys(THEMES);
-    theme = names[(names.indexOf(theme) + 1) % names.length];
-    try { localStorage.setItem('rewarden-report-theme', theme); } catch { /* not allowed here */ }
-    show();
-  }, { class: 'theme' });
-  const show = () => {
-    if (theme === 'auto') delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = theme;
-    made.textContent = THEMES[theme];
-  };
-  show();
-  return made;
-}
-
 const KEYS = [
   ['1 2 3', 'overview, responses, groups'], ['j k', 'next, previous response or group'], ['/', 'search'],
   ['g', 'the group of the response, side by side'], ['↑ ↓ Page Home End', 'in a list'], ['Esc', 'back to the list'], ['?', 'this help'],
 ];
-function helpDialog() {
-  const dialog = el('dialog', { 'aria-label': 'Keys' }, el('h2', {}, 'Keys'),
-    el('dl', { class: 'keys' }, KEYS.map(([keys, what]) => [el('dt', {}, keys.split(' ').map(key => el('kbd', {}, key))), el('dd', {}, what)])),
-    button('Close', () => dialog.close()));
-  return dialog;
-}
-
 function start(data) {
   let state = readState(data);
   const go = (changes, push = false) => {
@@ -79,7 +52,7 @@ function start(data) {
   const made = {};
   const views = { overview: () => new Overview(data, go), responses: () => new Responses(data, go), groups: () => new Groups(data, go) };
   const tabs = el('nav', { 'aria-label': 'Views' }, Object.entries(VIEWS).map(([view, label]) => button(label, () => go({ view, open: false }, true), { 'data-view': view })));
-  const help = helpDialog();
+  const help = helpDialog(KEYS);
   document.getElementById('top').append(
     el('h1', {}, el('span', { class: 'mark', 'aria-hidden': 'true' }, '◆'), el('span', { class: 'title' }, data.title)), tabs,
     el('div', { class: 'tools' }, themeButton(), button('Keys', () => help.showModal(), { class: 'keys-button' })));
@@ -117,7 +90,4 @@ function start(data) {
   document.documentElement.dataset.ready = 'yes';
 }
 
-unpack(document.getElementById('data')).then(raw => start(new Data(raw))).catch(error => {
-  document.getElementById('main').replaceChildren(el('p', { class: 'note', role: 'alert' }, `The report cannot be opened: ${error.message}. It needs a browser from 2023 or later and the complete file.`));
-  throw error;
-});
+opened(raw => start(new Data(raw)));

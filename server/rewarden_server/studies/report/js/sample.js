@@ -61,6 +61,28 @@ function testTable({ passed, total, listed }) {
   ];
 }
 
+// One response under two judgements.
+export function differencePanel(a, b, row, names) {
+  const reference = a.reference(row);
+  const side = (data, letter, name) => {
+    const [judge, version, fingerprint] = data.tables.verifier[data.rows.verifier[row]];
+    return el('section', { class: 'card side-card', 'aria-label': letter },
+      el('h3', {}, `${letter} · `, el('span', { class: 'named' }, name)), verdictLine(data, row),
+      judge ? el('p', { class: 'from muted' }, `${judge} ${version}`, fingerprint ? el('code', {}, ` ${fingerprint}`) : null) : null,
+      el('p', { class: 'took' }, el('span', { class: 'muted' }, 'extracted '), data.rows.extracted[row] === null ? el('span', { class: 'muted' }, 'nothing') : el('code', {}, data.rows.extracted[row])),
+      verdictBlocks(data.rows.details[row], data.rows.tests[row]));
+  };
+  const marks = data => JSON.stringify(data.rows.response[row]), same = marks(a) === marks(b);
+  return [
+    el('p', { class: 'from muted' }, a.source(row)),
+    el('div', { class: 'pair' }, side(a, 'A', names[0]), side(b, 'B', names[1])),
+    el('h3', {}, 'Reference'), el('pre', { class: 'text' }, reference ? excerptNodes(reference) : el('span', { class: 'muted' }, 'none')),
+    el('h3', {}, 'Prompt'), promptBlock(a.prompt(row)),
+    same ? [el('h3', {}, 'Response'), responseBlock(a.rows.response[row])] : el('div', { class: 'pair' },
+      [[a, 'as A read it'], [b, 'as B read it']].map(([data, label]) => el('div', {}, el('h3', {}, `Response, ${label}`), responseBlock(data.rows.response[row])))),
+  ];
+}
+
 export class SamplePanel {
   constructor(data, go) {
     this.data = data;
