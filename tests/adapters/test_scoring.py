@@ -13,7 +13,7 @@ import pytest
 from rewarden.adapters import NoScore, Scorer, Settings, areal, easyr1, openrlhf, skyrl
 from rewarden.adapters.scoring import number_of, score_or_none
 from rewarden.errors import InternalError, InvalidRequest, Overloaded, Unavailable
-from rewarden.types import Sample, Verdict
+from rewarden.types import Progress, Sample, Verdict
 from tests.client.servers import Script, http_server, judge
 from tests.server.conftest import Start
 
@@ -279,3 +279,60 @@ def test_a_setting_that_a_trainer_cannot_heed_is_refused() -> None:
 def test_adapters_that_see_no_siblings_refuse_a_column_of_groups(make: Callable[[], Any]) -> None:
     with pytest.raises(InvalidRequest, match="group: "):
         make()
+
+
+# --- the run and the step --------------------------------------------------------------------------------------------
+
+
+def named(script: Script) -> list[Any]:
+    """The metadata of all samples of the batches and streams."""
+    return [each.metadata for batch in (*(b.samples for b in script.batches), *script.streams) for each in batch]
+
+
+async def test_every_sample_names_the_run_unless_it_has_one(target: str, script: Script) -> None:
+    scorer = Scorer(Settings.read(target=target, run="third try"))
+    await scorer.verdicts([*rows(1), *rows(1, metadata={"level": 2}), *rows(1, metadata={"run": "own"})])
+    await scorer.verdict(rows(1)[0])
+    assert named(script) == [
+        {"run": "third try"},
+        {"level": 2, "run": "third try"},
+        {"run": "own"},
+        {"run": "third try"},
+    ]
+
+
+async def test_without_a_run_samples_go_as_they_are(target: str, script: Script, nameless: None) -> None:
+    await Scorer(Settings.read(target=target)).verdicts([*rows(1), *rows(1, metadata={"level": 2})])
+    assert named(script) == [None, {"level": 2}]
+
+
+@pytest.fixture
+def nameless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment that names no run."""
+    for variable in ("REWARDEN_RUN", "WANDB_NAME", "WANDB_RUN_ID", "MLFLOW_RUN_NAME"):
+        monkeypatch.delenv(variable, raising=False)
+
+
+def test_the_run_is_named_by_the_argument_then_our_variable_then_those_of_loggers(
+    monkeypatch: pytest.MonkeyPatch, nameless: None
+) -> None:
+    assert Settings.read().run is None
+    for variable in ("MLFLOW_RUN_NAME", "WANDB_RUN_ID", "WANDB_NAME", "REWARDEN_RUN"):
+        monkeypatch.setenv(variable, variable.lower())
+        assert Settings.read().run == variable.lower()
+    assert Settings.read(run="mine").run == "mine"
+    monkeypatch.setenv("REWARDEN_RUN", "caf\udce9")  # a byte that is not UTF-8
+    assert Settings.read().run == "caf?"
+    with pytest.raises(InvalidRequest, match="run: must be the name"):
+        Settings.read(run=7)
+
+
+async def test_concurrent_samples_of_a_step_share_a_stream_that_names_it(target: str, script: Script) -> None:
+    scorer = Scorer(Settings(target=target))
+    steps = [Progress(step=3), Progress(step=4), Progress(step=3), None]
+    await asyncio.gather(*(scorer.verdict(row, progress=step) for row, step in zip(rows(4), steps, strict=True)))
+    sent = {
+        header.progress: [row.id for row in seen] for header, seen in zip(script.headers, script.streams, strict=True)
+    }
+    assert sent == {Progress(step=3): ["0", "2"], Progress(step=4): ["1"], None: ["3"]}
+    await scorer.close()

@@ -17,6 +17,8 @@ from rewarden.adapters import NoScore
 from rewarden.adapters.scoring import scorer
 from rewarden.adapters.verl import KEYS, acompute_score, compute_score, compute_score_batch, sample
 from rewarden.errors import InvalidRequest, Unavailable
+from rewarden.types import Progress, Sample
+from tests.client.servers import Script, http_server
 from tests.server.process import ServerProcess
 
 pytestmark = pytest.mark.needs_server
@@ -93,6 +95,19 @@ async def test_the_data_source_chooses_the_judge(target: str, tmp_path: Any) -> 
     assert (await acompute_score("gsm8k", RIGHT, "72", None, **kwargs))["score"] == 1.0
     with pytest.raises(NoScore, match="other"):
         await acompute_score("other", RIGHT, "72", None, **kwargs)
+
+
+async def test_the_function_sends_the_step_of_the_weights(script: Script) -> None:
+    info = {"global_steps": 6, "min_global_steps": 5, "max_global_steps": 6, "index": 1}
+    async with http_server(script) as address:
+        await acompute_score("d", "x", "x", info, target=address)
+        await asyncio.to_thread(lambda: compute_score("d", "x", "x", info, target=address))
+        await acompute_score("d", "x", "x", {"max_global_steps": None}, target=address)
+    steps = [sent.progress for sent in (*script.headers, *script.batches)]
+    assert steps == [Progress(step=6), None, Progress(step=6)]
+    (sample,) = script.batches[0].samples
+    assert isinstance(sample, Sample)
+    assert sample.metadata == {"index": 1}
 
 
 def test_extra_info_is_metadata_as_far_as_it_tells_of_the_problem() -> None:
@@ -213,6 +228,14 @@ async def test_the_manager_tells_the_length_and_whether_it_was_cut_off(target: s
     cut = await manager.run_single(rollout(SILENT, ended=False))
     assert tuple(cut["reward_extra_info"]) == KEYS
     assert (cut["reward_score"], cut["reward_extra_info"]["truncated"]) == (0.0, 1.0)
+
+
+async def test_the_manager_sends_the_step_of_the_prompt(script: Script, managers: Managers) -> None:
+    async with http_server(script) as address:
+        manager = managers.make({"target": address, "unscored": 0})
+        await manager.run_single(rollout(RIGHT, global_steps=7))
+        await manager.run_single(rollout(RIGHT))
+    assert [header.progress for header in script.headers] == [Progress(step=7), None]
 
 
 async def test_the_manager_brings_siblings_together(target: str, managers: Managers) -> None:

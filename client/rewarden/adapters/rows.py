@@ -88,6 +88,12 @@ def progress_of(trainer_state: Any) -> Progress | None:
     return Progress(step=trainer_state.global_step, total_steps=total if total > 0 else None)
 
 
+def step_of(value: Any) -> Progress | None:
+    """Returns the progress of training from the number of a step (of numpy too), or None without one."""
+    step = only(plain(value))
+    return Progress(step=step) if isinstance(step, int) and step >= 0 else None
+
+
 def text_of(value: Any) -> Any:
     """Returns text or chat messages, with lone surrogates, which cannot be sent, replaced."""
     if isinstance(value, str):

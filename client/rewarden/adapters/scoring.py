@@ -29,7 +29,7 @@ from rewarden.errors import (
 from rewarden.loop_thread import LoopThread
 from rewarden.retry import NO_RETRY, warn
 from rewarden.sample_stream import SampleStream
-from rewarden.types import BadSample, Progress, Sample, Verdict
+from rewarden.types import BadSample, Progress, Sample, Use, Verdict
 
 T = TypeVar("T")
 
@@ -84,7 +84,7 @@ class Scorer:
     def _start(self) -> None:
         self._pid = os.getpid()
         self._thread = LoopThread("rewarden-adapter")
-        self._open: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[AsyncClient, SampleStream]]
+        self._open: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Connection]
         self._open = weakref.WeakKeyDictionary()
 
     def score(self, samples: Sequence[Sample | BadSample], *, progress: Progress | None = None) -> list[Verdict]:
@@ -111,7 +111,7 @@ class Scorer:
             _refused(row, place) if isinstance(row, BadSample) else None for place, row in enumerate(routed)
         ]
         left = {place: row for place, row in enumerate(routed) if isinstance(row, Sample)}
-        client, _ = self._connection()
+        client = self._connection().client
         patience = _Patience(self.settings.patience_s)
         retried: set[int] = set()
         while left:
@@ -152,13 +152,16 @@ class Scorer:
         would be sent in vain."""
         return FIELDS if self.settings.log is None else (*FIELDS, "cached", "queue_s", "run_s")
 
-    async def verdict(self, sample: Sample) -> Verdict:
-        """Returns the verdict of one sample as soon as it is ready: concurrent calls share a stream, and never wait for
-        each other. Otherwise as `verdicts`.
+    async def verdict(self, sample: Sample, *, progress: Progress | None = None) -> Verdict:
+        """Returns the verdict of one sample as soon as it is ready: concurrent calls of the same progress share a
+        stream, and never wait for each other. Otherwise as `verdicts`.
         """
         routed = self._routed(sample)
         patience = _Patience(self.settings.patience_s)
-        verdict = await self._streamed(routed, patience) if isinstance(routed, Sample) else _refused(routed, 0)
+        if isinstance(routed, Sample):
+            verdict = await self._streamed(routed, progress, patience)
+        else:
+            verdict = _refused(routed, 0)
         await self._look(routed, verdict)
         if self.settings.log is not None:
             self.settings.log.add([verdict], [sample], retried=patience.waited)
@@ -179,15 +182,14 @@ class Scorer:
                 _log.warning("%s", advice)
 
     async def _asked(self, samples: Sequence[Sample]) -> Sequence[Verdict]:
-        client, _ = self._connection()
+        client = self._connection().client
         return (await client.verify(list(samples), fields=("index", "status", "passed"))).verdicts
 
-    async def _streamed(self, routed: Sample, patience: _Patience) -> Verdict:
-        _, stream = self._connection()
+    async def _streamed(self, routed: Sample, progress: Progress | None, patience: _Patience) -> Verdict:
         before: Verdict | None = None
         while True:
             try:
-                verdict = await stream.verify(routed)
+                verdict = await self._connection().stream(progress).verify(routed)
             except (Overloaded, Unavailable, DeadlineExceeded) as error:
                 await patience.wait_or_raise(error)
                 continue
@@ -204,12 +206,11 @@ class Scorer:
 
     async def close(self) -> None:
         """Closes the connections of the running event loop."""
-        client, stream = self._open.pop(asyncio.get_running_loop(), (None, None))
-        if stream is not None and client is not None:
-            await stream.close()
-            await client.close()
+        connection = self._open.pop(asyncio.get_running_loop(), None)
+        if connection is not None:
+            await connection.close()
 
-    def _connection(self) -> tuple[AsyncClient, SampleStream]:
+    def _connection(self) -> _Connection:
         loop = asyncio.get_running_loop()
         if loop not in self._open:
             # A loop and its connections hold each other: without this each `asyncio.run` would leave a socket behind.
@@ -227,7 +228,7 @@ class Scorer:
             )
             envelope: dict[str, Any] = {"expect": settings.expect} if settings.expect else {}
             envelope |= {"group_deadline_s": settings.group_deadline_s, "fields": self._fields}
-            self._open[loop] = client, SampleStream(client, settings.use, **envelope)
+            self._open[loop] = _Connection(client, settings.use, envelope)
         return self._open[loop]
 
     def _routed(self, sample: Sample | BadSample) -> Sample | BadSample:
@@ -236,7 +237,10 @@ class Scorer:
         if not isinstance(sample.response, (str, Sequence)):  # a generation that failed, in a batch of good ones
             kind = type(sample.response).__name__
             return BadSample(message=f"must be text or chat messages, not {kind}", path="response", id=sample.id)
-        return sample if self.settings.routing is None else self.settings.routing.apply(sample)
+        routed = sample if self.settings.routing is None else self.settings.routing.apply(sample)
+        if self.settings.run is None or isinstance(routed, BadSample):
+            return routed
+        return replace(routed, metadata={"run": self.settings.run, **(routed.metadata or {})})
 
 
 _scorers: dict[str, Scorer] = {}
@@ -300,6 +304,28 @@ def _refused(row: BadSample, place: int) -> Verdict:
         index=place,
         id=row.id,
     )
+
+
+class _Connection:
+    """The client of an event loop, and its streams: one for each progress, which a stream states once for all."""
+
+    def __init__(self, client: AsyncClient, use: Use | None, envelope: Mapping[str, Any]) -> None:
+        self.client = client
+        self._use = use
+        self._envelope = envelope
+        self._streams: dict[Progress | None, SampleStream] = {}
+
+    def stream(self, progress: Progress | None) -> SampleStream:
+        if progress not in self._streams:
+            for passed in [known for known, stream in self._streams.items() if not stream.open]:
+                del self._streams[passed]
+            self._streams[progress] = SampleStream(self.client, self._use, progress=progress, **self._envelope)
+        return self._streams[progress]
+
+    async def close(self) -> None:
+        for stream in self._streams.values():
+            await stream.close()
+        await self.client.close()
 
 
 class _Patience:

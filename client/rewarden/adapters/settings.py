@@ -36,12 +36,14 @@ class Settings:
     from its first member; after that its members have no score yet. reference: the column of the expected answer, or a
     mapping of the reference's parts to columns (default: the first of the usual names). data_source, group, id: their
     columns. metadata: columns that the verifier reads as `metadata`. expect: maps a verifier to the fingerprint or
-    `NAME@VERSION` that it must have. log: where to log reward metrics, such as `wandb` or `jsonl:rewards.jsonl` (see
-    `rewarden.logging.read_log`), or a `RewardLog`.
+    `NAME@VERSION` that it must have. run: the training run's name, by which the server keeps its figures; sent as
+    `metadata.run` of samples that have none of their own. By default the run's name in the trainer's logger: the first
+    of `WANDB_NAME`, `WANDB_RUN_ID` and `MLFLOW_RUN_NAME` in the environment. log: where to log reward metrics,
+    such as `wandb` or `jsonl:rewards.jsonl` (see `rewarden.logging.read_log`), or a `RewardLog`.
 
     In the environment: `REWARDEN_TARGET`, `REWARDEN_USE` (a name, JSON, or a recipe's file), `REWARDEN_ROUTING` (a
     file, or `starter`), `REWARDEN_API_KEY`, `REWARDEN_CA`, `REWARDEN_UNSCORED` (a number, `raise`, or `native`),
-    `REWARDEN_PATIENCE_S`, `REWARDEN_TIMEOUT_S`, `REWARDEN_REFERENCE`, `REWARDEN_LOG`.
+    `REWARDEN_PATIENCE_S`, `REWARDEN_TIMEOUT_S`, `REWARDEN_REFERENCE`, `REWARDEN_RUN`, `REWARDEN_LOG`.
     """
 
     target: str = "http://127.0.0.1:8080"
@@ -59,6 +61,7 @@ class Settings:
     id: str | None = None
     metadata: tuple[str, ...] = ()
     expect: Mapping[str, str] = field(default_factory=dict)
+    run: str | None = None
     log: RewardLog | None = None
 
     @classmethod
@@ -73,6 +76,8 @@ class Settings:
                 raise InvalidRequest(f"unknown setting {name!r}{near(name, names)}")
         given = {name: value for name, value in given.items() if value is not None}
         values = {name: os.environ[key] for name in _FROM_ENVIRONMENT if os.environ.get(key := PREFIX + name.upper())}
+        if logged := next(filter(None, map(os.environ.get, _LOGGED_RUN)), None):
+            values.setdefault("run", logged)
         if "use" in given or "routing" in given:  # arguments override the environment
             values = {name: value for name, value in values.items() if name not in ("use", "routing")}
         values.update(given)
@@ -93,7 +98,10 @@ class Settings:
 
 # The key is not among them: `Scorer` reads it where it connects, so that no pickle of these settings contains it. The
 # transport reads `REWARDEN_CA` itself, because the file is on the machine that connects.
-_FROM_ENVIRONMENT = ("target", "use", "routing", "unscored", "patience_s", "timeout_s", "reference", "log")
+_FROM_ENVIRONMENT = ("target", "use", "routing", "unscored", "patience_s", "timeout_s", "reference", "run", "log")
+
+_LOGGED_RUN = ("WANDB_NAME", "WANDB_RUN_ID", "MLFLOW_RUN_NAME")
+"""The variables with which the user of a trainer names the run for its logger, in this order."""
 
 
 def _read_use(value: Any) -> Use:
@@ -181,6 +189,12 @@ def _read_target(value: Any) -> str:
     return value
 
 
+def _read_run(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise InvalidRequest(f"run: must be the name of a training run, not {value!r}")
+    return value.encode(errors="replace").decode()  # bytes of the environment that are not UTF-8 cannot be sent
+
+
 def _read_log(value: Any) -> RewardLog | None:
     from rewarden.logging import RewardLog, read_log  # imported only if used
 
@@ -216,5 +230,6 @@ _READERS: Mapping[str, Any] = {
     "reference": _read_reference,
     "expect": _read_expect,
     "target": _read_target,
+    "run": _read_run,
     "log": _read_log,
 }

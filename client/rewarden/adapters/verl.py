@@ -19,11 +19,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Union
 
-from rewarden.adapters.rows import plain, sample_of
+from rewarden.adapters.rows import plain, sample_of, step_of
 from rewarden.adapters.scoring import number_of, scorer
 from rewarden.adapters.settings import Settings
 from rewarden.errors import InvalidRequest
-from rewarden.types import Sample, Verdict
+from rewarden.types import Progress, Sample, Verdict
 
 Scores = dict[str, Union[float, str]]
 
@@ -40,7 +40,7 @@ _PRED_LENGTH = 1000
 _ROLLOUTS = frozenset(
     {
         *("num_turns", "rollout_reward_scores", "turn_scores", "tool_rewards", "raw_prompt", "experiment_name"),
-        *("min_global_steps", "max_global_steps", "reward_extra_info"),
+        *("global_steps", "min_global_steps", "max_global_steps", "reward_extra_info"),
     }
 )
 """Keys that verl's managers and agent loops write into `extra_info`. They describe the rollout, not the problem."""
@@ -61,7 +61,8 @@ def compute_score(
     The two arguments about verl's reward model are ignored. Raises NoScore, RequestError.
     """
     found = scorer(**settings)
-    (verdict,) = found.score([_alone(sample(data_source, solution_str, ground_truth, extra_info, found.settings))])
+    one = _alone(sample(data_source, solution_str, ground_truth, extra_info, found.settings))
+    (verdict,) = found.score([one], progress=_progress(extra_info))
     return scores_of(verdict, found.settings)
 
 
@@ -78,7 +79,7 @@ async def acompute_score(
     """Like `compute_score`, for verl's event loop: concurrent calls share a stream, and do not wait for each other."""
     found = scorer(**settings)
     one = _alone(sample(data_source, solution_str, ground_truth, extra_info, found.settings))
-    return scores_of(await found.verdict(one), found.settings)
+    return scores_of(await found.verdict(one, progress=_progress(extra_info)), found.settings)
 
 
 def compute_score_batch(
@@ -139,6 +140,11 @@ def _alone(one: Sample) -> Sample:
     if one.group is not None:
         raise InvalidRequest("group: verl calls this function with one rollout at a time; use the reward manager")
     return one
+
+
+def _progress(info: Mapping[str, Any] | None) -> Progress | None:
+    """Returns the step of the weights that ended the response, which verl's rollout servers note (since 0.9)."""
+    return step_of((info or {}).get("max_global_steps"))
 
 
 def _metadata(info: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from rewarden.adapters.rows import plain
+from rewarden.adapters.rows import plain, step_of
 from rewarden.adapters.scoring import scorer
 from rewarden.adapters.verl import sample, scores_of
 from rewarden.errors import InvalidRequest, RewardenError
@@ -82,7 +82,8 @@ class RewardManager(Base):
             fields |= {"group": str(columns[settings.group]), "group_size": self._group_size}
         truth = columns["reward_model"].get("ground_truth")
         one = sample(columns["data_source"], text, truth, columns.get("extra_info"), settings, **fields)
-        verdict = await self._scorer.verdict(one)
+        # The step whose prompt it is, which all siblings share; verl's default trainer passes it.
+        verdict = await self._scorer.verdict(one, progress=step_of(columns.get("global_steps")))
         if verdict.exclude and self._leaves_out:
             raise LeftOut(f"excluded from training: {verdict.exclude_reason or verdict.reason}")
         scores = scores_of(verdict, settings)
