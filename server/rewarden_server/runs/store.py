@@ -89,7 +89,7 @@ class Store:
         return await self._read(self._rollouts, run, wanted)
 
     async def moved(self, run: Run, a: Range, b: Range) -> bytes:
-        """What differs between two parts of a run, in JSON. Raises Unavailable."""
+        """The differences between two parts of a run, in JSON. Raises Unavailable."""
         return await self._read(self._moved, run, a, b)
 
     async def rejudging(self, run: Run, a: Range, b: Range, most: int) -> Rejudging:
