@@ -62,6 +62,12 @@ class _Asked:
     most: Annotated[int, Ge(1), Le(rejudging.MOST)] = rejudging.DEFAULT_MOST
 
 
+def _body() -> dict[str, Any]:
+    """The schema of `_Asked`."""
+    schema = json_schema(_Asked)
+    return {**schema, "properties": {**schema["properties"], "a": _PART_SCHEMA, "b": _PART_SCHEMA}}
+
+
 @router.get(
     "/v1/runs/{id}/rollouts",
     operation_id="run_rollouts",
@@ -132,7 +138,7 @@ async def moved(run: Own, request: Request, store: Stored) -> Response:
     summary="Judge stored rollouts of one part of a run as those of another part were judged. The samples count "
     "against the key's rates, and are not stored again.",
     responses={200: reply("The verdicts before and after."), **errors(404, 503)},
-    openapi_extra=body(json_schema(_Asked)),
+    openapi_extra=body(_body()),
 )
 async def rejudge(run: Own, request: Request, store: Stored, service: Served) -> Response:
     check_content_type(request, JSON)
