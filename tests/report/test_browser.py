@@ -184,6 +184,21 @@ def test_groups_stand_side_by_side(browser: Browser, small: Path) -> None:
     assert browser.run("text('.detail h2')") == "r12"
 
 
+def test_a_long_sibling_is_read_from_its_judged_answer_on(browser: Browser, desk: Desk) -> None:
+    long = "Let me think.\n" * 200
+    desk.report([row(f"{long}So \\boxed{{{n}}}.", group="g", verdict=scored(0.0, extracted=str(n))) for n in range(40)])
+    browser.open(desk.output, "groups?g=0")
+    seen = (
+        "(box => { const mark = box.querySelector('mark').getBoundingClientRect(), own = box.getBoundingClientRect();"
+    )
+    seen += " return mark.top >= own.top && mark.bottom <= own.bottom; })"
+    browser.run(f"until(() => {seen}($('.reading')))")
+    browser.run("$('.sibling:nth-child(32)').scrollIntoView()")
+    browser.run(f"until(() => {seen}($$('.reading')[31]))")
+    browser.run("$('.siblings-panel .wide-button').click(), $('.sibling:nth-child(40)').scrollIntoView()")
+    browser.run(f"until(() => {seen}($$('.reading')[39]))")
+
+
 def test_everything_can_be_done_with_keys(browser: Browser, small: Path) -> None:
     browser.open(small)
     browser.key("2")

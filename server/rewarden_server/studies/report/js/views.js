@@ -208,17 +208,22 @@ export class Groups {
     const reference = data.reference(members[0]);
     const cards = el('div', { class: 'cards' });
     const more = button('', () => add(), { class: 'wide-button' });
+    // To the judged answer, once a card is seen: browsers lay out no formulas of others until then.
+    const seen = new IntersectionObserver(found => {
+      for (const { target, isIntersecting } of found) {
+        if (!isIntersecting) continue;
+        seen.unobserve(target);
+        const mark = target.querySelector('mark');
+        if (mark && target.scrollTop === 0) target.scrollTop = mark.offsetTop - target.clientHeight + 60;
+      }
+    });
     let shown = 0;
     const add = () => {
-      cards.append(...members.slice(shown, shown + MOST_CARDS).map((row, at) => this.card(row, shown + at + 1)));
+      const fresh = members.slice(shown, shown + MOST_CARDS).map((row, at) => this.card(row, shown + at + 1));
+      cards.append(...fresh);
       shown = Math.min(members.length, shown + MOST_CARDS);
       more.hidden = shown === members.length;
-      requestAnimationFrame(() => {
-        for (const reading of cards.querySelectorAll('.reading')) {
-          const mark = reading.querySelector('mark');
-          if (mark && reading.scrollTop === 0) reading.scrollTop = mark.offsetTop - reading.clientHeight + 60;
-        }
-      });
+      for (const card of fresh) seen.observe(card.querySelector('.reading'));
       more.textContent = `Show ${Math.min(MOST_CARDS, members.length - shown)} more of ${number(members.length)}`;
     };
     add();
