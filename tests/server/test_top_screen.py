@@ -9,17 +9,17 @@ from textual.pilot import Pilot
 from textual.widgets import OptionList, Static
 
 from rewarden_server.top.lines import NO_RUNS
-from rewarden_server.top.screen import Help, Screen
+from rewarden_server.top.screen import Help, Top
 from tests.server.conftest import Running
 from tests.server.test_runs import judged, runs, sample
 from tests.server.test_top import fed
 
 
-def screen(server: Running, run: str | None = None) -> Screen:
-    return Screen(server.serving.http, {"base_url": server.serving.http}, run)
+def screen(server: Running, run: str | None = None) -> Top:
+    return Top(server.serving.http, {"base_url": server.serving.http}, run)
 
 
-def shown(app: Screen, id: str = "#figures") -> str:
+def shown(app: Top, id: str = "#figures") -> str:
     """The text of a part of the screen."""
     return str(app.query_one(id, Static).content)
 

@@ -85,7 +85,7 @@ def _bars() -> str:
 def _watch(args: argparse.Namespace) -> None:
     """Shows the screen until the user leaves it. Raises RequestError."""
     try:
-        from rewarden_server.top.screen import Screen
+        from rewarden_server.top.screen import Top
     except ModuleNotFoundError as error:
         if error.name is None or not error.name.startswith("textual"):
             raise
@@ -95,4 +95,4 @@ def _watch(args: argparse.Namespace) -> None:
     told, figures = asyncio.run(_asked(args))  # a wrong address or key is told before the screen opens
     if not told["store"]:
         raise InvalidRequest(NOT_STORED)
-    Screen(args.url, options_of(args, PATIENCE_S), None if figures is None else figures.run["id"]).run()
+    Top(args.url, options_of(args, PATIENCE_S), None if figures is None else figures.run["id"]).run()

@@ -54,7 +54,7 @@ class Runs(OptionList):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Open")]
 
 
-class Screen(App[None]):
+class Top(App[None]):
     """Watches the runs of a server. `options`: see `rewarden_server.cli.server.options_of`. run: the one to show first
     (its id)."""
 
