@@ -53,10 +53,14 @@ def family(spec: VerifierSpec) -> str:
 
 def need(registry: Registry, name: str) -> str:
     """Returns the need of a recipe of the gallery."""
-    recipe = written(name)
-    used = {family(registry.get(part)) for part in _strings(recipe["uses"]) if part in BUILT_IN}
-    used |= {_CALLS[param] for param in recipe.get("params", {}) if param in _CALLS}
+    used = {family(registry.get(part)) for part in uses(name)}
+    used |= {_CALLS[param] for param in written(name).get("params", {}) if param in _CALLS}
     return next(title for title, needed in NEEDS.items() if not needed or needed & used)
+
+
+def uses(name: str) -> tuple[str, ...]:
+    """Returns the built-in verifiers that a recipe of the gallery names, at any depth."""
+    return tuple(dict.fromkeys(part for part in _strings(written(name)["uses"]) if part in BUILT_IN))
 
 
 def written(name: str) -> Mapping[str, Any]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
-from making.families import FAMILIES, NEEDS, family, need, origin, scores, written
+from making.families import FAMILIES, NEEDS, family, need, origin, scores, uses, written
+from rewarden_server.pages.formula import score_drawn
 from rewarden_verifiers.cases import load_cases
-from rewarden_verifiers.registry import BUILT_IN, Registry
+from rewarden_verifiers.recipes.load import load_recipe
+from rewarden_verifiers.registry import BUILT_IN, GALLERY, Registry
 from rewarden_verifiers.summaries import Summary
 
 
@@ -37,4 +39,6 @@ def _recipe(registry: Registry, name: str) -> Summary:
         requires=spec.requires,
         source=origin(name),
         parity=written(name).get("parity", ""),
+        uses=uses(name),
+        formula=score_drawn(load_recipe(GALLERY / f"{name}.yaml")),
     )

@@ -398,3 +398,79 @@ def test_every_example_goes_into_the_form_and_comes_out_as_it_was(visit: Go, nam
         # An empty field is none: of a sample only the response may be empty.
         given = [{k: v for k, v in one.items() if v != "" or k == "response"} for one in case["samples"]]
         assert body["samples"] == given, case["title"]
+
+
+WIDTHS = (360, 768, 1280, 1920)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_gallery_and_a_recipe_fit_every_width(visit: Go, width: int) -> None:
+    visited = visit(width=width)
+    for path in ("/gallery", "/docs", "/docs/satori", "/docs/logic_rl", "/docs/math"):
+        page = visited.open(path)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+
+
+def names_shown(page: Any) -> list[str]:
+    shown: list[str] = page.locator(".names li:not([hidden]) > a").all_inner_texts()
+    return shown
+
+
+def test_the_gallery_is_narrowed_by_words_and_choices_that_a_link_carries(visit: Go) -> None:
+    visited = visit()
+    page = visited.open("/gallery")
+    whole = len(names_shown(page))
+    page.select_option("[data-filter=family]", "With Lean")
+    proofs = names_shown(page)
+    assert "lean_proof" in proofs
+    assert page.locator("h2:visible").all_inner_texts() == [f"With Lean {len(proofs)}"]
+    page.select_option("[data-filter=parity]", "reading")
+    assert names_shown(page) == ["kimina_prover"]
+    link = page.url.removeprefix(visited.root)
+    page.select_option("[data-filter=family]", "")
+    page.select_option("[data-filter=parity]", "")
+    page.fill("#find", "logic-rl")
+    assert names_shown(page) == ["logic_rl"]
+    page.fill("#find", "")
+    assert len(names_shown(page)) == whole
+    page.goto("about:blank")
+    assert names_shown(visited.open(link)) == ["kimina_prover"]
+    assert page.inner_text("#found") == f"1 of {whole}"
+
+
+def test_verifiers_are_narrowed_by_family(visit: Go) -> None:
+    page = visit().open("/docs")
+    page.select_option("[data-filter=family]", "Puzzles")
+    assert "puzzle" in names_shown(page)
+    assert "math" not in names_shown(page)
+
+
+def score_of(page: Any, part: str) -> str:
+    return str(page.inner_text(f".tree li[data-part='{part}'] > .node > output"))
+
+
+def test_a_parameter_of_a_recipe_changes_the_verdict_and_the_drawing_shows_what_each_component_gave(visit: Go) -> None:
+    visited = visit()
+    page = visited.open("/docs/accuracy_format")
+    fill(page, "response", "no tags, but 4")
+    visited.send()
+    assert [score_of(page, part) for part in ("", "format", "answer")] == ["0.0", "0.0", "not asked"]
+    page.click(".params summary")
+    page.fill("[data-param=bad_format] input", "-1")
+    visited.send()
+    assert score_of(page, "") == "-1.0"
+    assert page.locator("mi.lit").all_inner_texts()[0] == "format"
+    fill(page, "response", "<think>Half of 8.</think><answer>4</answer>")
+    visited.send()
+    assert [score_of(page, part) for part in ("", "format", "answer")] == ["1.0", "1.0", "1.0"]
+    assert check(page) == []
+
+
+def test_the_row_of_an_outcome_table_that_decided_is_lit(visit: Go) -> None:
+    visited = visit()
+    page = visited.open("/docs/logic_rl")
+    visited.send()
+    assert page.locator("mtr.lit").inner_text().startswith("3")
+    fill(page, "response", "nothing")
+    visited.send()
+    assert page.locator("mtr.lit").inner_text().startswith("−3")

@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 import pytest
 
 from rewarden_server.pages.formula import drawn
+from rewarden_server.pages.structure import drawing
 from rewarden_verifiers.recipes.load import parse_recipe
 from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.summaries import FILE, summaries
@@ -27,6 +28,7 @@ class Page(HTMLParser):
         super().__init__()
         self.links: list[str] = []
         self.tags: list[str] = []
+        self.parts: list[str] = []
         self.open: list[str] = []
         self.text = ""
         self.feed(text)
@@ -41,6 +43,8 @@ class Page(HTMLParser):
             assert name != "style"
             if name in ("href", "src"):
                 self.links.append(value or "")
+            if name == "data-part":
+                self.parts.append(value or "")
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
@@ -84,8 +88,9 @@ def test_every_recipe_of_the_gallery_is_drawn_with_each_of_its_components() -> N
         spec = registry.get(name)
         assert spec.source_text is not None
         recipe = parse_recipe(spec.source_text)
-        page = Page(drawn(recipe))
+        page = Page(drawing(recipe))
         for component in recipe.components:
+            assert page.parts.count(component) >= 2, name  # in the formula and in the tree
             assert component in page.text, name
 
 
@@ -126,7 +131,7 @@ def test_the_contents_import_no_verifier() -> None:
         "from rewarden_server.pages.contents import lines, listing, summary\n"
         "service = Service.build(load_config(environ={}, flags={}))\n"
         "before = set(sys.modules)\n"
-        "assert 'math' in listing(lines(service.engine, 'verifier'), 'docs/', summary)\n"
+        "assert 'math' in listing(lines(service.engine, 'verifier'), 'docs/', summary, [])\n"
         "print(sorted(name for name in set(sys.modules) - before if name.startswith('rewarden_verifiers')))\n"
         "assert 'rewarden_verifiers.answer.math.verifier' not in sys.modules\n"
     )
@@ -217,10 +222,11 @@ async def test_pages_ask_for_no_key_and_tell_nothing_of_the_server(start: Start)
 
 
 @pytest.mark.parametrize(
-    "name", ["/playground/sql", "/playground/code", "/playground/text", "/playground/puzzle", "/runs/some"]
+    "path",
+    ["/gallery", "/docs/sql", "/playground/sql", "/playground/code", "/playground/text", "/runs/some"],
 )
-async def test_the_largest_pages_stay_small(server: Running, name: str) -> None:
-    answer = await server.http.get(name)
+async def test_the_largest_pages_stay_small(server: Running, path: str) -> None:
+    answer = await server.http.get(path)
     total = len(answer.content)
     for link in {link for link in Page(answer.text).links if "/static/" in link}:
         total += len((await server.http.get(link.removeprefix(".."))).content)

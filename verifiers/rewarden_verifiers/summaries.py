@@ -20,7 +20,8 @@ class Summary:
 
     kind: `verifier` or `recipe`. family: the heading that it is listed under; for a recipe, what it needs. scores: the
     range of scores, in words. requires: the extras that it needs. cases: their number. source, parity: a recipe's
-    papers and code in Markdown, and how closely it was compared with them.
+    papers and code in Markdown, and how closely it was compared with them. uses: the built-in verifiers that a recipe
+    names. formula: its score in MathML.
     """
 
     kind: str
@@ -31,10 +32,15 @@ class Summary:
     requires: tuple[str, ...] = ()
     source: str = ""
     parity: str = ""
+    uses: tuple[str, ...] = ()
+    formula: str = ""
 
 
 @lru_cache(maxsize=1)
 def summaries() -> Mapping[str, Summary]:
     """Returns the summaries of the built-in ones by name; plug-ins are not among them."""
     known = json.loads(FILE.read_text(encoding="utf-8"))
-    return {name: Summary(**{**item, "requires": tuple(item.get("requires", ()))}) for name, item in known.items()}
+    lists = ("requires", "uses")
+    return {
+        name: Summary(**{**item, **{key: tuple(item.get(key, ())) for key in lists}}) for name, item in known.items()
+    }

@@ -54,9 +54,14 @@ def _install(*extras: str) -> str:
     return f"pip install '{_PACKAGE}[{','.join(extras)}]'"
 
 
+def absent_extras() -> frozenset[str]:
+    """Returns the extras of `rewarden-server` that lack a package here."""
+    return frozenset(extra for extra, names in packages_of_extras().items() if not all(map(_present, names)))
+
+
 def installed(registry: Registry) -> Installed:
     """Loads every verifier and recipe."""
-    absent = {extra for extra, names in packages_of_extras().items() if not all(map(_present, names))}
+    absent = absent_extras()
     usable: list[str] = []
     lacking: dict[str, list[str]] = {}
     broken: list[Problem] = []
@@ -65,7 +70,7 @@ def installed(registry: Registry) -> Installed:
             needed = absent.intersection(registry.get(name).requires)
         except SampleError as error:
             module = error.__cause__.name if isinstance(error.__cause__, ModuleNotFoundError) else None
-            needed = set(extras_with(module or ""))
+            needed = frozenset(extras_with(module or ""))
             if not needed:
                 broken.append(_broken(error, registry.plugin_of(name)))
                 continue

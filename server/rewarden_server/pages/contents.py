@@ -3,8 +3,10 @@ verifier."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from html import escape
 from urllib.parse import quote
 
@@ -14,6 +16,7 @@ from starlette.responses import HTMLResponse, Response
 from rewarden_server.catalogue import names
 from rewarden_server.engine.engine import Engine
 from rewarden_server.http.access import Served
+from rewarden_server.observe.installed import absent_extras
 from rewarden_server.pages.prose import prose_line
 from rewarden_server.pages.shell import page
 from rewarden_verifiers.summaries import Summary, summaries
@@ -37,9 +40,31 @@ class Line:
         """Returns the heading that it is listed under."""
         return _FOREIGN if self.summary is None else self.summary.family
 
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """Returns the extras that it needs and this installation lacks."""
+        needed = self.summary.requires if self.summary is not None else ()
+        return tuple(extra for extra in needed if extra in _absent())
+
 
 Told = Callable[[Line], str]
 """Makes the markup that a list shows beside a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A choice that narrows a list to the lines that have a value."""
+
+    name: str
+    label: str
+    values: Callable[[Line], Sequence[str]]
+
+
+FAMILY = Filter("family", "Family", lambda line: (line.family,))
+LOADS = Filter("loads", "Loads here", lambda line: ("no" if line.absent else "yes",))
+
+_absent = lru_cache(maxsize=1)(absent_extras)
+"""A process has the packages that it began with."""
 
 router = APIRouter(default_response_class=HTMLResponse, responses={200: {"description": "The page."}})
 
@@ -51,7 +76,7 @@ async def contents(service: Served) -> Response:
         '<p>A verifier judges one thing. The <a href="gallery">gallery</a> lists the recipes, which combine verifiers, '
         "often as in a published system.</p>"
     )
-    body = intro + listing(lines(service.engine, "verifier"), "docs/", summary)
+    body = intro + listing(lines(service.engine, "verifier"), "docs/", summary, (FAMILY, LOADS))
     return page("Verifiers", body, place="docs", script="filter.js")
 
 
@@ -63,24 +88,34 @@ def lines(engine: Engine, kind: str) -> list[Line]:
     return sorted(found, key=lambda line: order.index(line.name) if line.name in known else len(order))
 
 
-def listing(found: Sequence[Line], below: str, told: Told) -> str:
-    """Returns the lists, a section for each family, as links to `below` and the name, and a field that narrows them."""
+def listing(found: Sequence[Line], below: str, told: Told, filters: Sequence[Filter]) -> str:
+    """Returns the lists, a section for each family, as links to `below` and the name, and fields that narrow them."""
     search = (
-        '<search class="find" hidden><label for="find">Find</label>'
-        '<input id="find" type="search" autocomplete="off" spellcheck="false" placeholder="name or words">'
+        '<search class="find" hidden><label class="words">Find'
+        '<input id="find" type="search" autocomplete="off" spellcheck="false" placeholder="name or words"></label>'
+        f"{''.join(_choice(one, found) for one in filters)}"
         f'<output id="found" for="find">{len(found)} of {len(found)}</output></search>'
     )
     families = dict.fromkeys(line.family for line in found)
     sections = (
-        _section(number, family, [line for line in found if line.family == family], below, told)
+        _section(number, family, [line for line in found if line.family == family], below, told, filters)
         for number, family in enumerate(families)
     )
     return search + "".join(sections)
 
 
-def _section(number: int, family: str, found: Iterable[Line], below: str, told: Told) -> str:
+def _choice(one: Filter, found: Iterable[Line]) -> str:
+    counts = Counter(value for line in found for value in one.values(line))
+    options = "".join(
+        f'<option value="{escape(value)}">{escape(value)} ({count})</option>' for value, count in counts.items()
+    )
+    return f'<label>{one.label}<select data-filter="{one.name}"><option value="">any</option>{options}</select></label>'
+
+
+def _section(number: int, family: str, found: Iterable[Line], below: str, told: Told, filters: Iterable[Filter]) -> str:
     rows = [
-        f'<li><a href="{escape(below + quote(line.name, safe=""))}"><code>{escape(line.name)}</code></a>'
+        f'<li{_values(line, filters)}><a href="{escape(below + quote(line.name, safe=""))}">'
+        f"<code>{escape(line.name)}</code></a>"
         f"<div>{told(line)}</div></li>"
         for line in found
     ]
@@ -90,8 +125,20 @@ def _section(number: int, family: str, found: Iterable[Line], below: str, told: 
     )
 
 
+def _values(line: Line, filters: Iterable[Filter]) -> str:
+    return "".join(f' data-{one.name}="{escape("|".join(one.values(line)))}"' for one in filters)
+
+
 def summary(line: Line) -> str:
-    """Returns the one-line summary of a verifier or recipe."""
+    """Returns the one-line summary of a verifier or recipe, and the command that makes it load here if it does not."""
     if line.summary is not None:
-        return prose_line(line.summary.summary)
+        return prose_line(line.summary.summary) + lacking(line)
     return f'<span class="muted">from the package {escape(line.plugin or "of this process")}</span>'
+
+
+def lacking(line: Line) -> str:
+    """Returns the command that installs what a verifier or recipe lacks here."""
+    if not line.absent:
+        return ""
+    command = f"pip install 'rewarden-server[{','.join(line.absent)}]'"
+    return f' <span class="small warn">Not installed here: <code>{escape(command)}</code></span>'

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
-from urllib.parse import quote
 
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse, Response
@@ -16,11 +14,12 @@ from rewarden.errors import NotFound
 from rewarden_server.catalogue import describe, kind_of
 from rewarden_server.http.access import Served
 from rewarden_server.http.declared import TEXT, Answers, Name, reply
-from rewarden_server.pages.formula import drawn
-from rewarden_server.pages.prose import code, pretty, prose, prose_line
+from rewarden_server.pages.parity import parity
+from rewarden_server.pages.prose import code, linked, pretty, prose, prose_line
+from rewarden_server.pages.schema import reads_reference, type_name
 from rewarden_server.pages.shell import page
-from rewarden_verifiers.recipes.load import parse_recipe
-from rewarden_verifiers.recipes.model import Component
+from rewarden_server.pages.trial import trial
+from rewarden_verifiers.summaries import summaries
 
 router = APIRouter(default_response_class=HTMLResponse, responses={200: {"description": "The page."}})
 
@@ -35,8 +34,14 @@ async def entry(name: Name, service: Served) -> Response:
         item = await asyncio.to_thread(describe, service.engine, name, kind_of(service.engine, name))
     except NotFound as error:
         return missing(error, "docs")
-    place = "gallery" if item["kind"] == "recipe" else "docs"
-    return page(item["name"], entry_body(item), depth=1, place=place)
+    recipe = item["kind"] == "recipe"
+    place = "gallery" if recipe else "docs"
+    if not item["available"]:
+        return page(item["name"], refused(item), depth=1, place=place)
+    written = service.engine.registry.recipe_path(name).read_text(encoding="utf-8") if recipe else ""
+    form = trial(item, service.keys.required, service.config.server.grpc_port)
+    body = entry_body(item, form, written)
+    return page(item["name"], body, depth=1, place=place, script="playground.js", wide=True)
 
 
 def missing(error: NotFound, place: str) -> Response:
@@ -46,19 +51,32 @@ def missing(error: NotFound, place: str) -> Response:
     return page("Not found", body, depth=1, place=place, status=404)
 
 
-def entry_body(item: Mapping[str, Any]) -> str:
-    """The page of what the catalogue described."""
+def refused(item: Mapping[str, Any]) -> str:
+    """Returns the page of one that cannot be loaded."""
+    problem = prose_line(item["problem"]["message"])
+    return f'<h1><code>{escape(item["name"])}</code></h1><p class="note problem">Cannot be loaded: {problem}</p>'
+
+
+def entry_body(item: Mapping[str, Any], form: str, written: str) -> str:
+    """Returns the page of what the catalogue described. form: to try it. written: a recipe as its file has it."""
     name = escape(item["name"])
-    head = f"<h1><code>{name}</code></h1>"
-    if not item["available"]:
-        return f'{head}<p class="note problem">Cannot be loaded: {prose_line(item["problem"]["message"])}</p>'
     return (
-        f'{head}<p class="muted">{escape("; ".join(facts(item)))}</p>'
-        f'<p><a class="action" href="../playground/{name}">Try it in the playground</a></p>'
-        f'<section class="card">{prose(item["doc"])}</section>'
-        f"{_formula(item)}"
-        f"{_parameters(item)}{_reference(item)}{_source(item)}{_cases(item['name'], item['cases'])}"
+        f'<div class="title"><h1><code>{name}</code></h1><p class="muted">{escape("; ".join(facts(item)))}</p></div>'
+        f"{_about(item, written)}{form}"
+        f'<p><a href="../playground/{name}">The form alone, in the playground</a></p>'
+        f"{_parameters(item)}{_reference(item)}{_source(item, written)}{_cases(item['name'], item['cases'])}"
     )
+
+
+def _about(item: Mapping[str, Any], written: str) -> str:
+    """Returns the documentation: of a recipe, its publications and the comment that its file begins with."""
+    known = summaries().get(item["name"])
+    if not written or known is None:
+        return f'<section class="card">{prose(item["doc"])}</section>'
+    comment = [line.removeprefix("#") for line in written[: written.index("\nname:")].split("\n")]
+    told = "\n".join(f"   {line}" if line.startswith("  ") else line.strip() for line in comment)
+    source = f"<p>{linked(known.source)}</p>" if known.source else ""
+    return f'<section class="card">{prose(told)}{source}<p>{parity(known.parity)}</p></section>'
 
 
 def facts(item: Mapping[str, Any]) -> list[str]:
@@ -98,73 +116,25 @@ def _default(required: bool, part: Mapping[str, Any]) -> str:
     return f", default {code(part['default'])}" if "default" in part else ""
 
 
-def type_name(part: Mapping[str, Any], root: Mapping[str, Any]) -> str:
-    """A JSON Schema in few words: `number or null`, `list of string`, `"strict" | "lax"`."""
-    if "$ref" in part:
-        name = part["$ref"].rpartition("/")[2]
-        target = root.get("$defs", {}).get(name, {})
-        return type_name(target, root) if "enum" in target else name
-    if "enum" in part:
-        return " | ".join(json.dumps(value) for value in part["enum"])
-    if "const" in part:
-        return json.dumps(part["const"])
-    for word in ("anyOf", "oneOf"):
-        if word in part:
-            return " or ".join(dict.fromkeys(type_name(option, root) for option in part[word]))
-    kind = part.get("type")
-    if kind == "array":
-        items = part.get("items") or (part.get("prefixItems") or [{}])[0]
-        return f"list of {type_name(items, root)}"
-    return kind if isinstance(kind, str) else "anything"
-
-
 def _reference(item: Mapping[str, Any]) -> str:
-    if not reads_reference(item):
-        return _card("Reference", "<p>Not used.</p>")
+    if not reads_reference(item) and not item["reference_required"]:
+        # What judges whole samples passes the reference on.
+        whole = {"sample", "samples"} & set(item["reads"])
+        return _card("Reference", f"<p>{'As the verifiers that it calls need.' if whole else 'Not used.'}</p>")
     schema = item["reference_schema"]
     need = "Required." if item["reference_required"] else "Optional."
     return _card("Reference", f"<p>{need}{'' if schema else ' Any value.'}</p>{pretty(schema) if schema else ''}")
 
 
-def reads_reference(item: Mapping[str, Any]) -> bool:
-    """Returns whether what was described looks at a sample's reference."""
-    return "reference" in item["reads"] or "prepared" in item["reads"]
-
-
-def _formula(item: Mapping[str, Any]) -> str:
-    """Returns the drawing of a recipe, with the verifiers of its components."""
-    if item["kind"] != "recipe":
-        return ""
-    recipe = parse_recipe(item["source"])
-    rows = "".join(
-        f"<dt><code>{escape(name)}</code></dt><dd>{_judges(component)}</dd>"
-        for name, component in recipe.components.items()
-    )
-    return _card("Formula", f'{drawn(recipe)}<dl class="parameters">{rows}</dl>')
-
-
-def _judges(component: Component) -> str:
-    """Returns the verifiers that can judge a component, the first that gives a score."""
-    told = []
-    for candidate in component.candidates:
-        if isinstance(candidate.name, str):
-            told.append(f'<a href="{quote(candidate.name, safe="")}"><code>{escape(candidate.name)}</code></a>')
-        elif candidate.name is not None:
-            told.append(f"the verifier that <code>{escape(candidate.name.text)}</code> names")
-        else:
-            told.append("a recipe of its own")
-    default = f"; without a score {component.default:g}" if component.default is not None else ""
-    return f"judged by {', else '.join(told)}{default}"
-
-
-def _source(item: Mapping[str, Any]) -> str:
-    return _card("Source", pretty(json.loads(item["source"]))) if item["source"] else ""
+def _source(item: Mapping[str, Any], written: str) -> str:
+    text = written or item["source"]
+    return _card("Source", f'<pre class="text" tabindex="0">{escape(text)}</pre>') if text else ""
 
 
 def _cases(name: str, cases: Sequence[Mapping[str, Any]]) -> str:
     if not cases:
         return ""
-    return _card("Examples", '<div class="cases">' + "".join(_case(name, case) for case in cases) + "</div>")
+    return _card("Cases", '<div class="cases">' + "".join(_case(name, case) for case in cases) + "</div>")
 
 
 def _case(name: str, case: Mapping[str, Any]) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from rewarden_server.pages.entry import reads_reference, type_name
 from rewarden_server.pages.prose import prose_line
+from rewarden_server.pages.schema import reads_reference, type_name
 
 _PLAIN = ("string", "number", "integer", "boolean")
 

@@ -33,35 +33,39 @@ _ROOTS = frozenset(("params", "sample", "schedule", "progress"))
 
 
 def drawn(recipe: Recipe) -> str:
-    """Returns the markup of a recipe's formula."""
-    rows = [(row.score.text, row.when.text if row.when is not None else None) for row in recipe.rows]
-    if len(rows) == 1:
-        score = _markup(parse(rows[0][0]))
-    else:
-        score = _alternatives(
-            (_markup(parse(value)), _markup(parse(when)) if when is not None else "") for value, when in rows
-        )
-    lines = [_line("score", score)]
-    lines += [_line(name, _markup(parse(each.text))) for name, each in recipe.schedule.items()]
+    """Returns the markup of a recipe's formula: the score, its scheduled values, and the condition of passing."""
+    lines = [score_drawn(recipe)]
+    lines += [_equation(name, expression_drawn(each)) for name, each in recipe.schedule.items()]
     if recipe.passed is not None:
-        lines.append(_line("passed", _markup(parse(recipe.passed.text))))
-    return "".join(lines) + "".join(f'<p class="muted">{_shaping(step)}</p>' for step in recipe.shaping)
+        lines.append(_equation("passed", expression_drawn(recipe.passed)))
+    return "".join(f'<div class="formula" tabindex="0">{line}</div>' for line in lines)
 
 
-def _line(name: str, markup: str) -> str:
-    formula = f'<math displaystyle="true">{_text("mi", name)}<mo>=</mo>{markup}</math>'
-    return f'<div class="formula" tabindex="0">{formula}</div>'
+def score_drawn(recipe: Recipe) -> str:
+    """Returns the markup of the score alone."""
+    shaping = "".join(map(_length, recipe.shaping))
+    if len(recipe.rows) == 1:
+        return _equation("score", expression_drawn(recipe.rows[0].score) + shaping)
+    rows = [
+        (expression_drawn(row.score), expression_drawn(row.when) if row.when is not None else "") for row in recipe.rows
+    ]
+    return _equation("score", _alternatives(rows, "table") + shaping)
 
 
-def _expression(expression: Expression) -> str:
+def _length(step: LengthStep) -> str:
+    """Returns the curve of a shaping: added to what is before it, or taking its place."""
+    sign = "→" if step.combine == "replace" else "+"
+    curve = f'<mi data-part="{escape(step.name)}">{step.kind}</mi>'
+    return f"<mo>{sign}</mo>{curve}<mo>(</mo>{_text('mi', step.by)}<mo>)</mo>"
+
+
+def expression_drawn(expression: Expression) -> str:
+    """Returns the markup of an expression, without the element `math` around it."""
     return _markup(parse(expression.text))
 
 
-def _shaping(step: LengthStep) -> str:
-    sides = [name for name, curve in (("right", step.correct), ("wrong", step.wrong)) if curve is not None]
-    how = "replaces the score" if step.combine == "replace" else "is added"
-    kind = step.kind.replace("_", " ")
-    return f"Then a {kind} curve over the length in {step.by} {how}, for {' and '.join(sides)} answers."
+def _equation(name: str, markup: str) -> str:
+    return f'<math displaystyle="true">{_text("mi", name)}<mo>=</mo>{markup}</math>'
 
 
 def _markup(node: Node) -> str:
@@ -103,10 +107,17 @@ def _select(node: Node) -> str:
         if target.text in _ROOTS:
             return _text("mi", node.text)
         if node.text == "score":
-            return _text("mi", target.text)
+            return _part(target)
         if node.text == "passed":
-            return f"<mrow>{_text('mi', target.text)}<mo>✓</mo></mrow>"
+            return f"<mrow>{_part(target)}<mo>✓</mo></mrow>"
+        return f"<mrow>{_part(target)}<mo>.</mo>{_text('mi', node.text)}</mrow>"
     return f"<mrow>{_markup(target)}<mo>.</mo>{_text('mi', node.text)}</mrow>"
+
+
+def _part(node: Node) -> str:
+    """Returns the name of a component, which scripts light up by `data-part` when a verdict has judged it."""
+    name = escape(node.text)
+    return f'<mi data-part="{name}">{name}</mi>'
 
 
 def _index(node: Node) -> str:
@@ -152,7 +163,7 @@ def _not(node: Node) -> str:
     if inner.kind == "has":
         return f"<mrow>{_markup(inner.children[0])}<mtext>\u00a0not given</mtext></mrow>"
     if inner.kind == "select" and inner.text == "passed" and inner.children[0].kind == "name":
-        return f"<mrow>{_text('mi', inner.children[0].text)}<mo>✗</mo></mrow>"
+        return f"<mrow>{_part(inner.children[0])}<mo>✗</mo></mrow>"
     return f"<mrow><mo>¬</mo>{_within(inner, 'not')}</mrow>"
 
 
@@ -192,13 +203,14 @@ def _if(node: Node) -> str:
     return _alternatives([*rows, (_markup(node), "")])
 
 
-def _alternatives(rows: Iterable[tuple[str, str]]) -> str:
+def _alternatives(rows: Iterable[tuple[str, str]], kind: str = "") -> str:
+    """Returns a row for each alternative. Verdicts name the row of an outcome table, kind `table`, by its number."""
     cells = "".join(
         f"<mtr><mtd>{value}</mtd><mtd><mtext>{_IF if when else 'otherwise'}</mtext>{when}</mtd></mtr>"
         for value, when in rows
     )
     # Drawn by the style sheet: without a font for mathematics, a brace does not stretch.
-    return f'<mtable class="alternatives">{cells}</mtable>'
+    return f'<mtable class="{f"alternatives {kind}".strip()}">{cells}</mtable>'
 
 
 def _separated(nodes: Iterable[Node]) -> str:

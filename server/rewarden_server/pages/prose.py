@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from html import escape
+from textwrap import dedent
 from typing import Any
 
 
@@ -13,7 +14,7 @@ def prose(text: str) -> str:
     made = []
     for paragraph in re.split(r"\n\s*\n", text.strip()):
         if any(line.startswith("    ") for line in paragraph.split("\n")):
-            made.append(f'<pre class="text" tabindex="0">{escape(paragraph)}</pre>')
+            made.append(f'<pre class="text" tabindex="0">{escape(dedent(paragraph))}</pre>')
         else:
             made.append(f"<p>{prose_line(paragraph)}</p>")
     return "".join(made)

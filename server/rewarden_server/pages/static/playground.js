@@ -2,6 +2,7 @@
 
 import { ask, askForKey, address } from './ask.js';
 import { $, $$, el, replace } from './dom.js';
+import { dim, light } from './drawing.js';
 import { addSample, load, readParams, readRequest, Unreadable } from './form.js';
 import { client, curl } from './snippets.js';
 import { block, bounded, parse, pretty, prose, visible } from './text.js';
@@ -25,6 +26,7 @@ function changed() {
 function choose(number) {
   const example = data.cases[number];
   load(example);
+  dim();
   changed();
   $$('[data-case]').forEach(button => button.toggleAttribute('aria-current', button.dataset.case === String(number)));
   if (Object.keys(example.params || {}).length) $('.params').open = true;
@@ -38,6 +40,7 @@ function choose(number) {
 
 function complain(error) {
   replace(output);
+  dim();
   if (error instanceof Unreadable) {
     error.field.closest('details')?.setAttribute('open', '');
     error.field.setAttribute('aria-invalid', 'true');
@@ -69,6 +72,7 @@ async function submit() {
   try {
     const result = await ask('v1/verify', { body: JSON.stringify(asked), signal: running.signal });
     replace(output, verdictNodes(result, asked));
+    if (result.verdicts?.length) light(result.verdicts[0]);
     tell(sentence(result));
     if (result.verdicts?.length === 1) told.classList.add('hidden');  // seen below as well: said for those who listen
     // Where the verdict is below what is seen, as on a phone.
