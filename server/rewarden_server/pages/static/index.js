@@ -27,7 +27,7 @@ async function latest() {
   const { runs, store } = await ask('v1/runs', { read: JSON.parse });
   if (!runs.length) { replace($('#run'), store ? el('p', {}, 'No run yet. It appears here with its first verdicts.') : storeOff()); return; }
   const [run] = runs, path = `runs/${encodeURIComponent(run.id)}`;
-  const frame = new Points(await ask(`v1/${path}/points?most=200`, { read: JSON.parse })).frame({ most: 200 });
+  const frame = new Points(await ask(`v1/${path}/points?most=60`, { read: JSON.parse })).frame({ most: 60 });
   replace($('#run'),
     el('p', {}, el('a', { href: path }, el('strong', {}, visible(run.name))), el('span', { class: 'muted' }, ` ${plural(run.verdicts, 'verdict')}, last ${placeText('time', run.latest).slice(0, 16)}`)),
     el('a', { href: path, class: 'curve-link' }, spark(frame.ats.map((at, index) => frame.all.reward(index)), `The mean reward of ${run.name}`)),

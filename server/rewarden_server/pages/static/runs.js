@@ -69,7 +69,7 @@ async function curve(runs) {
 }
 
 async function rewards(run) {
-  const frame = new Points(await ask(`v1/runs/${encodeURIComponent(run.id)}/points?most=80`, { read: JSON.parse })).frame({ most: 80 });
+  const frame = new Points(await ask(`v1/runs/${encodeURIComponent(run.id)}/points?most=40`, { read: JSON.parse })).frame({ most: 40 });
   const values = frame.ats.map((at, index) => frame.all.reward(index)), some = values.filter(value => value !== null);
   return spark(values, some.length ? `mean reward from ${some[0].toFixed(2)} to ${some[some.length - 1].toFixed(2)}` : 'no reward');
 }
