@@ -296,9 +296,9 @@ def test_two_ranges_say_why_the_reward_moved(overview: Visit) -> None:
     assert page.locator("[aria-label='Changed fingerprints'] tbody tr").inner_text().split()[-1] == "10"
     assert page.locator(".columns").first.locator(".column").count() == 2
     page.get_by_role("button", name="Judge B as in A").click()
-    page.locator(".judged .note").wait_for()
-    assert "differ" in page.inner_text(".judged .note")
-    assert "0.0" in page.inner_text(".judged table")
+    page.locator(".rejudged .note").wait_for()
+    assert "differ" in page.inner_text(".rejudged .note")
+    assert "0.0" in page.inner_text(".rejudged table")
 
 
 def test_two_ranges_can_be_drawn(visit: Go, trained: tuple[str, str]) -> None:

@@ -115,7 +115,7 @@ export class Moved {
     const frames = ['a', 'b'].map(name => this.points.frame({ ...state[name], source: state.source, most: 1 })), moved = split(...frames);
     const read = rollouts.rows.id?.length ? await readRollouts(rollouts) : null;
     const empty = read ? null : await nothing('No rollouts are kept of these ranges.');
-    this.judged = el('div', { class: 'judged' });
+    this.judged = el('div', { class: 'rejudged' });
     replace(this.result,
       this.headline(moved, a, b),
       moved && moved.rows.length > 1 ? this.sources(moved) : null,

@@ -13,8 +13,8 @@ const MOST = 2000;
 
 // The packages for formulas and code are much larger than all scripts of ours: they come when a text needs them.
 const LIBRARIES = [
-  [/\\[a-zA-Z([]|\$/, () => import('./vendor/katex/katex.min.js')],
-  [/```/, () => import('./vendor/prismjs/prism.js')],
+  [/\\[([]|\\f?box(?:ed)?\s*\{|\\begin\{|\$/, () => import('./vendor/katex/katex.min.js')],
+  [/```|~~~|<tool_(?:call|response)>/, () => import('./vendor/prismjs/prism.js')],
 ];
 
 // The report's data from what the server sent: where a rollout stands on the axis is told before its id.
