@@ -27,7 +27,8 @@ HOSTILE = "<img src=x onerror=alert(1)><b>bold</b>\u202egnp"
 SIBLINGS = ("Paris", "paris", "London", HOSTILE)
 STEPS = 20
 LATER = 10
-WIDTHS = (360, 768, 1280, 1920)
+LOOKS = [(360, False), (768, True), (1280, False), (1920, True)]
+"""Every width, and both colour schemes at narrow and wide ones."""
 VIEWS = ("", "#responses", "#groups", "#moved?a=0-9&b=10-19")
 
 
@@ -380,8 +381,7 @@ def test_the_index_shows_the_latest_run(visit: Go, trained: tuple[str, str]) -> 
     page.wait_for_url("**/runs/*")
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("width", "dark"), LOOKS)
 def test_nobody_is_kept_out_of_runs(visit: Go, trained: tuple[str, str], width: int, dark: bool) -> None:
     root, path = trained
     visited = visit(root, width=width, dark=dark)

@@ -172,8 +172,7 @@ class TestInABrowser:
             assert "<img src=x" in browser.run("document.body.innerText")
             assert browser.run("$$('img').length + document.scripts.length") <= 2
 
-    @pytest.mark.parametrize("width", [360, 768, 1280, 1920])
-    @pytest.mark.parametrize("dark", [False, True])
+    @pytest.mark.parametrize(("width", "dark"), [(360, False), (768, True), (1280, False), (1920, True)])
     def test_it_fits_every_width_and_is_accessible(self, browser: Browser, page: Path, width: int, dark: bool) -> None:
         browser.shape(width, 900, dark=dark, phone=width < 600)
         for place in ("overview", "changes", "changes?r=0&open=1"):

@@ -216,8 +216,7 @@ def test_the_work_on_a_text_is_bounded_whatever_it_holds(browser: Browser, desk:
         assert text[:50_000] in browser.run("$('.detail').textContent")
 
 
-@pytest.mark.parametrize("width", [360, 768, 1280, 1920])
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize(("width", "dark"), [(360, False), (768, True), (1280, False), (1920, True)])
 def test_typeset_texts_fit_every_width_and_are_accessible(browser: Browser, desk: Desk, width: int, dark: bool) -> None:
     tests = [{"id": "1", "verdict": "WA", "cpu_time": 1.0, "message": "m" * 200}]
     code = scored(0.0, extracted=PROGRAM, evidence={"tests": tests, "total": 1, "passed": 0})
