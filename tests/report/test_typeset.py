@@ -24,8 +24,10 @@ They cost $5 and $10, so \boxed{\frac{10}{2}}."""
 PROGRAM = 'def add(a, b):\n    # adds\n    return a + b + 1  # "two"\n'
 
 
-def response(browser: Browser, desk: Desk, *rows: dict[str, Any], place: str = "responses?r=0&open=1") -> None:
-    desk.report(rows)
+def response(
+    browser: Browser, desk: Desk, *rows: dict[str, Any], place: str = "responses?r=0&open=1", chars: int = 4_000
+) -> None:
+    desk.report(rows, chars=chars)
     browser.open(desk.output, place)
 
 
@@ -95,6 +97,13 @@ def test_what_is_no_formula_or_none_that_is_allowed_stays_text(browser: Browser,
     response(browser, desk, row(text, verdict=scored(0.0)), row("$x$"))
     assert text in browser.run("$('.detail').textContent")
     assert browser.run("$$('.detail math, .detail a, .detail img, .detail [style]').length") == 0
+
+
+@pytest.mark.parametrize("begin", ["\\(", "\\[", "$$", "\\begin{align}", "`"])
+def test_after_beginnings_that_never_end_a_formula_is_still_found(browser: Browser, desk: Desk, begin: str) -> None:
+    text = f"{begin}\n\n" + f"{begin} " * (begin not in ("$$", "`")) * 500 + "word " * 1000 + r"so \(x\) and \[y\]"
+    response(browser, desk, row(text, verdict=scored(0.0)), chars=20_000)
+    assert browser.run("$$('.detail math').map(one => one.textContent)") == ["x", "y"]
 
 
 def test_colours_and_phantoms_hide_nothing(browser: Browser, desk: Desk) -> None:

@@ -14,7 +14,7 @@ const TURNS = { tool_call: 'tool call', tool_response: 'tool response' };
 // The parts of a text in order: {kind, start, end} and what is within, [from, to). `fence`: the code that is still open
 // from before the text; what is open at its end is returned too.
 export function partsOf(text, fence = null) {
-  const parts = [];
+  const parts = [], until = seeker(text);
   let at = 0, formulas = 0;
   const add = (start, end, part) => {
     if (start > at) parts.push({ kind: 'text', start: at, end: start, from: at, to: start });
@@ -29,7 +29,7 @@ export function partsOf(text, fence = null) {
   };
   if (fence) fence = code(0, 0, fence);
   while (!fence && at < text.length) {
-    const found = next(text, at);
+    const found = next(text, at, until);
     if (!found) break;
     const { start, part, open } = found;
     if (open) fence = code(start, found.from, open);
@@ -41,7 +41,7 @@ export function partsOf(text, fence = null) {
 }
 
 // The first thing from a place on that is no text: where it starts and ends.
-function next(text, at) {
+function next(text, at, until) {
   BEGINS.lastIndex = at;
   for (let found; (found = BEGINS.exec(text));) {
     const [all, sign, language, tag, environment, box] = found, start = found.index, from = start + all.length;
@@ -53,22 +53,22 @@ function next(text, at) {
       const to = text.indexOf(`</${tag}>`, from);
       if (to >= 0) return { start, end: to + tag.length + 3, part: { kind: 'turn', from, to, role: TURNS[tag] } };
     } else if (environment) {
-      const end = until(text, `\\end{${environment}}`, from);
+      const end = until(`\\end{${environment}}`, from);
       if (end >= 0) return math(start, end + environment.length + 6, start, end + environment.length + 6, true);
     } else if (box) {
       const end = brace(text, from);
       if (end >= 0) return math(start, end + 1, start, end + 1, false);
     } else if (all === '\\(' || all === '\\[') {
-      const to = until(text, all === '\\(' ? '\\)' : '\\]', from);
+      const to = until(all === '\\(' ? '\\)' : '\\]', from);
       if (to >= 0) return math(start, to + 2, from, to, all === '\\[');
     } else if (all === '$$') {
-      const to = until(text, '$$', from);
+      const to = until('$$', from);
       if (to > from) return math(start, to + 2, from, to, true);
     } else if (all === '$') {
       const to = dollar(text, from);
       if (to > from) return math(start, to + 1, from, to, false);
     } else if (all[0] === '`') { // code within a line: no formula begins there
-      const to = until(text, all, from), line = until(text, '\n', from);
+      const to = until(all, from), line = until('\n', from);
       if (to >= 0 && (line < 0 || to < line)) BEGINS.lastIndex = to + all.length;
     }
   }
@@ -77,9 +77,15 @@ function next(text, at) {
 
 const math = (start, end, from, to, display) => ({ start, end, part: { kind: 'math', from, to, display } });
 
-function until(text, sign, from) {
-  const at = text.slice(from, from + LONGEST).indexOf(sign);
-  return at < 0 ? -1 : from + at;
+// Finds the next place of a sign that is not too far away. Where it was sought in vain it is not sought again, or a text
+// of nothing but beginnings would be read once for each of them.
+function seeker(text) {
+  const clear = new Map();
+  return (sign, from) => {
+    const begin = Math.max(from, clear.get(sign) || 0), end = from + LONGEST, at = text.slice(begin, end).indexOf(sign);
+    if (at < 0) clear.set(sign, Math.max(begin, end - sign.length + 1));
+    return at < 0 ? -1 : begin + at;
+  };
 }
 
 // The end of a formula that one dollar began. Prices are none: a formula neither begins nor ends with a space, and no
