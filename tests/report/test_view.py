@@ -14,7 +14,7 @@ import zstandard
 from rewarden.__main__ import main
 from rewarden.types import Batch, Sample, Use, Verdict, VerifierRef
 from rewarden_server.observe.record import Recorder
-from tests.report.conftest import row
+from tests.report.conftest import row, scored
 from tests.report.test_page import unpack
 
 REF = VerifierRef(name="math", version="1", fingerprint="f" * 8)
@@ -154,6 +154,78 @@ def test_logs_of_inspect_are_shown(tmp_path: Path, form: str) -> None:
     assert ["feedback", "timed out"] in shown["details"][2]
 
 
+@pytest.mark.parametrize(
+    ("value", "score", "passed", "parts"),
+    [
+        ("C", 1.0, True, []),
+        ("i", 0.0, False, []),
+        (True, 1.0, True, []),
+        (0.5, 0.5, None, []),
+        ({"tone": "fine", "truth": 0.75, "form": 1}, 0.75, None, ["match.tone", "match.form"]),
+        ([0.25, 1], 0.25, None, ["match.1"]),
+        (float("nan"), None, None, []),
+        (float("inf"), None, None, []),
+        (10**400, None, None, []),
+        ("fine", None, None, []),
+        (None, None, None, []),
+        ({}, None, None, []),
+    ],
+)
+def test_scores_of_inspect_are_read_as_numbers_that_a_page_can_hold(
+    tmp_path: Path, value: Any, score: float | None, passed: bool | None, parts: list[str]
+) -> None:
+    log = inspect_log()
+    log["samples"] = [{**log["samples"][1], "scores": {"match": {"value": value, "answer": "8000"}}}]
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(log))
+    rows = viewed(tmp_path, path)["rows"]
+    assert (rows["score"], rows["passed"]) == ([score], [passed])
+    assert rows["status"] == [1 if score is None else 0]
+    assert [name for name, _ in rows["details"][0] if name.startswith("component")] == [f"component {p}" for p in parts]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"scores": {"match": 1}},
+        {"scores": {"match": {}}},
+        {"scores": [1]},
+        {"scores": {"match": {"value": 1, "answer": {"x": 1}, "explanation": ["a"], "metadata": [1]}}},
+        {"messages": ["hello"]},
+        {"messages": {"role": "user"}},
+        {"messages": [{"role": "assistant", "content": 5, "tool_calls": ["x"]}]},
+        {"messages": [], "output": "y"},
+        {"attachments": [1], "metadata": [1]},
+    ],
+)
+def test_what_is_odd_in_a_sample_of_inspect_does_not_hide_the_others(tmp_path: Path, odd: dict[str, Any]) -> None:
+    log = inspect_log()
+    log["samples"] = [{**log["samples"][1], **odd}, log["samples"][0]]
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(log))
+    assert viewed(tmp_path, path)["rows"]["id"] == ["1 #2", "1 #1"]
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        "text",
+        {"status": "fine"},
+        *({**scored(), "score": score} for score in (float("nan"), float("-inf"), 10**400, "1", [1])),
+        {**scored(), "range": [0, float("inf")]},
+        {**scored(), "flags": "truncated"},
+        {**scored(), "evidence": [1]},
+        {**scored(), "verifier": {"name": "math"}},
+        {**scored(), "made_by": "another program"},
+    ],
+)
+def test_what_is_no_verdict_of_ours_is_not_taken_for_one(tmp_path: Path, verdict: Any) -> None:
+    path = write(tmp_path / "scored.jsonl", [{**row(id="a"), "verdict": verdict}, row(id="b")])
+    data = viewed(tmp_path, path)
+    assert data["rows"]["status"] == [3, 0]
+    assert (data["total"], data["unjudged"]) == (1, 1)
+
+
 def test_a_list_in_json_is_rows(tmp_path: Path) -> None:
     path = tmp_path / "list.json"
     path.write_text(json.dumps([row(id="a"), row(id="b")]))
@@ -197,6 +269,7 @@ def test_the_browser_is_opened_on_the_page(tmp_path: Path, monkeypatch: pytest.M
     [
         ("broken.eval", "no archive", "no log of Inspect that can be read"),
         ("broken.json", "{", "not valid JSON"),
+        ("deep.json", "[" * 100_000, "not valid JSON"),
         ("empty.jsonl", "", "no rows"),
         ("other.jsonl", '{"a": 1}\n', "no column holds the response"),
         ("torn.jsonl", '{"header": 1, "sample": {}, "verdict": {}}\n', "not a record"),

@@ -171,11 +171,12 @@ def _judged(value: Any, where: str) -> Judged:
         return Judged("missing", None, None, None, 1.0, None)
     if isinstance(value, bool):
         return Judged("scored", float(value), value, None, 1.0, value)
-    if isinstance(value, (int, float)) and math.isfinite(value):
+    if _is_number(value):
         return Judged("scored", float(value), None, None, 1.0, value)
     if isinstance(value, Mapping) and isinstance(value.get("status"), str):
-        score = value.get("score")
-        span = value.get("range") or (0.0, 1.0)
+        score, span = value.get("score"), value.get("range") or (0.0, 1.0)
+        if not (score is None or _is_number(score)) or not _is_range(span):
+            raise CompareError(f"{where} has a score or a range that is no number")
         return Judged(
             value["status"],
             None if score is None else float(score),
@@ -185,3 +186,15 @@ def _judged(value: Any, where: str) -> Judged:
             value,
         )
     raise CompareError(f"{where} is neither a verdict nor a number")
+
+
+def _is_number(value: Any) -> bool:
+    """Returns whether a value is a number that a score can be."""
+    try:
+        return isinstance(value, (int, float)) and math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def _is_range(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and len(value) == 2 and all(map(_is_number, value))

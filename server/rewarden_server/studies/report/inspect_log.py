@@ -2,15 +2,16 @@
 
 The prompt is what stands before the first message of the model, the response the rest. The first score that is a number
 is the verdict's score, and the others are its components. Letters are those of Inspect: C is right, P half, I and N
-wrong.
+wrong. A score that holds several numbers is several scores.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import struct
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,31 +42,44 @@ def inspect_rows(path: Path) -> Iterator[dict[str, Any]]:
     """The samples of a log as rows, those that have scores with a verdict. Raises RescoreError."""
     if path.suffix == ".json":
         value = _parsed(path)
-        yield from _rows(value["eval"], value["samples"] or [])
+        yield from _rows(value["eval"], _objects(value["samples"]))
         return
     try:
         with zipfile.ZipFile(path) as archive:
             names = [item for item in archive.infolist() if item.filename.startswith("samples/")]
             header = archive.NameToInfo.get("header.json") or archive.NameToInfo.get("_journal/start.json")
             told = {} if header is None else _member(archive, header)
-            yield from _rows(told.get("eval") or {}, (_member(archive, item) for item in names))
-    except (zipfile.BadZipFile, NotImplementedError, zstandard.ZstdError, ValueError) as error:
+            yield from _rows(_object(told.get("eval")), (_member(archive, item) for item in names))
+    except (zipfile.BadZipFile, zstandard.ZstdError, ValueError, RuntimeError) as error:
         raise RescoreError(f"{str(path)!r} is no log of Inspect that can be read: {error}") from None
 
 
 def _parsed(path: Path) -> Any:
     try:
         return json.loads(path.read_bytes())
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RescoreError(f"{str(path)!r} is not valid JSON: {error}") from None
 
 
-def _member(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Any:
+def _object(value: Any) -> Mapping[str, Any]:
+    """A value where an object is expected; an empty one for everything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def _objects(value: Any) -> list[Mapping[str, Any]]:
+    """The objects of what should be a list of them."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _member(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Mapping[str, Any]:
     if item.file_size > _MOST_BYTES:
         raise RescoreError(
             f"{item.filename} in {archive.filename} unpacks to {item.file_size:,} bytes; that is too many"
         )
-    return json.loads(_unpacked(archive, item) if item.compress_type == _ZSTD else archive.read(item))
+    value = json.loads(_unpacked(archive, item) if item.compress_type == _ZSTD else archive.read(item))
+    if not isinstance(value, dict):
+        raise RescoreError(f"{item.filename} in {archive.filename} is no JSON object")
+    return value
 
 
 def _unpacked(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> bytes:
@@ -87,7 +101,7 @@ def _unpacked(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> bytes:
     return packed.read(_MOST_BYTES)
 
 
-def _rows(task: Mapping[str, Any], samples: Any) -> Iterator[dict[str, Any]]:
+def _rows(task: Mapping[str, Any], samples: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     for sample in samples:
         prompt, response = _conversation(sample)
         name, epoch = str(sample.get("id", "")), sample.get("epoch")
@@ -121,13 +135,13 @@ def _attached(value: Any, attachments: Mapping[str, Any]) -> Any:
 
 
 def _conversation(sample: Mapping[str, Any]) -> tuple[Any, Any]:
-    told = _attached(sample.get("messages") or [], sample.get("attachments") or {})
-    messages = [_message(one) for one in told]
+    told = _attached(sample.get("messages"), _object(sample.get("attachments")))
+    messages = [_message(one) for one in _objects(told)]
     first = next((at for at, one in enumerate(messages) if one["role"] == "assistant"), None)
     if first is None:
-        output = sample.get("output") or {}
+        output = _object(sample.get("output"))
         asked = sample.get("input")
-        prompt = [_message(one) for one in asked] if isinstance(asked, list) else asked
+        prompt = [_message(one) for one in _objects(asked)] if isinstance(asked, list) else asked
         return messages or prompt, output.get("completion") or ""
     response = messages[first:]
     alone = len(response) == 1 and response[0].keys() <= {"role", "content"}
@@ -147,13 +161,13 @@ def _message(message: Mapping[str, Any]) -> dict[str, Any]:
         made["content"] = "\n".join(map(str, texts)) if None not in texts else rest
     calls = [
         {"type": "function", "function": {"name": str(one.get("function")), "arguments": one.get("arguments")}}
-        for one in message.get("tool_calls") or ()
+        for one in _objects(message.get("tool_calls"))
     ]
     return {**made, "tool_calls": calls} if calls else made
 
 
 def _verdict(sample: Mapping[str, Any]) -> dict[str, Any] | None:
-    scores = sample.get("scores") or ({"score": sample["score"]} if sample.get("score") else {})
+    scores = _scores(sample)
     if not scores:
         error = sample.get("error")
         if not error:
@@ -163,16 +177,17 @@ def _verdict(sample: Mapping[str, Any]) -> dict[str, Any] | None:
     numbers = {name: _number(score.get("value")) for name, score in scores.items()}
     name = next((name for name, number in numbers.items() if number is not None), next(iter(scores)))
     chosen, number = scores[name], numbers[name]
+    explanation = chosen.get("explanation")
     verdict: dict[str, Any] = {
         "status": "undecided" if number is None else "scored",
         "score": number,
-        "passed": number == 1.0 if chosen.get("value") in _LETTERS or isinstance(chosen.get("value"), bool) else None,
+        "passed": number == 1.0 if isinstance(chosen.get("value"), (str, bool)) and number is not None else None,
         "reason": "no_number" if number is None else None,
         "fault": "verifier" if number is None else None,
         "extracted": chosen.get("answer"),
-        "feedback": chosen.get("explanation"),
+        "feedback": None if explanation is None else str(explanation),
         "verifier": {"name": name, "version": "", "fingerprint": ""},
-        "evidence": {"value": chosen["value"]} if number is None else chosen.get("metadata") or {},
+        "evidence": {"value": chosen.get("value")} if number is None else _object(chosen.get("metadata")),
     }
     others = {other: value for other, value in numbers.items() if other != name}
     if others:
@@ -183,7 +198,27 @@ def _verdict(sample: Mapping[str, Any]) -> dict[str, Any] | None:
     return verdict
 
 
+def _scores(sample: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The scores of a sample by name; of one whose value is an object or a list, each part, with the rest beside it."""
+    given = _object(sample.get("scores")) or ({"score": sample["score"]} if sample.get("score") else {})
+    found: dict[str, Mapping[str, Any]] = {}
+    for name, score in given.items():
+        told = _object(score)
+        value = told.get("value")
+        parts = dict(enumerate(value)) if isinstance(value, list) else value
+        if not isinstance(parts, dict) or not parts:
+            found[name] = told
+            continue
+        for key, part in parts.items():
+            found[f"{name}.{key}"] = {**told, "value": part}
+    return found
+
+
 def _number(value: Any) -> float | None:
+    """A value as a number; Inspect writes NaN for what it did not score."""
     if isinstance(value, str):
         return _LETTERS.get(value.upper())
-    return float(value) if isinstance(value, (bool, int, float)) else None
+    try:
+        return float(value) if isinstance(value, (bool, int, float)) and math.isfinite(value) else None
+    except OverflowError:
+        return None

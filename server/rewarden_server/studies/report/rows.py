@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -296,7 +297,7 @@ def _test(test: Mapping[str, Any]) -> tuple[str, str, float | None, int | None, 
     return (
         str(test["id"])[:_TOLD_CHARS],
         test["verdict"],
-        time if isinstance(time, (int, float)) else None,
+        time if isinstance(time, (int, float)) and math.isfinite(time) else None,
         memory if isinstance(memory, int) else None,
         text if len(text) <= _TOLD_CHARS else text[:_TOLD_CHARS] + " …",
     )

@@ -6,15 +6,16 @@ The line is not decoded and encoded again: numbers, spaces, key order and escape
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from rewarden.types import Verdict
-from rewarden.wire.json import STATUSES, VERDICT_FIELDS, dumps, loads, verdict_to_json
+from rewarden.wire.json import VERDICT_FIELDS, dumps, loads, verdict_to_json
 from rewarden_server.studies.rescore.options import RescoreOptions
 
 _RAW = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -127,4 +128,35 @@ def _without(data: bytes, names: tuple[str, ...]) -> bytes:
 
 def is_verdict(value: Any) -> bool:
     """Returns whether a value is a verdict that we wrote (some of its fields may have been left out)."""
-    return isinstance(value, dict) and value.get("status") in STATUSES and value.keys() <= set(VERDICT_FIELDS)
+    if not isinstance(value, dict) or not value.keys() <= _FIELDS:
+        return False
+    try:
+        form = msgspec.convert(value, _Form)
+    except (msgspec.ValidationError, OverflowError):
+        return False
+    return all(number is None or math.isfinite(number) for number in (form.score, *(form.range or ())))
+
+
+_FIELDS = frozenset(VERDICT_FIELDS)
+
+
+class _Ref(msgspec.Struct):
+    name: str
+    version: str
+    fingerprint: str
+
+
+class _Form(msgspec.Struct):
+    """The fields of a verdict that are counted and shown, so that no other program's column is taken for ours."""
+
+    status: Literal["scored", "undecided", "error"]
+    score: float | None = None
+    range: tuple[float, float] | None = None
+    passed: bool | None = None
+    reason: str | None = None
+    fault: str | None = None
+    flags: list[str] | None = None
+    components: dict[str, Any] | None = None
+    steps: list[Any] | None = None
+    evidence: dict[str, Any] | None = None
+    verifier: _Ref | None = None
