@@ -425,7 +425,7 @@ def test_the_gallery_is_narrowed_by_words_and_choices_that_a_link_carries(visit:
     assert "lean_proof" in proofs
     assert page.locator("h2:visible").all_inner_texts() == [f"With Lean {len(proofs)}"]
     page.select_option("[data-filter=parity]", "reading")
-    assert names_shown(page) == ["kimina_prover"]
+    assert names_shown(page) == ["kimina_prover", "proof_flow"]
     link = page.url.removeprefix(visited.root)
     page.select_option("[data-filter=family]", "")
     page.select_option("[data-filter=parity]", "")
@@ -434,8 +434,8 @@ def test_the_gallery_is_narrowed_by_words_and_choices_that_a_link_carries(visit:
     page.fill("#find", "")
     assert len(names_shown(page)) == whole
     page.goto("about:blank")
-    assert names_shown(visited.open(link)) == ["kimina_prover"]
-    assert page.inner_text("#found") == f"1 of {whole}"
+    assert names_shown(visited.open(link)) == ["kimina_prover", "proof_flow"]
+    assert page.inner_text("#found") == f"2 of {whole}"
 
 
 def test_verifiers_are_narrowed_by_family(visit: Go) -> None:
@@ -459,7 +459,7 @@ def test_a_parameter_of_a_recipe_changes_the_verdict_and_the_drawing_shows_what_
     page.fill("[data-param=bad_format] input", "-1")
     visited.send()
     assert score_of(page, "") == "-1.0"
-    assert page.locator("mi.lit").all_inner_texts()[0] == "format"
+    assert page.locator("mi.lit").first.text_content() == "format"
     fill(page, "response", "<think>Half of 8.</think><answer>4</answer>")
     visited.send()
     assert [score_of(page, part) for part in ("", "format", "answer")] == ["1.0", "1.0", "1.0"]
@@ -470,7 +470,7 @@ def test_the_row_of_an_outcome_table_that_decided_is_lit(visit: Go) -> None:
     visited = visit()
     page = visited.open("/docs/logic_rl")
     visited.send()
-    assert page.locator("mtr.lit").inner_text().startswith("3")
+    assert page.locator("mtr.lit").text_content().startswith("3")
     fill(page, "response", "nothing")
     visited.send()
-    assert page.locator("mtr.lit").inner_text().startswith("−3")
+    assert page.locator("mtr.lit").text_content().startswith("−3")

@@ -223,7 +223,7 @@ async def test_pages_ask_for_no_key_and_tell_nothing_of_the_server(start: Start)
 
 @pytest.mark.parametrize(
     "path",
-    ["/gallery", "/docs/sql", "/playground/sql", "/playground/code", "/playground/text", "/runs/some"],
+    ["/gallery", "/docs/satori", "/playground/sql", "/playground/code", "/playground/text", "/runs/some"],
 )
 async def test_the_largest_pages_stay_small(server: Running, path: str) -> None:
     answer = await server.http.get(path)
