@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rewarden.adapters import NoScore, Scorer, Settings, areal, easyr1, openrlhf, skyrl
-from rewarden.adapters.scoring import number_of, score_or_none
+from rewarden.adapters.scoring import number_of, score_or_none, scorer
 from rewarden.errors import InternalError, InvalidRequest, Overloaded, Unavailable
 from rewarden.types import Progress, Sample, Verdict
 from tests.client.servers import Script, http_server, judge
@@ -325,6 +325,12 @@ def test_the_run_is_named_by_the_argument_then_our_variable_then_those_of_logger
     assert Settings.read().run == "caf?"
     with pytest.raises(InvalidRequest, match="run: must be the name"):
         Settings.read(run=7)
+
+
+def test_the_trainers_name_for_the_run_stands_where_the_user_gives_none(nameless: None) -> None:
+    assert scorer("from the configuration").settings.run == "from the configuration"
+    assert scorer("from the configuration", run="mine").settings.run == "mine"
+    assert [scorer(none).settings.run for none in (None, "", 7)] == [None, None, None]
 
 
 async def test_concurrent_samples_of_a_step_share_a_stream_that_names_it(target: str, script: Script) -> None:

@@ -92,6 +92,14 @@ async def test_everything_that_slime_knows_of_a_sample_is_sent() -> None:
     assert (sent.reference, sent.data_source, sent.metadata, sent.group) == ("2", "gsm8k", {"level": 3}, None)
 
 
+async def test_the_run_is_named_as_for_w_and_b() -> None:
+    script = Script()
+    async with http_server(script) as target:
+        await custom_rm(arguments(target, wandb_group="qwen-grpo"), rollout("x"))
+        await custom_rm(arguments(target, wandb_group="qwen-grpo", rewarden={"run": "mine"}), rollout("x"))
+    assert [sent.metadata for stream in script.streams for sent in stream] == [{"run": "qwen-grpo"}, {"run": "mine"}]
+
+
 def unscored_at(*places: int) -> Script:
     """A server that has no score for samples whose response is one of these numbers."""
 

@@ -213,7 +213,7 @@ def managers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Managers]:
             reward=Settled(num_workers=workers, custom_reward_function=Settled(path=None, reward_kwargs=kwargs)),
             actor_rollout_ref=Settled(rollout=Settled(n=n, val_kwargs=Settled(n=n), response_length=longest)),
             data=Settled(train_batch_size=16, val_batch_size=16),
-            trainer=Settled(use_v1=use_v1),
+            trainer=Settled(use_v1=use_v1, experiment_name="qwen-grpo"),
         )
         return verl_manager.RewardManager(config, Letters(), None, reward_router_address=None)
 
@@ -236,6 +236,18 @@ async def test_the_manager_sends_the_step_of_the_prompt(script: Script, managers
         await manager.run_single(rollout(RIGHT, global_steps=7))
         await manager.run_single(rollout(RIGHT))
     assert [header.progress for header in script.headers] == [Progress(step=7), None]
+
+
+async def test_the_manager_names_the_run_as_the_trainer_does(
+    script: Script, managers: Managers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("REWARDEN_RUN", "WANDB_NAME", "WANDB_RUN_ID", "MLFLOW_RUN_NAME"):
+        monkeypatch.delenv(variable, raising=False)
+    async with http_server(script) as address:
+        await managers.make({"target": address, "unscored": 0}).run_single(rollout(RIGHT))
+        await managers.make({"target": address, "unscored": 0, "run": "mine"}).run_single(rollout(RIGHT))
+    runs = [sample.metadata["run"] for stream in script.streams for sample in stream]
+    assert runs == ["qwen-grpo", "mine"]
 
 
 async def test_the_manager_brings_siblings_together(target: str, managers: Managers) -> None:

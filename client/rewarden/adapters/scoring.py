@@ -246,14 +246,14 @@ class Scorer:
 _scorers: dict[str, Scorer] = {}
 
 
-def scorer(**settings: Any) -> Scorer:
+def scorer(run: Any = None, /, **settings: Any) -> Scorer:
     """Returns the process's scorer for these settings: all threads and actor calls share its connections.
 
-    Raises InvalidRequest.
+    run: the trainer's name for the run, if it has one; settings that name the run override it. Raises InvalidRequest.
     """
-    key = json.dumps(settings, sort_keys=True, default=_plainer)
+    key = json.dumps([run, settings], sort_keys=True, default=_plainer)
     if key not in _scorers:
-        _scorers.setdefault(key, Scorer(Settings.read(**settings)))
+        _scorers.setdefault(key, Scorer(Settings.read(**settings).of_run(run)))
     return _scorers[key]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, Union
 
 from rewarden.commands.use import read_use
@@ -38,8 +38,9 @@ class Settings:
     columns. metadata: columns that the verifier reads as `metadata`. expect: maps a verifier to the fingerprint or
     `NAME@VERSION` that it must have. run: the training run's name, by which the server keeps its figures; sent as
     `metadata.run` of samples that have none of their own. By default the run's name in the trainer's logger: the first
-    of `WANDB_NAME`, `WANDB_RUN_ID` and `MLFLOW_RUN_NAME` in the environment. log: where to log reward metrics,
-    such as `wandb` or `jsonl:rewards.jsonl` (see `rewarden.logging.read_log`), or a `RewardLog`.
+    of `WANDB_NAME`, `WANDB_RUN_ID` and `MLFLOW_RUN_NAME` in the environment, else the name in the trainer's
+    configuration, where the adapter sees it. log: where to log reward metrics, such as `wandb` or
+    `jsonl:rewards.jsonl` (see `rewarden.logging.read_log`), or a `RewardLog`.
 
     In the environment: `REWARDEN_TARGET`, `REWARDEN_USE` (a name, JSON, or a recipe's file), `REWARDEN_ROUTING` (a
     file, or `starter`), `REWARDEN_API_KEY`, `REWARDEN_CA`, `REWARDEN_UNSCORED` (a number, `raise`, or `native`),
@@ -87,6 +88,12 @@ class Settings:
             name: _READERS[name](value) if name in _READERS else value for name, value in values.items()
         }
         return cls(**read)
+
+    def of_run(self, name: Any) -> Settings:
+        """Returns these settings for a run that the trainer calls so; they stay as they are if they name the run, or
+        it has no name."""
+        named = self.run is None and isinstance(name, str) and name
+        return replace(self, run=_read_run(name)) if named else self
 
     def refuse(self, *names: str, why: str) -> Settings:
         """Returns these settings for an adapter that does not support `names`. Raises InvalidRequest if one is set."""

@@ -81,8 +81,11 @@ def post_process(args: Any, samples: Sequence[Any]) -> tuple[list[float], list[f
 
 
 def scorer_of(args: Any) -> Scorer:
-    """Returns the scorer for slime's arguments: their `rewarden`, then the environment. Raises InvalidRequest."""
-    return scorer(**(getattr(args, "rewarden", None) or {}))
+    """Returns the scorer for slime's arguments: their `rewarden`, then the environment. Raises InvalidRequest.
+
+    slime has no name for a run but the one it gives to W&B.
+    """
+    return scorer(getattr(args, "wandb_group", None), **(getattr(args, "rewarden", None) or {}))
 
 
 def _sample(sample: Any, settings: Settings, **fields: Any) -> Sample:

@@ -55,7 +55,8 @@ class RewardManager(Base):
         """
         super().__init__(config, tokenizer, compute_score)  # type: ignore[call-arg]
         self._tokenizer = tokenizer
-        self._scorer = scorer(**dict(config.reward.custom_reward_function.get("reward_kwargs") or {}))
+        kwargs = dict(config.reward.custom_reward_function.get("reward_kwargs") or {})
+        self._scorer = scorer(config.trainer.get("experiment_name"), **kwargs)
         self._longest = int(config.actor_rollout_ref.rollout.response_length)
         self._leaves_out = bool(config.trainer.get("use_v1", False))
         self._group_size = None if self._scorer.settings.group is None else _group_size(config)

@@ -75,7 +75,7 @@ def register(**settings: Any) -> None:
     class Rewarden(rewards.ORM):  # type: ignore[misc]
         def __init__(self, args: Any = None, **kwargs: Any) -> None:
             super().__init__(args, **kwargs)
-            self.reward = Reward(Settings.read(**settings))
+            self.reward = Reward(Settings.read(**settings).of_run(getattr(args, "run_name", None)))
 
         def __call__(self, completions: Sequence[str], **columns: Any) -> list[float]:
             return self.reward(completions, **columns)
@@ -83,7 +83,7 @@ def register(**settings: Any) -> None:
     class AsyncRewarden(rewards.AsyncORM):  # type: ignore[misc]
         def __init__(self, args: Any = None, **kwargs: Any) -> None:
             super().__init__(args, **kwargs)
-            self.reward = AsyncReward(Settings.read(**settings))
+            self.reward = AsyncReward(Settings.read(**settings).of_run(getattr(args, "run_name", None)))
 
         async def __call__(self, completions: Sequence[str], **columns: Any) -> list[float]:
             return await self.reward(completions, **columns)
