@@ -81,6 +81,33 @@ async def test_enter_fills_the_screen_with_all_data_sources(server: Running) -> 
         assert app.query_one(OptionList).has_focus
 
 
+async def test_s_sorts_the_list_and_keeps_the_selection(server: Running) -> None:
+    await fed(server, "b")
+    await fed(server, "a", steps=3)
+    await fed(server, "c", steps=1)
+    app = screen(server)
+    async with app.run_test(size=(80, 24)) as pilot:
+
+        def names() -> list[str]:
+            return [str(option.prompt).split()[0] for option in app.query_one(OptionList).options]
+
+        await until(pilot, lambda: shown(app).startswith("c: "))
+        assert names() == ["c", "a", "b"]
+        found = {}
+        for _ in range(6):
+            await pilot.press("s")
+            found[shown(app, "#state").rpartition(", by ")[2].removesuffix(": live")] = names()
+            assert shown(app).startswith("c: ")
+        assert found == {
+            "latest verdict": ["c", "a", "b"],
+            "name": ["a", "b", "c"],
+            "reward, lowest first": ["c", "b", "a"],
+            "unscored, most first": ["c", "a", "b"],
+            "verdicts": ["a", "b", "c"],
+            "beginning": ["c", "a", "b"],
+        }
+
+
 async def test_the_question_mark_explains_and_q_quits(server: Running) -> None:
     app = screen(server)
     async with app.run_test(size=(80, 24)) as pilot:

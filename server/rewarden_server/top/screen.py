@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -19,7 +20,7 @@ from rewarden.commands.terminal import one_line
 from rewarden.errors import NotFound, RequestError
 from rewarden_server.top.figures import RECENT, Figures
 from rewarden_server.top.lines import NO_RUNS, detail_lines, list_head, list_line
-from rewarden_server.top.watched import Watched
+from rewarden_server.top.watched import ORDERS, Watched
 
 _LOOK_S = 2.0
 """Between two looks at the list, and before a server that failed is asked again."""
@@ -28,6 +29,7 @@ _HELP = f"""\
 up, down    select a run; scroll when it fills the screen
 enter       fill the screen with the run: all sources and reasons
 escape      back to the list
+s           sort the list by another column
 q           quit
 
 reward      mean position of scores in their range, from 0 to 1
@@ -69,6 +71,7 @@ class Top(App[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "show_list", "Back"),
+        Binding("s", "sort", "Sort"),
         Binding("question_mark", "help", "Help"),
         Binding("q", "quit", "Quit"),
     ]
@@ -81,6 +84,8 @@ class Top(App[None]):
         self._watched: str | None = None
         self._figures: Figures | None = None
         self._full = False
+        self._runs: list[dict[str, Any]] = []
+        self._orders = deque(ORDERS)
 
     def compose(self) -> ComposeResult:
         """See `textual`."""
@@ -117,8 +122,14 @@ class Top(App[None]):
         self._fill(False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
-        """Offers to go back where there is something to go back to."""
-        return action != "show_list" or self._full
+        """Offers to go back where there is something to go back to, and to sort where there is a list."""
+        return self._full if action == "show_list" else action != "sort" or not self._full
+
+    def action_sort(self) -> None:
+        """Sorts the list by the next order."""
+        self._orders.rotate(-1)
+        self._list(self._runs)
+        self._tell()
 
     def action_help(self) -> None:
         """Explains the keys and the words."""
@@ -130,7 +141,7 @@ class Top(App[None]):
             while True:
                 try:
                     self._list((await server.runs())["runs"])
-                    self._say(f"{self._url}: live")
+                    self._tell()
                 except RequestError as error:
                     self._say(f"{error.message}; trying again")
                 await asyncio.sleep(_LOOK_S)
@@ -153,6 +164,8 @@ class Top(App[None]):
         """Shows the list, and keeps the selection where it was."""
         options = self.query_one(OptionList)
         now = time.time()
+        self._runs = runs
+        runs = sorted(runs, key=ORDERS[self._orders[0]])
         if not runs:
             self._figures = None
             self.query_one("#figures", Static).update(NO_RUNS)
@@ -173,6 +186,9 @@ class Top(App[None]):
         if self._figures is not None:
             lines = detail_lines(self._figures, self._width, everything=self._full)
             self.query_one("#figures", Static).update("\n".join(lines))
+
+    def _tell(self) -> None:
+        self._say(f"{self._url}, by {self._orders[0]}: live")
 
     def _say(self, text: str) -> None:
         self.query_one("#state", Static).update(one_line(text))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -26,6 +26,17 @@ _SILENCE_S = 60.0
 """The longest silence of an events stream: four of its heartbeats."""
 
 
+ORDERS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
+    "beginning": lambda run: -run["began"],
+    "latest verdict": lambda run: -run["latest"],
+    "name": lambda run: run["name"],
+    "reward, lowest first": lambda run: (run["mean"] is None, run["mean"]),
+    "unscored, most first": lambda run: -run["unscored"] / max(run["verdicts"], 1),
+    "verdicts": lambda run: -run["verdicts"],
+}
+"""The orders of the list, the first by default: there a run keeps its line for as long as no other begins."""
+
+
 class Watched:
     """Runs of the server that a client is connected to. Use as an async context manager. `options`: see
     `rewarden_server.cli.server.options_of`."""
@@ -41,10 +52,9 @@ class Watched:
         await self._client.aclose()
 
     async def runs(self) -> dict[str, Any]:
-        """Returns the answer of `/v1/runs`; the run that began last comes first, so that the order stays. Raises
-        RequestError."""
+        """Returns the answer of `/v1/runs`, its runs in the first of the `ORDERS`. Raises RequestError."""
         told = await self._get("/v1/runs")
-        return {**told, "runs": sorted(told["runs"], key=lambda run: run["began"], reverse=True)}
+        return {**told, "runs": sorted(told["runs"], key=next(iter(ORDERS.values())))}
 
     async def figures(self, id: str) -> Figures:
         """Returns a run's figures. Raises RequestError."""
