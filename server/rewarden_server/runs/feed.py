@@ -167,7 +167,10 @@ class Tap:
     def group(self, group: Group, members: Sequence[Verdict]) -> None:
         """Count a group, at the place of its first member."""
         now = time.time()
-        place, figures = self._feed.begin(self._place(members[0], now), now)
+        place = self._place(members[0], now)
+        figures = self._feed.figures.get(place)
+        if figures is None:
+            place, figures = self._feed.begin(place, now)
         if figures is not None:
             figures.add_group(kind_of(group))
         if self._keeping is not None:

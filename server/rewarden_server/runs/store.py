@@ -24,7 +24,7 @@ from rewarden_server.runs.writer import Writer
 P = ParamSpec("P")
 T = TypeVar("T")
 
-WRITE_S = 0.3
+WRITE_S = 0.4
 """Seconds from a verdict to its write, if nothing else is being written."""
 
 MOST_WATCHERS = 100
