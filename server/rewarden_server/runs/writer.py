@@ -38,11 +38,17 @@ ON CONFLICT (key, name) DO UPDATE SET
 RETURNING number, step_width, time_width, seq
 """
 
+
+def _fields(count: int) -> str:
+    """Returns the columns of a row that is a JSON list. The operator ->> would need SQLite 3.38."""
+    return ", ".join(f"json_extract(value, '$[{place}]')" for place in range(count))
+
+
 _POINT_COLUMNS = ("run", "by_step", "at", "source", "began", "seq", *SUMS)
 
 _POINTS = f"""
 INSERT INTO points ({", ".join(_POINT_COLUMNS)})
-SELECT {", ".join(f"value ->> {place}" for place in range(len(_POINT_COLUMNS)))} FROM json_each(?) WHERE true
+SELECT {_fields(len(_POINT_COLUMNS))} FROM json_each(?) WHERE true
 ON CONFLICT (run, by_step, at, source) DO UPDATE SET
     began = min(began, excluded.began), seq = excluded.seq,
     {", ".join(f"{name} = {name} + excluded.{name}" for name in SUMS)}
@@ -50,7 +56,7 @@ ON CONFLICT (run, by_step, at, source) DO UPDATE SET
 
 _COUNTS = f"""
 INSERT INTO counts (run, by_step, at, source, kind, name, n)
-SELECT {", ".join(f"value ->> {place}" for place in range(7))} FROM json_each(?) WHERE true
+SELECT {_fields(7)} FROM json_each(?) WHERE true
 ON CONFLICT (run, by_step, at, source, kind, name) DO UPDATE SET n = n + excluded.n
 """
 
