@@ -21,13 +21,14 @@ from typing import Any
 _PR_SET_PDEATHSIG = 1
 
 
-def warm(names: list[str], preload: bool) -> None:
-    """Loads the named verifiers and runs their `warm` hooks; with `preload`, also what few items need. Broken or
-    missing verifiers are skipped, and reported when they are used."""
+def warm(names: list[str], preload: bool) -> list[str]:
+    """Loads the named verifiers and runs their `warm` hooks; with `preload`, also what few items need. Returns the
+    names that it loaded: broken or missing verifiers are skipped, and reported when they are used."""
     from rewarden.errors import SampleError
     from rewarden_verifiers.registry import Registry
 
     registry = Registry()
+    loaded = []
     for name in names:
         try:
             spec = registry.get(name)
@@ -37,6 +38,8 @@ def warm(names: list[str], preload: bool) -> None:
             spec.warm()
         if preload and spec.preload is not None:
             spec.preload()
+        loaded.append(name)
+    return loaded
 
 
 def main() -> None:
@@ -53,7 +56,7 @@ def main() -> None:
     from rewarden_server.engine import worker
     from rewarden_server.engine.shared_progress import SharedProgress
 
-    warm(settings["warm"], settings["preload"])
+    loaded = warm(settings["warm"], settings["preload"])
     gc.collect()
     gc.freeze()  # keeps the warm heap shared after the fork
     board = SharedProgress(int(sys.argv[3]), settings["rows"])
@@ -78,7 +81,7 @@ def main() -> None:
                 os.nice(nice)
             code = 1
             try:
-                worker.serve(socket.socket(fileno=descriptors[0]), board, row, settings["memory_mb"], settings["warm"])
+                worker.serve(socket.socket(fileno=descriptors[0]), board, row, settings["memory_mb"], loaded)
                 code = 0
             except BaseException:  # noqa: BLE001 - a worker's last message; the engine handles its death
                 traceback.print_exc()
