@@ -34,6 +34,9 @@ RAY = "needs Ray and gigabytes: tests/rescore does it where Ray is"
 PEERS = "needs data sets that are not ours to ship"
 ALL_CASES = "judges every case there is, for minutes: tests/verdicts does it with some"
 READER = "stands for what the reader does"
+OWN_FILES = "needs records and logs of the reader's own: tests/report opens such files"
+OWN_RUN = "needs a run of the reader's own, and a terminal: tests/server shows runs in one"
+PLAYED = "plays a run of 300 steps in a clone, for minutes: make screenshots does it"
 
 NOT_RUN = {
     "README.md": {"make demo": CLONE, "make test": CLONE, "docker compose up -d": STACK},
@@ -82,6 +85,11 @@ NOT_RUN = {
         "docker compose up -d": STACK,
         "docker compose ps": STACK,
     },
+    "docs/rescoring.md": {
+        "rewarden view records/ --out records.html --no-open": OWN_FILES,
+        "rewarden view logs/2026-01-01_math.eval": OWN_FILES,
+    },
+    "docs/reward-jumped.md": {"python examples/demo/train.py http://127.0.0.1:8080": PLAYED},
     "docs/sandbox.md": {
         "rewarden sandbox-host --listen unix:/run/rewarden/host.sock": ROOT_FOLDER,
         "rewarden serve --set sandbox.address=unix:/run/rewarden/host.sock": ROOT_FOLDER,
@@ -95,7 +103,11 @@ NOT_RUN = {
     "docs/sql-peers.md": {
         "python -m benchmarks.sql_peers --spider CHECKOUT --bird CHECKOUT --python PYTHON": PEERS,
     },
-    "docs/watching.md": {"docker compose --profile watch up -d": STACK},
+    "docs/watching.md": {
+        "docker compose --profile watch up -d": STACK,
+        "rewarden top --url http://rewards:8080": OWN_RUN,
+        "rewarden top qwen-grpo --once": OWN_RUN,
+    },
     "docs/writing-a-verifier.md": {"$EDITOR last_word/rewarden_last_word/__init__.py": READER},
     "docs/trainers/easyr1.md": {"python3 -m verl.trainer.main config=examples/config.yaml … \\": TRAINER},
     "docs/trainers/openrlhf.md": {
