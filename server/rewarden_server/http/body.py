@@ -179,7 +179,7 @@ class Gunzip:
         self._members = 0
         self._out = 0
         self.whole = False
-        """Whether the input so far ends at the end of a member."""
+        """Returns whether the input so far ends at the end of a member."""
 
     def parts(self, piece: bytes | bytearray) -> Iterator[bytes]:
         """Yields the decompressed bytes of a piece. Raises zlib.error or EOFError for malformed input."""
