@@ -23,6 +23,7 @@ from rewarden_server.observe.series import OTHER
 from rewarden_server.runs.figures import Figures
 from rewarden_server.runs.keeper import Keeper, Kept
 from rewarden_server.runs.place import TIME_S, Place
+from rewarden_server.runs.stored_name import stored_name
 
 DEFAULT = "default"
 """The run of verdicts that name none, where the server has no keys."""
@@ -103,13 +104,13 @@ class Feed:
         key, run, by_step, at, source = place
         runs = self._runs.setdefault(key, set())
         if run not in runs:
-            run = _clean(run) or DEFAULT
+            run = stored_name(run, NAME_CHARS) or DEFAULT
             if run not in runs and len(runs) >= _MOST_RUNS:
                 run = OTHER
             runs.add(run)
         sources = self._sources.setdefault((key, run), set())
         if source not in sources:
-            source = _clean(source)
+            source = stored_name(source, NAME_CHARS)
             if source not in sources and len(sources) >= _MOST_SOURCES:
                 source = OTHER
             sources.add(source)
@@ -210,8 +211,3 @@ def length_of(text: Text) -> int:
         elif isinstance(content, (list, tuple)):
             length += sum(len(part["text"]) for part in content if type(part) is dict and type(part.get("text")) is str)
     return length
-
-
-def _clean(name: str) -> str:
-    """A name as it is stored: bounded, and with nothing that cannot be printed as UTF-8 or stored by SQLite."""
-    return name[:NAME_CHARS].encode("utf-8", "replace").decode().replace("\0", "\ufffd")

@@ -19,6 +19,7 @@ from rewarden_server.engine.plan import Planner
 from rewarden_server.observe.rewards import position_of
 from rewarden_server.runs.figures import NAME_CHARS
 from rewarden_server.runs.keeper import Kept
+from rewarden_server.runs.stored_name import stored_name
 from rewarden_verifiers.canonical import canonical
 
 COLUMNS = (
@@ -57,16 +58,16 @@ def row_of(kept: Kept, step: int | None) -> tuple[Any, ...] | None:
     data = dumps(row)
     if len(data) > MOST_BYTES:
         return None
-    flags = "".join(f"{_kept(flag)} " for flag in verdict.flags)
+    flags = "".join(f"{stored_name(flag, NAME_CHARS)} " for flag in verdict.flags)
     return (
         kept.time,
         step,
         verdict.status,
         verdict.passed,
         position_of(verdict.score, verdict.range),
-        None if verdict.reason is None else _kept(verdict.reason),
+        None if verdict.reason is None else stored_name(verdict.reason, NAME_CHARS),
         f" {flags}" if flags else "",
-        None if verdict.group is None else _kept(verdict.group),
+        None if verdict.group is None else stored_name(verdict.group, NAME_CHARS),
         _digest(sample),
         zlib.compress(data),
     )
@@ -92,8 +93,3 @@ def _digest(sample: Sample) -> bytes | None:
         return None
     text = asked if isinstance(asked, str) else canonical(asked)
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest()
-
-
-def _kept(name: str) -> str:
-    """A name as SQLite takes it, and short."""
-    return name[:NAME_CHARS].encode("utf-8", "replace").decode().replace("\0", "\ufffd")

@@ -22,6 +22,7 @@ from rewarden_server.runs.figures import BUCKETS, MOST_NAMES, SUMS, Figures, Kin
 from rewarden_server.runs.keeper import Kept
 from rewarden_server.runs.place import Place
 from rewarden_server.runs.rollout import COLUMNS, row_of
+from rewarden_server.runs.stored_name import stored_name
 
 _RUN = """
 INSERT INTO runs (key, name, began, latest, verdicts, scored, positions, position, last_step, seq)
@@ -190,7 +191,7 @@ class _Names(dict[tuple[int, str], int]):
 
     def __missing__(self, named: tuple[int, str]) -> int:
         kind, name = named
-        kept = name.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+        kept = stored_name(name)
         if (kind, kept) not in self and sum(of == kind for of, _ in self) >= MOST_NAMES:
             kept = OTHER
         if (kind, kept) in self:
