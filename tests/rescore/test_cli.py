@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from rewarden_server.cli import rescore as command
+from rewarden_server.cli.uses import read_uses
 from rewarden_server.studies.rescore.options import VERDICT_FIELDS_KEPT, RescoreError
 from tests.rescore.conftest import Desk, write_rows
 
@@ -46,7 +47,7 @@ def test_flags_become_options(tmp_path: Path) -> None:
 def test_routes_in_every_form(tmp_path: Path) -> None:
     recipe = tmp_path / "r.yaml"
     recipe.write_text("name: r\nversion: '1'\nuses: {answer: math}\nscore: answer.score\n")
-    one, two, four, three = command.read_uses(
+    one, two, four, three = read_uses(
         ["demo/*=choice", f"x={recipe}", '{"name": "math", "params": {"a": "b=c"}}', 'y={"name": "math"}']
     ).routes
     assert (one.match, one.use.name) == ({"data_source": ("demo/*",)}, "choice")

@@ -18,7 +18,7 @@ from rewarden.commands.terminal import say
 from rewarden.commands.use import functions_of
 from rewarden.errors import RewardenError
 from rewarden_server.cli.numbers import positive
-from rewarden_server.cli.rescore import read_uses
+from rewarden_server.cli.uses import read_uses
 from rewarden_server.studies.comparison.comparison import Comparison
 from rewarden_server.studies.comparison.page import Keeper, write_page
 from rewarden_server.studies.comparison.pairing import Pair, pairs

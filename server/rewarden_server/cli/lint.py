@@ -16,7 +16,7 @@ from rewarden.commands.use import functions_of
 from rewarden.errors import RequestError
 from rewarden_server.cli.columns import add_columns, columns_of
 from rewarden_server.cli.numbers import positive
-from rewarden_server.cli.rescore import routing_of
+from rewarden_server.cli.uses import add_uses, routing_of
 from rewarden_server.config import ConfigError, load_config
 from rewarden_server.studies.lint.examination import Examined, Examiner
 from rewarden_server.studies.lint.report import lines, summary, to_json
@@ -55,15 +55,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="REFS",
         help="JSON lines (plain, gzip, zstd), Parquet, or directories of such files",
     )
-    add(
-        "--use",
-        action="append",
-        default=[],
-        metavar="[PATTERN=]USE",
-        help="the verifier that will judge, as for rescore (repeatable; default: answer)",
+    add_uses(
+        add,
+        "the verifier that will judge, as for rescore (repeatable; default: answer)",
     )
-    add("--params", metavar="JSON", help="parameters of a single --use")
-    add("--routing", metavar="FILE", help="instead of --use: a routing file (docs/routing.md), or `starter`")
     add_columns(add)
     add("--all", action="store_true", help="also list rows without findings")
     add("--json", action="store_true", help="print JSON, with every row")

@@ -18,15 +18,14 @@ from typing import Literal
 from rewarden.client import AsyncClient
 from rewarden.commands.connection import ONLY_HERE, authority_options
 from rewarden.commands.terminal import say
-from rewarden.commands.use import RECIPE_SUFFIXES, functions_of, read_use
-from rewarden.errors import RequestError, SampleError
+from rewarden.commands.use import functions_of
+from rewarden.errors import RequestError
 from rewarden.retry import Retry
-from rewarden.routing import Routing, read_routing
 from rewarden.transports.authority import CA_HELP
-from rewarden.types import Use
 from rewarden.wire.json import STATUSES, VERDICT_FIELDS
 from rewarden_server.cli.columns import add_columns, columns_of
 from rewarden_server.cli.numbers import positive
+from rewarden_server.cli.uses import add_uses, routing_of
 from rewarden_server.config import ConfigError, load_config
 from rewarden_server.studies.report.page import check_output, make_report
 from rewarden_server.studies.report.rows import ReportOptions
@@ -87,16 +86,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="HTML",
         help="write an HTML page of the results; without --use and -o, the results in IN, which must be scored already",
     )
-    add(
-        "--use",
-        action="append",
-        default=[],
-        metavar="[PATTERN=]USE",
-        help="the verifier: a name, a recipe's .yaml, JSON, or FILE.py:FUNCTION; with PATTERN=, only for data sources "
+    add_uses(
+        add,
+        "the verifier: a name, a recipe's .yaml, JSON, or FILE.py:FUNCTION; with PATTERN=, only for data sources "
         "that match (repeatable)",
     )
-    add("--params", metavar="JSON", help="parameters of a single --use")
-    add("--routing", metavar="FILE", help="instead of --use: a routing file (docs/routing.md), or `starter`")
 
     group = parser.add_argument_group("columns (if not given, they are guessed, and shown before the run starts)")
     add = group.add_argument
@@ -290,55 +284,6 @@ def _columns(args: argparse.Namespace) -> dict[str, str]:
     """Returns the columns that are given, including the column of groups. Raises RescoreError."""
     columns = columns_of(args)
     return columns if args.group is None else {**columns, "group": args.group}
-
-
-def routing_of(args: argparse.Namespace) -> Routing:
-    """Returns the routing that --use and --params, or --routing, give. Raises RescoreError."""
-    if args.routing is None:
-        return read_uses(args.use, args.params)
-    if args.use or args.params is not None:
-        raise RescoreError("--routing cannot be combined with --use or --params; put them into the routing file")
-    try:
-        return read_routing(args.routing)
-    except RequestError as error:
-        raise RescoreError(f"--routing {error.message}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise RescoreError(f"--routing {args.routing}: cannot be read: {error}") from None
-
-
-def read_uses(uses: Sequence[str], params: str | None = None) -> Routing:
-    """Reads `--use` flags. Raises RescoreError, naming the one that cannot be read."""
-    if params is not None and (len(uses) != 1 or uses[0].lstrip().startswith("{")):
-        raise RescoreError('--params needs exactly one --use NAME; otherwise give --use \'{"name": …, "params": {…}}\'')
-    found = []
-    for text in uses:
-        pattern, label = "*", text
-        if "=" in text and not text.lstrip().startswith("{"):
-            pattern, _, label = text.partition("=")
-        try:
-            use = _use(label.strip(), params)
-        except RequestError as error:
-            raise RescoreError(f"--use {text}: {error.message}") from None
-        except OSError as error:
-            raise RescoreError(f"--use {text}: the recipe cannot be read: {error}") from None
-        found.append((pattern.strip(), use, label.strip()))
-    return Routing.by_source(found)
-
-
-def _use(text: str, params: str | None) -> Use:
-    if text.endswith(RECIPE_SUFFIXES) and not text.startswith("{"):
-        _check_recipe(Path(text))
-    return read_use(text, params)
-
-
-def _check_recipe(path: Path) -> None:
-    """Checks a recipe here, because its errors can name the line; the target would name only the field."""
-    from rewarden_verifiers.recipes.load import load_recipe
-
-    try:
-        load_recipe(path)
-    except SampleError as error:
-        raise RescoreError(error.message) from None
 
 
 async def _run(args: argparse.Namespace, options: RescoreOptions, watcher: Watcher) -> Summary | None:

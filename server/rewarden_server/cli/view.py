@@ -17,7 +17,7 @@ from rewarden.commands.use import functions_of
 from rewarden.errors import RequestError
 from rewarden_server.cli.columns import add_columns, columns_of
 from rewarden_server.cli.numbers import positive
-from rewarden_server.cli.rescore import routing_of
+from rewarden_server.cli.uses import add_uses, routing_of
 from rewarden_server.config import ConfigError, load_config
 from rewarden_server.studies.report.page import check_output, make_report
 from rewarden_server.studies.report.rows import ReportOptions
@@ -43,16 +43,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("-o", "--out", type=Path, metavar="HTML", help="write the page to this file (default: a temporary file)")
     add("--no-open", action="store_true", help="print the page's address and do not open the browser")
     add("--force", action="store_true", help="replace a file that is not a report")
-    add(
-        "--use",
-        action="append",
-        default=[],
-        metavar="[PATTERN=]USE",
-        help="judge rows that have no verdict: a name, a recipe's .yaml, JSON, or FILE.py:FUNCTION; with PATTERN=, "
+    add_uses(
+        add,
+        "judge rows that have no verdict: a name, a recipe's .yaml, JSON, or FILE.py:FUNCTION; with PATTERN=, "
         "only for data sources that match (repeatable)",
     )
-    add("--params", metavar="JSON", help="parameters of a single --use")
-    add("--routing", metavar="FILE", help="instead of --use: a routing file (docs/routing.md), or `starter`")
     add_columns(add)
     add("--verdict-column", default="verdict", metavar="NAME", help="the column of verdicts (default: verdict)")
     add("--rows", type=positive, metavar="N", help="the most responses on the page (default: 20000)")
