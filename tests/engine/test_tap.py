@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from rewarden.types import BadSample, Batch, Group, Progress, Sample, Use, Verdict
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
+from rewarden_verifiers.chat import Usage
 from tests.engine.conftest import toy_registry
 
 
@@ -25,6 +26,9 @@ class Told:
 
     def group(self, group: Group, members: Sequence[Verdict]) -> None:
         self.groups.append((group, members))
+
+    def spent(self, sample: Sample, usage: Usage) -> None:
+        raise AssertionError("no judge was asked")
 
     def close(self) -> None:
         self.closed += 1

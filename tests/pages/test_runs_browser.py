@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from rewarden_server.access.key_record import hash_key
+from tests.judges.scripted import ScriptedJudge
 from tests.pages.conftest import KEY, Go, Visit
 from tests.pages.test_browser import check
 from tests.server.process import ServerProcess
@@ -169,6 +170,8 @@ def test_the_figures_are_those_of_the_verdicts(overview: Visit) -> None:
     tiles = dict(
         zip(page.locator(".tile dt").all_inner_texts(), page.locator(".tile dd").all_inner_texts(), strict=True)
     )
+    assert "Spent on judges" not in tiles
+    assert page.locator(".plot:visible", has_text="Spent on judges").count() == 0
     assert tiles["Verdicts"].startswith("320")
     assert tiles["Mean reward"].startswith("0.375")
     assert tiles["Passed"].startswith("37.5%")
@@ -323,6 +326,31 @@ def test_an_interval_of_two_shares_is_newcombes(visit: Go, trained: tuple[str, s
         " return compareShares(48, 80, 56, 70); }"
     )
     assert (found["difference"], found["low"], found["high"]) == pytest.approx((0.2, 0.0524, 0.3339), abs=1e-4)
+
+
+def test_what_judges_cost_has_a_chart_a_column_and_a_place_in_the_list(visit: Go, tmp_path: Path) -> None:
+    with ScriptedJudge() as judge:
+        judge.script({"when": "Lisbon", "reply": {"reason": "the same city", "verdict": "correct"}})
+        named = {"main": judge.settings(input_usd=2000.0, output_usd=0.0)}
+        settings = ("--set", f"runs.dir={tmp_path / 'runs'}", "--set", f"judges.named={json.dumps(named)}")
+        with ServerProcess(tmp_path, *QUIET, *settings) as server:
+            for step in range(3):
+                sample = {"response": f"Lisbon, {step}", "prompt": "?", "reference": "x", "data_source": "cities"}
+                body = {"use": "judge", "samples": [sample], "progress": {"step": step}}
+                httpx.post(f"{server.http}/v1/verify", json=body, timeout=60).raise_for_status()
+            run = stored(server.http, "default", 3)
+            (cost,) = (run["cost_usd"] for run in httpx.get(f"{server.http}/v1/runs").json()["runs"])
+            visited = visit(server.http)
+            visited.expected = ("Failed to load resource",)  # the server stops before the page
+            page = visited.open("/runs")
+            assert f"${cost:.2f}" in page.locator("tbody tr").inner_text()
+            page.goto(f"{server.http}/runs/{run}")
+            tile = page.locator(".tile", has_text="Spent on judges")
+            tile.wait_for()
+            assert f"${cost:.2f}" in tile.inner_text()
+            assert "3 requests" in tile.inner_text()
+            assert page.locator(".plot:visible", has_text="Spent on judges").count() == 1
+            assert f"${cost:.2f}" in page.locator("[aria-label='Figures by data source'] tbody tr").inner_text()
 
 
 def test_without_texts_the_page_says_how_to_keep_them(visit: Go, tmp_path: Path) -> None:

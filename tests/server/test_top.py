@@ -121,6 +121,7 @@ def test_every_line_fits_a_terminal_of_80_columns() -> None:
     columns: dict[str, list[float]] = {name: [0] for name in ("source", "at", "scored", "cached", *figures.SHARES)}
     columns |= {name: [1] for name in ("verdicts", *figures.GROUPS)}
     columns |= {name: [0.5] for name in ("mean", "run_s", "queue_s")}
+    columns |= {"judge_calls": [123_456_789], "judge_tokens": [10**15], "cost_usd": [12_345_678.9]}
     points = {"run": told, "axis": "time", "width": 10, "seq": 1, "sources": [long], "points": columns}
     shown = lines.detail_lines(figures.Figures.of(points, {"reasons": {long: 1}, "flags": {}}), 76)
     assert max(map(len, [lines.list_head(76), lines.list_line(told, 76, 1e6), *shown])) <= 76

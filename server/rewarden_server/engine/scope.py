@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from rewarden.errors import (
@@ -27,6 +29,7 @@ from rewarden_server.engine.groups import OpenGroup
 from rewarden_server.engine.orchestrator_slots import orchestrating
 from rewarden_server.engine.parts import Parts
 from rewarden_server.engine.plan import Plan, as_judged, default_use
+from rewarden_server.engine.spending import spending
 from rewarden_server.engine.verdicts import make_verdict
 from rewarden_server.engine.work import BoundUse, Result, Waiter
 from rewarden_server.observe.telemetry.results import note_verdict, verdict_made
@@ -291,7 +294,7 @@ class Scope:
 
     async def _orchestrate(self, index: int, sample: Sample, use: BoundUse) -> None:
         queued = time.monotonic()
-        with within(self._span.child(f"verify {use.spec.name}")) as span:
+        with within(self._span.child(f"verify {use.spec.name}")) as span, self._spending(sample):
             async with orchestrating(self.parts.orchestrations):
                 started = time.monotonic()
                 try:
@@ -306,7 +309,7 @@ class Scope:
 
     async def _orchestrate_group(self, use: BoundUse, members: Sequence[tuple[int, Sample]]) -> None:
         queued = time.monotonic()
-        with within(self._span.child(f"verify {use.spec.name}", members=len(members))):
+        with within(self._span.child(f"verify {use.spec.name}", members=len(members))), self._spending(members[0][1]):
             async with orchestrating(self.parts.orchestrations):
                 started = time.monotonic()
                 try:
@@ -318,6 +321,10 @@ class Scope:
         for (index, sample), outcome in zip(members, outcomes, strict=True):
             now, ref = self._as_it_is_now(sample, use, outcome)
             self._settle(make_verdict(index, sample, now, ref, result), traced=True)
+
+    def _spending(self, sample: Sample) -> AbstractContextManager[None]:
+        """Within the block, the tap is told what is spent on judges for this sample."""
+        return spending(partial(self._tap.spent, sample) if self._tap is not None else None)
 
     def _as_it_is_now(self, sample: Sample, use: BoundUse, outcome: Outcome) -> tuple[Outcome, VerifierRef]:
         """The outcome, and the reference that is true of it: since the use was bound, the weights of a model may have

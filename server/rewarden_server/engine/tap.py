@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from rewarden.types import BadSample, Batch, Group, Sample, Verdict
+from rewarden_verifiers.chat import Usage
 
 
 class Tap(Protocol):
@@ -21,8 +22,12 @@ class Tap(Protocol):
     def group(self, group: Group, members: Sequence[Verdict]) -> None:
         """A group is whole, and these are its members' verdicts."""
 
+    def spent(self, sample: Sample, usage: Usage) -> None:
+        """A request to a judge had this usage, or at most this. It was made for the sample, or for the group whose
+        first member it is. It can come to its end after `close`."""
+
     def close(self) -> None:
-        """Nothing more comes."""
+        """No more verdicts come."""
 
 
 OpenTap = Callable[[Batch], Tap | None]

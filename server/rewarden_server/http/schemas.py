@@ -135,6 +135,10 @@ def _training_run() -> dict[str, Any]:
         "latest": seconds,
         **dict.fromkeys(("verdicts", "scored", "unscored", "rollouts"), whole),
         "mean": {"type": ["number", "null"], "description": "The mean position of scores in their ranges, 0 to 1."},
+        "cost_usd": {
+            "type": "number",
+            "description": "The cost of its judges in US dollars; 0 without a price.",
+        },
         "axis": {"enum": ["step", "time"]},
         "last_step": {"type": ["integer", "null"]},
         "sources": names,

@@ -17,6 +17,7 @@ from typing import Any
 from rewarden.errors import MissingDependency, ProviderError, ProviderRefused
 from rewarden_server.engine.lanes.resizable_semaphore import ResizableSemaphore
 from rewarden_server.engine.observer import Observer
+from rewarden_server.engine.spending import spend
 from rewarden_server.judges.breaker import Breaker, Caller, OutageError, Turn
 from rewarden_server.judges.budget import Budget
 from rewarden_server.judges.failure import Failure, timed_out
@@ -230,6 +231,7 @@ class Endpoint:
         self._took["completion_tokens"] += used.completion_tokens
         self._cost_usd += used.cost_usd or 0.0
         self._observer.judge_spent(self.name, used)
+        spend(used)
 
 
 def provider_of(name: str, settings: JudgeEndpoint) -> Provider:

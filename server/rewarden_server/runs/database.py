@@ -17,7 +17,7 @@ from rewarden_server.observe.logs import get_logger
 from rewarden_server.runs.figures import SUMS
 from rewarden_server.runs.place import TIME_S
 
-NAME = "runs.v1.sqlite"
+NAME = "runs.v2.sqlite"
 
 BROKEN = "broken"
 """The suffix of a broken file, of which the last one is kept."""
@@ -36,6 +36,7 @@ CREATE TABLE IF NOT EXISTS runs (
     scored INTEGER NOT NULL,
     positions INTEGER NOT NULL,
     position REAL NOT NULL,
+    cost_usd REAL NOT NULL,
     last_step INTEGER,
     step_width INTEGER NOT NULL DEFAULT 1,
     time_width INTEGER NOT NULL DEFAULT {TIME_S},

@@ -24,6 +24,7 @@ from rewarden_server.runs.figures import Figures
 from rewarden_server.runs.keeper import Keeper, Kept
 from rewarden_server.runs.place import TIME_S, Place
 from rewarden_server.runs.stored_name import stored_name
+from rewarden_verifiers.chat import Usage
 
 DEFAULT = "default"
 """The run of verdicts that name none, where the server has no keys."""
@@ -179,13 +180,23 @@ class Tap:
             if kept:
                 self._feed.keep(place, kept)
 
-    def _place(self, verdict: Verdict, now: float) -> Place:
+    def spent(self, sample: Sample, usage: Usage) -> None:
+        """Count a request to a judge, at the place of its sample."""
+        now = time.time()
+        place = self._place(sample, now)
+        figures = self._feed.figures.get(place)
+        if figures is None:
+            place, figures = self._feed.begin(place, now)
+        if figures is not None:
+            figures.spend(now, usage)
+
+    def _place(self, of: Sample | Verdict, now: float) -> Place:
         step = self._step
-        metadata = verdict.metadata
+        metadata = of.metadata
         run = (run_of(metadata) or self._run) if metadata else self._run
         if step is None:
-            return self._key, run, False, int(now) // TIME_S * TIME_S, verdict.data_source or ""
-        return self._key, run, True, step, verdict.data_source or ""
+            return self._key, run, False, int(now) // TIME_S * TIME_S, of.data_source or ""
+        return self._key, run, True, step, of.data_source or ""
 
     def close(self) -> None:
         """Let go of what is held."""

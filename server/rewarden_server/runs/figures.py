@@ -14,6 +14,7 @@ from typing import Any
 from rewarden.types import Verdict, VerifierRef
 from rewarden_server.observe.rewards import position_of
 from rewarden_server.observe.series import OTHER
+from rewarden_verifiers.chat import Usage
 
 NAME_CHARS = 120
 """Characters of a source's, reason's or flag's name that are kept."""
@@ -61,6 +62,9 @@ SUMS = (
     "tokens",
     "run_s",
     "queue_s",
+    "judge_calls",
+    "judge_tokens",
+    "cost_usd",
     "score",
     "positions",
     "position",
@@ -73,8 +77,9 @@ SUMS = (
     "single",
 )
 """The sums that are stored. judged: verdicts that say whether they passed; measured: with a response; counted: with a
-number of tokens; positions: scores that have one, of which `position` is the sum and `squares` the sum of squares; then
-groups by kind."""
+number of tokens; judge_calls: requests to judges, judge_tokens: of their prompts and completions, cost_usd: in US
+dollars, 0 without a price; positions: scores that have one, of which `position` is the sum and `squares` the sum of
+squares; then groups by kind."""
 
 
 def bounds_of(bucket: int) -> tuple[int, int]:
@@ -136,6 +141,13 @@ class Figures:
         else:
             self.fold()
             self._shapes[shape] = [1, ref]
+
+    def spend(self, now: float, usage: Usage) -> None:
+        """Count a request to a judge."""
+        self.latest = now
+        self._sums["judge_calls"] += 1
+        self._sums["judge_tokens"] += usage.prompt_tokens + usage.completion_tokens
+        self._sums["cost_usd"] += usage.cost_usd or 0.0
 
     def add_group(self, kind: str) -> None:
         """Count a group by its kind (`observe.rewards.kind_of`)."""

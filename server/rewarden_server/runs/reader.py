@@ -29,8 +29,8 @@ MOST_POINTS = 200_000
 DEFAULT_POINTS = 2_000
 
 _RUN_COLUMNS = (
-    "number, id, key, name, began, latest, verdicts, scored, positions, position, last_step, step_width, time_width, "
-    "rollouts, seq"
+    "number, id, key, name, began, latest, verdicts, scored, positions, position, cost_usd, last_step, step_width, "
+    "time_width, rollouts, seq"
 )
 
 _MEANS: Mapping[str, str] = {
@@ -43,6 +43,7 @@ _MEANS: Mapping[str, str] = {
     "tokens": "round(1.0 * tokens / nullif(counted, 0), 1)",
     "run_s": "round(run_s / nullif(verdicts - cached, 0), 6)",
     "queue_s": "round(queue_s / nullif(verdicts - cached, 0), 6)",
+    "cost_usd": "round(cost_usd, 9)",
 }
 """Columns of points that are made of stored sums."""
 
@@ -50,6 +51,7 @@ COLUMNS = (
     *("source", "at", "began"),
     *("verdicts", "scored", "unscored", "passed", "failed", "flagged", "no_answer", "truncated", "cached"),
     *("mean", "std", "score", "chars", "tokens", "run_s", "queue_s"),
+    *("judge_calls", "judge_tokens", "cost_usd"),
     *("all_pass", "all_fail", "flat", "mixed", "partly", "single"),
 )
 """The columns of points. A JSON array each."""
@@ -69,6 +71,7 @@ class Run:
     scored: int
     positions: int
     position: float
+    cost_usd: float
     last_step: int | None
     step_width: int
     time_width: int
@@ -98,6 +101,7 @@ class Run:
             "scored": self.scored,
             "unscored": self.verdicts - self.scored,
             "mean": self.position / self.positions if self.positions else None,
+            "cost_usd": self.cost_usd,
             "axis": self.axis,
             "last_step": self.last_step,
             "sources": list(self.sources),
@@ -250,6 +254,7 @@ def counts_of(connection: sqlite3.Connection, run: Run, part: Range) -> dict[str
     return {
         "verdicts": sums["verdicts"],
         "mean": sums["position"] / sums["positions"] if sums["positions"] else None,
+        **{name: sums[name] for name in ("judge_calls", "judge_tokens", "cost_usd")},
         "statuses": statuses,
         "reasons": by_name[Kind.REASON],
         "flags": by_name[Kind.FLAG],

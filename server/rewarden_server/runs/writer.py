@@ -25,8 +25,8 @@ from rewarden_server.runs.rollout import COLUMNS, row_of
 from rewarden_server.runs.stored_name import stored_name
 
 _RUN = """
-INSERT INTO runs (key, name, began, latest, verdicts, scored, positions, position, last_step, seq)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
+INSERT INTO runs (key, name, began, latest, verdicts, scored, positions, position, cost_usd, last_step, seq)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
 ON CONFLICT (key, name) DO UPDATE SET
     began = min(began, excluded.began),
     latest = max(latest, excluded.latest),
@@ -34,6 +34,7 @@ ON CONFLICT (key, name) DO UPDATE SET
     scored = scored + excluded.scored,
     positions = positions + excluded.positions,
     position = position + excluded.position,
+    cost_usd = cost_usd + excluded.cost_usd,
     last_step = max(coalesce(last_step, excluded.last_step), coalesce(excluded.last_step, last_step)),
     seq = seq + 1
 RETURNING number, step_width, time_width, seq
@@ -255,7 +256,10 @@ def _run(connection: sqlite3.Connection, run: tuple[str, str], places: Sequence[
         *run,
         min(figures.began for figures in every),
         max(figures.latest for figures in every),
-        *(sum(figures.sum(name) for figures in every) for name in ("verdicts", "scored", "positions", "position")),
+        *(
+            sum(figures.sum(name) for figures in every)
+            for name in ("verdicts", "scored", "positions", "position", "cost_usd")
+        ),
         max(steps) if steps else None,
     )
     return _Run(*connection.execute(_RUN, values).fetchone())

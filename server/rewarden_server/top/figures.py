@@ -21,12 +21,16 @@ _Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some of a run's places. shares, groups: by name, None without verdicts, or groups. Times in seconds, means."""
+    """Some of a run's places. shares, groups: by name, None without verdicts, or groups. Times in seconds, means.
+    cost_usd: 0 if judges have no price."""
 
     shares: Mapping[str, float | None]
     groups: Mapping[str, float | None]
     queue_s: float | None
     run_s: float | None
+    judge_calls: int
+    judge_tokens: int
+    cost_usd: float
 
     @classmethod
     def of(cls, rows: Sequence[_Row]) -> Part:
@@ -38,6 +42,9 @@ class Part:
             groups={kind: _sum(rows, kind) / groups if groups else None for kind in GROUPS},
             queue_s=_judged_mean(rows, "queue_s"),
             run_s=_judged_mean(rows, "run_s"),
+            judge_calls=_sum(rows, "judge_calls"),
+            judge_tokens=_sum(rows, "judge_tokens"),
+            cost_usd=sum(row["cost_usd"] for row in rows),
         )
 
 
@@ -124,4 +131,5 @@ def _judged_mean(rows: Sequence[_Row], name: str) -> float | None:
 
 
 def _part_to_json(part: Part) -> dict[str, Any]:
-    return {**part.shares, "groups": part.groups, "queue_s": part.queue_s, "run_s": part.run_s}
+    spent = {"judge_calls": part.judge_calls, "judge_tokens": part.judge_tokens, "cost_usd": part.cost_usd}
+    return {**part.shares, "groups": part.groups, "queue_s": part.queue_s, "run_s": part.run_s, **spent}

@@ -67,6 +67,9 @@ def _details(figures: Figures, width: int, everything: bool, bars: str) -> Itera
         yield f"{head:{_NAME}}" + "".join(f"{cell:>10}" for cell in _cells(part))
     kinds = [(_label(kind), _percent(share)) for kind in GROUPS if (share := figures.all.groups[kind])]
     yield f"{'groups':{_HEAD}}" + (", ".join(f"{name} {share}" for name, share in kinds) or _NONE)
+    if figures.all.judge_calls:
+        yield f"{'judges':{_HEAD}}{_spent(figures.all)}"
+        yield f"{f'last {RECENT}':{_HEAD}}{_spent(figures.recent)}"
     for head, counts in (("reasons", figures.reasons), ("flags", figures.flags)):
         shown = list(counts.items())[: None if everything else _SHOWN]
         yield f"{head:{_HEAD}}" + (", ".join(f"{one_line(name)} {count:,}" for name, count in shown) or _NONE)
@@ -119,6 +122,11 @@ def _span(figures: Figures) -> str:
 
 def _cells(part: Part) -> list[str]:
     return [*map(_percent, (part.shares[name] for name in SHARES)), _seconds(part.queue_s), _seconds(part.run_s)]
+
+
+def _spent(part: Part) -> str:
+    cost = f", ${part.cost_usd:,.2f}" if part.cost_usd else ""
+    return f"{part.judge_calls:,} requests, {part.judge_tokens:,} tokens{cost}"
 
 
 def _label(name: str) -> str:

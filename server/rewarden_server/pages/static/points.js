@@ -2,7 +2,7 @@
 // columns of numbers as the server sends them, and added up, column by column, for the range, the source and the width
 // that a chart can show: 100,000 points take some milliseconds.
 
-const COUNTS = ['verdicts', 'scored', 'unscored', 'passed', 'failed', 'flagged', 'no_answer', 'truncated', 'cached', 'all_pass', 'all_fail', 'mixed', 'flat', 'partly', 'single'];
+const COUNTS = ['verdicts', 'scored', 'unscored', 'passed', 'failed', 'flagged', 'no_answer', 'truncated', 'cached', 'all_pass', 'all_fail', 'mixed', 'flat', 'partly', 'single', 'judge_calls', 'judge_tokens', 'cost_usd'];
 const MEANS = ['score', 'chars', 'tokens', 'run_s', 'queue_s'];
 const KEPT = [...COUNTS, ...MEANS, 'mean', 'std'];
 

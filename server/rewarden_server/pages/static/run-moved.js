@@ -7,7 +7,7 @@ import { promptBlock, responseBlock, verdictLine } from './report/sample.js';
 import { GROUPS } from './run-overview.js';
 import { nothing, readRollouts } from './run-rollouts.js';
 import { rangeText } from './run-state.js';
-import { number, plural, score, visible } from './text.js';
+import { dollars, number, plural, score, visible } from './text.js';
 
 const MOST_PLACES = 600, MOST_LINES = 24, MOST_JUDGED = 50;
 const Z = 1.96;
@@ -170,7 +170,10 @@ export class Moved {
     }
     rows.sort((x, y) => y.clear - x.clear || Math.abs(y.difference) - Math.abs(x.difference));
     const means = [['characters', 'chars', value => number(Math.round(value))], ['tokens', 'tokens', value => number(Math.round(value))], ['time per verdict', 'run_s', value => `${(1000 * value).toPrecision(3)} ms`]]
-      .map(([name, key, format]) => [name, ...frames.map(frame => frame.ats.length ? frame.all.mean(key, 0) : null), format]).filter(([, one, other]) => one !== null && other !== null);
+      .map(([name, key, format]) => [name, ...frames.map(frame => frame.ats.length ? frame.all.mean(key, 0) : null), format]);
+    for (const [name, key, format] of [['judges’ tokens', 'judge_tokens', value => number(Math.round(value))], ['judges’ cost', 'cost_usd', dollars]])
+      if (frames.some(frame => frame.all[key][0])) means.push([name, ...frames.map(frame => frame.ats.length ? frame.all.share(key, 0) : null), format]);
+    const compared = means.filter(([, one, other]) => one !== null && other !== null);
     const shown = rows.slice(0, MOST_LINES);
     return el('div', { class: 'result' },
       this.sheet('What changed most', ['name', 'kind', 'in A', 'in B', 'difference', '95 % interval'], shown.map(row => el('tr', { class: row.clear ? 'clear' : null },
@@ -178,7 +181,7 @@ export class Moved {
         el('td', { class: 'muted' }, row.kind),
         [percent(row.a), percent(row.b), signed(row.difference, points), `${signed(row.low, points)} to ${signed(row.high, points)}`].map(text => el('td', { class: 'num' }, text)))),
       `Differences are in percentage points. Lines in bold have an interval without 0.${rows.length > shown.length ? ` ${plural(rows.length - shown.length, 'smaller one')} omitted.` : ''}`, 2),
-      means.length ? this.sheet('Means', ['of a verdict', 'in A', 'in B', 'difference'], means.map(([name, one, other, format]) => el('tr', {}, el('th', { scope: 'row' }, name), [format(one), format(other), one ? `${signed((other - one) / one, percent)}` : '–'].map(text => el('td', { class: 'num' }, text))))) : null);
+      compared.length ? this.sheet('Means', ['of a verdict', 'in A', 'in B', 'difference'], compared.map(([name, one, other, format]) => el('tr', {}, el('th', { scope: 'row' }, name), [format(one), format(other), one ? `${signed((other - one) / one, percent)}` : '–'].map(text => el('td', { class: 'num' }, text))))) : null);
   }
 
   // Verifiers whose fingerprint differs between the ranges.

@@ -3,7 +3,7 @@
 import { el, replace } from './dom.js';
 import { COLOURS, Plot, colour, dash, placeText } from './plot.js';
 import { bars } from './report/charts.js';
-import { number, plural, seconds, visible } from './text.js';
+import { dollars, number, plural, seconds, visible } from './text.js';
 
 const MOST_PLACES = 1200;
 const percent = share => share === null ? '–' : `${(100 * share).toFixed(share && share < 0.01 ? 2 : 1)}%`;
@@ -15,6 +15,9 @@ const style = name => () => getComputedStyle(document.documentElement).getProper
 export const GROUPS = { all_pass: 'all right', mixed: 'mixed', flat: 'flat', partly: 'partly scored', all_fail: 'all wrong' };
 const GROUP_COLOURS = { all_pass: '--passed', mixed: '--line-2', flat: '--plain', partly: '--undecided', all_fail: '--line-1' };
 const SHARES = { unscored: ['unscored', 3], no_answer: ['no answer', 1], truncated: ['truncated', 4], flagged: ['flagged', 5] };
+
+// What judges cost at a place, or their tokens where they have no price.
+const spent = (sums, at) => sums.cost_usd[at] ? dollars(sums.cost_usd[at]) : sums.judge_tokens[at] ? `${short(sums.judge_tokens[at])} tokens` : '–';
 
 export class Overview {
   // `go(changes, push)` changes the page's state.
@@ -31,7 +34,8 @@ export class Overview {
     this.groups = new Plot({ ...shared, title: 'Groups', note: 'share of each kind', format: percent, tick: whole, low: 0, high: 1 });
     this.length = new Plot({ ...shared, title: 'Response length', note: 'mean', format: short, low: 0 });
     this.latency = new Plot({ ...shared, title: 'Time per verdict', note: 'mean', format: value => value === null ? '–' : value === 0 ? '0' : seconds(value), low: 0 });
-    this.plots = [this.reward, this.shares, this.groups, this.length, this.latency];
+    this.cost = new Plot({ ...shared, title: 'Spent on judges', note: 'by point', format: short, low: 0 });
+    this.plots = [this.reward, this.shares, this.groups, this.length, this.latency, this.cost];
     this.tiles = el('dl', { class: 'tiles figures' });
     this.table = el('div', { class: 'scroll-x', tabindex: 0, role: 'region', 'aria-label': 'Figures by data source' });
     this.bars = el('div', { class: 'grid tight' }, el('p', { class: 'muted' }, 'Loading …'));
@@ -75,7 +79,16 @@ export class Overview {
     const tokens = each(at => all.mean('tokens', at)), told = tokens.some(value => value !== null);
     this.plain(this.length, [['characters', 0, each(at => all.mean('chars', at))], ...(told ? [['tokens', 1, tokens]] : [])]);
     this.plain(this.latency, [['running', 0, each(at => all.mean('run_s', at))], ['waiting', 1, each(at => all.mean('queue_s', at))]]);
+    this.spending(each);
     this.stack(each);
+  }
+
+  // What judges cost, or their tokens where they have no price.
+  spending(each) {
+    const { cost, frame: { all } } = this, priced = all.cost_usd.some(Boolean);
+    cost.element.hidden = !all.judge_calls.some(Boolean);
+    cost.format = cost.tick = priced ? dollars : short;
+    this.plain(cost, [priced ? ['cost', 2, each(at => all.cost_usd[at])] : ['tokens', 2, each(at => all.judge_tokens[at])]]);
   }
 
   plain(plot, rows) {
@@ -122,17 +135,19 @@ export class Overview {
       tile('Unscored', share('unscored'), number(count('unscored')), { filter: { list: 'unscored' } }),
       tile('No answer', share('no_answer'), number(count('no_answer')), { filter: { flag: 'no_answer' } }),
       tile('Truncated', share('truncated'), number(count('truncated')), { filter: { flag: 'truncated' } }),
-      tile('Mixed groups', groups ? percent(count('mixed') / groups) : '–', groups ? `of ${plural(groups, 'group')}` : 'no groups'));
+      tile('Mixed groups', groups ? percent(count('mixed') / groups) : '–', groups ? `of ${plural(groups, 'group')}` : 'no groups'),
+      count('judge_calls') ? tile('Spent on judges', spent(all, 0), `${plural(count('judge_calls'), 'request')}, ${plural(count('judge_tokens'), 'token')}`) : null);
   }
 
   sources() {
-    const heads = ['data source', 'verdicts', 'mean reward', '± s.e.', 'passed', 'unscored', 'no answer', 'truncated', 'flagged', 'mixed groups', 'characters'];
+    const asked = this.chosen.all.judge_calls[0] > 0;
+    const heads = ['data source', 'verdicts', 'mean reward', '± s.e.', 'passed', 'unscored', 'no answer', 'truncated', 'flagged', 'mixed groups', 'characters', ...(asked ? ['judges'] : [])];
     const line = (name, sums, place) => {
       const passing = sums.passed[0] + sums.failed[0], groups = sums.groups(0), error = sums.error(0);
       const swatch = place === null ? null : el('span', { class: 'swatch', 'aria-hidden': 'true' });
       if (swatch) { swatch.style.color = colour(place); swatch.style.borderTopStyle = dash(place).length ? 'dashed' : 'solid'; }
       return el('tr', {}, el('th', { scope: 'row' }, swatch, place === null ? name : el('button', { type: 'button', class: 'link', 'aria-pressed': String(this.state.source === name), onclick: () => this.go({ source: this.state.source === name ? '' : name }) }, visible(name || '(none)'))),
-        [number(sums.verdicts[0]), reward(sums.reward(0)), error === null ? '–' : error.toFixed(3), passing ? percent(sums.passed[0] / passing) : '–', percent(sums.share('unscored', 0)), percent(sums.share('no_answer', 0)), percent(sums.share('truncated', 0)), percent(sums.share('flagged', 0)), groups ? percent(sums.mixed[0] / groups) : '–', short(sums.mean('chars', 0))].map(text => el('td', { class: 'num' }, text)));
+        [number(sums.verdicts[0]), reward(sums.reward(0)), error === null ? '–' : error.toFixed(3), passing ? percent(sums.passed[0] / passing) : '–', percent(sums.share('unscored', 0)), percent(sums.share('no_answer', 0)), percent(sums.share('truncated', 0)), percent(sums.share('flagged', 0)), groups ? percent(sums.mixed[0] / groups) : '–', short(sums.mean('chars', 0)), ...(asked ? [spent(sums, 0)] : [])].map(text => el('td', { class: 'num' }, text)));
     };
     const rows = [...this.chosen.by].sort((a, b) => b[1].verdicts[0] - a[1].verdicts[0]);
     replace(this.table, el('table', {},

@@ -5,7 +5,7 @@ import { $, el, replace } from './dom.js';
 import { storeOff } from './kept.js';
 import { placeText, spark } from './plot.js';
 import { Points } from './points.js';
-import { bytes, number, plural, visible } from './text.js';
+import { bytes, dollars, number, plural, visible } from './text.js';
 
 const EVERY_MS = 4000, MOST_SPARKS = 60, MOST_SHOWN = 300;
 const told = $('#told'), list = $('#runs'), search = $('#find');
@@ -26,6 +26,9 @@ function ago(time) {
 
 const share = run => run.verdicts ? `${+(100 * run.unscored / run.verdicts).toFixed(2)}%` : '–';
 
+// Costs have a column where a run has any.
+const priced = () => known.some(run => run.cost_usd);
+
 function row(run) {
   const curve = el('td', { class: 'curve', 'data-run': run.id });
   if (curves.has(run.id)) curve.append(curves.get(run.id).picture);
@@ -36,6 +39,7 @@ function row(run) {
     el('td', { class: 'num', 'data-label': 'mean' }, run.mean === null ? '–' : run.mean.toFixed(3)),
     el('td', { class: 'num', 'data-label': 'verdicts' }, number(run.verdicts)),
     el('td', { class: `num ${run.verdicts && run.unscored / run.verdicts > 0.05 ? 'warn' : ''}`, 'data-label': 'unscored' }, share(run)),
+    priced() ? el('td', { class: 'num', 'data-label': 'judges' }, run.cost_usd ? dollars(run.cost_usd) : '–') : null,
     el('td', { class: 'num', 'data-label': 'step' }, run.last_step === null ? '–' : number(run.last_step)),
     el('td', {}, el('time', { datetime: new Date(1000 * run.latest).toISOString(), title: placeText('time', run.latest) }, ago(run.latest))));
 }
@@ -49,7 +53,7 @@ function draw() {
   drawn = now;
   const focused = document.activeElement?.getAttribute('href');
   replace(list, !known.length ? empty : !fits.length ? el('p', { class: 'blank muted' }, 'No run has these words.') : el('div', { class: 'scroll-x card', tabindex: 0, role: 'region', 'aria-label': 'Runs' }, el('table', { class: 'runs' },
-    el('thead', {}, el('tr', {}, [['run'], ['reward'], ['mean', 'num'], ['verdicts', 'num'], ['unscored', 'num'], ['step', 'num'], ['last activity']].map(([name, kind]) => el('th', { scope: 'col', class: kind }, name)))),
+    el('thead', {}, el('tr', {}, [['run'], ['reward'], ['mean', 'num'], ['verdicts', 'num'], ['unscored', 'num'], ...(priced() ? [['judges', 'num']] : []), ['step', 'num'], ['last activity']].map(([name, kind]) => el('th', { scope: 'col', class: kind }, name)))),
     el('tbody', {}, shown.map(row)))), fits.length > shown.length ? el('p', { class: 'muted' }, `${plural(fits.length - shown.length, 'earlier run')} not shown; search for one.`) : null);
   if (focused) list.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
   curve(shown);

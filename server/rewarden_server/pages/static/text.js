@@ -103,4 +103,6 @@ export const number = value => { const n = num(value); return Number.isInteger(n
 export const score = value => { const n = num(value); return n === null || n === undefined ? '–' : Number.isInteger(n) ? `${n}.0` : String(+n.toFixed(4)); };
 export const seconds = value => { const n = num(value); return n === null || n === undefined ? null : n < 0.001 ? `${(1e6 * n).toFixed(0)} µs` : n < 1 ? `${(1e3 * n).toFixed(n < 0.01 ? 1 : 0)} ms` : `${n.toFixed(2)} s`; };
 export const bytes = value => { let n = num(value); for (const unit of ['B', 'KiB', 'MiB', 'GiB']) { if (n < 1024 || unit === 'GiB') return `${+n.toFixed(1)} ${unit}`; n /= 1024; } };
+// US dollars, in so many digits that a thousandth of a cent is seen.
+export const dollars = value => { const n = num(value); return `$${n >= 100 || n === 0 ? n.toFixed(0) : n >= 0.01 ? n.toFixed(2) : +n.toPrecision(2)}`; };
 export const plural = (count, one, many) => `${number(count)} ${num(count) === 1 ? one : many || one + 's'}`;

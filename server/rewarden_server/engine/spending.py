@@ -1,0 +1,34 @@
+"""Ties each request to a judge's server to the sample, or group, that caused it: also one that failed, or that came to
+its end after its caller had left.
+
+A request that several samples share belongs to the one that asked first; a remembered reply is no request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from rewarden_verifiers.chat import Usage
+
+Spent = Callable[[Usage], None]
+
+_SPENT: ContextVar[Spent | None] = ContextVar("rewarden_spent", default=None)
+
+
+@contextmanager
+def spending(spent: Spent | None) -> Iterator[None]:
+    """Within the block, also in the tasks that it starts, `spent` is told the usage of each request; None: nobody."""
+    token = _SPENT.set(spent)
+    try:
+        yield
+    finally:
+        _SPENT.reset(token)
+
+
+def spend(usage: Usage) -> None:
+    """Tells the usage of a request, or its upper bound, to whoever caused it."""
+    spent = _SPENT.get()
+    if spent is not None:
+        spent(usage)
