@@ -198,6 +198,22 @@ async def events_of(server: Running, id: str, **query: Any) -> AsyncGenerator[An
                 yield json.loads(line.removeprefix("data: "))
 
 
+async def test_events_end_when_their_key_is_revoked(start: Start, tmp_path: Path) -> None:
+    file = tmp_path / "keys"
+    (one, digest), (_, other) = new_key(), new_key()
+    file.write_text(f"one {digest}\nother {other}\n")
+    server = await start({"keys.file": str(file)})
+    server.http.headers["authorization"] = f"Bearer {one}"
+    await judged(server, sample(), step=1)
+    (run,) = await runs(server)
+    async with asyncio.timeout(30), aclosing(events_of(server, run["id"])) as events:
+        await anext(events)
+        fresh = file.with_name("fresh")
+        fresh.write_text(f"other {other}\n")
+        fresh.replace(file)
+        assert [event async for event in events] == []
+
+
 async def test_events_bring_the_points_that_changed(server: Running) -> None:
     await judged(server, sample(), step=1)
     await judged(server, sample(), step=2)

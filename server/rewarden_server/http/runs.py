@@ -15,8 +15,8 @@ from fastapi import APIRouter, Depends
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from rewarden.errors import InvalidRequest, NotFound
-from rewarden_server.access.caller import CURRENT, detail
+from rewarden.errors import Forbidden, InvalidRequest, NotFound, Unauthorized
+from rewarden_server.access.caller import CURRENT, Caller, detail
 from rewarden_server.http.access import Served, needs, service_of
 from rewarden_server.http.declared import TEXT, Name, errors, listing, ref, reply
 from rewarden_server.http.replies import JSON, json_reply
@@ -32,7 +32,7 @@ _LOOK_S = 0.5
 _BEAT_S = 15.0
 
 _LONGEST_S = 3600.0
-"""Seconds that an events stream lasts; clients connect again, with the key that they have then."""
+"""Seconds that an events stream lasts; clients connect again."""
 
 _LARGEST = 2**63 - 1
 
@@ -142,7 +142,8 @@ async def counts(run: Own, request: Request, store: Stored) -> Response:
 async def events(run: Own, request: Request, store: Stored) -> Response:
     store.check_watchers()
     after = whole_of(request, "after", 0, _LARGEST)
-    found = _events(service_of(request), store, run.id, key_of_caller(), axis_of(request), after or 0)
+    service = service_of(request)
+    found = _events(service, store, run.id, request.headers.get("authorization"), axis_of(request), after or 0)
     return StreamingResponse(found, media_type=EVENTS, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
 
 
@@ -160,17 +161,21 @@ async def delete(run: Own, store: Stored) -> Response:
 
 
 async def _events(
-    service: Service, store: Store, id: str, key: str | None, axis: Axis | None, after: int
+    service: Service, store: Store, id: str, authorization: str | None, axis: Axis | None, after: int
 ) -> AsyncIterator[bytes]:
-    """The changes of a run, until it is deleted, the server stops, or enough time has passed."""
+    """The changes of a run, until it is deleted, the key no longer opens it, the server stops, or enough time has
+    passed."""
     ends = time.monotonic() + _LONGEST_S
     beat = time.monotonic()
     with store.watching():
         while not service.stopped.is_set() and time.monotonic() < ends:
             try:
+                caller = service.keys.caller(authorization)  # again each time: keys can be revoked
+                caller.demand("read")
+                key = _key_of(caller)
                 run = await store.run(id, key)
                 made = await store.points(id, key, axis, MOST_POINTS, after) if run.seq > after else None
-            except NotFound:
+            except (Unauthorized, Forbidden, NotFound):
                 return
             if made is not None:
                 after = made.seq
@@ -188,6 +193,10 @@ def key_of_caller() -> str | None:
     """The key whose runs the caller sees; None where all."""
     caller = CURRENT.get()
     assert caller is not None  # no route of runs is open
+    return _key_of(caller)
+
+
+def _key_of(caller: Caller) -> str | None:
     return None if "admin" in caller.scopes else caller.name
 
 
