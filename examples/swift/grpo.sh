@@ -4,7 +4,6 @@ set -euo pipefail
 
 export REWARDEN_TARGET=${REWARDEN_TARGET:-http://127.0.0.1:8080}
 export REWARDEN_USE=${REWARDEN_USE:-math}
-export REWARDEN_REFERENCE=${REWARDEN_REFERENCE:-solution} # the column that holds the expected answer
 
 swift rlhf \
   --rlhf_type grpo \

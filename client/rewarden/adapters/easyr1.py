@@ -19,7 +19,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rewarden.adapters.rows import plain, text_of, texts
+from rewarden.adapters.rows import plain, tell_passed, text_of, texts
 from rewarden.adapters.scoring import Scorer, number_of, scorer
 from rewarden.adapters.settings import Settings
 from rewarden.types import Sample, Verdict
@@ -46,7 +46,7 @@ def compute_score(
     """
     found: Scorer = scorer(**settings)
     found.settings.refuse(*_COLUMNS, why="EasyR1 passes only answer_key; put the other fields into it, as JSON")
-    samples = [_sample(row, max_response_length) for row in reward_inputs]
+    samples = [_sample(row, max_response_length, found.settings) for row in reward_inputs]
     return [scores_of(verdict, found.settings) for verdict in found.score(samples)]
 
 
@@ -63,13 +63,15 @@ def scores_of(verdict: Verdict, settings: Settings) -> dict[str, float]:
     }
 
 
-def _sample(row: Mapping[str, Any], longest: int | None) -> Sample:
+def _sample(row: Mapping[str, Any], longest: int | None, settings: Settings) -> Sample:
     length = int(row["response_length"])
+    fields = _unfold(row["ground_truth"])
+    tell_passed("answer_key", fields.get("reference"), settings, "EasyR1")
     return Sample(
         response=text_of(row["response"]),
         token_count=length,
         finish_reason=None if longest is None else "length" if length >= longest else "stop",
-        **_unfold(row["ground_truth"]),
+        **fields,
     )
 
 

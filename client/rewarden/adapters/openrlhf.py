@@ -24,7 +24,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from rewarden.adapters.rows import label_fields, sample_of
+from rewarden.adapters.rows import label_fields, sample_of, tell_passed
 from rewarden.adapters.scoring import NoScore, Scorer, number_of
 from rewarden.adapters.settings import Settings
 from rewarden.errors import InvalidRequest, RewardenError
@@ -132,7 +132,9 @@ def _sample(query: str, prompt: str, label: Any, settings: Settings) -> Sample |
         response = response_of(query, prompt)
     except InvalidRequest as error:
         return BadSample(message=error.message, path="response")
-    return sample_of(response, {}, settings, prompt=prompt, **label_fields(label))
+    fields = label_fields(label)
+    tell_passed("label", fields["reference"], settings, "OpenRLHF")
+    return sample_of(response, {}, settings, prompt=prompt, **fields)
 
 
 # --- where the response begins ---------------------------------------------------------------------------------

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from contextlib import suppress
 from typing import Any
 
+from rewarden.adapters.references import References
 from rewarden.adapters.settings import Settings
-from rewarden.columns import GUESSES, only
+from rewarden.columns import ABSENT, GUESSES, only, paths_beside, value_of
 from rewarden.errors import InvalidRequest
 from rewarden.types import Progress, Sample
 
@@ -17,44 +18,86 @@ _MOST_BITS = 14_000
 """The largest size of an integer in bits: Python does not print integers with more than 4,300 digits, and one such
 number would fail the whole request."""
 
+_USUAL = tuple((name, name.partition(".")[0]) for name in GUESSES["reference"])
+"""The usual names of the reference, each with the first part of its path."""
+
+_references = References()
+"""Of all adapters of this process: whoever trains and evaluates with the same data is told once."""
+
 
 def sample_of(
     response: Any, columns: Mapping[str, Any], settings: Settings, *, prompt: Any = None, **fields: Any
 ) -> Sample:
     """Returns the sample of one response. `columns` are its columns in the data set; `fields` are set unchanged.
 
-    Raises InvalidRequest if `settings.reference`, `group` or `id` names a missing column.
+    Raises InvalidRequest if `settings.reference`, `group` or `id` names a missing column, or if the column of the
+    reference has to be guessed, and others contradict it.
     """
     if "reference" not in fields:
         fields["reference"] = reference_of(columns, settings)
     for name in ("data_source", "group", "id"):
         column = getattr(settings, name)
+        if column is None or name in fields:
+            continue
+        value = value_of(columns, column, ABSENT)
         # A misspelt group would silently leave every sample without siblings. The column of the data source has a
         # default, and may be missing.
-        if name in ("group", "id") and name not in fields and column is not None and column not in columns:
-            raise InvalidRequest(f"{name}: no column {column!r}; the columns are {', '.join(columns) or 'none'}")
-        if name not in fields and column is not None and (value := only(plain(columns.get(column)))) is not None:
+        if value is ABSENT:
+            if name != "data_source":
+                raise _missing(name, column, columns)
+        elif (value := only(plain(value))) is not None:
             fields[name] = str(value)
     if "metadata" not in fields:
-        wanted = dict.fromkeys((*settings.metadata, *_routed(settings)))
-        fields["metadata"] = {name: plain(columns[name]) for name in wanted if columns.get(name) is not None} or None
+        fields["metadata"] = _metadata(columns, settings)
     return Sample(response=text_of(response), prompt=None if prompt is None else text_of(prompt), **fields)
 
 
 def reference_of(columns: Mapping[str, Any], settings: Settings) -> Any:
-    """Returns the expected answer, from the named column, or from the first of the usual names that exists."""
+    """Returns the expected answer, from the named column, or from the first of the usual names that has a value.
+
+    Raises InvalidRequest if a named column is missing, or if usual columns contradict each other.
+    """
     named = settings.reference
+    if named is None:
+        column, value = guessed_reference(columns)
+        if column is not None:
+            _references.see(settings, column, value, "the first of the usual names", lambda: _usual(columns))
+        return value
     if isinstance(named, str):
-        if named not in columns:
-            raise InvalidRequest(f"reference: no column {named!r}; the columns are {', '.join(columns) or 'none'}")
-        return plain(columns[named])
-    if named is not None:
-        for column in named.values():
-            if column not in columns:
-                raise InvalidRequest(f"reference: no column {column!r}; the columns are {', '.join(columns)}")
-        return {part: plain(columns[column]) for part, column in named.items()}
-    values = (plain(columns.get(name)) for name in GUESSES["reference"])
-    return next((value for value in values if value is not None), None)
+        value = _named(columns, named)
+        _references.see(settings, named, value, "as named", None)
+        return value
+    parts = {part: _named(columns, column) for part, column in named.items()}
+    _references.see(settings, ", ".join(named.values()), parts, "as named", None)
+    return parts
+
+
+def guessed_reference(columns: Mapping[str, Any]) -> tuple[str | None, Any]:
+    """Returns the first column of the usual names that has a value, and the value; (None, None) if there is none.
+
+    An empty text counts only if no column has another value.
+    """
+    empty: tuple[str | None, Any] = None, None
+    for name, first in _USUAL:
+        if name not in columns and first not in columns:  # most of them, for every sample
+            continue
+        value = value_of(columns, name)
+        if value is not None and (value := plain(value)) is not None:
+            if value != "":
+                return name, value
+            if empty[0] is None:
+                empty = name, value
+    return empty
+
+
+def usual_columns(columns: Container[str]) -> bool:
+    """Returns whether a column, or the object that it is a path into, has a usual name of the reference."""
+    return any(name in columns or first in columns for name, first in _USUAL)
+
+
+def tell_passed(column: str, reference: Any, settings: Settings, trainer: str) -> None:
+    """Says once that a trainer itself passes the reference, from the column or setting of its own called `column`."""
+    _references.see(settings, column, reference, f"passed by {trainer}", None)
 
 
 def label_fields(label: Any) -> dict[str, Any]:
@@ -135,6 +178,37 @@ def _whole(text: str) -> str:
     return text
 
 
-def _routed(settings: Settings) -> list[str]:
-    """Returns the columns that the routing reads as metadata."""
-    return [] if settings.routing is None else list(settings.routing.metadata)
+def _named(columns: Mapping[str, Any], column: str) -> Any:
+    value = value_of(columns, column, ABSENT)
+    if value is ABSENT:
+        # Rows of several data sets: a column that this row leaves empty has no path in it.
+        if columns.get(column.partition(".")[0], ABSENT) is None:
+            return None
+        raise _missing("reference", column, columns)
+    return plain(value)
+
+
+def _usual(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the columns of a row that have a usual name of the reference."""
+    return {name: plain(value_of(columns, name)) for name in GUESSES["reference"]}
+
+
+def _missing(setting: str, column: str, columns: Mapping[str, Any]) -> InvalidRequest:
+    known = ", ".join(paths_beside(columns, column)) or "none"
+    return InvalidRequest(f"{setting}: no column {column!r}; the columns are {known}")
+
+
+def _metadata(columns: Mapping[str, Any], settings: Settings) -> dict[str, Any] | None:
+    """Returns the named columns, by the last part of their path, and those that the routing reads, which data sets in
+    verl's form have in `extra_info`."""
+    found = {}
+    for name in settings.metadata:
+        if (value := value_of(columns, name)) is not None:
+            found[name if name in columns else name.rpartition(".")[2]] = plain(value)
+    for name in () if settings.routing is None else settings.routing.metadata:
+        value = value_of(columns, name)
+        if value is None:
+            value = value_of(columns, f"extra_info.{name}")
+        if value is not None:
+            found.setdefault(name, plain(value))
+    return found or None

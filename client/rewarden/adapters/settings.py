@@ -34,8 +34,9 @@ class Settings:
     sandbox). timeout_s: how long the server may be silent, in seconds (a lost machine stays silent; a large batch of
     programs can take minutes). group_deadline_s: how long a group whose members arrive one by one may take, in seconds
     from its first member; after that its members have no score yet. reference: the column of the expected answer, or a
-    mapping of the reference's parts to columns (default: the first of the usual names). data_source, group, id: their
-    columns. metadata: columns that the verifier reads as `metadata`. expect: maps a verifier to the fingerprint or
+    mapping of the reference's parts to columns (default: the first of the usual names that has a value). data_source,
+    group, id: their columns. metadata: columns that the verifier reads as `metadata`. All of these can be paths, such
+    as `reward_model.ground_truth` (see `rewarden.columns`). expect: maps a verifier to the fingerprint or
     `NAME@VERSION` that it must have. run: the training run's name, by which the server keeps its figures; sent as
     `metadata.run` of samples that have none of their own. By default the run's name in the trainer's logger: the first
     of `WANDB_NAME`, `WANDB_RUN_ID` and `MLFLOW_RUN_NAME` in the environment, else the name in the trainer's

@@ -25,7 +25,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from rewarden.adapters.rows import sample_of
+from rewarden.adapters.rows import plain, sample_of, tell_passed
 from rewarden.adapters.scoring import Scorer, number_of
 from rewarden.adapters.settings import Settings, unwrapped
 from rewarden.types import Sample, Verdict
@@ -92,7 +92,10 @@ class Episode:
     def _sample(self, action: str) -> Sample:
         settings = self._scorer.settings
         spec = _mapping(self._columns.get("reward_spec"))
-        given = {"reference": spec["ground_truth"]} if settings.reference is None and "ground_truth" in spec else {}
+        given = {}
+        if settings.reference is None and "ground_truth" in spec:
+            given["reference"] = plain(spec["ground_truth"])
+            tell_passed("reward_spec.ground_truth", given["reference"], settings, "SkyRL")
         return sample_of(action, self._columns, settings, prompt=self._prompt, **given)
 
 

@@ -22,7 +22,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from rewarden.adapters.rows import label_fields, sample_of
+from rewarden.adapters.rows import label_fields, sample_of, tell_passed
 from rewarden.adapters.scoring import NoScore, Scorer, number_of, scorer
 from rewarden.adapters.settings import Settings
 from rewarden.errors import InvalidRequest
@@ -94,6 +94,8 @@ def _sample(sample: Any, settings: Settings, **fields: Any) -> Sample:
         fields.update(label_fields(sample.label))
         if fields["reference"] is None:
             del fields["reference"]
+        else:
+            tell_passed("label", fields["reference"], settings, "slime")
     else:
         columns = {"label": sample.label, **columns}
     return sample_of(

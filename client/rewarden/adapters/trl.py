@@ -29,10 +29,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
 from rewarden.adapters.plain import samples_of
-from rewarden.adapters.rows import progress_of
+from rewarden.adapters.rows import progress_of, usual_columns
 from rewarden.adapters.scoring import NoScore, Scorer, number_of, score_or_none
 from rewarden.adapters.settings import Settings
-from rewarden.columns import GUESSES
 from rewarden.errors import InvalidRequest
 from rewarden.logging.trl import LogExtra, LogMetric, report
 from rewarden.types import Sample, Verdict
@@ -95,7 +94,7 @@ class _Function:
         if settings.unscored is None and unscored and len(unscored) == len(verdicts):
             if all(verdict.fault in _OURS for verdict in unscored):
                 raise NoScore(unscored[0])
-            if settings.reference is None and not any(name in columns for name in GUESSES["reference"]):
+            if settings.reference is None and not usual_columns(columns):
                 raise NoScore(unscored[0]) from InvalidRequest(
                     f"no column holds the expected answer; give reference=COLUMN, one of {', '.join(columns)}"
                 )

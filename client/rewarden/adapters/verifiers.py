@@ -197,7 +197,7 @@ def _rollout_sample(
     settings: Settings,
     **fields: Any,
 ) -> Sample:
-    row = {**(info if isinstance(info, Mapping) else {}), **columns}
+    row = {"info": info, **(info if isinstance(info, Mapping) else {}), **columns}
     if answer not in (None, ""):  # verifiers' own word for a row without one
         row["answer"] = answer
     task = state.get("task")

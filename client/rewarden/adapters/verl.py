@@ -19,7 +19,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Union
 
-from rewarden.adapters.rows import plain, sample_of, step_of
+from rewarden.adapters.rows import plain, sample_of, step_of, tell_passed
 from rewarden.adapters.scoring import number_of, scorer
 from rewarden.adapters.settings import Settings
 from rewarden.errors import InvalidRequest
@@ -110,9 +110,16 @@ def sample(
 ) -> Sample:
     """Returns a row of verl as a sample; `fields` are further fields of the sample. Raises InvalidRequest."""
     info = dict(extra_info or {})
-    columns = {**info, "data_source": data_source, "ground_truth": ground_truth}
+    columns = {
+        **info,
+        "data_source": data_source,
+        "ground_truth": ground_truth,
+        "reward_model": {"ground_truth": ground_truth},
+        "extra_info": info,
+    }
     if settings.reference is None:
         fields["reference"] = plain(ground_truth)
+        tell_passed("reward_model.ground_truth", fields["reference"], settings, "verl")
     if not settings.metadata:
         fields["metadata"] = _metadata(info)
     return sample_of(solution_str, columns, settings, **fields)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from rewarden.adapters.rows import plain, step_of
 from rewarden.adapters.scoring import scorer
 from rewarden.adapters.verl import sample, scores_of
+from rewarden.columns import value_of
 from rewarden.errors import InvalidRequest, RewardenError
 from rewarden.types import FinishReason
 
@@ -78,9 +79,10 @@ class RewardManager(Base):
         if columns.get("uid") is not None and columns.get("session_id") is not None:
             fields["id"] = f"{columns['uid']}_{columns['session_id']}"
         if settings.group is not None:
-            if columns.get(settings.group) is None:
+            group = value_of(columns, settings.group)
+            if group is None:
                 raise InvalidRequest(f"group: no column {settings.group!r}")
-            fields |= {"group": str(columns[settings.group]), "group_size": self._group_size}
+            fields |= {"group": str(group), "group_size": self._group_size}
         truth = columns["reward_model"].get("ground_truth")
         one = sample(columns["data_source"], text, truth, columns.get("extra_info"), settings, **fields)
         # The step whose prompt it is, which all siblings share; verl's default trainer passes it.

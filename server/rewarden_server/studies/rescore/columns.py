@@ -1,8 +1,7 @@
 """Columns to samples: which column of a row holds what, said by flags or guessed by the usual names.
 
-A column is named by a path: names joined by dots (`extra.reward_model.ground_truth`), a number for an item of a list,
-`*` for all of them (`outputs.*.text`). A name that holds dots itself is found first. Two columns are always there:
-`@file` (the file's name within the input) and `@line` (its line number).
+A column is named by a path, as `rewarden.columns` says. Two columns are always there: `@file` (the file's name within
+the input) and `@line` (its line number).
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any
 
 import tomllib
 
-from rewarden.columns import GUESSES, finish_reason, only, token_count
+from rewarden.columns import ABSENT, GUESSES, finish_reason, only, token_count, value_of
 from rewarden.errors import near
 from rewarden_server.studies.rescore.options import RescoreError
 
@@ -39,8 +38,6 @@ WHOLE = (
 
 BUILT = ("reference", "signals", "metadata")
 """Fields that can be built of several columns: `reference.answer=label`."""
-
-_ABSENT: Any = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,33 +210,12 @@ def _name(value: Any) -> str | None:
 
 def _get(row: Mapping[str, Any], column: str, file: str, line: int) -> Any:
     """The value of a column, None where the row has none."""
-    value = row.get(column, _ABSENT)
-    if value is not _ABSENT:
+    value = value_of(row, column, ABSENT)
+    if value is not ABSENT:
         return value
     if column == "@file":
         return file
-    if column == "@line":
-        return line
-    value = _walk(row, column.split("."))
-    return None if value is _ABSENT else value
-
-
-def _walk(value: Any, path: Sequence[str]) -> Any:
-    for place, part in enumerate(path):
-        if isinstance(value, Mapping):
-            if part not in value:
-                return _ABSENT
-            value = value[part]
-        elif isinstance(value, list):
-            if part == "*":
-                found = [_walk(item, path[place + 1 :]) for item in value]
-                return [None if item is _ABSENT else item for item in found]
-            if not part.isdecimal() or int(part) >= len(value):
-                return _ABSENT
-            value = value[int(part)]
-        else:
-            return _ABSENT
-    return value
+    return line if column == "@line" else None
 
 
 # --- from flags, files and guesses -----------------------------------------------------------------------------
