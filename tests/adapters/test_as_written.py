@@ -375,6 +375,21 @@ def gym(pages: Pages) -> Line:
     return scored
 
 
+def reward_model(pages: Pages) -> Line:
+    first, shown, _ = pages.block("reward-model", "/classify").splitlines()
+    body = json.loads(shown)
+
+    def scored(rows: Sequence[Row], responses: Sequence[str]) -> list[float]:
+        found = []
+        for row, response in zip(rows, responses, strict=True):
+            assert body.keys() == {"input", *row}
+            reply = httpx.post(first.split()[1], json={**row, "input": response}).raise_for_status()
+            found.append(reply.json()["data"][0]["probs"][-1])
+        return found
+
+    return scored
+
+
 def plain(pages: Pages) -> Line:
     made: dict[str, Any] = {}
 
@@ -503,6 +518,7 @@ CASES: list[tuple[Callable[[Pages], Line], str, Row, tuple[str, str]]] = [
     (verifiers_rubric, "a reference in info", {"prompt": _asked(), "info": {"ground_truth": "72"}}, BOXED),
     (gym, "math_with_judge", of_gym(question=ASKED, expected_answer="72"), BOXED),
     (gym, "math_with_judge, in symbols", of_gym(question=ASKED, expected_answer="\\frac{1}{2}"), HALF),
+    (reward_model, "a reference", {"reference": "72"}, BOXED),
     (plain, "GSM8K", {"answer": WORKED}, HASHED),
     (plain, "RLVR", {"messages": _asked(), "ground_truth": "72", "dataset": "gsm8k"}, BOXED),
     (plain, "Nemotron", {"problem": "…", "expected_answer": "72", "generated_solution": "It is 71."}, BOXED),

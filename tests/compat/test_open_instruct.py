@@ -21,6 +21,7 @@ from rewarden_sandboxes import job as host
 from rewarden_sandboxes.errors import NoRoom
 from rewarden_server.compat import open_instruct
 from tests.compat.conftest import Running, Start
+from tests.documents.blocks import blocks
 from tests.server.hosts import ScriptedHost, serving
 
 AT = "/compat/open_instruct"
@@ -252,6 +253,19 @@ async def test_assertions_are_judged_where_the_program_is_not(real: Running) -> 
         assert await results(real, TESTS[:2], program) == [0, 0], name
     assert await results(real, TESTS[:1], "import time\ndef add(a, b): time.sleep(60)") == [0]
     assert await results(real, TESTS[:1], "def add(a, b") == [0]
+
+
+@pytest.mark.slow
+async def test_the_pages_program_is_judged_as_the_page_shows(real: Running) -> None:
+    request, reply = (
+        json.loads(block.text)
+        for block in blocks()
+        if block.page == "docs/trainers/open-instruct.md" and block.mark == "json"
+    )
+    answer = await real.http.post(AT + "/test_program", json=request)
+    assert (answer.json()["results"], answer.json().keys()) == (reply["results"], reply.keys())
+    wrong = request | {"program": request["program"].replace("+", "-")}
+    assert (await real.http.post(AT + "/test_program", json=wrong)).json()["results"] == [0]
 
 
 @pytest.mark.slow
