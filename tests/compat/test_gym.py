@@ -13,7 +13,7 @@ import pytest
 from rewarden.types import BadSample, Sample
 from rewarden_server.compat import gym
 from rewarden_server.compat.gym_metrics import aggregate
-from rewarden_server.compat.responses_api import finish_reason_of, messages_of, prompt_of
+from rewarden_server.responses_api import finish_reason_of, messages_of, prompt_of
 from tests.compat.conftest import Running, Start
 from tests.server.conftest import Gates, gate, plugin
 

@@ -335,3 +335,23 @@ def test_a_page_that_was_cut_short_says_so(running: Browser, small: Path, tmp_pa
     broken.write_text(page[:at] + page[page.index("</script>", at) :], encoding="utf-8")
     running.open(broken)
     assert "The report cannot be opened" in running.run("text('[role=alert]')")
+
+
+def test_where_the_files_scores_and_ours_disagree_comes_first(browser: Browser, desk: Desk) -> None:
+    rows = [row(score=float(n % 2), id=f"r{n}", reward=float(n in (1, 3, 4))) for n in range(6)]
+    desk.report(rows, baseline="reward")
+    browser.open(desk.output)
+    assert browser.run("$('.overview > section').className").endswith("versus")
+    told = browser.run("$$('.versus tbody tr').map(one => [...one.children].map(cell => cell.innerText))")
+    assert told == [
+        ["theirs fails, ours passes", "accepted", "1", "16.7%", "scored.jsonl:6"],
+        ["theirs passes, ours fails", "wrong", "1", "16.7%", "scored.jsonl:5"],
+    ]
+    browser.run("$$('.versus tbody button')[1].click()")
+    assert counted(browser) == "1 of 6 responses"
+    assert browser.run("text('.detail h2')") == "r4"
+    assert "baseline 1.0" in browser.run("$('.detail .verdict').innerText")
+    assert "versus=only_theirs" in browser.run("location.hash")
+    choose = "const menu = $('select[name=versus]'); menu.value = 'agree'; menu.dispatchEvent(new Event('change'))"
+    browser.run(f"(() => {{ $('.clear').click(); {choose} }})()")
+    assert counted(browser) == "4 of 6 responses"

@@ -166,6 +166,17 @@ def test_what_has_no_verdict_or_is_no_row_is_counted(desk: Desk) -> None:
     assert (data["total"], data["unjudged"], data["unread"]) == (1, 1, 1)
 
 
+def test_the_report_opens_with_where_the_files_scores_and_ours_disagree(desk: Desk) -> None:
+    rows = [row(score=1.0, reward=1), row(score=0.0, reward=1), row(score=1.0, reward=0), row(score=1.0)]
+    page = desk.report(rows, baseline="reward")
+    data = unpack(page)
+    assert data["rows"]["theirs"] == [1.0, 1.0, 0.0, None]
+    assert data["rows"]["versus"] == ["agree", "only_theirs", "only_ours", "without"]
+    assert data["summary"]["baseline"]["disagree"] == 2
+    assert "baseline   reward (passes from 0.5): 3 responses compared, 2 disagree (66.7%)" in page
+    assert "baseline" not in unpack(desk.report(rows))["summary"]
+
+
 def test_a_file_that_is_not_scored_is_refused_with_what_to_do(desk: Desk) -> None:
     with pytest.raises(RescoreError, match=r"score the file first \(--use NAME -o OUT\)"):
         desk.report([{"response": "x"}])

@@ -268,8 +268,8 @@ def test_the_browser_is_opened_on_the_page(tmp_path: Path, monkeypatch: pytest.M
     ("name", "content", "told"),
     [
         ("broken.eval", "no archive", "no log of Inspect that can be read"),
-        ("broken.json", "{", "not valid JSON"),
-        ("deep.json", "[" * 100_000, "not valid JSON"),
+        ("broken.json", "{", "no readable rows"),
+        ("deep.json", "[" * 100_000, "nested too deeply"),
         ("empty.jsonl", "", "no rows"),
         ("other.jsonl", '{"a": 1}\n', "no column holds the response"),
         ("torn.jsonl", '{"header": 1, "sample": {}, "verdict": {}}\n', "not a record"),

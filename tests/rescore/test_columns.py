@@ -28,7 +28,7 @@ def mapped(row: dict[str, Any], **given: str) -> Any:
             id="trainers",
         ),
         pytest.param(
-            {"input": "1+1?", "output": "2", "gts": "2", "score": 1.0, "step": 3},
+            {"input": "1+1?", "output": "2", "gts": "2", "score": 1.0},
             {"response": "output", "prompt": "input", "reference": "gts"},
             id="a trainer's dump of validation",
         ),

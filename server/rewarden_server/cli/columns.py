@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from rewarden_server.studies.rescore.baseline import PASSES
 from rewarden_server.studies.rescore.columns import read_columns_file
 from rewarden_server.studies.rescore.options import RescoreError
 
@@ -21,6 +23,30 @@ def add_columns(add: Callable[..., Any], when: str = "") -> None:
         help=f"{when}the column of a field, such as reference=extra.answer (- for none; the rest is guessed)",
     )
     add("--columns", type=Path, metavar="FILE", help=f"{when}columns from a TOML or JSON file")
+
+
+def add_baseline(add: Callable[..., Any]) -> None:
+    """Adds --baseline and --baseline-passes through a parser's `add_argument`."""
+    add(
+        "--baseline",
+        metavar="COLUMN",
+        help="the column of the scores that the rows have already, to compare with ours (- for none; known for the "
+        "files of most trainers)",
+    )
+    add(
+        "--baseline-passes",
+        type=_number,
+        default=PASSES,
+        metavar="SCORE",
+        help=f"the score in that column from which a response passes (default: {PASSES:g})",
+    )
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise argparse.ArgumentTypeError("must be a number")
+    return number
 
 
 def columns_of(args: argparse.Namespace) -> dict[str, str]:

@@ -23,7 +23,7 @@ from rewarden.errors import RequestError
 from rewarden.retry import Retry
 from rewarden.transports.authority import CA_HELP
 from rewarden.wire.json import STATUSES, VERDICT_FIELDS
-from rewarden_server.cli.columns import add_columns, columns_of
+from rewarden_server.cli.columns import add_baseline, add_columns, columns_of
 from rewarden_server.cli.numbers import positive
 from rewarden_server.cli.uses import add_uses, routing_of
 from rewarden_server.config import ConfigError, load_config
@@ -35,7 +35,7 @@ from rewarden_server.studies.rescore.run import published, rescore
 from rewarden_server.studies.rescore.summary import Summary
 from rewarden_server.studies.rescore.target import LOCAL
 
-HELP = "judge files of rollouts: JSON lines or Parquet in, the same rows with verdicts out"
+HELP = "judge files of rollouts, as trainers and evaluators write them: the same rows with verdicts out"
 
 FINISHED, FAILED, REFUSED, NOTHING_SCORED, SET_ASIDE, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
@@ -54,6 +54,8 @@ examples:
   rewarden rescore rollouts.jsonl --use math -o scored.jsonl
   rewarden rescore runs/ --use 'gsm8k/*=math' --use 'mmlu=choice' -o scored/
   rewarden rescore dumps/ --routing starter -o scored/
+  rewarden rescore rollout_data/ --use math -o scored/ --report report.html
+  rewarden rescore logs/2026-01-01_math.eval --use math -o scored.jsonl
   rewarden rescore dump.jsonl.gz --use recipe.yaml --column response=output --column reference=gts -o scored.jsonl.zst
   rewarden rescore scored.jsonl --use math --only error,undecided -o scored-2.jsonl
   rewarden rescore train-*.parquet --use math -o scored.parquet --report report.html
@@ -71,7 +73,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="+",
         metavar="IN",
-        help="JSON lines (plain, gzip, zstd), Parquet, or directories of such files",
+        help="JSON lines (plain, gzip, zstd), Parquet, Arrow, CSV, a list in JSON, a log of Inspect, directories of "
+        "such files, or hf:OWNER/NAME",
     )
     add(
         "-o",
@@ -95,6 +98,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("columns (if not given, they are guessed, and shown before the run starts)")
     add = group.add_argument
     add_columns(add)
+    add_baseline(add)
     add("--group", metavar="COLUMN[,…]", help="short for --column group=…; several columns together identify a group")
     add("--sort", action="store_true", help="sort rows by group on disk first, for verifiers of groups")
     add("--max-group", type=positive, metavar="N", help="the most rows in one group (default: 100000)")
@@ -217,6 +221,8 @@ def _write_report(args: argparse.Namespace, scored: Sequence[Path]) -> int:
         columns=_columns(args),
         score_column=args.score_column,
         verdict_column=args.verdict_column,
+        baseline=args.baseline,
+        baseline_passes=args.baseline_passes,
         **{name: value for name, value in limits.items() if value is not None},
     )
     size = make_report(options)
@@ -257,6 +263,8 @@ def read_options(args: argparse.Namespace) -> RescoreOptions:
         verdict_column=args.verdict_column,
         fields=VERDICT_FIELDS_KEPT if args.fields is None else _names("--fields", args.fields, VERDICT_FIELDS),
         overwrite=args.overwrite,
+        baseline=args.baseline,
+        baseline_passes=args.baseline_passes,
         resume=args.resume,
         force=args.force,
         **{name: value for name, value in limits.items() if value is not None},

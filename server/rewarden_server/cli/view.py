@@ -15,14 +15,14 @@ from rewarden.client import AsyncClient
 from rewarden.commands.terminal import add_examples, say
 from rewarden.commands.use import functions_of
 from rewarden.errors import RequestError
-from rewarden_server.cli.columns import add_columns, columns_of
+from rewarden_server.cli.columns import add_baseline, add_columns, columns_of
 from rewarden_server.cli.numbers import positive
 from rewarden_server.cli.uses import add_uses, routing_of
 from rewarden_server.config import ConfigError, load_config
 from rewarden_server.studies.report.page import check_output, make_report
 from rewarden_server.studies.report.rows import ReportOptions
 from rewarden_server.studies.report.sources import as_rows
-from rewarden_server.studies.rescore.options import RescoreError, RescoreOptions
+from rewarden_server.studies.rescore.options import THEIRS_STAYS, RescoreError, RescoreOptions
 from rewarden_server.studies.rescore.progress import watcher
 from rewarden_server.studies.rescore.run import rescore
 
@@ -37,8 +37,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="+",
         metavar="FILE",
-        help="JSON lines (plain, gzip, zstd), Parquet, records of the server, logs of Inspect (.eval, .json), or "
-        "directories of such files",
+        help="JSON lines (plain, gzip, zstd), Parquet, Arrow, CSV, a list in JSON, records of the server, logs of "
+        "Inspect (.eval, .json), directories of such files, or hf:OWNER/NAME",
     )
     add("-o", "--out", type=Path, metavar="HTML", help="write the page to this file (default: a temporary file)")
     add("--no-open", action="store_true", help="print the page's address and do not open the browser")
@@ -49,6 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "only for data sources that match (repeatable)",
     )
     add_columns(add)
+    add_baseline(add)
     add("--verdict-column", default="verdict", metavar="NAME", help="the column of verdicts (default: verdict)")
     add("--rows", type=positive, metavar="N", help="the most responses on the page (default: 20000)")
     add("--chars", type=positive, metavar="N", help="the most characters per response on the page (default: 4000)")
@@ -98,6 +99,8 @@ def _write(args: argparse.Namespace, files: Sequence[Path], output: Path) -> Non
         title=", ".join(path.name for path in args.input[:3]) + (" …" if len(args.input) > 3 else ""),
         columns=columns_of(args),
         verdict_column=args.verdict_column,
+        baseline=args.baseline,
+        baseline_passes=args.baseline_passes,
         unjudged=True,
         **{name: value for name, value in limits.items() if value is not None},
     )
@@ -111,7 +114,10 @@ def _judged(args: argparse.Namespace, files: Sequence[Path], folder: Path) -> Pa
         output=folder if len(files) > 1 else folder.with_suffix(".jsonl"),
         routing=routing_of(args),
         columns=columns_of(args),
+        score_column=THEIRS_STAYS,
         verdict_column=args.verdict_column,
+        baseline=args.baseline,
+        baseline_passes=args.baseline_passes,
         only=frozenset({"missing"}),
         overwrite=True,
     )

@@ -41,8 +41,8 @@ from rewarden_server.compat.peer_requests import (
     pause,
     sample_of,
 )
-from rewarden_server.compat.responses_api import finish_reason_of, messages_of, prompt_of, token_count_of
 from rewarden_server.http.replies import json_reply
+from rewarden_server.responses_api import finish_reason_of, messages_of, prompt_of, token_count_of
 from rewarden_server.service import Service
 
 PEER, STRICT = "gym", "gym-strict"

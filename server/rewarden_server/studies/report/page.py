@@ -44,7 +44,7 @@ _CODE = re.compile(r"```|~~~|<tool_(?:call|response)>")
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 _COLUMNS = (
     *("id", "source", "verifier", "status", "score", "range", "passed", "reason", "fault", "flags", "group", "prompt"),
-    *("reference", "extracted", "response", "details", "tests"),
+    *("reference", "extracted", "response", "details", "tests", "theirs", "versus"),
 )
 """The columns of the rows."""
 
@@ -230,6 +230,8 @@ def _row(row: Shown, tables: Mapping[str, Table]) -> dict[str, Any]:
         "response": row.response,
         "details": row.details,
         "tests": None if row.tests is None else row.tests.to_json(),
+        "theirs": row.theirs,
+        "versus": row.versus,
     }
 
 

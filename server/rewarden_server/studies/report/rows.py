@@ -6,12 +6,13 @@ import heapq
 import math
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from rewarden_server.studies.report.excerpt import CALL, Excerpt, excerpt, find_answer, messages, shown
 from rewarden_server.studies.rescore.attempts import Attempts
+from rewarden_server.studies.rescore.baseline import PASSES, Kind
 from rewarden_server.studies.rescore.columns import Columns, Mapped, RowFault, choose
 from rewarden_server.studies.rescore.groups import digest
 from rewarden_server.studies.rescore.options import RescoreError, RescoreOptions
@@ -45,9 +46,9 @@ class ReportOptions:
     """The options of a report.
 
     input: scored files, as `rescore` writes them. output: the page. title: its title (default: the files' names).
-    columns: as for the rescore. rows: the most responses that the page holds; figures of the table count all. chars:
-    the most characters of a response that it holds; half as many of a prompt's message. unjudged: show responses
-    without a verdict too.
+    columns, baseline, baseline_passes: as for the rescore. rows: the most responses that the page holds; figures of the
+    table count all. chars: the most characters of a response that it holds; half as many of a prompt's message.
+    unjudged: show responses without a verdict too.
     """
 
     input: Path | Sequence[Path]
@@ -56,6 +57,8 @@ class ReportOptions:
     columns: Mapping[str, str] = field(default_factory=dict)
     score_column: str = "score"
     verdict_column: str = "verdict"
+    baseline: str | None = None
+    baseline_passes: float = PASSES
     rows: int = 20_000
     chars: int = 4_000
     unjudged: bool = False
@@ -100,7 +103,8 @@ class Tests:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A response as the page shows it. `details` are pairs of a name and a text."""
+    """A response as the page shows it. `details` are pairs of a name and a text. `theirs` is the score that the row had
+    already, and `versus` how it compares with ours."""
 
     id: str
     source: str
@@ -112,6 +116,8 @@ class Shown:
     verdict: Mapping[str, Any]
     details: tuple[tuple[str, str], ...]
     tests: Tests | None
+    theirs: float | None = None
+    versus: Kind | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +145,9 @@ def collect(options: ReportOptions) -> Collected:
     reading = options.reading()
     inputs = find_inputs(reading.paths)
     first = peek(inputs, reading.columns, reading.line_mb)
-    columns = choose(options.columns, first)
+    columns = choose(options.columns, first, baseline=options.baseline)
     renderer = Renderer.of(reading)
-    tally = Tally()
+    tally = Tally(None, None if columns.baseline is None else (columns.baseline, options.baseline_passes))
     unjudged = unread = 0
     names = inputs.names
     prompts = Prompts(options.chars // 2)
@@ -166,13 +172,17 @@ def collect(options: ReportOptions) -> Collected:
                 name, counts = tally.of(mapped.data_source)
                 counts.rows += 1
             for index, verdict in enumerate(verdicts):
+                place = f"{names[line.file]}:{line.number}" + (f" #{index + 1}" if mapped.many else "")
+                theirs = mapped.theirs[index] if index < len(mapped.theirs) else None
+                versus: Kind | None = None
                 if verdict is not _MISSING:
                     counts.add(verdict, together)
+                    versus = None if tally.baseline is None else tally.baseline.add(theirs, verdict, place)
                 if group is not None and verdict["status"] == "scored" and verdict.get("passed") is not None:
                     attempts.count(name, tally.places[name], group, bool(verdict["passed"]))
                 if keeper.wants(together, verdict):
-                    place = f"{names[line.file]}:{line.number}" + (f" #{index + 1}" if mapped.many else "")
-                    keeper.keep(show(options.chars, prompts, mapped, index, verdict, place, group))
+                    shown_row = show(options.chars, prompts, mapped, index, verdict, place, group)
+                    keeper.keep(replace(shown_row, theirs=theirs, versus=versus))
         pass_at, pass_at_all = attempts.join(len(tally.sources), _SORT_MB)
         attempts.close()
     total = tally.total().responses

@@ -1,5 +1,5 @@
 """Files of every shape that holds rollouts, as files of rows that a report reads: rescored files and rollouts as they
-are, the server's records, logs of Inspect, and lists in JSON.
+are, the server's records, and logs of Inspect with the verdicts of its own scorers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from rewarden.wire.json import sample_to_json
 from rewarden_server.observe.record import read_records
-from rewarden_server.studies.report.inspect_log import inspect_rows, is_inspect
+from rewarden_server.studies.rescore.inspect_log import inspect_rows, is_inspect
 from rewarden_server.studies.rescore.options import RescoreError
 from rewarden_server.studies.rescore.read import find_inputs, read_lines
 from rewarden_server.studies.rescore.units import parse
@@ -44,22 +44,17 @@ def _files(path: Path) -> Iterable[Path]:
     logs = sorted(file for file in path.rglob("*") if file.suffix in (".eval", ".json") and file.is_file())
     logs = [file for file in logs if is_inspect(file)]
     try:
-        return (*find_inputs(path).files, *logs)
+        return dict.fromkeys((*find_inputs(path).files, *logs))
     except RescoreError:
         if logs:
             return logs
-        raise RescoreError(
-            f"{str(path)!r} holds no *.jsonl, *.ndjson (also .gz, .zst) or *.parquet files and no logs of Inspect"
-        ) from None
+        raise
 
 
 def _rows(file: Path) -> Iterator[Mapping[str, Any]] | None:
     """The rows of a file; None where it holds rows itself."""
     if file.suffix in (".eval", ".json") and is_inspect(file):
         return inspect_rows(file)
-    if file.suffix == ".json":
-        value = json.loads(file.read_bytes())
-        return iter(value) if isinstance(value, list) else None
     first = next(
         (row for line, _ in islice(read_lines(find_inputs(file)), 1) if isinstance(row := parse(line), dict)), {}
     )

@@ -1,12 +1,13 @@
 """Columns to samples: which column of a row holds what, said by flags or guessed by the usual names.
 
 A column is named by a path, as `rewarden.columns` says. Two columns are always there: `@file` (the file's name within
-the input) and `@line` (its line number).
+the input) and `@line` (its line number). A file of a known shape (`shapes`) has columns of its own that begin with `@`.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ import tomllib
 from rewarden.columns import ABSENT, GUESSES, finish_reason, only, token_count, value_of
 from rewarden.errors import near
 from rewarden_server.studies.rescore.options import RescoreError
+from rewarden_server.studies.rescore.shapes import Shape, recognised
 
 WHOLE = (
     "response",
@@ -53,12 +55,14 @@ class Mapped:
     """The result of mapping a row by its columns: the JSON forms of its samples, without group and data source.
 
     `many` says that the row held a list of responses. `group` is None where the row belongs to no other row's group.
+    `theirs` are the scores that the row itself gives its samples, None for those it gives none.
     """
 
     samples: Sequence[Mapping[str, Any] | RowFault]
     many: bool
     group: str | None
     data_source: str | None
+    theirs: Sequence[float | None] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +70,24 @@ class Columns:
     """The columns by what they hold. `whole`: field to column; `parts`: field to {part: column}; `group` may join
     several.
 
-    `guessed` are the fields that nobody named; `unused` the columns that no field reads.
+    `guessed` are the fields that nobody named; `unused` the columns that no field reads. `shape` is the known shape of
+    the rows, which names columns too. `baseline` is the column of the scores that the rows have already; `baselines`
+    are the columns where they may stand, if there are several and nobody chose.
     """
 
     whole: Mapping[str, str]
     parts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     guessed: frozenset[str] = frozenset()
     unused: tuple[str, ...] = ()
+    shape: Shape | None = None
+    baseline: str | None = None
+    baselines: tuple[str, ...] = ()
+    seen: tuple[str, ...] = ()
+
+    @property
+    def has_reference(self) -> bool:
+        """Returns whether a column holds the reference."""
+        return "reference" in self.whole or "reference" in self.parts
 
     def identity(self) -> dict[str, str]:
         """Field to column, JSON-ready."""
@@ -83,12 +98,16 @@ class Columns:
         """Lines that show the mapping, to be read before the work begins."""
         found = self.identity()
         width = max(15, *map(len, found)) if found else 15
-        lines = []
+        lines = [] if self.shape is None else [f"{self.shape.name}, known by their columns"]
         for name in WHOLE:
             for target, column in found.items():
                 if target.partition(".")[0] == name:
                     guess = "  (guessed)" if target in self.guessed else ""
                     lines.append(f"{_MEANING.get(target, target):<{width}} ← {column}{guess}")
+        if self.baseline is not None:
+            lines.append(f"{'baseline':<{width}} ← {self.baseline}  (the score that the rows have already)")
+        elif self.baselines:
+            lines.append(f"{'baseline':<{width}}   one of {', '.join(self.baselines)}: choose with --baseline COLUMN")
         if self.unused:
             shown = ", ".join(self.unused[:12]) + (", …" if len(self.unused) > 12 else "")
             lines.append(f"{'kept, not read':<{width}}   {shown}")
@@ -96,6 +115,12 @@ class Columns:
 
     def group_of(self, row: Mapping[str, Any], file: str, line: int) -> str | None:
         """The name of the row's group, or None where it has none."""
+        return self._group_of(self._widened(row), file, line)
+
+    def _widened(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        return row if self.shape is None else self.shape.widened(row)
+
+    def _group_of(self, row: Mapping[str, Any], file: str, line: int) -> str | None:
         column = self.whole.get("group")
         if column is None:
             return None
@@ -106,14 +131,15 @@ class Columns:
 
     def source_of(self, row: Mapping[str, Any], file: str, line: int) -> str | None:
         """The row's data source, or None where it has none."""
-        return _name(self._get(row, "data_source", file, line))
+        return _name(self._get(self._widened(row), "data_source", file, line))
 
     def map(self, row: Mapping[str, Any], file: str, line: int) -> Mapped:
         """Returns the samples of a row, by this mapping. Never raises: a row that cannot be read becomes a
         `RowFault`."""
-        group = self.group_of(row, file, line)
-        source = self.source_of(row, file, line)
-        common = self.common(row, file, line)
+        row = self._widened(row)
+        group = self._group_of(row, file, line)
+        source = _name(self._get(row, "data_source", file, line))
+        common = self._common(row, file, line)
         responses, many, prompt = self._responses(row, file, line)
         if prompt is not None:
             common["prompt"] = prompt
@@ -123,7 +149,14 @@ class Columns:
         if fault is not None:
             return Mapped((fault,) * max(len(responses), 1), many, group, source)
         samples = [{**common, **extra, "response": text} for text, extra in zip(responses, own, strict=True)]
-        return Mapped(samples, many, group, source)
+        return Mapped(samples, many, group, source, self._theirs(row, file, line, len(samples)))
+
+    def _theirs(self, row: Mapping[str, Any], file: str, line: int, count: int) -> Sequence[float | None]:
+        if self.baseline is None:
+            return ()
+        value = _get(row, self.baseline, file, line)
+        values = value if isinstance(value, list) and len(value) == count else [value] * count
+        return [_number(item) for item in values]
 
     def _get(self, row: Mapping[str, Any], name: str, file: str, line: int) -> Any:
         column = self.whole.get(name)
@@ -131,6 +164,9 @@ class Columns:
 
     def common(self, row: Mapping[str, Any], file: str, line: int) -> dict[str, Any]:
         """The fields that all samples of a row share, but for its data source."""
+        return self._common(self._widened(row), file, line)
+
+    def _common(self, row: Mapping[str, Any], file: str, line: int) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for name in ("prompt", "reference", "use", "steps", "media", "signals", "metadata"):
             value = self._get(row, name, file, line)
@@ -208,6 +244,22 @@ def _name(value: Any) -> str | None:
     return str(value)
 
 
+def _number(value: Any) -> float | None:
+    """A score as a number: truth values and texts, as CSV has them, too; None for anything else."""
+    if isinstance(value, str):
+        value = _TRUTHS.get(value.strip().lower(), value)
+    if not isinstance(value, (bool, int, float, str)):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+_TRUTHS = {"true": True, "false": False}
+
+
 def _get(row: Mapping[str, Any], column: str, file: str, line: int) -> Any:
     """The value of a column, None where the row has none."""
     value = value_of(row, column, ABSENT)
@@ -278,35 +330,46 @@ def choose(
     metadata: Sequence[str] = (),
     *,
     responses: bool = True,
+    baseline: str | None = None,
 ) -> Columns:
     """The mapping for an input that begins with these rows: what was given, the rest guessed.
 
     `metadata`: keys of the metadata that the routing looks at; where nobody names their columns, they are looked for
     under their own names, and in `extra_info`, where verl's files have them. responses: the rows hold responses;
-    without them, as in a file of references, no column is taken for one.
+    without them, as in a file of references, no column is taken for one, and the rows have no known shape. baseline:
+    the column of the scores that the rows have already, `-` for none; it is known for most shapes.
 
     Raises RescoreError, listing the columns seen, when no column holds the response or one given is in no row.
     """
     check_given(given)
     seen = list(dict.fromkeys(name for row in rows for name in row))
-    for target, column in given.items():
+    shape = recognised(rows) if responses else None
+    found = None if shape is None else _baselines(shape, rows)
+    if shape is not None:
+        rows = [shape.widened(row) for row in rows]
+    for target, column in {**given, **({} if baseline is None else {"baseline": baseline})}.items():
+        flag = "--baseline " if target == "baseline" else f"--column {target}="
         for one in column.split(",") if target == "group" else (column,):
             if one != NONE and rows and all(_get(row, one, "", 0) is None for row in rows):
-                raise RescoreError(
-                    f"--column {target}={column}: no column {one!r} in {len(rows)} rows; {_seen(seen, one)}"
-                )
+                raise RescoreError(f"{flag}{column}: no column {one!r} in {len(rows)} rows; {_seen(seen, one)}")
     whole = {target: column for target, column in given.items() if "." not in target and column != NONE}
     parts: dict[str, dict[str, str]] = {}
     for target, column in given.items():
         name, _, part = target.partition(".")
         if part and column != NONE:
             parts.setdefault(name, {})[part] = column
+    if shape is not None:
+        _shaped(shape, given, rows, whole)
     guessed: set[str] = set()
     for name, candidates in GUESSES.items():
         if not responses and name in ("response", "messages"):
             continue
-        if name in given or (name == "messages" and "response" in whole) or (name == "prompt" and "messages" in whole):
+        if name in given or name in whole or (shape is not None and shape.columns.get(name) == NONE):
             continue
+        if (name == "messages" and "response" in whole) or (name == "prompt" and "messages" in whole):
+            continue
+        if name == "reference" and shape is not None:
+            candidates = tuple(prefix + column for prefix in shape.under for column in candidates)
         taken = set(whole.values())
         for column in candidates:
             if column not in taken and _fits(name, column, rows):
@@ -323,8 +386,40 @@ def choose(
         raise RescoreError(f"no column holds the response; name it with --column response=COLUMN. {_seen(seen)}")
     read = {one for column in whole.values() for one in column.split(",")}
     read |= {column for of in parts.values() for column in of.values()}
-    roots = {column if column in seen else column.split(".")[0] for column in read}
-    return Columns(whole, parts, frozenset(guessed), tuple(name for name in seen if name not in roots))
+    chosen = found[0] if found is not None and len(found) == 1 and baseline is None else baseline
+    chosen = None if chosen == NONE else chosen
+    roots = {column if column in seen else column.split(".")[0] for column in (*read, chosen) if column is not None}
+    return Columns(
+        whole,
+        parts,
+        frozenset(guessed),
+        tuple(name for name in seen if name not in roots),
+        shape=shape,
+        baseline=chosen,
+        baselines=tuple(found or ()) if baseline is None else (),
+        seen=tuple(seen),
+    )
+
+
+def _baselines(shape: Shape, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    widened = [shape.widened(row) for row in rows]
+    return [column for column in shape.baselines(rows) if _has(widened, column)]
+
+
+def _shaped(shape: Shape, given: Mapping[str, str], rows: Sequence[Mapping[str, Any]], whole: dict[str, str]) -> None:
+    """Add the columns that the shape names, for fields that the user did not. Raises RescoreError for rows of a shape
+    that hold no text of a model.
+    """
+    for name, column in shape.columns.items():
+        if name in given or column == NONE or (name in ("prompt", "response") and "messages" in whole):
+            continue
+        if all(_has(rows, one) or one == "@file" for one in column.split(",")):
+            whole[name] = column
+        elif name == "response":
+            raise RescoreError(
+                f"these are {shape.name}, but none of the first {len(rows)} rows holds a text that a model generated; "
+                "name its column with --column response=COLUMN"
+            )
 
 
 def _has(rows: Sequence[Mapping[str, Any]], column: str) -> bool:

@@ -23,6 +23,7 @@ class Judge:
     name: str
     group: bool
     fingerprint: str | None = None
+    needs_reference: bool = False
 
     def describe(self) -> str:
         """A line of the plan."""
@@ -74,8 +75,15 @@ class _Finder:
         entry = self._entries[name]
         if entry.get("available") is False:
             raise NotFound(f"the server cannot use it: {entry.get('problem')}")
-        return Judge(route=route, name=name, group=bool(entry.get("group")))
+        needs = bool(entry.get("reference_required"))
+        return Judge(route=route, name=name, group=bool(entry.get("group")), needs_reference=needs)
 
     def _here(self, route: Route) -> Judge:
         bound = self._planner.bind(route.use)
-        return Judge(route=route, name=bound.ref.name, group=bound.spec.group, fingerprint=bound.ref.fingerprint)
+        return Judge(
+            route=route,
+            name=bound.ref.name,
+            group=bound.spec.group,
+            fingerprint=bound.ref.fingerprint,
+            needs_reference=bound.spec.reference_required,
+        )

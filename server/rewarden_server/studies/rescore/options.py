@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 from rewarden.errors import RewardenError
 from rewarden.routing import Routing
 from rewarden.wire.json import VERDICT_FIELDS
+from rewarden_server.studies.rescore.baseline import PASSES
 
 _HELD_BY_THE_ROW = ("index", "id", "group", "data_source", "metadata")
 _OF_ONE_RUN = ("cached", "queue_s", "run_s")
@@ -17,6 +18,9 @@ _OF_ONE_RUN = ("cached", "queue_s", "run_s")
 VERDICT_FIELDS_KEPT = tuple(name for name in VERDICT_FIELDS if name not in (*_HELD_BY_THE_ROW, *_OF_ONE_RUN))
 """The fields of a verdict that are written when nothing else is asked for: all but what the row holds already (id,
 group, data source, metadata) and what differs from run to run (times, cache hits)."""
+
+THEIRS_STAYS = "rewarden_score"
+"""The column of our scores where the usual one holds scores that the rows have already."""
 
 Only = Literal["scored", "undecided", "error", "missing"]
 
@@ -31,14 +35,16 @@ class RescoreError(RewardenError):
 class RescoreOptions:
     """One rescore. Sizes in the unit of the name, times in seconds.
 
-    input: a file of JSON lines (plain, gzip, zstd) or Parquet, a directory of them, or several of either. output: a
-    file, or for more than one input file a directory that mirrors them. columns: field to column, as given; what is
-    not given is guessed. routing: who judges what. sort: bring the members of a group together on disk first. only:
+    input: a file of rollouts, a directory of them, or several of either. output: a file, or for more than one input
+    file a directory that mirrors them. columns: field to column, as given; what is not given is known from the rows'
+    shape, or guessed. routing: who judges what. sort: bring the members of a group together on disk first. only:
     statuses of earlier verdicts that are scored again. unscored: what stands as the score of an unscored response:
     None (null), "skip" (the row is left out) or a number. overwrite: columns of the input named like ours may be
-    replaced. force: an output or an unfinished run that stands there may be replaced. checkpoint_s: between durable
-    checkpoints. sort_mb: memory for sorting. window_rows, window_mb: rows that may be between the oldest unfinished
-    one and the newest. group_rows: the most rows of one group.
+    replaced. baseline: the column of the scores that the rows have already, to be compared with ours; None: as known
+    from the rows' shape, "-": none. baseline_passes: their score from which a response passes. force: an output or an
+    unfinished run that stands there may be replaced. checkpoint_s: between durable checkpoints. sort_mb: memory for
+    sorting. window_rows, window_mb: rows that may be between the oldest unfinished one and the newest. group_rows: the
+    most rows of one group.
     """
 
     input: Path | Sequence[Path]
@@ -52,6 +58,8 @@ class RescoreOptions:
     verdict_column: str = "verdict"
     fields: tuple[str, ...] = VERDICT_FIELDS_KEPT
     overwrite: bool = False
+    baseline: str | None = None
+    baseline_passes: float = PASSES
     resume: bool = False
     force: bool = False
     checkpoint_s: float = 2.0

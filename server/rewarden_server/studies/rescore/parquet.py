@@ -8,37 +8,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-import msgspec
-
 from rewarden_server.studies.rescore.arrow import load_pyarrow, rows_of
+from rewarden_server.studies.rescore.file_row import FileRow, file_row
 
 MAGIC = b"PAR1"
 SUFFIXES = (".parquet", ".pq", ".parq")
 _BATCH_ROWS = 128
 _PAGE_BUFFER = 1024**2
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-
-_encode = msgspec.json.Encoder().encode
-
-
-@dataclass(frozen=True, slots=True)
-class ParquetRow:
-    """A row: its place in the file (from 0), its JSON object, or why there is none.
-
-    `after`: how many rows lie before the next one; of a damaged row group there is one fault, and `after` lies behind
-    the group. `share`: of the file's rows, from 0 to 1, that lie before the next one.
-    """
-
-    row: int
-    after: int
-    share: float
-    data: bytes
-    fault: str | None = None
 
 
 def open_parquet(path: Path) -> Any:
@@ -69,7 +50,7 @@ def read_batches(file: Any, first: int = 0) -> Iterator[tuple[int, int, Any]]:
         begin = end
 
 
-def parquet_rows(path: Path, first: int, limit: int, partition: Mapping[str, str | None]) -> Iterator[ParquetRow]:
+def parquet_rows(path: Path, first: int, limit: int, partition: Mapping[str, str | None]) -> Iterator[FileRow]:
     """The rows from the row `first` on; `partition` are columns that the file's folders name.
 
     A row of more than `limit` bytes is a fault. What the file holds never raises.
@@ -78,38 +59,17 @@ def parquet_rows(path: Path, first: int, limit: int, partition: Mapping[str, str
         opened = open_parquet(path)
     except (OSError, ValueError) as error:
         if first == 0:  # else it was told already
-            yield ParquetRow(0, 1, 1.0, b"", f"the Parquet file cannot be read: {error}")
+            yield FileRow(0, 1, 1.0, b"", f"the Parquet file cannot be read: {error}")
         return
     with contextlib.closing(opened) as file:
         total = file.metadata.num_rows
         for begin, end, batch in read_batches(file, first):
             if isinstance(batch, Exception):
-                yield ParquetRow(begin, end, end / total, b"", f"rows {begin + 1} to {end} cannot be read: {batch}")
+                yield FileRow(begin, end, end / total, b"", f"rows {begin + 1} to {end} cannot be read: {batch}")
                 continue
             for row, values in enumerate(rows_of(batch), begin):
                 if row >= first:
-                    data, fault = _line({**partition, **values}, limit)
-                    yield ParquetRow(row, row + 1, (row + 1) / total, data, fault)
-
-
-def _line(values: Mapping[str, Any], limit: int) -> tuple[bytes, str | None]:
-    try:
-        data = _encode(values)
-    except UnicodeEncodeError:
-        bad = next(name for name, value in values.items() if not _sayable(value))
-        shown = {name: value for name, value in values.items() if _sayable(value)}
-        return _encode(shown), f"column {bad!r} holds a string that is not UTF-8"
-    if len(data) > limit:
-        return data[:1000], f"the row has {len(data)} bytes as JSON; the limit is {limit}"
-    return data, None
-
-
-def _sayable(value: Any) -> bool:
-    try:
-        _encode(value)
-    except UnicodeEncodeError:
-        return False
-    return True
+                    yield file_row(row, (row + 1) / total, {**partition, **values}, limit)
 
 
 def partition_of(name: str) -> dict[str, str | None]:

@@ -1,34 +1,36 @@
-"""Files to lines: JSON lines, plain, gzip or zstd, and Parquet (their first bytes tell); one, several, directories.
+"""Files to lines: JSON lines, plain, gzip or zstd, and files of rows (Parquet, Arrow, lists in JSON, CSV, logs of
+Inspect); one, several, directories.
 
-Memory stays constant: no file is read whole, and a line over the limit is passed over, not held.
+Memory stays constant: no file is read whole but a log of Inspect in JSON, and a line over the limit is passed over, not
+held.
 """
 
 from __future__ import annotations
 
 import contextlib
-import gzip
 import hashlib
-import io
 import os
 import re
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-import zstandard
-
+from rewarden_server.studies.rescore import hub
 from rewarden_server.studies.rescore.arrow import load_pyarrow
+from rewarden_server.studies.rescore.arrow_stream import arrow_rows, belongs_to_dataset, is_arrow
+from rewarden_server.studies.rescore.file_row import FileRow
+from rewarden_server.studies.rescore.inspect_log import inspect_rollouts, is_inspect
+from rewarden_server.studies.rescore.json_list import is_list, list_rows
 from rewarden_server.studies.rescore.options import RescoreError
 from rewarden_server.studies.rescore.parquet import MAGIC, SUFFIXES, parquet_rows, partition_of
+from rewarden_server.studies.rescore.separated import is_separated, separated_rows
+from rewarden_server.studies.rescore.unpacked import DAMAGES, unpacked
 
 _NAME = re.compile(r"\.((jsonl|ndjson)(\.gz|\.zst|\.zstd)?|parquet|parq|pq)$")
+_OTHER_NAME = re.compile(r"\.((json|csv|tsv)(\.gz|\.zst|\.zstd)?|arrow|feather|eval)$")
 _OURS = re.compile(r"\.rejected\.jsonl$")
-_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _HEAD = 64 * 1024
-_ZSTD_PIECE = 4096
-"""Compressed bytes that are unpacked at a time: a hostile file makes at most some 100 MB of them."""
 LONGEST_LINE = 64 * 1024**2
 """Bytes of the longest line that is read, unless a command has its own limit."""
 _SHOWN = 1000
@@ -41,7 +43,7 @@ WORK_SUFFIX = ".rescore"
 class Place(NamedTuple):
     """The place to go on reading: the file, the unpacked byte and the number of lines before it, and rows so far.
 
-    Of Parquet, `offset` counts rows. `packed` is how many bytes of the file on disk were read, for progress.
+    Of files of rows, `offset` counts rows. `packed` is how many bytes of the file on disk were read, for progress.
     """
 
     file: int = 0
@@ -56,7 +58,7 @@ START = Place()
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line that is not blank, or a row of Parquet. `number` counts from 1 in its file, `row` from 0 over the input.
+    """A line that is not blank, or a row. `number` counts from 1 in its file, `row` from 0 over the input.
 
     `fault` is why the line cannot be read, where it cannot; `data` is then what is known of it.
     """
@@ -110,9 +112,9 @@ def find_inputs(paths: Path | Sequence[Path]) -> Inputs:
 
     Raises RescoreError when there is none, or one is Parquet and pyarrow is missing.
     """
-    each = [paths] if isinstance(paths, Path) else list(paths)
+    each = [hub.download(path) if hub.is_hub_name(path) else path for path in _listed(paths)]
     files = list(dict.fromkeys(file for path in each for file in _files(path)))
-    if any(map(is_parquet, files)):
+    if any(is_parquet(file) or is_arrow(file) for file in files):
         load_pyarrow()
     if len(each) == 1:
         return Inputs(each[0], tuple(files))
@@ -120,22 +122,37 @@ def find_inputs(paths: Path | Sequence[Path]) -> Inputs:
     return Inputs(root if len(files) > 1 else root.parent, tuple(path.absolute() for path in files))
 
 
+def _listed(paths: Path | Sequence[Path]) -> list[Path]:
+    return [paths] if isinstance(paths, Path) else list(paths)
+
+
 def _files(path: Path) -> list[Path]:
+    """A file, or those in a directory. Files of other kinds lie beside rollouts for many reasons (metrics in CSV,
+    settings in JSON): they count only where there is nothing else.
+    """
     if path.is_file():
         return [path]
     if not path.is_dir():
         raise RescoreError(f"there is no file or directory {str(path)!r}")
-    found = []
-    for file in path.rglob("*"):
-        parts = file.relative_to(path).parts
-        if not _NAME.search(file.name) or _OURS.search(file.name) or not file.is_file():
-            continue
-        if any(part.startswith(".") or part.endswith(WORK_SUFFIX) for part in parts):
-            continue
-        found.append(file)
+    each = [file for file in path.rglob("*") if file.is_file() and not _is_hidden(file.relative_to(path).parts)]
+    found = [file for file in each if _NAME.search(file.name) and not _OURS.search(file.name)]
+    found = found or [file for file in each if _OTHER_NAME.search(file.name) and _holds_rows(file)]
     if not found:
-        raise RescoreError(f"{str(path)!r} holds no *.jsonl, *.ndjson (also .gz, .zst) or *.parquet files")
+        raise RescoreError(
+            f"{str(path)!r} holds no *.jsonl, *.ndjson (also .gz, .zst), *.parquet, *.arrow, *.csv or *.tsv files, no "
+            "lists in *.json and no logs of Inspect"
+        )
     return sorted(found, key=lambda file: _natural(file.relative_to(path).as_posix()))
+
+
+def _is_hidden(parts: Sequence[str]) -> bool:
+    return any(part.startswith(".") or part.endswith(WORK_SUFFIX) for part in parts)
+
+
+def _holds_rows(file: Path) -> bool:
+    if is_arrow(file):
+        return belongs_to_dataset(file)
+    return is_separated(file) or is_list(file) or is_inspect(file)
 
 
 def _natural(name: str) -> list[Any]:
@@ -152,18 +169,34 @@ def read_lines(inputs: Inputs, start: Place = START, limit: int = LONGEST_LINE) 
     for index in range(start.file, len(inputs.files)):
         here = start if index == start.file else Place(index, rows=rows)
         path = inputs.files[index]
-        if is_parquet(path):
-            found = _parquet_lines(path, inputs.names[index], here, limit)
-        else:
-            found = _file_lines(path, here, limit)
-        for line, place in found:
+        found = _file_rows(path, inputs.names[index], here.offset, limit)
+        lines = _file_lines(path, here, limit) if found is None else _row_lines(path, found, here)
+        for line, place in lines:
             rows = place.rows
             yield line, place
 
 
+def holds_lines(path: Path) -> bool:
+    """Returns whether a file holds JSON lines, which an output copies byte for byte."""
+    return not (is_parquet(path) or is_arrow(path) or is_separated(path) or is_inspect(path) or is_list(path))
+
+
+def _file_rows(path: Path, name: str, first: int, limit: int) -> Iterator[FileRow] | None:
+    """The rows of a file that holds rows, from the row `first` on; None for a file of lines."""
+    if is_parquet(path):
+        return parquet_rows(path, first, limit, partition_of(name))
+    if is_arrow(path):
+        return arrow_rows(path, first, limit)
+    if is_separated(path):
+        return separated_rows(path, first, limit)
+    if is_inspect(path):
+        return inspect_rollouts(path, first, limit)
+    return list_rows(path, first, limit) if is_list(path) else None
+
+
 def _file_lines(path: Path, here: Place, limit: int) -> Iterator[tuple[Line, Place]]:
     index, offset, lines, rows, _ = here
-    with path.open("rb") as raw, contextlib.closing(_unpacked(raw)) as stream:
+    with path.open("rb") as raw, contextlib.closing(unpacked(raw)) as stream:
         try:
             _skip(stream, offset, packed=stream is not raw)
             while True:
@@ -183,27 +216,17 @@ def _file_lines(path: Path, here: Place, limit: int) -> Iterator[tuple[Line, Pla
                     place = Place(index, offset, lines, rows + 1, raw.tell())
                     yield Line(index, lines, rows, data, fault), place
                     rows += 1
-        except (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError) as error:
+        except DAMAGES as error:
             fault = f"the compressed file is truncated or damaged after line {lines}: {error}"
             yield Line(index, lines + 1, rows, b"", fault), Place(index + 1, rows=rows + 1)
 
 
-def _parquet_lines(path: Path, name: str, here: Place, limit: int) -> Iterator[tuple[Line, Place]]:
+def _row_lines(path: Path, each: Iterator[FileRow], here: Place) -> Iterator[tuple[Line, Place]]:
     size, rows = path.stat().st_size, here.rows
-    for found in parquet_rows(path, here.offset, limit, partition_of(name)):
+    for found in each:
         place = Place(here.file, found.after, found.after, rows + 1, int(size * found.share))
         yield Line(here.file, found.row + 1, rows, found.data, found.fault), place
         rows += 1
-
-
-def _unpacked(raw: BinaryIO) -> BinaryIO:
-    head = raw.read(4)
-    raw.seek(0)
-    if head.startswith(_GZIP):
-        return gzip.GzipFile(fileobj=raw, mode="rb")  # type: ignore[return-value]
-    if head.startswith(_ZSTD):
-        return io.BufferedReader(_Zstd(raw), 256 * 1024)
-    return raw
 
 
 def _skip(stream: BinaryIO, offset: int, *, packed: bool) -> None:
@@ -225,35 +248,3 @@ def _pass_over(stream: BinaryIO) -> int:
         length += len(piece)
         if not piece or piece.endswith(b"\n"):
             return length
-
-
-class _Zstd(io.RawIOBase):
-    """Unpacks all frames of a file. Unlike the library's reader it notices a frame that breaks off."""
-
-    def __init__(self, raw: BinaryIO) -> None:
-        self._raw = raw
-        self._frame: Any = None
-        self._packed = b""
-        self._ready = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, target: Any) -> int:
-        while not self._ready:
-            if not self._packed:
-                self._packed = self._raw.read(_ZSTD_PIECE)
-                if not self._packed:
-                    if self._frame is not None:
-                        raise EOFError("the last zstd frame is incomplete")
-                    return 0
-            if self._frame is None:
-                self._frame = zstandard.ZstdDecompressor().decompressobj()
-            self._ready = memoryview(self._frame.decompress(self._packed))
-            self._packed = b""
-            if self._frame.eof:
-                self._packed, self._frame = self._frame.unused_data, None
-        size = min(len(target), len(self._ready))
-        target[:size] = self._ready[:size]
-        self._ready = self._ready[size:]
-        return size

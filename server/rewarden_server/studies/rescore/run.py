@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,18 @@ from rewarden_server.studies.rescore.columns import NONE, Columns, choose
 from rewarden_server.studies.rescore.groups import AsItStands, Order, Sorted, check_contiguous
 from rewarden_server.studies.rescore.journal import Journal, Recovered, Verdicts, hold, read_header
 from rewarden_server.studies.rescore.judges import Judge, find_judges
-from rewarden_server.studies.rescore.options import RescoreError, RescoreOptions
+from rewarden_server.studies.rescore.options import THEIRS_STAYS, RescoreError, RescoreOptions
 from rewarden_server.studies.rescore.parquet_output import ParquetPacker, is_parquet_target
 from rewarden_server.studies.rescore.progress import Watcher
-from rewarden_server.studies.rescore.read import WORK_SUFFIX, Inputs, Place, find_inputs, read_lines
+from rewarden_server.studies.rescore.read import (
+    WORK_SUFFIX,
+    Inputs,
+    Place,
+    find_inputs,
+    holds_lines,
+    is_parquet,
+    read_lines,
+)
 from rewarden_server.studies.rescore.render import Renderer
 from rewarden_server.studies.rescore.scoring import Scoring
 from rewarden_server.studies.rescore.stage import Outputs, PlainStage, SortedStage, Stage, Tail
@@ -38,6 +46,9 @@ _PEEK_ROWS = 200
 _PEEK_LINES = 10_000
 _PEEK_FILES = 20
 
+_NO_OUTPUT = (".csv", ".tsv", ".arrow", ".feather", ".eval")
+"""The names of files that are read and never written."""
+
 
 async def rescore(options: RescoreOptions, client: Target, watcher: Watcher | None = None) -> Summary | None:
     """Rescore a file or directory; None when `resume` finds that all is finished already.
@@ -48,12 +59,13 @@ async def rescore(options: RescoreOptions, client: Target, watcher: Watcher | No
     watcher = watcher or Watcher()
     inputs = find_inputs(options.paths)
     targets = _targets(options, inputs)
-    packer = ParquetPacker(options, inputs, one=len(targets) == 1)
+    one = len(targets) == 1
     for index, target in enumerate(targets):
         if is_parquet_target(target):
-            packer.check(index)
+            ParquetPacker(options, inputs, one=one).check(index)
     rows = peek(inputs, options.columns, options.line_mb)
-    columns = choose(options.columns, rows, options.routing.metadata)
+    columns = choose(options.columns, rows, options.routing.metadata, baseline=options.baseline)
+    options = _beside_theirs(options, columns)
     _check_rows(options, columns, rows)
     needed, unmatched = _routes_of(options.routing, columns, rows)
     judges = await find_judges(options.routing, client, None if options.routing.flag else needed)
@@ -64,7 +76,7 @@ async def rescore(options: RescoreOptions, client: Target, watcher: Watcher | No
     header = {
         "format": FORMAT,
         "input": inputs.identity(),
-        "options": options.identity(),
+        "options": {**options.identity(), **_compared(options, columns)},
         "columns": columns.identity(),
         "verifiers": {judge.route.describe(): judge.fingerprint for judge in judges},
         "groups": whole,
@@ -75,7 +87,8 @@ async def rescore(options: RescoreOptions, client: Target, watcher: Watcher | No
         return None
     if options.routing.flag is None:
         judges = [judge for judge in judges if options.routing.routes.index(judge.route) in needed]
-    run = _Run(options, client, watcher, inputs, columns, judges, whole, Outputs(work, targets, packer))
+    outputs = Outputs(work, targets, ParquetPacker(options, inputs, one=one))
+    run = _Run(options, client, watcher, inputs, columns, judges, whole, outputs)
     watcher.plan(run.plan(unmatched))
     work.mkdir(parents=True, exist_ok=True)
     lock = hold(work)
@@ -111,6 +124,8 @@ class _Run:
         if options.only:
             lines.append(f"only     rows with a verdict that is {' or '.join(sorted(options.only))}")
         lines.append(f"output   {options.output}")
+        if options.score_column == THEIRS_STAYS:
+            lines.append(f"scores   {THEIRS_STAYS}, because the column {self.columns.baseline} holds the rows' own")
         if options.routing.flag is None:
             rest = len(options.routing.routes) - len(self.judges)
             lines.append(f"routing  {options.routing.source} ({rest} more routes, which the first rows do not need)")
@@ -118,6 +133,12 @@ class _Run:
             named = ", ".join(sorted(map(repr, unmatched)))
             what = options.routing.flag or f"route of {options.routing.source}"
             lines.append(f"warning  no {what} matches the data source {named}: such rows get errors with fault caller")
+        needing = [judge.name for judge in self.judges if judge.needs_reference]
+        if needing and not self.columns.has_reference:
+            lines.append(
+                f"warning  no reference found, and {needing[0]} needs one: name its column with --column "
+                f"reference=COLUMN. The columns are: {', '.join(self.columns.seen) or 'none'}"
+            )
         return lines
 
     async def go(self, work: Path, header: Mapping[str, Any]) -> Summary:
@@ -126,7 +147,7 @@ class _Run:
         state = recovered.checkpoint
         try:
             if recovered.finished and state is not None:
-                tally, seconds, advice = Tally(state["tally"]), state["seconds"], list[str]()
+                tally, seconds, advice = self._tally(state), state["seconds"], list[str]()
             else:
                 tally, seconds, advice = await self._score(work, journal, state, recovered.verdicts)
                 state = None
@@ -169,6 +190,7 @@ class _Run:
             stage=stage,
             rejected=rejected,
             attempts=attempts,
+            tally=self._tally(state),
             state=state,
             known=known,
             watcher=self.watcher,
@@ -180,6 +202,11 @@ class _Run:
             for one in (stage, rejected, attempts):
                 one.close()
         return scoring.tally, scoring.seconds, await scoring.advice()
+
+    def _tally(self, state: Mapping[str, Any] | None) -> Tally:
+        column = self.columns.baseline
+        baseline = None if column is None else (column, self.options.baseline_passes)
+        return Tally(None if state is None else state["tally"], baseline)
 
     def _order(self, work: Path, maker: UnitMaker) -> Order:
         options = self.options
@@ -235,6 +262,20 @@ class _Run:
         shutil.rmtree(work)
 
 
+def _beside_theirs(options: RescoreOptions, columns: Columns) -> RescoreOptions:
+    """The options with another column for our scores, where the one for them holds the rows' own."""
+    root = None if columns.baseline is None else columns.baseline.partition(".")[0]
+    if options.overwrite or root not in (options.score_column, options.score_column + "s"):
+        return options
+    return replace(options, score_column=THEIRS_STAYS)
+
+
+def _compared(options: RescoreOptions, columns: Columns) -> dict[str, Any]:
+    if columns.baseline is None:
+        return {}
+    return {"--baseline": columns.baseline, "--baseline-passes": options.baseline_passes}
+
+
 def peek(inputs: Inputs, columns: Mapping[str, str], line_mb: int) -> list[dict[str, Any]]:
     """The first rows of the input, of several files where there are several; more where a column that was named begins
     late. Raises RescoreError if none is one.
@@ -277,7 +318,7 @@ def _check_rows(options: RescoreOptions, columns: Columns, rows: Sequence[Mappin
         if taken is not None:
             raise RescoreError(
                 f"the input already has a column {taken!r}; choose another name (--score-column, "
-                "--verdict-column), or replace it with --overwrite"
+                "--verdict-column), replace it with --overwrite, or compare with it (--baseline COLUMN)"
             )
 
 
@@ -285,23 +326,36 @@ def _targets(options: RescoreOptions, inputs: Inputs) -> tuple[Path, ...]:
     """The output's files. Raises RescoreError when they would lie in the input."""
     output, place = options.output, options.output.resolve()
     folders = [path for path in options.paths if path.is_dir()]
-    single = len(options.paths) == 1 and not folders
+    single = len(options.paths) == 1 and not inputs.root.is_dir()
     one = single or is_parquet_target(output) or ".jsonl" in output.suffixes or ".ndjson" in output.suffixes
     if place in {path.resolve() for path in options.paths}:
         raise RescoreError("the output is the input; write to another file")
     if any(place.is_relative_to(folder.resolve()) for folder in folders):
         raise RescoreError("the output is inside the input directory, so the next run would read it; put it elsewhere")
+    if output.suffix in _NO_OUTPUT:
+        raise RescoreError(
+            f"the output {str(output)!r} has the name of a kind that is not written; name a *.jsonl or *.parquet file"
+        )
     if one and output.is_dir():
         raise RescoreError(f"the output {str(output)!r} is a directory; name a file")
     if not one and output.is_file():
         raise RescoreError(
             f"the output {str(output)!r} is a file; for several files name a directory, or a *.jsonl or *.parquet file"
         )
-    targets = (output,) if one else tuple(output / name for name in inputs.names)
+    targets = (output,) if one else tuple(map(output.joinpath, _output_names(inputs)))
     taken = {target.resolve() for target in targets} & {path.resolve() for path in inputs.files}
     if taken:
         raise RescoreError(f"the output would replace the input {str(taken.pop())!r}; name another directory")
     return targets
+
+
+def _output_names(inputs: Inputs) -> list[str]:
+    """The files' names in an output directory: their own, with `.jsonl` behind them where the output is lines and the
+    input is not."""
+    return [
+        name if is_parquet(file) or holds_lines(file) else f"{name}.jsonl"
+        for name, file in zip(inputs.names, inputs.files, strict=True)
+    ]
 
 
 def published(output: Path) -> dict[str, Any] | None:

@@ -52,13 +52,13 @@ class Scoring:
     stage: Stage
     rejected: Tail
     attempts: Attempts
+    tally: Tally
     state: InitVar[Mapping[str, Any] | None]
     known: dict[int, Verdicts]
     watcher: Watcher
 
     def __post_init__(self, state: Mapping[str, Any] | None) -> None:
         self._renderer = Renderer.of(self.options)
-        self.tally = Tally(state["tally"] if state is not None else None)
         self._units: int = state["units"] if state is not None else 0
         self._cookie: Cookie | None = tuple(state["cookie"]) if state is not None and state["cookie"] else None
         self._seconds: float = state["seconds"] if state is not None else 0.0
@@ -249,8 +249,10 @@ class Scoring:
         name, counts = self.tally.of(row.source)
         counts.rows += 1
         group = row.group if row.group is not None else f"@row:{line.row}" if row.many else None
-        for judged in verdicts:
+        for index, judged in enumerate(verdicts):
             value = judged.value
+            if self.tally.baseline is not None:
+                self.tally.baseline.add(row.theirs_of(index), value, self._place(row, index))
             counts.add(value, group if group is not None else f"@row:{line.row}")
             if group is not None and value["status"] == "scored" and value.get("passed") is not None:
                 self.attempts.count(name, self.tally.places[name], group, value["passed"])
@@ -267,6 +269,10 @@ class Scoring:
             counts.left_out += 1
         else:
             self.stage.write(line.file, line.row, made)
+
+    def _place(self, row: Row, index: int) -> str:
+        place = f"{self.maker.names[row.line.file]}:{row.line.number}"
+        return f"{place} #{index + 1}" if row.many else place
 
     def _set_aside(self, fault: str, row: Row) -> None:
         line = row.line

@@ -44,7 +44,9 @@ class Summary:
     def to_json(self) -> dict[str, Any]:
         """Returns the summary, ready for JSON. Shares and means are null where there is nothing to divide by."""
         total = self.total
+        baseline = self.tally.baseline
         return {
+            **({} if baseline is None else {"baseline": baseline.to_json()}),
             **_counts(total, self.pass_at_all),
             "rejected_lines": self.tally.rejected,
             "advice": list(self.advice),
@@ -73,6 +75,8 @@ class Summary:
         widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
         lines = [_aligned(row, widths) for row in cells]
         lines.insert(1, "-" * max(map(len, lines)))
+        if self.tally.baseline is not None:
+            lines = [*self.tally.baseline.lines(), "", *lines]
         notes = [_MEAN]
         if k > 1:
             groups = next(found.groups for found in self.pass_at_all if found.k == k)

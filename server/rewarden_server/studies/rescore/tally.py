@@ -8,6 +8,7 @@ from copy import copy
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from rewarden_server.studies.rescore.baseline import Baseline
 from rewarden_verifiers.execution.results import JUDGE_FAILED
 
 MOST_SOURCES = 1000
@@ -81,9 +82,14 @@ class Counts:
 
 
 class Tally:
-    """The counts of all data sources, in order of appearance, and what was set aside."""
+    """The counts of all data sources, in order of appearance, and what was set aside.
 
-    def __init__(self, state: Mapping[str, Any] | None = None) -> None:
+    baseline: the column of the scores that the rows have already, and from where on they pass; None where none has one.
+    """
+
+    def __init__(self, state: Mapping[str, Any] | None = None, baseline: tuple[str, float] | None = None) -> None:
+        known = None if state is None else state.get("baseline")
+        self.baseline = None if baseline is None else Baseline(*baseline, known)
         self.sources: dict[str, Counts] = {}
         self.places: dict[str, int] = {}
         self.rejected = 0
@@ -118,6 +124,7 @@ class Tally:
         """Returns the state, ready for JSON, from which `Tally` can be restored."""
         return {
             "rejected": self.rejected,
+            **({} if self.baseline is None else {"baseline": self.baseline.state()}),
             "sources": [
                 [name, {item.name: copy(getattr(counts, item.name)) for item in fields(counts)}]
                 for name, counts in self.sources.items()

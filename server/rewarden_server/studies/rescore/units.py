@@ -20,7 +20,8 @@ from rewarden_server.studies.rescore.render import Judged, Renderer
 class Row:
     """A line on its way. `samples[i]` is to be judged, or None where `verdicts[i]` is there already.
 
-    `fault` sets the line aside. `copied` rows pass through as they are. `replaces`: the row has columns of our names.
+    `theirs` are the scores that the row has for its responses already. `fault` sets the line aside. `copied` rows pass
+    through as they are. `replaces`: the row has columns of our names.
     """
 
     line: Line
@@ -32,6 +33,11 @@ class Row:
     replaces: bool = False
     samples: list[Sample | BadSample | None] = field(default_factory=list)
     verdicts: list[Judged | None] = field(default_factory=list)
+    theirs: Sequence[float | None] = ()
+
+    def theirs_of(self, index: int) -> float | None:
+        """The score that the row itself gives a response; None where it gives none."""
+        return self.theirs[index] if index < len(self.theirs) else None
 
 
 @dataclass(slots=True, eq=False)
@@ -145,7 +151,7 @@ class UnitMaker:
         if taken is not None:
             return Row(line, fault=f"already has a column {taken!r}; --overwrite replaces it")
         many = mapped.many
-        row = Row(line, group=mapped.group, source=mapped.data_source, many=many)
+        row = Row(line, group=mapped.group, source=mapped.data_source, many=many, theirs=mapped.theirs)
         row.replaces = any(name in values for name in self._renderer.names(many))
         count = len(mapped.samples)
         earlier = self._renderer.earlier(values) if self.options.only else None

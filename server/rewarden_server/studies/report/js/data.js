@@ -10,6 +10,11 @@ export const STATES = [
 ];
 export const PASSED = 0, FAILED = 1, PLAIN = 2, UNDECIDED = 3, ERROR = 4, MISSING = 5;
 
+// How a score that a row had already compares with ours.
+export const VERSUS = {
+  only_theirs: 'theirs passes, ours fails', only_ours: 'theirs fails, ours passes', unscored: 'ours has no score', agree: 'both agree', without: 'no score of theirs',
+};
+
 export async function unpack(element) {
   const text = atob(element.textContent.trim());
   element.remove();

@@ -1,10 +1,10 @@
 // Which responses are listed, and in which order. What is chosen stands in the address, so that it can be kept and sent.
 
-import { PLAIN, STATES } from './data.js';
+import { PLAIN, STATES, VERSUS } from './data.js';
 import { button, el, number } from './dom.js';
 
 export const EMPTY = Object.freeze({
-  list: 'all', q: '', state: '', reason: '', fault: '', source: '', verifier: '', flag: '', low: '', high: '', sort: 'file',
+  list: 'all', q: '', state: '', reason: '', fault: '', source: '', verifier: '', flag: '', versus: '', low: '', high: '', sort: 'file',
 });
 
 export const LISTS = {
@@ -28,6 +28,7 @@ export function select(data, filter) {
     if (filter.fault !== '' && (data.rows.fault[row] ?? '(none)') !== filter.fault) continue;
     if (filter.source !== '' && data.source(row) !== filter.source) continue;
     if (filter.verifier !== '' && data.verifier(row) !== filter.verifier) continue;
+    if (filter.versus !== '' && data.rows.versus[row] !== filter.versus) continue;
     if (filter.flag !== '' && !data.flags(row).includes(filter.flag)) continue;
     if (word && !data.mentions(row, word)) continue;
     found.push(row);
@@ -71,6 +72,7 @@ export class FilterBar {
       choice('reason', 'Reason', tally(data, row => [data.reason(row) ?? '(none)'])),
       choice('source', 'Source', tally(data, row => [data.source(row)])),
       choice('verifier', 'Verifier', tally(data, row => [data.verifier(row)])),
+      choice('versus', 'Baseline', tally(data, row => data.rows.versus[row] ? [data.rows.versus[row]] : []).map(([kind, count]) => [kind, count, VERSUS[kind]])),
       choice('flag', 'Flag', tally(data, row => data.flags(row))),
       choice('fault', 'Fault', tally(data, row => [data.rows.fault[row] ?? '(none)'])),
       el('div', { class: 'bounds' }, bound('low', 'Score from'), bound('high', 'to')),

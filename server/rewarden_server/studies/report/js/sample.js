@@ -1,6 +1,6 @@
 // One response: what was asked, what was answered, and what the verdict says of it.
 
-import { PASSED, STATES } from './data.js';
+import { PASSED, STATES, VERSUS } from './data.js';
 import { button, el, excerptNodes, number, plural, replace, scoreText, stateBadge } from './dom.js';
 import { messageBlock } from './texts.js';
 
@@ -23,6 +23,7 @@ export function verdictLine(data, row) {
     stateBadge(data.state[row]),
     el('span', { class: 'score', title: 'score' }, scoreText(data.rows.score[row])),
     reason ? el('span', { class: 'chip' }, reason) : null,
+    data.rows.theirs[row] !== null ? el('span', { class: 'chip soft', title: VERSUS[data.rows.versus[row]] ?? 'the score in the file' }, `baseline ${scoreText(data.rows.theirs[row])}`) : null,
     fault && data.state[row] !== PASSED ? el('span', { class: 'chip soft' }, `fault: ${fault}`) : null,
     data.flags(row).map(flag => el('span', { class: 'chip flag' }, el('span', { 'aria-hidden': 'true' }, '⚑ '), flag)));
 }

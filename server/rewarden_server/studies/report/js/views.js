@@ -1,7 +1,7 @@
 // The three views: what came out, response by response, and group by group.
 
 import { bars, histogram, histogramKey } from './charts.js';
-import { PASSED, PLAIN, STATES } from './data.js';
+import { PASSED, PLAIN, STATES, VERSUS } from './data.js';
 import { button, el, excerptNodes, number, percent, plural, put, replace, scoreText, stateBadge } from './dom.js';
 import { FilterBar, select, tally } from './filters.js';
 import { SamplePanel, promptBlock, responseBlock, verdictLine } from './sample.js';
@@ -17,7 +17,7 @@ export class Overview {
     const pick = changes => go({ view: 'responses', filter: { ...EMPTY, ...changes }, row: null, open: false }, true);
     const rows = Array.from({ length: data.count }, (_, row) => row);
     const total = data.summary;
-    put(this.element, el('h2', { class: 'hidden' }, 'Overview'), this.notes(), this.figures(total, pick));
+    put(this.element, el('h2', { class: 'hidden' }, 'Overview'), this.notes(), total.baseline ? this.disagreements(total.baseline, pick) : null, this.figures(total, pick));
     if (total.responses) put(this.element,
       el('section', { class: 'card wide' }, el('h3', {}, 'By data source'), this.table(total, pick)),
       el('div', { class: 'grid charts' }, this.histograms(rows, pick)),
@@ -41,6 +41,21 @@ export class Overview {
     if (data.unjudged) told.push(`${plural(data.unjudged, 'response')} without a verdict${data.listed ? ': listed, but not counted' : ' omitted'}.`);
     if (data.unread) told.push(`${plural(data.unread, 'line')} could not be read.`);
     return told.map(text => el('p', { class: 'note', role: 'note' }, text));
+  }
+
+  // Where the scores that the rows had already and ours part, the largest classes first.
+  disagreements(told, pick) {
+    const line = ({ kind, reason, count, share, rows }) => el('tr', {},
+      el('th', { scope: 'row' }, button(VERSUS[kind], () => pick({ versus: kind, reason: reason === '(other)' ? '' : reason ?? '(none)' }), { class: 'link' })),
+      el('td', {}, reason ?? 'accepted'), el('td', { class: 'num' }, number(count)), el('td', { class: 'num' }, percent(share)),
+      el('td', {}, rows.join(', '), count > rows.length ? ', …' : ''));
+    const missing = [told.unscored && `${number(told.unscored)} have no score of ours`, told.without && `${number(told.without)} have none of theirs`].filter(Boolean);
+    return el('section', { class: 'card wide versus' }, el('h3', {}, 'Where the scores in the file and ours disagree'),
+      el('p', {}, `${number(told.disagree)} of ${plural(told.compared, 'response')} with both scores (${percent(told.disagree_share)}): ${number(told.only_theirs)} pass only by the file's column ${told.column} (from ${told.passes_from}), ${number(told.only_ours)} only by ours.`),
+      missing.length ? el('p', { class: 'muted' }, `${missing.join('; ')}.`) : null,
+      told.classes.length ? el('div', { class: 'scroll-x', tabindex: 0, role: 'region', 'aria-label': 'Disagreements by reason' }, el('table', {},
+        el('thead', {}, el('tr', {}, ['disagreement', 'our reason', 'responses', 'share', 'for example'].map((name, at) => el('th', { scope: 'col', class: (at === 2 || at === 3) && 'num' }, name)))),
+        el('tbody', {}, told.classes.map(line)))) : null);
   }
 
   figures(total, pick) {

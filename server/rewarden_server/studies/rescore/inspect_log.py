@@ -17,12 +17,16 @@ from typing import Any
 
 import zstandard
 
+from rewarden_server.studies.rescore.file_row import FileRow, file_row
 from rewarden_server.studies.rescore.options import RescoreError
 
 _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _ZSTD = 93
 _LOCAL = struct.Struct("<4s22xHH")
 """The header before a member's data: signature, lengths of name and extra field."""
+
+_HEAD = 4096
+"""Bytes within which a log in JSON names its evaluation: only its version and status stand before it."""
 
 _MOST_BYTES = 256 * 1024**2
 """Of a sample in an archive, unpacked."""
@@ -32,18 +36,67 @@ def is_inspect(path: Path) -> bool:
     """Returns whether a file is a log of Inspect by its name; a `.json` file counts if it holds one."""
     if path.suffix == ".eval":
         return True
-    if path.suffix != ".json":
+    if path.suffix != ".json" or not _may_be_log(path):
         return False
-    value = _parsed(path)
+    try:
+        value = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):  # lines, each of them an object
+        return False
     return isinstance(value, dict) and isinstance(value.get("eval"), dict) and "samples" in value
+
+
+def _may_be_log(path: Path) -> bool:
+    """Returns whether a file begins as an object with the log's first keys: others need not be read whole."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    return head.lstrip().startswith(b"{") and b'"eval"' in head
 
 
 def inspect_rows(path: Path) -> Iterator[dict[str, Any]]:
     """The samples of a log as rows, those that have scores with a verdict. Raises RescoreError."""
+    _, samples = _opened(path)
+    yield from samples
+
+
+def inspect_rollouts(path: Path, first: int, limit: int) -> Iterator[FileRow]:
+    """The samples of a log from the sample `first` on, as rows without verdicts: the column `inspect` holds what the
+    log's own scorers said. What cannot be read, and what follows it, is one fault.
+    """
+    row = 0
+    try:
+        count, samples = _opened(path)
+        for values in samples:
+            if row >= first:
+                yield file_row(row, (row + 1) / count, _unjudged(values), limit)
+            row += 1
+    except RescoreError as error:
+        if row >= first:
+            yield FileRow(row, row + 1, 1.0, b"", error.message)
+
+
+def _unjudged(row: dict[str, Any]) -> dict[str, Any]:
+    verdict = row.pop("verdict", {})
+    told = {"scorer": (verdict.get("verifier") or {}).get("name"), "score": verdict.get("score")}
+    told |= {"answer": verdict.get("extracted"), "explanation": verdict.get("feedback")}
+    others = {name: one["score"] for name, one in (verdict.get("components") or {}).items()}
+    return {**row, "inspect": {**told, **({"others": others} if others else {})}}
+
+
+def _opened(path: Path) -> tuple[int, Iterator[dict[str, Any]]]:
+    """The number of a log's samples, and these as rows."""
     if path.suffix == ".json":
         value = _parsed(path)
-        yield from _rows(value["eval"], _objects(value["samples"]))
-        return
+        samples = _objects(value["samples"])
+        return len(samples), _rows(value["eval"], samples)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            count = sum(item.filename.startswith("samples/") for item in archive.infolist())
+    except (zipfile.BadZipFile, OSError) as error:
+        raise RescoreError(f"{str(path)!r} is no log of Inspect that can be read: {error}") from None
+    return count, _archived(path)
+
+
+def _archived(path: Path) -> Iterator[dict[str, Any]]:
     try:
         with zipfile.ZipFile(path) as archive:
             names = [item for item in archive.infolist() if item.filename.startswith("samples/")]
