@@ -13,6 +13,7 @@ from rewarden.routing import Routing
 from rewarden.types import Batch, BatchResult, Group, Run, RunResult, Sample, Verdict
 from rewarden_server import catalogue
 from rewarden_server.config import Config, load_config
+from rewarden_server.engine import expectation
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.intake.routing import load_routing, routed
@@ -55,7 +56,12 @@ class LocalTransport:
         self._starting = asyncio.Lock()
 
     async def verify(self, batch: Batch) -> BatchResult:
-        """See `Transport`."""
+        """See `Transport`. A batch without samples starts no engine: it only checks its use."""
+        if not batch.samples and self._engine is None:
+            planner = self._made(self._config or load_config(environ=os.environ)).planner
+            expectation.check_use(batch, planner)
+            expectation.check(batch, planner)
+            return BatchResult(verdicts=())
         engine = await self._started()
         if self._routing is not None:
             batch = replace(batch, samples=[routed(sample, batch, self._routing) for sample in batch.samples])
@@ -124,17 +130,19 @@ class LocalTransport:
             if self._engine is None:
                 config = self._config or load_config(environ=os.environ)
                 self._routing = load_routing(config)
-                settings = self._settings or (self._config.engine if self._config is not None else None)
-                sandbox = self._sandbox or config.sandbox
-                engine = Engine(
-                    self._registry or Registry(self._functions),
-                    settings,
-                    sandbox=sandbox,
-                    lean=config.lean,
-                    judges=config.judges,
-                    models=config.models,
-                    resources=resources_of(config),
-                )
+                engine = self._made(config)
                 await engine.start()
                 self._engine = engine
             return self._engine
+
+    def _made(self, config: Config) -> Engine:
+        """An engine that is not started yet."""
+        return Engine(
+            self._registry or Registry(self._functions),
+            self._settings or (self._config.engine if self._config is not None else None),
+            sandbox=self._sandbox or config.sandbox,
+            lean=config.lean,
+            judges=config.judges,
+            models=config.models,
+            resources=resources_of(config),
+        )

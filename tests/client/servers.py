@@ -12,6 +12,7 @@ from typing import Any
 
 import grpc
 import grpc.aio
+import pytest
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
@@ -213,8 +214,9 @@ def http_app(script: Script) -> Starlette:
 
 @asynccontextmanager
 async def http_server(script: Script) -> AsyncIterator[str]:
-    """A server over HTTP; its address."""
-    with socket.socket() as listener:
+    """A server over HTTP; its address. It shares the loop of the test, which an adapter's check would hold up."""
+    with socket.socket() as listener, pytest.MonkeyPatch.context() as environment:
+        environment.setenv("REWARDEN_PREFLIGHT", "0")
         listener.bind(("127.0.0.1", 0))
         config = uvicorn.Config(http_app(script), log_level="critical", lifespan="off", timeout_graceful_shutdown=0)
         server = uvicorn.Server(config)

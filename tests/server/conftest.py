@@ -54,8 +54,12 @@ Start = Callable[..., Coroutine[Any, Any, Running]]
 
 
 @pytest_asyncio.fixture
-async def start(tmp_path: Path) -> AsyncIterator[Start]:
-    """Start a server with settings (`{"limits.max_depth": 8}`); it is stopped after the test."""
+async def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Start]:
+    """Start a server with settings (`{"limits.max_depth": 8}`); it is stopped after the test.
+
+    It runs in the test's loop, which an adapter's blocking check would hold up.
+    """
+    monkeypatch.setenv("REWARDEN_PREFLIGHT", "0")
     running: list[Running] = []
 
     async def make(settings: dict[str, Any] | None = None) -> Running:

@@ -53,6 +53,21 @@ async def test_one_bad_row_costs_no_other(server: Running) -> None:
     assert verdicts[3]["evidence"]["path"] == "response"
 
 
+async def test_a_batch_without_samples_checks_its_use(server: Running) -> None:
+    assert (await server.verify(use="same")).json() == {"verdicts": [], "groups": []}
+    assert (await server.verify()).json() == {"verdicts": [], "groups": []}
+    for use, reason, path in (
+        ("sane", "unknown_verifier", "use.name"),
+        ({"name": "choice", "params": {"labels": 7, "lables": 3}}, "invalid_params", "params"),
+    ):
+        answer = await server.verify(use=use)
+        assert answer.status_code == 400
+        details = answer.json()["error"]["details"]
+        assert details["reason"] == reason
+        assert details["path"].startswith(path)
+    assert (await server.verify(use="same", expect={"same": "same@0"})).status_code == 409
+
+
 async def test_only_the_fields_that_were_asked_for_come_back(server: Running) -> None:
     answer = (await server.verify({**RIGHT, "id": "x"}, use="same", fields=["score"])).json()
     assert answer["verdicts"] == [{"index": 0, "id": "x", "status": "scored", "score": 1.0}]

@@ -8,7 +8,7 @@ from pathlib import Path
 from rewarden.commands.terminal import say
 from rewarden.errors import near
 
-_SHARED = {"__init__", "__main__", "references", "rows", "scoring", "settings"}
+_SHARED = {"__init__", "__main__", "preflight", "references", "rows", "scoring", "settings"}
 
 
 def main(argv: list[str]) -> int:

@@ -26,6 +26,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Union
 
+from rewarden.adapters.preflight import checked
 from rewarden.adapters.rows import sample_of
 from rewarden.adapters.scoring import NoScore, Scorer, number_of
 from rewarden.adapters.settings import Settings
@@ -95,7 +96,8 @@ def reward(use: Any = None, *, within_s: float = WITHIN_S, **settings: Any) -> R
 
     If you raise `within_s`, raise the wrapper's `timeout_seconds` too, and keep it some seconds higher.
     """
-    return Reward(Settings.read(use=use, **settings).refuse("group", why="AReaL passes one sample at a time"), within_s)
+    read = Settings.read(use=use, **settings).refuse("group", why="AReaL passes one sample at a time")
+    return Reward(checked(read), within_s)
 
 
 def reward_fn(

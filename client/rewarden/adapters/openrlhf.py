@@ -24,6 +24,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
+from rewarden.adapters.preflight import checked
 from rewarden.adapters.rows import label_fields, sample_of, tell_passed
 from rewarden.adapters.scoring import NoScore, Scorer, number_of
 from rewarden.adapters.settings import Settings
@@ -85,12 +86,11 @@ def reward(use: Any = None, **settings: Any) -> Reward:
 
     Raises InvalidRequest for settings that name columns, because OpenRLHF passes only a label.
     """
-    return Reward(
-        Settings.read(use=use, **settings).refuse(
-            *("reference", "group", "id", "metadata"),
-            why="OpenRLHF passes only the label of a sample, and no other column",
-        )
+    read = Settings.read(use=use, **settings).refuse(
+        *("reference", "group", "id", "metadata"),
+        why="OpenRLHF passes only the label of a sample, and no other column",
     )
+    return Reward(checked(read))
 
 
 @lru_cache(maxsize=1)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rewarden.adapters.preflight import checked
 from rewarden.adapters.rows import sample_of
 from rewarden.adapters.scoring import Scorer, number_of
 from rewarden.adapters.settings import Settings
@@ -50,7 +51,7 @@ class Reward:
 
 def reward(use: Any = None, **settings: Any) -> Reward:
     """Returns a reward function. `use` and the settings are those of `rewarden.adapters.Settings`."""
-    return Reward(Settings.read(use=use, **settings))
+    return Reward(checked(Settings.read(use=use, **settings)))
 
 
 def samples_of(

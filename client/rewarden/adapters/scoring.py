@@ -13,6 +13,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from rewarden.adapters.preflight import checked
 from rewarden.adapters.settings import Settings
 from rewarden.client import AsyncClient
 from rewarden.early_answers import EarlyAnswers
@@ -247,13 +248,14 @@ _scorers: dict[str, Scorer] = {}
 
 
 def scorer(run: Any = None, /, **settings: Any) -> Scorer:
-    """Returns the process's scorer for these settings: all threads and actor calls share its connections.
+    """Returns the process's scorer for these settings: all threads and actor calls share its connections. The first
+    call checks the settings (`rewarden.adapters.preflight`).
 
-    run: the trainer's name for the run, if it has one; settings that name the run override it. Raises InvalidRequest.
+    run: the trainer's name for the run, if it has one; settings that name the run override it. Raises RequestError.
     """
     key = json.dumps([run, settings], sort_keys=True, default=_plainer)
     if key not in _scorers:
-        _scorers.setdefault(key, Scorer(Settings.read(**settings).of_run(run)))
+        _scorers.setdefault(key, Scorer(checked(Settings.read(**settings).of_run(run))))
     return _scorers[key]
 
 

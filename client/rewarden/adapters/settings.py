@@ -40,12 +40,14 @@ class Settings:
     `NAME@VERSION` that it must have. run: the training run's name, by which the server keeps its figures; sent as
     `metadata.run` of samples that have none of their own. By default the run's name in the trainer's logger: the first
     of `WANDB_NAME`, `WANDB_RUN_ID` and `MLFLOW_RUN_NAME` in the environment, else the name in the trainer's
-    configuration, where the adapter sees it. log: where to log reward metrics, such as `wandb` or
+    configuration, where the adapter sees it. preflight: check the server, the verifiers and their parameters when the
+    adapter is made (see `rewarden.adapters.preflight`). log: where to log reward metrics, such as `wandb` or
     `jsonl:rewards.jsonl` (see `rewarden.logging.read_log`), or a `RewardLog`.
 
     In the environment: `REWARDEN_TARGET`, `REWARDEN_USE` (a name, JSON, or a recipe's file), `REWARDEN_ROUTING` (a
     file, or `starter`), `REWARDEN_API_KEY`, `REWARDEN_CA`, `REWARDEN_UNSCORED` (a number, `raise`, or `native`),
-    `REWARDEN_PATIENCE_S`, `REWARDEN_TIMEOUT_S`, `REWARDEN_REFERENCE`, `REWARDEN_RUN`, `REWARDEN_LOG`.
+    `REWARDEN_PATIENCE_S`, `REWARDEN_TIMEOUT_S`, `REWARDEN_REFERENCE`, `REWARDEN_RUN`, `REWARDEN_PREFLIGHT` (`0` turns
+    it off), `REWARDEN_LOG`.
     """
 
     target: str = "http://127.0.0.1:8080"
@@ -64,6 +66,7 @@ class Settings:
     metadata: tuple[str, ...] = ()
     expect: Mapping[str, str] = field(default_factory=dict)
     run: str | None = None
+    preflight: bool = True
     log: RewardLog | None = None
 
     @classmethod
@@ -106,7 +109,10 @@ class Settings:
 
 # The key is not among them: `Scorer` reads it where it connects, so that no pickle of these settings contains it. The
 # transport reads `REWARDEN_CA` itself, because the file is on the machine that connects.
-_FROM_ENVIRONMENT = ("target", "use", "routing", "unscored", "patience_s", "timeout_s", "reference", "run", "log")
+_FROM_ENVIRONMENT = (
+    *("target", "use", "routing", "unscored", "patience_s", "timeout_s"),
+    *("reference", "run", "preflight", "log"),
+)
 
 _LOGGED_RUN = ("WANDB_NAME", "WANDB_RUN_ID", "MLFLOW_RUN_NAME")
 """The variables with which the user of a trainer names the run for its logger, in this order."""
@@ -203,6 +209,14 @@ def _read_run(value: Any) -> str:
     return value.encode(errors="replace").decode()  # bytes of the environment that are not UTF-8 cannot be sent
 
 
+def _read_switch(value: Any) -> bool:
+    switch = {"0": False, "false": False, "no": False, "off": False, "1": True, "true": True, "yes": True, "on": True}
+    found = value if isinstance(value, bool) else switch.get(str(value).lower())
+    if found is None:
+        raise InvalidRequest(f"preflight: must be true or false, not {value!r}")
+    return found
+
+
 def _read_log(value: Any) -> RewardLog | None:
     from rewarden.logging import RewardLog, read_log  # imported only if used
 
@@ -239,5 +253,6 @@ _READERS: Mapping[str, Any] = {
     "expect": _read_expect,
     "target": _read_target,
     "run": _read_run,
+    "preflight": _read_switch,
     "log": _read_log,
 }

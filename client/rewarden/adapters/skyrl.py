@@ -25,6 +25,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
+from rewarden.adapters.preflight import checked
 from rewarden.adapters.rows import plain, sample_of, tell_passed
 from rewarden.adapters.scoring import Scorer, number_of
 from rewarden.adapters.settings import Settings, unwrapped
@@ -115,7 +116,8 @@ def _environment() -> type[Any]:
 @lru_cache(maxsize=16)
 def _scorer(told: str) -> Scorer:
     """Returns one scorer, with one set of connections, for all environments with the same settings."""
-    return Scorer(Settings.read(**json.loads(told)).refuse("group", why="a SkyRL environment sees only one rollout"))
+    settings = Settings.read(**json.loads(told)).refuse("group", why="a SkyRL environment sees only one rollout")
+    return Scorer(checked(settings))
 
 
 def _passed(verdict: Verdict) -> bool:

@@ -29,6 +29,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
 from rewarden.adapters.plain import samples_of
+from rewarden.adapters.preflight import checked
 from rewarden.adapters.rows import progress_of, usual_columns
 from rewarden.adapters.scoring import NoScore, Scorer, number_of, score_or_none
 from rewarden.adapters.settings import Settings
@@ -209,7 +210,7 @@ def _arguments(
     eos_token_id: int | Collection[int] | None,
     given: dict[str, Any],
 ) -> tuple[Settings, str, int | None, frozenset[int]]:
-    settings = Settings.read(use=use, **given)
+    settings = checked(Settings.read(use=use, **given))
     judge = settings.use
     if name is None and judge is not None:
         name = judge.name or str((judge.recipe or {}).get("name", "recipe"))

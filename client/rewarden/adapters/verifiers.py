@@ -30,6 +30,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
+from rewarden.adapters.preflight import checked
 from rewarden.adapters.rows import sample_of
 from rewarden.adapters.scoring import NoScore, Scorer, number_of
 from rewarden.adapters.settings import Settings
@@ -106,7 +107,7 @@ class GroupReward(_Reward):
 
 def reward(use: Any = None, **settings: Any) -> TraceReward:
     """Returns a reward function of traces, for `@vf.reward` (verifiers 0.4). The settings are those of `Settings`."""
-    return TraceReward(Settings.read(use=use, **settings))
+    return TraceReward(checked(Settings.read(use=use, **settings)))
 
 
 async def configured(task: Any, trace: Any) -> float:
@@ -116,12 +117,12 @@ async def configured(task: Any, trace: Any) -> float:
 
 def reward_func(use: Any = None, **settings: Any) -> RolloutReward:
     """Returns a rubric's reward function for one rollout (verifiers up to 0.3)."""
-    return RolloutReward(Settings.read(use=use, **settings))
+    return RolloutReward(checked(Settings.read(use=use, **settings)))
 
 
 def group_reward_func(use: Any = None, **settings: Any) -> GroupReward:
     """Returns a rubric's reward function for a group of rollouts (verifiers up to 0.3)."""
-    return GroupReward(Settings.read(use=use, **settings))
+    return GroupReward(checked(Settings.read(use=use, **settings)))
 
 
 def rubric(use: Any = None, *, group: bool = False, **settings: Any) -> Any:

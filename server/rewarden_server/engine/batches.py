@@ -68,6 +68,7 @@ class Batches:
         scope = Scope(self._parts, batch, emit, stopped)
         self._admission.enter(scope)
         try:
+            expectation.check_use(batch, self._parts.planner)
             expectation.check(batch, self._parts.planner)
             scope.note_many(samples)
             if len(samples) <= _DIRECT and size <= _DIRECT_BYTES:

@@ -155,7 +155,8 @@ class Engine:
     async def verify(self, batch: Batch, source: str = "local") -> BatchResult:
         """The verdicts of a batch, in its order. Cancelling the call cancels the work.
 
-        Raises Overloaded, Unavailable or FingerprintMoved; whatever happens to a sample is in its verdict.
+        Raises Overloaded, Unavailable or FingerprintMoved, and InvalidRequest for a batch without samples whose use
+        cannot judge; whatever happens to a sample is in its verdict.
         """
         if self.ready and batch.use is not None and batch.use.name in self._warm:
             self.dispatch.begin()

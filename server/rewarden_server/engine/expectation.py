@@ -1,10 +1,11 @@
-"""Checks that verifiers are the ones a caller expects (`Batch.expect`), by fingerprint or by `NAME@VERSION`."""
+"""Checks that verifiers are the ones a caller expects (`Batch.expect`), by fingerprint or by `NAME@VERSION`, and that a
+batch without samples names one that can judge."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rewarden.errors import FingerprintMoved, SampleError
+from rewarden.errors import FingerprintMoved, InvalidRequest, SampleError
 from rewarden.types import Batch, Sample, VerifierRef
 from rewarden_server.engine.plan import Planner
 
@@ -38,3 +39,17 @@ def check(batch: Batch, planner: Planner) -> None:
                 fingerprint=ref.fingerprint,
                 version=ref.version,
             )
+
+
+def check_use(batch: Batch, planner: Planner) -> None:
+    """Raises InvalidRequest if a batch without samples names a use that cannot judge; `details["reason"]` is the reason
+    that its samples would get. With samples, the mistake is theirs, so that one of them costs no other.
+
+    Adapters send such a batch before training.
+    """
+    if batch.samples or batch.use is None:
+        return
+    try:
+        planner.bind(batch.use)
+    except SampleError as error:
+        raise InvalidRequest(error.message, **{**error.details, "reason": error.reason}) from None

@@ -20,6 +20,7 @@ from importlib import import_module
 from typing import Any
 
 from rewarden.adapters.plain import samples_of
+from rewarden.adapters.preflight import checked
 from rewarden.adapters.rows import progress_of
 from rewarden.adapters.scoring import Scorer, number_of
 from rewarden.adapters.settings import Settings
@@ -62,7 +63,7 @@ class AsyncReward(Reward):
 
 def reward(use: Any = None, **settings: Any) -> Reward:
     """Returns a reward function. `use` and the settings are those of `rewarden.adapters.Settings`."""
-    return Reward(Settings.read(use=use, **settings))
+    return Reward(checked(Settings.read(use=use, **settings)))
 
 
 def register(**settings: Any) -> None:
@@ -75,7 +76,7 @@ def register(**settings: Any) -> None:
     class Rewarden(rewards.ORM):  # type: ignore[misc]
         def __init__(self, args: Any = None, **kwargs: Any) -> None:
             super().__init__(args, **kwargs)
-            self.reward = Reward(Settings.read(**settings).of_run(getattr(args, "run_name", None)))
+            self.reward = Reward(checked(Settings.read(**settings).of_run(getattr(args, "run_name", None))))
 
         def __call__(self, completions: Sequence[str], **columns: Any) -> list[float]:
             return self.reward(completions, **columns)
@@ -83,7 +84,7 @@ def register(**settings: Any) -> None:
     class AsyncRewarden(rewards.AsyncORM):  # type: ignore[misc]
         def __init__(self, args: Any = None, **kwargs: Any) -> None:
             super().__init__(args, **kwargs)
-            self.reward = AsyncReward(Settings.read(**settings).of_run(getattr(args, "run_name", None)))
+            self.reward = AsyncReward(checked(Settings.read(**settings).of_run(getattr(args, "run_name", None))))
 
         async def __call__(self, completions: Sequence[str], **columns: Any) -> list[float]:
             return await self.reward(completions, **columns)
