@@ -28,6 +28,7 @@ COMMAND_GROUP = "rewarden.commands"
 _HELP = re.compile(r"^HELP = (\"(?:[^\"\\\n]|\\.)*\")$", re.MULTILINE)
 
 _OWN = {
+    "check-trainer": "rewarden.commands.check_trainer",
     "completion": "rewarden.commands.completion",
     "verify": "rewarden.commands.verify",
     "verifiers": "rewarden.commands.verifiers",

@@ -8,21 +8,27 @@ from pathlib import Path
 from rewarden.commands.terminal import say
 from rewarden.errors import near
 
-_SHARED = {"__init__", "__main__", "preflight", "references", "rows", "scoring", "settings"}
+_SHARED = {"__init__", "__main__", "example", "preflight", "references", "rows", "scoring", "settings"}
 
 
 def main(argv: list[str]) -> int:
     """Returns the exit status: 0, or 2 for an unknown adapter."""
-    folder = Path(__file__).parent
-    files = {path.stem: path for path in folder.glob("*.py") if path.stem not in _SHARED}
-    # If an adapter is a package, the file for the trainer is inside it.
-    files.update({path.parent.name: path for path in folder.glob("*/rewarden_*.py")})
+    files = adapters()
     names = sorted(files)
     if len(argv) == 1 and argv[0] in names:
         say(files[argv[0]])
         return 0
     say(f"usage: python -m rewarden.adapters NAME{near(argv[0] if argv else '', names)}", file=sys.stderr)
     return 2
+
+
+def adapters() -> dict[str, Path]:
+    """Returns the adapters by name, each with the file that its trainer loads."""
+    folder = Path(__file__).parent
+    files = {path.stem: path for path in folder.glob("*.py") if path.stem not in _SHARED}
+    # If an adapter is a package, the file for the trainer is inside it.
+    files.update({path.parent.name: path for path in folder.glob("*/rewarden_*.py")})
+    return files
 
 
 if __name__ == "__main__":

@@ -22,16 +22,17 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Union
 
+from rewarden.adapters.example import prompt_of, text_of_prompt
 from rewarden.adapters.preflight import checked
 from rewarden.adapters.rows import sample_of
 from rewarden.adapters.scoring import NoScore, Scorer, number_of
 from rewarden.adapters.settings import Settings
 from rewarden.errors import DeadlineExceeded
-from rewarden.types import Verdict
+from rewarden.types import Sample, Verdict
 
 _Ids = Union[Sequence[int], None]
 """The tokens of a text, if AReaL passes them."""
@@ -107,6 +108,11 @@ def reward_fn(
     `rewarden.adapters.areal.reward_fn`.
     """
     return _from_environment()(prompt, completions, prompt_ids, completion_ids, **data)
+
+
+def row_sample(row: Mapping[str, Any], response: str, settings: Settings) -> Sample:
+    """Returns the sample of a row of a data set. See `rewarden.adapters.example`."""
+    return sample_of(response, row, settings, prompt=text_of_prompt(prompt_of(row)))
 
 
 @lru_cache(maxsize=1)

@@ -19,6 +19,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rewarden.adapters.example import label_of
 from rewarden.adapters.rows import plain, tell_passed, text_of, texts
 from rewarden.adapters.scoring import Scorer, number_of, scorer
 from rewarden.adapters.settings import Settings
@@ -61,6 +62,14 @@ def scores_of(verdict: Verdict, settings: Settings) -> dict[str, float]:
         "unscored": float(not scored),
         "truncated": float("truncated" in verdict.flags),
     }
+
+
+def row_sample(row: Mapping[str, Any], response: str, settings: Settings) -> Sample:
+    """Returns the sample of a row of a data set; `data.answer_key` names the label. See `rewarden.adapters.example`."""
+    length = len(response.split())
+    return _sample(
+        {"response": response, "response_length": length, "ground_truth": label_of(row, settings)}, None, settings
+    )
 
 
 def _sample(row: Mapping[str, Any], longest: int | None, settings: Settings) -> Sample:

@@ -19,11 +19,12 @@ from __future__ import annotations
 import logging
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
+from rewarden.adapters.example import label_of, prompt_of, text_of_prompt, unnamed
 from rewarden.adapters.preflight import checked
 from rewarden.adapters.rows import label_fields, sample_of, tell_passed
 from rewarden.adapters.scoring import NoScore, Scorer, number_of
@@ -101,6 +102,18 @@ def from_environment() -> Reward:
     except RewardenError as error:
         _log.error("no reward, because the settings in the environment are invalid: %s", error)
         raise
+
+
+def row_sample(row: Mapping[str, Any], response: str, settings: Settings) -> Sample:
+    """Returns the sample of a row of a data set, whose label `--data.label_key` names. See `rewarden.adapters.example`.
+
+    Raises InvalidRequest.
+    """
+    prompt = text_of_prompt(prompt_of(row))
+    made = _sample(prompt + response, prompt, label_of(row, settings), unnamed(settings))
+    if isinstance(made, BadSample):
+        raise InvalidRequest(made.message)
+    return made
 
 
 def answer_of(verdicts: Sequence[Verdict], numbers: Sequence[float]) -> dict[str, Any]:

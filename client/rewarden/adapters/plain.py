@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rewarden.adapters.example import prompt_of, said
 from rewarden.adapters.preflight import checked
 from rewarden.adapters.rows import sample_of
 from rewarden.adapters.scoring import Scorer, number_of
@@ -52,6 +53,13 @@ class Reward:
 def reward(use: Any = None, **settings: Any) -> Reward:
     """Returns a reward function. `use` and the settings are those of `rewarden.adapters.Settings`."""
     return Reward(checked(Settings.read(use=use, **settings)))
+
+
+def row_sample(row: Mapping[str, Any], response: str, settings: Settings) -> Sample:
+    """Returns the sample of a row of a data set. See `rewarden.adapters.example`."""
+    prompt = prompt_of(row)
+    columns = {name: [value] for name, value in row.items()}
+    return samples_of([prompt], [said(response, prompt)], columns, settings)[0]
 
 
 def samples_of(

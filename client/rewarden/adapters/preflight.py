@@ -89,7 +89,7 @@ def checked(settings: Settings) -> Settings:
 
 async def examine(settings: Settings) -> list[str]:
     """Returns the problems that may pass, or that only this process has. Raises RequestError for a certain mistake."""
-    target = _shown(settings.target)
+    target = shown(settings.target)
     if target == "local" and not declares(target):
         return ["target 'local' needs rewarden-server, which is not installed here: pip install . in a clone"]
     try:
@@ -131,7 +131,7 @@ async def _check_uses(settings: Settings, within_s: float | None) -> list[str]:
             except (asyncio.TimeoutError, DeadlineExceeded):
                 if place == 0:
                     problems.append(
-                        f"{_shown(settings.target)} has not answered within {within_s:g} s{_later(settings)}"
+                        f"{shown(settings.target)} has not answered within {within_s:g} s{_later(settings)}"
                     )
                 break  # a new server imports each verifier first; samples check the other routes
             except Overloaded:
@@ -141,9 +141,7 @@ async def _check_uses(settings: Settings, within_s: float | None) -> list[str]:
                 if reason is None:
                     raise
                 if reason != MissingDependency.reason or settings.routing is None:
-                    raise InvalidRequest(
-                        f"{_shown(settings.target)}: {label}{error.message}", **error.details
-                    ) from None
+                    raise InvalidRequest(f"{shown(settings.target)}: {label}{error.message}", **error.details) from None
                 problems.append(f"{label}{error.message}")  # a run may have no data for this route
     return problems
 
@@ -170,7 +168,7 @@ def _uses(settings: Settings) -> dict[str, Use | None]:
     return dict(found.values())
 
 
-def _shown(target: str) -> str:
+def shown(target: str) -> str:
     """Returns the target without a key that stands in it as a password."""
     scheme, mark, rest = target.partition("://")
     return scheme + mark + rest.rpartition("@")[2]
@@ -191,7 +189,7 @@ def _key(settings: Settings) -> str:
 
 async def _explain(error: RequestError, settings: Settings, scheme: str) -> str:
     """Returns the problem if it may pass, or only this process has it. Raises RequestError for a certain mistake."""
-    target, place = _shown(settings.target), urlsplit(_shown(settings.target))
+    target, place = shown(settings.target), urlsplit(shown(settings.target))
     later = _later(settings)
     if isinstance(error, InvalidRequest) and "its certificate" in error.message:
         if authority(settings.ca) is None:  # another process may know its CA
@@ -262,13 +260,13 @@ def _later(settings: Settings) -> str:
 
 async def _raise_for_other_server(settings: Settings, answer: _Answer) -> None:
     """Raises InvalidRequest if what answers at the target is not a Rewarden server, or is one at another path."""
-    target, place = _shown(settings.target), urlsplit(settings.target)
+    target, place = shown(settings.target), urlsplit(settings.target)
     path = place.path.rstrip("/")
     if path and not answer.knows_itself:
         origin = f"{place.scheme}://{place.netloc}"
         there = await _answer(settings, origin)
         if there is not None and there.ours:
-            raise InvalidRequest(f"target {target!r} has the path {path!r}; use {_shown(origin)}")
+            raise InvalidRequest(f"target {target!r} has the path {path!r}; use {shown(origin)}")
     if not answer.ours and answer.status < 500:  # a proxy whose server is down answers 502
         text = f"target {target!r} is not a Rewarden server: it answers {answer.text}"
         if place.scheme in getproxies() and not proxy_bypass(place.netloc):
@@ -289,9 +287,9 @@ class _Answer:
         self.version = str(value["version"]) if isinstance(value, dict) and status == 200 and "version" in value else ""
         self.ours = bool(self.version) or (isinstance(code, str) and code in REQUEST_ERRORS)
         self.knows_itself = self.ours and status != 404
-        shown = " ".join(body[:2000].decode(errors="replace").split())[:120]
+        excerpt = " ".join(body[:2000].decode(errors="replace").split())[:120]
         by = f" by {server}" if server else ""
-        self.text = f"{status}{by} ({kind or 'no content type'}): {shown or 'nothing'}"
+        self.text = f"{status}{by} ({kind or 'no content type'}): {excerpt or 'nothing'}"
 
 
 async def _answer(settings: Settings, base: str) -> _Answer | None:

@@ -25,6 +25,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
+from rewarden.adapters.example import prompt_of
 from rewarden.adapters.preflight import checked
 from rewarden.adapters.rows import plain, sample_of, tell_passed
 from rewarden.adapters.scoring import Scorer, number_of
@@ -53,7 +54,7 @@ class Episode:
         self.max_turns = min(most, int(extras.get("max_turns", most)))
         self.turns = 0
         self._scorer = _scorer(json.dumps(told, sort_keys=True, default=os.fspath))
-        self._columns = {**_mapping(extras.get("extra_info")), **extras}
+        self._columns = _columns(extras)
         self._prompt: Any = None
         self._verdict: Verdict | None = None
 
@@ -91,13 +92,25 @@ class Episode:
         }
 
     def _sample(self, action: str) -> Sample:
-        settings = self._scorer.settings
-        spec = _mapping(self._columns.get("reward_spec"))
-        given = {}
-        if settings.reference is None and "ground_truth" in spec:
-            given["reference"] = plain(spec["ground_truth"])
-            tell_passed("reward_spec.ground_truth", given["reference"], settings, "SkyRL")
-        return sample_of(action, self._columns, settings, prompt=self._prompt, **given)
+        return _sample(action, self._columns, self._prompt, self._scorer.settings)
+
+
+def row_sample(row: Mapping[str, Any], response: str, settings: Settings) -> Sample:
+    """Returns the sample of a row of a data set. See `rewarden.adapters.example`."""
+    return _sample(response, _columns(row), prompt_of(row), settings)
+
+
+def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**_mapping(row.get("extra_info")), **row}
+
+
+def _sample(action: str, columns: Mapping[str, Any], prompt: Any, settings: Settings) -> Sample:
+    spec = _mapping(columns.get("reward_spec"))
+    given = {}
+    if settings.reference is None and "ground_truth" in spec:
+        given["reference"] = plain(spec["ground_truth"])
+        tell_passed("reward_spec.ground_truth", given["reference"], settings, "SkyRL")
+    return sample_of(action, columns, settings, prompt=prompt, **given)
 
 
 def __getattr__(name: str) -> Any:

@@ -19,9 +19,11 @@ from __future__ import annotations
 
 import logging
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
+from rewarden.adapters.example import label_of, prompt_of, text_of_prompt, unnamed
 from rewarden.adapters.rows import label_fields, sample_of, tell_passed
 from rewarden.adapters.scoring import NoScore, Scorer, number_of, scorer
 from rewarden.adapters.settings import Settings
@@ -86,6 +88,21 @@ def scorer_of(args: Any) -> Scorer:
     slime has no name for a run but the one it gives to W&B.
     """
     return scorer(getattr(args, "wandb_group", None), **(getattr(args, "rewarden", None) or {}))
+
+
+def row_sample(row: Mapping[str, Any], response: str, settings: Settings) -> Sample:
+    """Returns the sample of a row of a data set: slime passes its label, and its column `metadata`
+    (`--metadata-key`). See `rewarden.adapters.example`."""
+    made = SimpleNamespace(
+        response=response,
+        prompt=text_of_prompt(prompt_of(row)),
+        label=label_of(row, settings),
+        metadata=row.get("metadata"),
+        index=None,
+        status=SimpleNamespace(value="completed"),
+        response_length=None,
+    )
+    return _sample(made, unnamed(settings))
 
 
 def _sample(sample: Any, settings: Settings, **fields: Any) -> Sample:

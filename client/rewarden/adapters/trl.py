@@ -22,12 +22,13 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
+from rewarden.adapters.example import said
 from rewarden.adapters.plain import samples_of
 from rewarden.adapters.preflight import checked
 from rewarden.adapters.rows import progress_of, usual_columns
@@ -180,6 +181,18 @@ def areward(
 ) -> AsyncReward:
     """Like `reward`, but returns a coroutine function; TRL awaits all of them concurrently."""
     return AsyncReward(*_arguments(use, name, group_size, eos_token_id, settings))
+
+
+def row_sample(row: Mapping[str, Any], response: str, settings: Settings) -> Sample:
+    """Returns the sample of a row of a data set; TRL reads `prompt`. See `rewarden.adapters.example`.
+
+    Raises InvalidRequest for a row without that column.
+    """
+    columns = {name: [value] for name, value in row.items()}
+    if "prompt" not in columns:
+        raise InvalidRequest(f"TRL needs a column 'prompt'; the columns are {', '.join(columns)}")
+    prompts = columns.pop("prompt")
+    return samples_of(prompts, [said(response, prompts[0])], columns, replace(settings, group=None))[0]
 
 
 def siblings(prompts: Sequence[Any], size: int | None = None) -> list[str]:

@@ -30,6 +30,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
+from rewarden.adapters.example import prompt_of, said
 from rewarden.adapters.preflight import checked
 from rewarden.adapters.rows import sample_of
 from rewarden.adapters.scoring import NoScore, Scorer, number_of
@@ -133,6 +134,16 @@ def rubric(use: Any = None, *, group: bool = False, **settings: Any) -> Any:
     """
     func = group_reward_func(use, **settings) if group else reward_func(use, **settings)
     return _rubric_class()(funcs=[func], weights=[1.0])
+
+
+def row_sample(row: Mapping[str, Any], response: str, settings: Settings) -> Sample:
+    """Returns the sample of a row of a data set, which a task or an environment makes rollouts of. See
+    `rewarden.adapters.example`."""
+    columns = {name: value for name, value in row.items() if name not in ("prompt", "answer", "info")}
+    prompt = prompt_of(row)
+    return _rollout_sample(
+        prompt, said(response, prompt), row.get("answer"), {"task": row.get("task")}, row.get("info"), columns, settings
+    )
 
 
 @lru_cache(maxsize=1)

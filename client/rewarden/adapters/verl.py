@@ -125,6 +125,19 @@ def sample(
     return sample_of(solution_str, columns, settings, **fields)
 
 
+def row_sample(row: Mapping[str, Any], response: str, settings: Settings) -> Sample:
+    """Returns the sample of a row of a data set. See `rewarden.adapters.example`.
+
+    Raises InvalidRequest for a row without verl's columns.
+    """
+    model = row.get("reward_model")
+    if "data_source" not in row or not isinstance(model, Mapping) or "ground_truth" not in model:
+        raise InvalidRequest(
+            f"verl needs the columns data_source and reward_model.ground_truth; the columns are {', '.join(row)}"
+        )
+    return sample(row["data_source"], response, model["ground_truth"], row.get("extra_info"), settings)
+
+
 def scores_of(verdict: Verdict, settings: Settings) -> Scores:
     """Returns a verdict by `KEYS`. If the verifier sets no `passed`, `acc` is the score. Raises NoScore."""
     score = float(number_of(verdict, settings))

@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
         for verdict in verdicts:
             say(dumps(verdict_to_json(verdict)).decode())
     else:
-        _tell(verdicts, [] if args.quiet else result.groups, details=not args.quiet)
+        tell(verdicts, [] if args.quiet else result.groups, details=not args.quiet)
     failing = [lambda verdict: verdict.status == "error", *(CONDITIONS[name] for name in args.fail_on)]
     return 1 if faults or any(fails(verdict) for verdict in verdicts for fails in failing) else 0
 
@@ -153,7 +153,8 @@ def _read(file: BinaryIO | Iterable[bytes], name: str) -> tuple[dict[int, Sample
     return rows, faults
 
 
-def _tell(verdicts: Iterable[Verdict], groups: Iterable[Group], *, details: bool) -> None:
+def tell(verdicts: Iterable[Verdict], groups: Iterable[Group], *, details: bool) -> None:
+    """Prints verdicts and groups for people."""
     for verdict in verdicts:
         name = verdict.id if verdict.id is not None else str(verdict.index)
         head = _scored(verdict)

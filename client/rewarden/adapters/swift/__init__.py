@@ -14,11 +14,12 @@ environment, returns a number instead. A recipe's `exclude` has no effect: the s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
+from rewarden.adapters.example import prompt_of
 from rewarden.adapters.plain import samples_of
 from rewarden.adapters.preflight import checked
 from rewarden.adapters.rows import progress_of
@@ -90,6 +91,18 @@ def register(**settings: Any) -> None:
             return await self.reward(completions, **columns)
 
     rewards.orms.update(rewarden=Rewarden, async_rewarden=AsyncRewarden)
+
+
+def row_sample(row: Mapping[str, Any], response: str, settings: Settings) -> Sample:
+    """Returns the sample of a row of a data set: swift adds the response to its `messages`. See
+    `rewarden.adapters.example`."""
+    prompt = prompt_of({name: value for name, value in row.items() if name != "messages"}) or ""
+    asked = list(row.get("messages") or [{"role": "user", "content": prompt}])
+    if asked[-1]["role"] == "assistant":  # of a data set for SFT; swift removes it
+        asked.pop()
+    columns = {name: [value] for name, value in row.items() if name != "messages"}
+    messages = [*asked, {"role": "assistant", "content": response}]
+    return _samples([response], {**columns, "messages": [messages]}, settings)[0]
 
 
 def _samples(completions: Sequence[str], columns: dict[str, Any], settings: Settings) -> list[Sample]:
