@@ -20,12 +20,14 @@ from pydantic import Field
 class RewardenConfig(BaseResourcesServerConfig):
     """`rewarden_url`: the address up to the judge's name, such as `http://127.0.0.1:8080/compat/gym/math`.
     `query`: what else stands in the address, such as `{reference: gold}`. `patience_s`: for how many seconds a
-    Rewarden that cannot be reached is asked again, before the rollout is masked.
+    Rewarden that cannot be reached is asked again, before the rollout is masked; with `mask_faults` false, it fails
+    instead, and NeMo RL dispatches it again.
     """
 
     rewarden_url: str
     query: dict[str, str] = Field(default_factory=dict)
     patience_s: float = 300.0
+    mask_faults: bool = True
 
 
 class RewardenResourcesServer(SimpleResourcesServer):
@@ -53,12 +55,14 @@ class RewardenResourcesServer(SimpleResourcesServer):
                 return dict(answer.json())
             except (httpx.TransportError, httpx.HTTPStatusError) as error:
                 refused = isinstance(error, httpx.HTTPStatusError) and error.response.status_code not in (429, 503)
-                if refused:
+                over = asyncio.get_running_loop().time() >= end
+                if refused or (over and not self.config.mask_faults):
                     raise
-                if asyncio.get_running_loop().time() >= end:
+                if over:
                     return given | {
                         "reward": 0.0,
                         "mask_sample": True,
+                        "instance_config": {**(given.get("instance_config") or {}), "mask_sample": True},
                         "failure_kind": "rewarden:infra",
                         "failure_reason": f"Rewarden cannot be reached: {error}",
                         "_ng_failure_class": "judge_failed",

@@ -87,6 +87,33 @@ async def test_without_a_score_the_sample_is_masked(start: Start) -> None:
     assert (refused.status_code, refused.json()["error"]["code"]) == (422, "unscored")
 
 
+async def test_the_mask_stands_where_nemo_rl_reads_it(start: Start) -> None:
+    server = await start()
+    own = {"instance_config": {"image": "x", "mask_sample": False}}
+    bad = request(message("\\boxed{B}"), expected_answer="?!", **own)
+    assert (await verify(server, bad))["instance_config"] == {"image": "x", "mask_sample": True}
+    assert (await verify(server, request(message("\\boxed{B}"))))["instance_config"] == {"mask_sample": True}
+    again = request(message("\\boxed{B}"), expected_answer="B", instance_config={"mask_sample": True})
+    assert (await verify(server, again))["instance_config"] == {"mask_sample": False}
+    assert "instance_config" not in await verify(server, request(message("\\boxed{B}"), expected_answer="B"))
+
+
+async def test_for_nemo_rl_only_faults_that_pass_have_a_status(
+    start: Start, gate: Gates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = await start({"engine.max_samples": 1})
+    bad = await server.http.post("/compat/gym-rl/choice/verify", json=request(message("\\boxed{B}")))
+    assert (bad.status_code, bad.json()["mask_sample"]) == (200, True)
+    full = asyncio.create_task(server.verify({"response": ""}, use=gate.use))
+    await gate.entered()
+    monkeypatch.setattr(gym, "HOLD_S", 0.0)
+    body = request(message("\\boxed{B}"), expected_answer="B")
+    answer = await server.http.post("/compat/gym-rl/choice/verify", json=body)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "unavailable")
+    gate.open()
+    await full
+
+
 async def test_a_sample_that_a_recipe_leaves_out_is_masked_with_its_score(start: Start) -> None:
     server = await start()
     body = request(message("\\boxed{B}"), expected_answer="B")

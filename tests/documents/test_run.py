@@ -110,6 +110,9 @@ NOT_RUN = {
     },
     "docs/writing-a-verifier.md": {"$EDITOR last_word/rewarden_last_word/__init__.py": READER},
     "docs/trainers/easyr1.md": {"python3 -m verl.trainer.main config=examples/config.yaml … \\": TRAINER},
+    "docs/trainers/miles.md": {
+        "python train.py … --custom-rm-path rewarden.adapters.slime.custom_rm \\": TRAINER,
+    },
     "docs/trainers/openrlhf.md": {
         "python -m openrlhf.cli.train_ppo_ray … --data.label_key answer \\": TRAINER,
     },

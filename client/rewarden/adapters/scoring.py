@@ -269,6 +269,13 @@ def number_of(verdict: Verdict, settings: Settings) -> float:
     raise NoScore(verdict)
 
 
+def passed_of(verdict: Verdict) -> bool:
+    """Returns whether a verdict passes. If the verifier sets no `passed`, only its best score does."""
+    if verdict.passed is not None:
+        return verdict.passed
+    return verdict.score is not None and verdict.score >= verdict.range[1]
+
+
 def score_or_none(verdict: Verdict, settings: Settings) -> float | None:
     """Returns the score, or None if there is none or a recipe excludes the sample, for trainers that can skip samples.
 

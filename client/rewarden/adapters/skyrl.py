@@ -28,7 +28,7 @@ from typing import Any
 from rewarden.adapters.example import prompt_of
 from rewarden.adapters.preflight import checked
 from rewarden.adapters.rows import plain, sample_of, tell_passed
-from rewarden.adapters.scoring import Scorer, number_of
+from rewarden.adapters.scoring import Scorer, number_of, passed_of
 from rewarden.adapters.settings import Settings, unwrapped
 from rewarden.types import Sample, Verdict
 from rewarden.wire.json import verdict_to_json
@@ -70,7 +70,7 @@ class Episode:
         """
         self.turns += 1
         verdict = self._verdict = self._scorer.score([self._sample(action)])[0]
-        done = self.turns >= self.max_turns or verdict.status != "scored" or _passed(verdict)
+        done = self.turns >= self.max_turns or verdict.status != "scored" or passed_of(verdict)
         return {
             "observations": [] if done else [{"role": "user", "content": verdict.feedback or _AGAIN}],
             "reward": number_of(verdict, self._scorer.settings) if done else 0.0,
@@ -88,7 +88,7 @@ class Episode:
             "rewarden_turns": self.turns,
             "rewarden_unscored": float(not scored),
             "rewarden_excluded": float(verdict.exclude),
-            **({"rewarden_passed": float(_passed(verdict))} if scored else {}),
+            **({"rewarden_passed": float(passed_of(verdict))} if scored else {}),
         }
 
     def _sample(self, action: str) -> Sample:
@@ -131,12 +131,6 @@ def _scorer(told: str) -> Scorer:
     """Returns one scorer, with one set of connections, for all environments with the same settings."""
     settings = Settings.read(**json.loads(told)).refuse("group", why="a SkyRL environment sees only one rollout")
     return Scorer(checked(settings))
-
-
-def _passed(verdict: Verdict) -> bool:
-    if verdict.passed is not None:
-        return verdict.passed
-    return verdict.score is not None and verdict.score >= verdict.range[1]
 
 
 def _fields(config: Any) -> dict[str, Any]:

@@ -6,9 +6,10 @@
 A sample without a score is answered with HTTP 200, `reward` 0.0, `mask_sample` true, `failure_kind` and
 `failure_reason`, as Gym's own servers do since September 2026 (NVIDIA-NeMo/Gym #2608, #2611), and with
 `_ng_failure_class`, by which earlier ones set such a row aside. For clients that read nothing but the reward,
-`/compat/gym-strict/…` answers with 503 instead, or with 422 where asking again would not help;
-`?unscored=NUMBER` puts a number in its place. A recipe's wish to leave a sample out is `mask_sample` too. Several
-components are also `reward_components`, and numbers of their own.
+`/compat/gym-strict/…` answers with 503 instead, or with 422 where asking again would not help; `/compat/gym-rl/…` is
+for NeMo RL, which dispatches a rollout again for any status, and counts masked rewards in a group's baseline: 503 for
+faults of the infrastructure, and a mask for all others. `?unscored=NUMBER` puts a number in its place. A recipe's wish
+to leave a sample out is `mask_sample` too. Several components are also `reward_components`, and numbers of their own.
 
 Nothing is kept between requests: `POST /seed_session` sets a cookie, as clients wait for, and `GET /reverify_mode`
 says `stateless`. `POST /aggregate_metrics` is in `gym_metrics`. See docs/trainers/nemo-gym.md.
@@ -45,7 +46,7 @@ from rewarden_server.http.replies import json_reply
 from rewarden_server.responses_api import finish_reason_of, messages_of, prompt_of, token_count_of
 from rewarden_server.service import Service
 
-PEER, STRICT = "gym", "gym-strict"
+PEER, STRICT, RL = "gym", "gym-strict", "gym-rl"
 
 REFERENCES = (
     "expected_answer",
@@ -79,9 +80,9 @@ class Unprocessable(RequestError):
 
 
 def routes(service: Service) -> list[Route]:
-    """The routes of a resources server, and of one that has a status for what has no score.
+    """The routes of a resources server, and of two that have a status for what has no score.
 
-    The strict one is a path of its own, because its clients put `/verify` behind the address that they are given.
+    These are paths of their own, because their clients put `/verify` behind the address that they are given.
     """
 
     def verifying(peer: str) -> Answer:
@@ -90,8 +91,11 @@ def routes(service: Service) -> list[Route]:
             async with body_of(request, service) as body:
                 sample = _sample(body, request.query_params.get("reference"))
                 verdict = await _verdict(request, service, sample, asked)
-                if peer == STRICT and verdict.status != "scored" and asked.unscored is None:
-                    number_of(verdict, asked)  # raises
+                if verdict.status != "scored" and asked.unscored is None:
+                    if peer == STRICT:
+                        number_of(verdict, asked)  # raises
+                    if peer == RL and (verdict.retryable or verdict.fault == "infra"):
+                        raise Unavailable(f"sample {verdict.index} has no score ({verdict.reason})", fault="infra")
                 return _echo(_reply(body, verdict, asked))
 
         return verify
@@ -116,7 +120,7 @@ def routes(service: Service) -> list[Route]:
 
     return [
         route
-        for peer in (PEER, STRICT)
+        for peer in (PEER, STRICT, RL)
         for route in (
             *paths(peer, "/verify", verifying(peer)),
             *paths(peer, "/seed_session", seed_session),
@@ -216,6 +220,10 @@ def _reply(body: Mapping[str, Any], verdict: Verdict, asked: Asked) -> dict[str,
     if masked and not scored:
         # Gym before #2611 knows this class alone: it sets the row aside, and `gym eval reverify` asks for it again.
         reply |= {"_ng_failure_class": "judge_failed", "_ng_failure_judge_error": reason}
+    instance = body.get("instance_config")
+    told = instance if isinstance(instance, Mapping) else {}
+    if masked or "mask_sample" in told:  # NeMo RL looks for the mask in no other place
+        reply["instance_config"] = {**told, "mask_sample": masked}
     return reply | {
         "reward": 0.0 if masked and not scored else number_of(verdict, asked),
         "mask_sample": masked,
