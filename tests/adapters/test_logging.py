@@ -13,7 +13,7 @@ import pytest
 from rewarden.adapters import Scorer, Settings
 from rewarden.adapters.plain import reward
 from rewarden.errors import InvalidRequest
-from rewarden.logging import RewardLog
+from rewarden.logging import RewardLog, to_jsonl
 from rewarden.routing import routing_from_json
 from rewarden.types import Sample, Verdict
 from tests.client.servers import Script, judge
@@ -50,6 +50,16 @@ async def test_verdicts_are_logged_as_the_trainer_gets_them(target: str, script:
     assert report.metrics["rewarden/gsm8k/unscored"] == 0.0, "what was tried again until it had a score is scored"
     assert report.metrics["rewarden/all/retried"] == 0.25
     assert {row.response for row in report.worst} == {"0", "2", "3"}
+
+
+async def test_a_log_that_is_given_to_an_adapter_reports_by_itself(target: str, tmp_path: Path) -> None:
+    path = tmp_path / "rewards.jsonl"
+    log = RewardLog(to_jsonl(path), every_s=1e-9)
+    scorer = Scorer(Settings.read(target=target, log=log))
+    await scorer.verdicts([Sample(response="1", reference="1")])
+    await scorer.close()
+    log.close()
+    assert json.loads(path.read_text())["metrics"]["rewarden/all/mean"] == 1.0
 
 
 async def test_a_row_that_is_not_even_sent_is_logged_with_its_data_source(target: str) -> None:

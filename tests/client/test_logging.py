@@ -352,6 +352,87 @@ def test_a_log_that_closes_its_own_steps_writes_in_a_thread_of_its_own_and_loses
     assert len(probe.reports) == 4, "it may be used again"
 
 
+class Clock:
+    """Seconds that pass when they are told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_verdicts_are_reported_after_thirty_seconds_unless_the_caller_closes_the_steps() -> None:
+    clock, probe = Clock(), Probe()
+    log = RewardLog(probe, clock=clock)
+    log.add([scored(1.0)])
+    clock.now = 29.9
+    log.add([scored(1.0)])
+    clock.now = 30.0
+    log.add([scored(1.0)])
+    log.report_rest()
+    assert [report.metrics["rewarden/all/count"] for report in probe.reports] == [3.0]
+    log.add([scored(1.0)])
+    assert log.step(5).metrics["rewarden/all/count"] == 1.0
+    log.add([scored(1.0)])
+    clock.now = 1000.0
+    log.add([scored(1.0)])
+    assert log.step(6).metrics["rewarden/all/count"] == 2.0, "its steps are whole"
+    assert [report.step for report in probe.reports] == [0, 5, 6]
+    log.close()
+
+
+def test_verdicts_are_reported_even_if_no_more_come() -> None:
+    written = threading.Event()
+
+    class Waited(Probe):
+        def write(self, report: Report) -> None:
+            super().write(report)
+            written.set()
+
+    probe = Waited()
+    log = RewardLog(probe, every_s=0.01)
+    log.add([scored(1.0)])
+    assert written.wait(60)
+    assert probe.threads == ["rewarden-logging"]
+    log.close()
+
+
+def test_the_thread_of_a_log_ends_with_it() -> None:
+    log = RewardLog(Probe())
+    log.add([scored(1.0)])
+    (thread,) = [each for each in threading.enumerate() if each is log._thread]
+    log.report_rest()
+    del log
+    gc.collect()
+    thread.join(60)
+    assert not thread.is_alive()
+
+
+def test_a_log_without_sinks_writes_to_the_processs_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "rewarden.logging")
+    log = RewardLog()
+    log.add([scored(1.0), scored(0.0, reason="wrong"), unscored("infra")])
+    log.close()
+    (line,) = [record.message for record in caplog.records]
+    assert line.startswith("rewarden: 3 verdicts, mean 0.5, pass_rate 0.5, unscored 0.333")
+
+
+def test_a_log_of_a_function_that_ended_is_reported_when_the_process_ends(tmp_path: Path) -> None:
+    path = tmp_path / "rewards.jsonl"
+    program = f"""
+from rewarden.logging import RewardLog, to_jsonl
+from rewarden.types import Verdict
+
+def main():
+    RewardLog(to_jsonl({str(path)!r})).add([Verdict(status="scored", score=1.0)])
+
+main()
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+    assert json.loads(path.read_text())["metrics"]["rewarden/all/count"] == 1.0
+
+
 def test_what_is_left_is_reported_when_the_process_ends(tmp_path: Path) -> None:
     path = tmp_path / "rewards.jsonl"
     program = f"""
@@ -419,6 +500,8 @@ def test_a_log_goes_on_after_a_fork_with_figures_of_its_own(tmp_path: Path) -> N
     ("arguments", "told"),
     [
         ({"every": 0}, "every"),
+        ({"every_s": 0}, "every_s"),
+        ({"every_s": "soon"}, "every_s"),
         ({"worst": -1}, "worst"),
         ({"worst": 1.5}, "worst"),
         ({"prefix": "a b"}, "prefix"),

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -47,23 +51,66 @@ def test_tensorboard_shows_curves_and_the_table(tmp_path: Path) -> None:
     assert {line.count("|") for line in text.splitlines()} == {11}, "nor does it break the table"
 
 
-def test_wandb_rows_join_the_trainers_and_no_step_of_its_is_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The trainer's own run, of the real package, offline."""
     wandb = pytest.importorskip("wandb", reason="wandb writes a run offline")
     monkeypatch.setenv("WANDB_SILENT", "true")
-    run = wandb.init(mode="offline", dir=str(tmp_path), project="p")
+    return wandb.init(mode="offline", dir=str(tmp_path), project="p")
+
+
+def written(tmp_path: Path) -> list[dict[str, Any]]:
+    """The rows of the only run, after W&B's service has ended."""
+    import_module("wandb").teardown()
+    (path,) = {file.resolve() for file in tmp_path.rglob("*.wandb")}
+    return list(history(path, "_step", "loss", "rewarden/step", "rewarden/gsm8k/count"))
+
+
+def test_wandb_rows_join_the_trainers_and_none_is_lost(run: Any, tmp_path: Path) -> None:
     log = RewardLog(to_wandb())
     for step in range(3):
         log.add([Verdict(status="scored", score=step / 2, data_source="gsm8k")])
         log.step()
-        wandb.log({"loss": step}, step=10 * step)  # as trainers do that number their steps
+        run.log({"loss": step}, step=10 * step)  # as trainers do that number their steps
     run.finish()
-    (path,) = tmp_path.rglob("*.wandb")
-    rows = list(history(path, "_step", "loss", "rewarden/step"))
+    rows = written(tmp_path)
     assert [(row["_step"], row["loss"]) for row in rows if "loss" in row] == [(0, 0), (10, 1), (20, 2)]
-    # A row stays open until the next step begins, so the second report took the first one's place in it.
-    assert [row["rewarden/step"] for row in rows if "rewarden/step" in row] == [1, 2]
+    # A row stays open until the next step begins, so the second report took the first one's place in it. The first one
+    # went out at the end.
+    assert [row["rewarden/step"] for row in rows if "rewarden/step" in row] == [1, 2, 0]
+
+
+@pytest.mark.parametrize("every", [2, None])
+def test_wandb_has_every_verdict_when_the_trainer_finishes_its_run(run: Any, tmp_path: Path, every: int | None) -> None:
+    wandb = pytest.importorskip("wandb")
+    log = RewardLog(to_wandb(), every=every)
+    for _ in range(5):
+        log.add([Verdict(status="scored", score=1.0, data_source="gsm8k")])
+    run.log({"loss": 1.0}, step=7)
+    wandb.finish()
+    log.close()
+    rows = written(tmp_path)
+    assert sum(row.get("rewarden/gsm8k/count", 0) for row in rows) == 5
+    assert [row["_step"] for row in rows if "loss" in row] == [7]
+
+
+def test_wandb_has_every_verdict_when_the_process_ends(tmp_path: Path) -> None:
+    """In a function, as in a script's `main`: when the process ends, nobody holds the log any more."""
+    pytest.importorskip("wandb", reason="wandb writes a run offline")
+    program = f"""
+import wandb
+from rewarden.logging import RewardLog, to_wandb
+from rewarden.types import Verdict
+
+def main():
+    wandb.init(mode="offline", dir={str(tmp_path)!r}, project="p")
+    log = RewardLog(to_wandb())
+    log.add([Verdict(status="scored", score=1.0, data_source="gsm8k")] * 3)
+
+main()
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "WANDB_SILENT": "true"})
+    assert [row["rewarden/gsm8k/count"] for row in written(tmp_path) if "rewarden/step" in row] == [3]
 
 
 def history(path: Path, *names: str) -> Iterator[dict[str, Any]]:

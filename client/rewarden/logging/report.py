@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from rewarden.logging.rows import Row
 
@@ -43,3 +43,11 @@ class Sink(Protocol):
 
     def close(self) -> None:
         """Closes what was opened. A later `write` opens it again."""
+
+
+@runtime_checkable
+class Ending(Protocol):
+    """A sink whose run somebody else may end."""
+
+    def before_end(self, report_rest: Callable[[], None]) -> None:
+        """Has `report_rest` called before the run ends. Called with every verdict, because a run may begin late."""

@@ -13,17 +13,20 @@ import queue
 import re
 import sys
 import threading
+import time
 import weakref
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from rewarden.errors import InvalidRequest
 from rewarden.logging.counts import Counts, Known
 from rewarden.logging.groups import GroupCounts, Groups
+from rewarden.logging.logger import to_logger
 from rewarden.logging.names import OTHER, Names
-from rewarden.logging.report import ALL, Report, Sink
+from rewarden.logging.report import ALL, Ending, Report, Sink
 from rewarden.logging.rows import Rows, badness
 from rewarden.types import Sample, Verdict
 
@@ -33,8 +36,12 @@ PREFIX = "rewarden"
 UNNAMED = "unnamed"
 """Counts the verdicts without a data source."""
 
+EVERY_S = 30.0
+"""Seconds after which verdicts are reported at the latest, unless the caller closes the steps."""
+
 MOST_SOURCES = 32
-_CLOSED_AT_EXIT: weakref.WeakSet[RewardLog] = weakref.WeakSet()
+_unreported: set[RewardLog] = set()
+"""The logs with verdicts that no sink has seen: kept until they are reported, even if nobody else holds them."""
 _MOST_WAITING = 8
 _EXIT_S = 10.0
 
@@ -42,19 +49,32 @@ _EXIT_S = 10.0
 class RewardLog:
     """Metrics of the verdicts of each step.
 
-    sinks: where reports go (`to_wandb`, `to_jsonl` …). every: close a step automatically after this many verdicts, and
-    send it to the sinks from a thread; without it, call `step`. worst: rows per table. prefix: the start of every
-    metric's name; not `reward`, which is a metric of TRL.
+    sinks: where reports go (`to_wandb`, `to_jsonl` …); without any, to the logger `rewarden.logging`, at level info.
+    every: close a step automatically after this many verdicts, and send it to the sinks from a thread. every_s: the
+    same after this many seconds, unless the caller closes the steps: the first call of `step` turns this off, as does
+    None. worst: rows per table. prefix: the start of every metric's name; not `reward`, which is a metric of TRL.
+    clock: the seconds that `every_s` counts.
 
     Apart from bad arguments at construction, nothing raises into training: errors are logged as warnings, once per
-    place. Thread-safe. Picklable if its sinks are; a copy starts empty in the process that uses it, as does a log after
+    place. The last, incomplete step is reported when the process exits, or before the run of a sink ends. Thread-safe.
+    Picklable if its sinks are; a copy starts empty in the process that uses it, as does a log after
     a fork.
     """
 
-    def __init__(self, *sinks: Sink, every: int | None = None, worst: int = 16, prefix: str = PREFIX) -> None:
+    def __init__(
+        self,
+        *sinks: Sink,
+        every: int | None = None,
+        every_s: float | None = EVERY_S,
+        worst: int = 16,
+        prefix: str = PREFIX,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         for name, number, least in (("every", every, 1), ("worst", worst, 0)):
             if number is not None and (not isinstance(number, int) or number < least):
                 raise InvalidRequest(f"{name}: must be a whole number of at least {least}, not {number!r}")
+        if every_s is not None and (not isinstance(every_s, (int, float)) or not every_s > 0):
+            raise InvalidRequest(f"every_s: must be a positive number of seconds, or None, not {every_s!r}")
         if not re.fullmatch(r"[A-Za-z_][\w-]*(/[\w-]+)*", prefix):
             raise InvalidRequest(f"prefix: must be letters, digits, _ and -, in parts separated by /, not {prefix!r}")
         for sink in sinks:
@@ -62,36 +82,34 @@ class RewardLog:
                 raise InvalidRequest(f"sinks: must be made by to_wandb, to_jsonl …, not {sink!r}")
         self.sinks = sinks
         self.every = every
+        self.every_s = every_s
         self.worst = worst
         self.prefix = prefix
         self.rebuild: tuple[Callable[[str], RewardLog], tuple[str]] | None = None
+        self._clock = clock
         self._start()
-        if every is not None:
-            _CLOSED_AT_EXIT.add(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.rebuild is not None:
             return self.rebuild
-        return functools.partial(RewardLog, every=self.every, worst=self.worst, prefix=self.prefix), self.sinks
+        made = functools.partial(
+            RewardLog, every=self.every, every_s=self.every_s, worst=self.worst, prefix=self.prefix
+        )
+        return made, self.sinks
 
     def _start(self) -> None:
         self._pid = os.getpid()
         self._lock = threading.Lock()
-        self._writing = threading.Lock()
+        self._writing = threading.RLock()  # a sink may end a run while it writes, and report the rest of it
         self._warned: set[str] = set()
         self._waiting: queue.Queue[Callable[[], None] | None] | None = None
         self._thread: threading.Thread | None = None
         self._next_step = 0
+        self._stepped = False
         self._names = Names(MOST_SOURCES, reserved=(ALL, OTHER, "step", "worst", "unscored"))
         self._known: defaultdict[str, Known] = defaultdict(Known)
         self._groups = Groups()
         self._begin()
-        if self.every is not None and "multiprocessing.process" in sys.modules:
-            from multiprocessing import parent_process
-            from multiprocessing.util import Finalize
-
-            if parent_process() is not None:  # processes of multiprocessing, pools too, end without atexit
-                Finalize(self, _close_one, args=(weakref.ref(self),), exitpriority=10)
 
     def _start_in_child(self) -> None:
         """Resets after a fork: locks, threads and open sinks belong to the parent."""
@@ -100,6 +118,7 @@ class RewardLog:
 
     def _begin(self) -> None:
         """A new step."""
+        self._since: float | None = None
         self._sources: defaultdict[str, Counts] = defaultdict(Counts)
         self._count = 0
         self._retried = 0
@@ -116,8 +135,15 @@ class RewardLog:
             if samples is not None and len(samples) != len(verdicts):
                 self._warn("samples", f"{len(samples)} samples for {len(verdicts)} verdicts: the samples are ignored")
                 samples = None
+            for sink in self.sinks:
+                if isinstance(sink, Ending):
+                    sink.before_end(self.report_rest)
             report = None
             with self._lock:
+                if self._since is None and verdicts:
+                    self._since = self._clock()
+                    if self.every is not None or self.every_s is not None:
+                        _keep(self)
                 for place, verdict in enumerate(verdicts):
                     try:
                         self._add(verdict, None if samples is None else samples[place])
@@ -127,8 +153,10 @@ class RewardLog:
                 self._rows.settle()
                 self._unscored.settle()
                 self._retried += retried
-                if self.every is not None and self._count >= self.every:
+                if (self.every is not None and self._count >= self.every) or self._due():
                     report = self._close(None)
+                elif self._timed and self._thread is None:
+                    self._begin_writing()
             if report is not None:
                 self._hand_over(report)
         except Exception as error:  # noqa: BLE001 - logging must not end a training run
@@ -141,26 +169,41 @@ class RewardLog:
         if self._pid != os.getpid():
             self._start_in_child()
         with self._lock:
+            self._stepped = True
             report = self._close(step)
-        self._write(report)
+        for sink in self.sinks:
+            self._write(report, sink)
         return report
+
+    def report_rest(self) -> None:
+        """Reports the verdicts of the incomplete step, and waits until the sinks have every report."""
+        if self._pid != os.getpid():
+            return
+        with self._lock:
+            report = self._close(None) if self._count else None
+            waiting = self._waiting if threading.current_thread() is not self._thread else None
+        if waiting is not None:
+            written = threading.Event()
+            try:
+                waiting.put(written.set, timeout=_EXIT_S)
+                written.wait(_EXIT_S)
+            except queue.Full:
+                self._warn("close", "the last reports could not be written in time")
+        if report is not None:
+            self._write_own(report)
 
     def close(self) -> None:
         """Reports the rest, and closes the sinks. The log can be used again."""
         if self._pid != os.getpid():
             return
+        self.report_rest()
         with self._lock:
-            report = self._close(None) if self._count else None
             waiting, thread = self._waiting, self._thread
             self._waiting = self._thread = None
-        if waiting is not None and thread is not None:
-            try:
+        if waiting is not None and thread is not None and thread is not threading.current_thread():
+            with suppress(queue.Full):
                 waiting.put(None, timeout=_EXIT_S)
                 thread.join(_EXIT_S)
-            except queue.Full:
-                self._warn("close", "the last reports could not be written in time")
-        if report is not None:
-            self._write(report)
         for sink in self.sinks:
             try:
                 sink.close()
@@ -213,33 +256,63 @@ class RewardLog:
         )
         self._next_step = number + 1
         self._begin()
+        _unreported.discard(self)
         return report
+
+    @property
+    def _timed(self) -> bool:
+        return self.every_s is not None and not self._stepped
+
+    def _due(self) -> bool:
+        return self._timed and self._since is not None and self._clock() - self._since >= (self.every_s or 0.0)
+
+    def _left_s(self) -> float | None:
+        """Returns the seconds until the step is due; None: it never is."""
+        if not self._timed or self.every_s is None:
+            return None
+        return self.every_s if self._since is None else max(0.0, self._since + self.every_s - self._clock())
+
+    def _close_due(self) -> None:
+        """Closes and writes the step if it is due. The writer thread calls this."""
+        with self._lock:
+            report = self._close(None) if self._due() else None
+        if report is not None:
+            self._write_own(report)
 
     def _hand_over(self, report: Report) -> None:
         """Passes a report to the writer thread. If that is too slow, reports are dropped, because training comes first.
         The caller's context is passed on, because it contains trackio's current run.
         """
         with self._lock:
-            if self._waiting is None:
-                self._waiting = queue.Queue(_MOST_WAITING)
-                self._thread = threading.Thread(
-                    target=_work, args=(self._waiting,), name="rewarden-logging", daemon=True
-                )
-                self._thread.start()
-            waiting = self._waiting
+            waiting = self._waiting or self._begin_writing()
         try:
-            waiting.put_nowait(functools.partial(contextvars.copy_context().run, self._write, report))
+            waiting.put_nowait(functools.partial(contextvars.copy_context().run, self._write_own, report))
         except queue.Full:
             self._warn("slow", "the sinks are too slow; some reports are dropped")
 
-    def _write(self, report: Report) -> None:
+    def _begin_writing(self) -> queue.Queue[Callable[[], None] | None]:
+        """Starts the writer thread, which ends with this log. The caller has the lock."""
+        waiting: queue.Queue[Callable[[], None] | None] = queue.Queue(_MOST_WAITING)
+        self._waiting = waiting
+        self._thread = threading.Thread(
+            target=_work, args=(waiting, weakref.ref(self)), name="rewarden-logging", daemon=True
+        )
+        self._thread.start()
+        weakref.finalize(self, _end, waiting, self._pid).atexit = False
+        return waiting
+
+    def _write_own(self, report: Report) -> None:
+        """Writes a report that nobody gets but the sinks."""
+        for sink in self.sinks or (to_logger(),):
+            self._write(report, sink)
+
+    def _write(self, report: Report, sink: Sink) -> None:
         with self._writing:
-            for sink in self.sinks:
-                try:
-                    sink.write(report)
-                except Exception as error:  # noqa: BLE001 - as in `add`
-                    kind = type(sink).__name__
-                    self._warn(kind, f"{kind}: a report could not be written; training continues: {error!r}")
+            try:
+                sink.write(report)
+            except Exception as error:  # noqa: BLE001 - as in `add`
+                kind = type(sink).__name__
+                self._warn(kind, f"{kind}: a report could not be written; training continues: {error!r}")
 
     def _warn(self, place: str, message: str) -> None:
         if place not in self._warned:
@@ -254,17 +327,52 @@ def _anew(sink: Sink) -> Sink:
         return sink
 
 
-def _work(waiting: queue.Queue[Callable[[], None] | None]) -> None:
-    while (write := waiting.get()) is not None:
+def _work(waiting: queue.Queue[Callable[[], None] | None], log: weakref.ref[RewardLog]) -> None:
+    """Writes what is handed over, and what is due, until None comes or the log is gone."""
+    while True:
+        found = log()
+        left_s = None if found is None else found._left_s()
+        ended = found is None
+        del found  # the log must not live for this thread alone
+        try:
+            write = waiting.get(block=not ended, timeout=left_s)
+        except queue.Empty:
+            if ended:
+                return
+            if (due := log()) is not None:
+                due._close_due()
+            del due
+            continue
+        if write is None:
+            return
         write()
+        del write
 
 
-def _close_one(log: weakref.ref[RewardLog]) -> None:
-    if (found := log()) is not None:
-        found.close()
+def _end(waiting: queue.Queue[Callable[[], None] | None], pid: int) -> None:
+    if os.getpid() == pid:
+        with suppress(queue.Full):  # then the thread finds that the log is gone
+            waiting.put_nowait(None)
+
+
+_at_exit_in: set[int] = set()
+
+
+def _keep(log: RewardLog) -> None:
+    """Keeps a log until its verdicts are reported; at the latest, that is when the process exits."""
+    _unreported.add(log)
+    pid = os.getpid()
+    if pid not in _at_exit_in:
+        _at_exit_in.add(pid)
+        if "multiprocessing.process" in sys.modules:
+            from multiprocessing import parent_process
+            from multiprocessing.util import Finalize
+
+            if parent_process() is not None:  # processes of multiprocessing, pools too, end without atexit
+                Finalize(None, _close_at_exit, exitpriority=10)
 
 
 @atexit.register
 def _close_at_exit() -> None:
-    for log in list(_CLOSED_AT_EXIT):
+    for log in list(_unreported):
         log.close()

@@ -11,7 +11,7 @@ from rewarden.errors import InvalidRequest
 from rewarden.logging.jsonl import to_jsonl
 from rewarden.logging.mlflow import to_mlflow
 from rewarden.logging.report import Sink
-from rewarden.logging.reward_log import PREFIX, RewardLog
+from rewarden.logging.reward_log import EVERY_S, PREFIX, RewardLog
 from rewarden.logging.tensorboard import to_tensorboard
 from rewarden.logging.trackio import to_trackio
 from rewarden.logging.wandb import to_wandb
@@ -31,13 +31,13 @@ _KINDS: Mapping[str, tuple[str, Callable[..., Sink]]] = {
 def read_log(spec: str) -> RewardLog:
     """The log that a text describes; the same text is the same log, in one process.
 
-    `KIND[:TARGET]`, or several with commas, then `?every=512&worst=16&prefix=rewarden` where other than these
-    defaults is wanted. KIND and TARGET: `jsonl:FILE`, `tensorboard:FOLDER`, `wandb[:PROJECT]`, `trackio[:PROJECT]`,
-    `mlflow[:EXPERIMENT]`. Raises InvalidRequest.
+    `KIND[:TARGET]`, or several with commas, then `?every=512&every_s=30&worst=16&prefix=rewarden` where other than
+    these defaults is wanted. KIND and TARGET: `jsonl:FILE`, `tensorboard:FOLDER`, `wandb[:PROJECT]`,
+    `trackio[:PROJECT]`, `mlflow[:EXPERIMENT]`. Raises InvalidRequest.
     """
     body, _, query = spec.partition("?")
     sinks = [_sink(part.strip()) for part in body.split(",")]
-    options: dict[str, Any] = {"every": EVERY, "worst": 16, "prefix": PREFIX}
+    options: dict[str, Any] = {"every": EVERY, "every_s": EVERY_S, "worst": 16, "prefix": PREFIX}
     for name, value in parse_qsl(query, keep_blank_values=True):
         if name not in options:
             raise InvalidRequest(f"log: unknown option {name!r}; use {', '.join(options)}")

@@ -55,7 +55,7 @@ def report(
     `NAME_status`, `_reason`, `_fault`, `_extracted` and `_feedback`: texts, empty where there is nothing to say.
     """
     prefix = f"{PREFIX}/{fit(name)}"
-    log = RewardLog(worst=0, prefix=prefix)
+    log = RewardLog(worst=0, prefix=prefix, every_s=None)
     log.add(verdicts, samples)
     found = log.step()
     if log_metric is not None:

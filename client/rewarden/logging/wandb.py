@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import atexit
+import logging
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 from rewarden.logging.packages import need
 from rewarden.logging.report import Report
 from rewarden.logging.rows import COLUMNS
+
+_log = logging.getLogger("rewarden.logging")
+
+
+_MOST_BEHIND = 4096
 
 
 class Wandb:
@@ -21,6 +33,12 @@ class Wandb:
         self._own: Any = None
         self._described: Any = None
         self._written = 0
+        self._lock = threading.RLock()
+        self._report_rest: Callable[[], None] = _nothing
+        self._hooked: Any = None
+        self._ended: Any = None
+        self._open: tuple[dict[str, Any], Any] | None = None
+        self._behind: deque[dict[str, Any]] = deque(maxlen=_MOST_BEHIND)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._run is not None:
@@ -29,12 +47,22 @@ class Wandb:
             )
         return Wandb, (None, self._project, self._table_every)
 
+    def before_end(self, report_rest: Callable[[], None]) -> None:
+        """See `Ending`."""
+        self._report_rest = report_rest
+        wandb = sys.modules.get("wandb")
+        run = self._run or getattr(wandb, "run", None)
+        if run is not None and run is not self._hooked:
+            self._hook(run)
+
     def write(self, report: Report) -> None:
         """See `Sink`."""
         wandb: Any = import_module("wandb")
         run = self._run or wandb.run
         if run is None:
             run = self._own = wandb.init(project=self._project)
+        if run is not self._hooked:
+            self._hook(run)
         if run is not self._described:
             run.define_metric(f"{report.prefix}/step", hidden=True)
             run.define_metric(f"{report.prefix}/*", step_metric=f"{report.prefix}/step")
@@ -46,10 +74,50 @@ class Wandb:
         self._written += 1
         if report.named:
             run.log(data, step=report.step)
-        elif run is self._own:
+        elif run is self._own or run is self._ended:
             run.log(data)
-        else:  # goes out with the next row that the trainer logs
+        else:
+            self._join(run, data)
+
+    def _join(self, run: Any, data: dict[str, Any]) -> None:
+        """Adds a report to the next row that the trainer logs. One that is in it already goes out at the end."""
+        with self._lock:
+            if self._open is not None and self._open[1] == run.step:
+                self._behind.append(self._open[0])
             run.log(data, commit=False)
+            self._open = (data, run.step)
+
+    def _hook(self, run: Any) -> None:
+        self._hooked = run
+        # A process that ends without `finish` ends W&B's service, which calls no hook. Registered after W&B's own
+        # function, this one runs before it.
+        atexit.register(self._before_end_of, run)
+        # W&B has no public way to hear of the end of a run that somebody else may end (0.31).
+        try:
+            kinds: Any = import_module("wandb.sdk.wandb_run")
+            hook = kinds.TeardownHook(partial(self._before_end_of, run), kinds.TeardownStage.EARLY)
+            run._teardown_hooks.append(hook)
+        except (ImportError, AttributeError) as error:
+            _log.warning("this version of W&B does not say when a run ends; its last reports may be lost: %s", error)
+
+    def _before_end_of(self, run: Any) -> None:
+        """Writes what no row has. The trainer logs no more, so its step may move."""
+        if run is self._ended:
+            return
+        try:
+            with self._lock:
+                self._ended = run
+                late = [*self._behind]
+                if self._open is not None and self._open[1] == run.step:
+                    late.append(self._open[0])
+                self._behind.clear()
+                self._open = None
+            for data in late:
+                run.log(data)
+            self._report_rest()
+            atexit.unregister(self._before_end_of)
+        except Exception as error:  # noqa: BLE001 - the end of a run must not fail for its figures
+            _log.warning("the last reports could not be written to W&B: %r", error)
 
     def close(self) -> None:
         """See `Sink`."""
@@ -64,7 +132,12 @@ def to_wandb(run: Any = None, *, project: str | None = None, table_every: int = 
     report.
 
     A report whose step the caller named is logged at it (`run.log(…, step=)`). Others join the next row that the
-    trainer logs to its run, and so move no step of it; of several between two rows the last one stays. Raises
-    InvalidRequest where the package is missing.
+    trainer logs to its run, and so move no step of it; of several between two rows the last one is shown at once, and
+    the others follow in rows of their own before the run ends (`wandb.finish()`), with the verdicts that were not
+    reported yet. Raises InvalidRequest where the package is missing.
     """
     return Wandb(run, project, table_every)
+
+
+def _nothing() -> None:
+    """There is nothing to report yet."""
