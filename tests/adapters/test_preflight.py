@@ -111,8 +111,8 @@ def test_a_server_that_can_judge_passes_in_silence(
     server: ServerProcess, surface: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     made = plain.reward("math", target=getattr(server, surface))
-    assert made(None, ["So it is \\boxed{7}."], answer="7") == [1.0]
     assert not [record for record in caplog.records if record.name == "rewarden"]
+    assert made(None, ["So it is \\boxed{7}."], answer="7") == [1.0]
 
 
 @pytest.mark.parametrize(

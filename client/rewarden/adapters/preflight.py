@@ -52,7 +52,7 @@ from rewarden.wire.json import use_to_json
 _log = logging.getLogger("rewarden")
 
 WITHIN_S = 5.0
-"""Seconds that the check of a server may take. One that does not answer costs no more, once in a process."""
+"""Seconds that the check of a server may take, and likewise the search for the cause if it fails, once in a process."""
 
 _HTTP, _GRPC = ("http", "https"), ("grpc", "grpcs")
 _DEFAULT_PORTS = {"http": 80, "https": 443, "grpc": 80, "grpcs": 443}
@@ -68,7 +68,7 @@ def checked(settings: Settings) -> Settings:
 
     Raises RequestError for a certain mistake: another server or port, a path in the target, a rejected key, an unknown
     verifier or recipe, parameters that it does not accept, a fingerprint that is not the expected one. Warns if the
-    server cannot be reached. Can be called in a running event loop, which it blocks for at most `WITHIN_S`.
+    server cannot be reached. Can be called in a running event loop, which it blocks for at most twice `WITHIN_S`.
     """
     if not settings.preflight:
         return settings
@@ -115,7 +115,10 @@ async def examine(settings: Settings) -> list[str]:
     except RequestError as error:
         if "reason" in error.details:  # of the use
             raise
-        return [await _explain(error, settings, scheme)]
+        try:
+            return [await asyncio.wait_for(_explain(error, settings, scheme), WITHIN_S)]
+        except asyncio.TimeoutError:
+            return [f"{target}: {error.message}{_later(settings)}"]
 
 
 async def _check_uses(settings: Settings, within_s: float | None) -> list[str]:
