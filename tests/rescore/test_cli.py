@@ -169,6 +169,36 @@ def test_a_run_makes_its_report_and_a_finished_one_makes_it_again(desk: Desk) ->
 
 
 @pytest.mark.needs_server
+def test_a_dump_of_verl_needs_no_option_and_the_summary_opens_with_the_disagreements(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = [("2", 1.0), ("2", 0.0), ("2", -1.0), ("3", 1.0)]
+    desk.write(
+        {"input": "1+1?", "output": f"\\boxed{{{text}}}", "gts": "2", "score": score, "step": 7} for text, score in told
+    )
+    assert run(desk, "--use", "math", "--workers", "1") == 0
+    shown = capsys.readouterr()
+    assert "rollouts of verl, known by their columns" in shown.err
+    assert shown.out.splitlines()[:3] == [
+        "baseline   score (passes from 0.5): 4 responses compared, 3 disagree (75.0%)",
+        "  theirs fails, ours passes        2 (50.0%)  accepted: in.jsonl:2, in.jsonl:3",
+        "  theirs passes, ours fails        1 (25.0%)  wrong: in.jsonl:4",
+    ]
+    assert [(row["score"], row["rewarden_score"]) for row in desk.rows()] == [(1, 1), (0, 1), (-1, 1), (1, 0)]
+    report = desk.folder / "report.html"
+    assert command.run(arguments(str(desk.output), "--report", str(report), "-q")) == 0
+    assert "3 disagree (75.0%)" in report.read_text()
+    words = ("--use", "math", "--workers", "1", "--force", "--baseline-passes=-1", "--summary-json", "-q")
+    assert run(desk, *words) == 0
+    assert json.loads(capsys.readouterr().out)["baseline"]["only_theirs"] == 1
+    assert run(desk, *words, "--overwrite") == 0
+    assert [row["score"] for row in desk.rows()] == [1.0, 1.0, 1.0, 0.0]
+    assert json.loads(capsys.readouterr().out)["baseline"]["theirs_passed"] == 4
+    assert run(desk, "--use", "math", "--workers", "1", "--force", "--baseline", "-") == 2
+    assert "already has a column 'score'" in capsys.readouterr().err
+
+
+@pytest.mark.needs_server
 def test_exit_status_tells_how_it_ended(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
     quick = ("--workers", "1", "-q", "--force")
     desk.write([{"response": "2"}, {"response": "3"}])

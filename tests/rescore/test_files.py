@@ -109,6 +109,17 @@ async def test_a_run_that_was_broken_off_in_a_list_ends_with_the_same_bytes(desk
     assert desk.output.read_bytes() == expected
 
 
+async def test_a_sample_that_broke_off_before_the_model_spoke_has_no_response(desk: Desk) -> None:
+    good = {"id": 1, "epoch": 1, "input": "?", "target": "x", "output": {"completion": "yes"}, "scores": {}}
+    bad = {"id": 2, "epoch": 1, "input": "?", "target": "x", "messages": [], "error": {"message": "timed out"}}
+    log = {"version": 2, "eval": {"task": "t"}, "samples": [good, bad]}
+    (desk.folder / "log.json").write_text(json.dumps(log))
+    await desk.rescore(input=desk.folder / "log.json")
+    assert [row["score"] for row in desk.rows()] == [1.0, None]
+    assert desk.rows()[1]["verdict"]["status"] == "error"
+    assert desk.rows()[1]["inspect"]["explanation"] == "timed out"
+
+
 async def test_in_a_folder_lines_and_parquet_come_before_other_kinds(desk: Desk) -> None:
     folder = desk.folder / "dump"
     folder.mkdir()

@@ -93,6 +93,16 @@ async def test_parquet_comes_out_with_every_column_as_it_was_and_ours_behind(fil
     assert made.schema.field("verdict").type.field("evidence").metadata == {b"rewarden": b"json"}
 
 
+async def test_scores_that_stand_in_the_column_of_ours_keep_it(files: Files) -> None:
+    table = verl(6).append_column("score", pa.array([0.0] * 6))
+    files.put(table)
+    summary = await files.to("out.parquet").rescore(baseline="score")
+    made = pq.read_table(files.output)
+    assert made.select(table.column_names).equals(table)
+    assert made.column_names == [*table.column_names, "rewarden_score", "verdict"]
+    assert summary.to_json()["baseline"]["only_ours"] == 4
+
+
 async def test_an_output_is_an_input_again_and_only_what_is_asked_for_is_judged_anew(files: Files) -> None:
     rows = [{"response": f"{word} {n}", "answer": n} for n in range(20) for word in ("yes", "broken")]
     files.put(pa.Table.from_pylist(rows))

@@ -426,12 +426,34 @@ async def test_without_a_reference_the_plan_tells_the_columns(desk: Desk) -> Non
     assert told.endswith("response, hint, step")
 
 
+async def test_what_one_side_does_not_score_is_no_disagreement(desk: Desk) -> None:
+    given: list[Any] = [True, "0.0", "n/a", None, 1, 1]
+    rows: list[dict[str, Any]] = [{"response": "yes", "their": value} for value in given]
+    rows[4]["response"] = None
+    del rows[5]["response"]
+    write_rows(desk.input, rows)
+    told = (await desk.rescore(ToyClient(), baseline="their")).to_json()["baseline"]
+    assert (told["compared"], told["agree"], told["only_ours"]) == (2, 1, 1)
+    assert (told["without"], told["unscored"]) == (2, 2)
+    assert [one["kind"] for one in told["classes"]] == ["only_ours", "unscored"]
+
+
+async def test_each_of_several_responses_of_a_row_has_its_own_score(desk: Desk) -> None:
+    write_rows(desk.input, [{"responses": ["yes", "no", "yes"], "their": [1, 1, 0]}, {"responses": ["no"], "their": 0}])
+    told = (await desk.rescore(ToyClient(), baseline="their")).to_json()["baseline"]
+    assert [(one["kind"], one["rows"]) for one in told["classes"]] == [
+        ("only_ours", ["in.jsonl:1 #3"]),
+        ("only_theirs", ["in.jsonl:1 #2"]),
+    ]
+
+
 async def test_a_broken_run_counts_each_disagreement_once(desk: Desk) -> None:
     rows = [{"response": "yes" if n % 2 else "no", "their": float(n % 3 == 0)} for n in range(40)]
     write_rows(desk.input, rows)
     options = {"baseline": "their", "baseline_passes": 1.0}
     with pytest.raises(Unavailable):
         await desk.rescore(ToyClient(break_at=17), **options)
+    assert not desk.output.exists()
     told = (await desk.rescore(ToyClient(), resume=True, **options)).to_json()["baseline"]
     ours, theirs = [n % 2 == 1 for n in range(40)], [n % 3 == 0 for n in range(40)]
     assert told["only_ours"] == sum(o and not t for o, t in zip(ours, theirs, strict=True))

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from rewarden.commands.terminal import one_line
+
 Kind = Literal["agree", "only_theirs", "only_ours", "unscored", "without"]
 """`only_theirs`: the row's score passes and ours does not; `only_ours`: the other way round; `unscored`: ours has no
 score; `without`: the row has none.
@@ -20,6 +22,9 @@ TITLES: Mapping[Kind, str] = {
 
 PASSES = 0.5
 """The score from which a response passes, unless the user names another."""
+
+NO_REASON: Mapping[Kind, str] = {"only_theirs": "no reason", "only_ours": "accepted", "unscored": "no reason"}
+"""Stands for our reason where there is none."""
 
 _MOST_CLASSES = 200
 _MOST_ROWS = 5
@@ -123,20 +128,25 @@ class Baseline:
 
     def lines(self) -> list[str]:
         """Returns the comparison as text, for people."""
-        counts = self._counts
         share = f" ({self.disagreeing / self.compared:.1%})" if self.compared else ""
         lines = [
-            f"baseline   {self.column} (passes from {self.passes:g}): {self.compared:,} responses compared, "
+            f"baseline   {self.column} (passes from {self.passes:g}): {_responses(self.compared)} compared, "
             f"{self.disagreeing:,} disagree{share}"
         ]
         told = self.classes()
         width = max(map(len, TITLES.values()))
         for one in told[:_SHOWN_CLASSES]:
-            place = ", ".join(one.rows[:_SHOWN_ROWS]) + (", …" if one.count > _SHOWN_ROWS else "")
-            share = f" ({part:.1%})" if (part := self._share(one)) is not None else ""
-            lines.append(f"  {TITLES[one.kind]:<{width}}  {one.count:>7,}{share:<9}{one.reason or 'accepted'}: {place}")
+            rows = ", ".join(one.rows[:_SHOWN_ROWS]) + (", …" if one.count > _SHOWN_ROWS else "")
+            part = self._share(one)
+            share = "" if part is None else f" ({part:.1%})"
+            reason = one_line(one.reason or NO_REASON[one.kind])
+            lines.append(f"  {TITLES[one.kind]:<{width}}  {one.count:>7,}{share:<9} {reason}: {one_line(rows)}")
         if len(told) > _SHOWN_CLASSES:
             lines.append(f"  {len(told) - _SHOWN_CLASSES} smaller classes: see the summary's JSON or the report")
-        if counts.get("without"):
-            lines.append(f"  {counts['without']:,} responses have no score in that column")
+        if without := self._counts.get("without", 0):
+            lines.append(f"  {_responses(without)} without a score in that column")
         return lines
+
+
+def _responses(count: int) -> str:
+    return "1 response" if count == 1 else f"{count:,} responses"

@@ -144,10 +144,11 @@ class Columns:
         if prompt is not None:
             common["prompt"] = prompt
         if isinstance(responses, RowFault):
-            return Mapped((responses,), False, group, source)
+            return Mapped((responses,), False, group, source, self._theirs(row, file, line, 1))
         own, fault = self._own(row, file, line, len(responses), many)
         if fault is not None:
-            return Mapped((fault,) * max(len(responses), 1), many, group, source)
+            faults = (fault,) * max(len(responses), 1)
+            return Mapped(faults, many, group, source, self._theirs(row, file, line, len(faults)))
         samples = [{**common, **extra, "response": text} for text, extra in zip(responses, own, strict=True)]
         return Mapped(samples, many, group, source, self._theirs(row, file, line, len(samples)))
 

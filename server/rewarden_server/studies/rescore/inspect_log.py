@@ -76,6 +76,8 @@ def inspect_rollouts(path: Path, first: int, limit: int) -> Iterator[FileRow]:
 
 def _unjudged(row: dict[str, Any]) -> dict[str, Any]:
     verdict = row.pop("verdict", {})
+    if verdict.get("status") == "error" and row.get("response") == "":
+        del row["response"]  # the sample broke off before the model said anything: nothing is to be blamed on it
     told = {"scorer": (verdict.get("verifier") or {}).get("name"), "score": verdict.get("score")}
     told |= {"answer": verdict.get("extracted"), "explanation": verdict.get("feedback")}
     others = {name: one["score"] for name, one in (verdict.get("components") or {}).items()}

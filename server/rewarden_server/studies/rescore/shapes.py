@@ -145,7 +145,7 @@ def _lm_eval_metrics(rows: Rows) -> list[str]:
 
 def _is_inspect(row: Row) -> bool:
     told = row.get("inspect")
-    return isinstance(told, Mapping) and told.keys() >= {"scorer", "score"} and "response" in row
+    return isinstance(told, Mapping) and told.keys() >= {"scorer", "score", "answer", "explanation"}
 
 
 def _inspect_score(rows: Rows) -> list[str]:

@@ -47,7 +47,7 @@ export class Overview {
   disagreements(told, pick) {
     const line = ({ kind, reason, count, share, rows }) => el('tr', {},
       el('th', { scope: 'row' }, button(VERSUS[kind], () => pick({ versus: kind, reason: reason === '(other)' ? '' : reason ?? '(none)' }), { class: 'link' })),
-      el('td', {}, reason ?? 'accepted'), el('td', { class: 'num' }, number(count)), el('td', { class: 'num' }, percent(share)),
+      el('td', {}, reason ?? (kind === 'only_ours' ? 'accepted' : 'no reason')), el('td', { class: 'num' }, number(count)), el('td', { class: 'num' }, percent(share)),
       el('td', {}, rows.join(', '), count > rows.length ? ', …' : ''));
     const missing = [told.unscored && `${number(told.unscored)} have no score of ours`, told.without && `${number(told.without)} have none of theirs`].filter(Boolean);
     return el('section', { class: 'card wide versus' }, el('h3', {}, 'Where the scores in the file and ours disagree'),
