@@ -21,8 +21,11 @@ from typing import Any
 
 import httpx
 import pytest
+import yaml
 
+from rewarden.adapters import nemo_rl as adapter_nemo_rl
 from rewarden.adapters import openrlhf, rows, scoring
+from rewarden.adapters import roll as adapter_roll
 from rewarden.adapters import skyrl as adapter_skyrl
 from rewarden.adapters import verifiers as adapter_verifiers
 from rewarden.adapters.references import References
@@ -217,8 +220,12 @@ def openrlhf_route(pages: Pages) -> Line:
     return scored
 
 
-def slime_file(pages: Pages) -> Line:
-    text = pages.block("slime", "--custom-rm-path")
+def miles(pages: Pages) -> Line:
+    return slime_file(pages, "miles")
+
+
+def slime_file(pages: Pages, trainer: str = "slime") -> Line:
+    text = pages.block(trainer, "--custom-rm-path")
     pages.export(text)
     path = re.search(r"--custom-rm-path (\S+)\.(\w+)", text)
     after = re.search(r"--custom-reward-post-process-path (\S+)", text)
@@ -390,6 +397,38 @@ def reward_model(pages: Pages) -> Line:
     return scored
 
 
+def nemo_rl(pages: Pages) -> Line:
+    told = yaml.safe_load(pages.block("nemo-rl", "env_name: rewarden"))
+    environment = adapter_nemo_rl.Environment(told["env"][told["data"]["default"]["env_name"]])
+
+    def scored(rows: Sequence[Row], responses: Sequence[str]) -> list[float]:
+        return environment.judged([[*_asked(), _said(text)] for text in responses], rows)[1]
+
+    return scored
+
+
+def roll(pages: Pages) -> Line:
+    (told,) = yaml.safe_load(pages.block("roll", "worker_cls:"))["rewards"]["math"]["reward_manager_config"]
+
+    def scored(rows: Sequence[Row], responses: Sequence[str]) -> list[float]:
+        return adapter_roll.rewards_of([ASKED] * len(rows), list(responses), columns_of(rows), **told)
+
+    return scored
+
+
+def tunix(pages: Pages) -> Line:
+    def learner(reward_fns: Any) -> Any:
+        return reward_fns
+
+    score = pages.run("tunix", "reward_fns=", GrpoLearner=learner)["learner"]
+
+    def scored(rows: Sequence[Row], responses: Sequence[str]) -> list[float]:
+        found: list[float] = score(prompts=[ASKED] * len(rows), completions=list(responses), **columns_of(rows))
+        return found
+
+    return scored
+
+
 def plain(pages: Pages) -> Line:
     made: dict[str, Any] = {}
 
@@ -508,6 +547,12 @@ CASES: list[tuple[Callable[[Pages], Line], str, Row, tuple[str, str]]] = [
     (openrlhf_route, "a boxed answer", {"input": ASKED, "answer": "\\boxed{5}"}, FIVE),
     (slime_file, "DAPO", {"prompt": _asked(), "label": "34"}, DAPO),
     (slime_file, "GSM8K", {"prompt": _asked(), "label": "72", "metadata": {"answer": WORKED}}, BOXED),
+    (miles, "DAPO", {"prompt": _asked(), "label": "34"}, DAPO),
+    (nemo_rl, "OpenMathInstruct-2", {"ground_truth": "\\frac{1}{2}"}, HALF),
+    (nemo_rl, "GSM8K", {"ground_truth": "72", "task_name": "gsm8k"}, BOXED),
+    (roll, "DeepMath", {"id": "1", "ground_truth": "\\frac{1}{2}", "tag": "deepmath_103k", "domain": "math"}, HALF),
+    (tunix, "GSM8K", {"question": ASKED, "answer": "72"}, BOXED),
+    (tunix, "GSM8K as published", {"question": ASKED.encode(), "answer": WORKED.encode()}, BOXED),
     (slime_route, "DAPO", {"prompt": _asked(), "label": "34"}, DAPO),
     (skyrl, "GSM8K", of_skyrl("72"), HASHED),
     (swift, "NuminaMath-TIR", {"messages": _asked(), "problem": "…", "solution": SOLVED}, HALF),

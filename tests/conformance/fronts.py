@@ -112,6 +112,26 @@ async def swift(target: str, use: Any, rows: Sequence[Row], unhurried: bool) -> 
     return [word(value) for value in await asyncio.to_thread(score, texts, solution=references)]
 
 
+async def nemo_rl(target: str, use: Any, rows: Sequence[Row], unhurried: bool) -> list[Answer]:
+    """A step of NeMo RL's environment."""
+    from rewarden.adapters.nemo_rl import Environment
+
+    environment = Environment(settings(target, use, unhurried))
+    logs = [[{"role": "user", "content": "?"}, {"role": "assistant", "content": row.response}] for row in rows]
+    _, found = await asyncio.to_thread(environment.judged, logs, [{"ground_truth": row.reference} for row in rows])
+    return [word(value) for value in found]
+
+
+async def roll(target: str, use: Any, rows: Sequence[Row], unhurried: bool) -> list[Answer]:
+    """A call of ROLL's reward worker, without its tensors."""
+    from rewarden.adapters.roll import rewards_of
+
+    texts, columns = [row.response for row in rows], {"ground_truth": [row.reference for row in rows]}
+    told = settings(target, use, unhurried)
+    found = await asyncio.to_thread(lambda: rewards_of(["?"] * len(rows), texts, columns, **told))
+    return [word(value) for value in found]
+
+
 def verl_sync(target: str, use: Any, unhurried: bool) -> Callable[[Row], Awaitable[Answer]]:
     """verl's blocking function."""
     from rewarden.adapters.verl import compute_score
@@ -224,6 +244,36 @@ def rubric(target: str, use: Any, unhurried: bool) -> Callable[[Row], Awaitable[
     return one
 
 
+def rllm(target: str, use: Any, unhurried: bool) -> Callable[[Row], Awaitable[Answer]]:
+    """rLLM's evaluator."""
+    from rllm.types import Episode, Step, Task, Trajectory
+
+    from rewarden.adapters.rllm import reward
+
+    score = reward(**settings(target, use, unhurried))
+
+    async def one(row: Row) -> Answer:
+        task = Task(id="1", instruction="?", metadata={"ground_truth": row.reference})
+        episode = Episode(trajectories=[Trajectory(steps=[Step(model_response=row.response)])])
+        return word((await asyncio.to_thread(score.evaluate, task, episode)).reward)
+
+    return one
+
+
+def tinker(target: str, use: Any, unhurried: bool) -> Callable[[Row], Awaitable[Answer]]:
+    """A step of the environment for Tinker's cookbook."""
+    from rewarden.adapters.tinker import RewardenEnv
+    from tests.adapters.test_tinker import Letters, renderer
+
+    told = settings(target, use, unhurried)
+
+    async def one(row: Row) -> Answer:
+        env = RewardenEnv(renderer(), "?", {"answer": row.reference}, **told)
+        return word((await env.step(Letters().encode(row.response))).reward)
+
+    return one
+
+
 def routed(path: str, body: Callable[[Row], Any], reward: Callable[[Any], Any]) -> Front:
     """The front of a route that is asked for one sample at a time."""
 
@@ -272,6 +322,8 @@ EACH: dict[str, Maker] = {
     "skyrl": skyrl,
     "verifiers 0.4": verifiers,
     "verifiers up to 0.3": rubric,
+    "rllm": rllm,
+    "tinker": tinker,
 }
 """Adapters that are asked for one sample at a time: none waits for another."""
 
@@ -283,6 +335,8 @@ BATCHED: dict[str, Front] = {
     "easyr1": easyr1,
     "openrlhf": openrlhf,
     "swift": swift,
+    "nemo_rl": nemo_rl,
+    "roll": roll,
 }
 """Adapters that are asked for many at once."""
 
@@ -291,6 +345,8 @@ NEEDS = {
     "skyrl": "skyrl_gym",
     "verifiers 0.4": "verifiers.v1",
     "verifiers up to 0.3": "verifiers.rubrics",
+    "rllm": "rllm.eval.types",
+    "tinker": "tinker_cookbook",
 }
 """Packages without which an adapter cannot be called; all others need nothing of their trainers."""
 

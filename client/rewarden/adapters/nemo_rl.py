@@ -26,6 +26,7 @@ from importlib import import_module
 from statistics import fmean
 from typing import Any
 
+from rewarden.adapters.preflight import checked
 from rewarden.adapters.rows import sample_of
 from rewarden.adapters.scoring import NoScore, Scorer, number_of, passed_of
 from rewarden.adapters.settings import Settings, unwrapped
@@ -52,7 +53,7 @@ class Environment:
         self._grouped = told.get("group") == _PROMPT
         if self._grouped:
             del told["group"]
-        self._scorer = Scorer(Settings.read(**told))
+        self._scorer = Scorer(checked(Settings.read(**told)))
 
     def step(self, message_log_batch: Any, metadata: Any, return_extracted_answer: bool = False) -> Any:
         """Returns NeMo RL's `EnvironmentReturn`: every episode ends here. Raises NoScore, ConnectionError."""

@@ -33,6 +33,7 @@ class Reward:
 
     def __init__(self, settings: Settings) -> None:
         self._scorer = Scorer(settings)
+        self.__name__ = "rewarden"  # trainers log a function's rewards under its name
 
     def __call__(self, prompts: Sequence[Any] | None, completions: Sequence[Any], **columns: Any) -> list[float]:
         """Returns the scores, in order. Raises NoScore, RequestError."""
