@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import grpc
@@ -66,6 +67,8 @@ class Script:
     runs: list[Run] = field(default_factory=list)
     headers: list[Batch] = field(default_factory=list)
     streams: list[list[Sample]] = field(default_factory=list)
+    messages: list[int] = field(default_factory=list)
+    """The samples of each message of a gRPC stream; 0 for a message with the one that every server reads."""
     authorizations: list[str | None] = field(default_factory=list)
     left: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the client left a stream (over gRPC: when a stream ended)."""
@@ -232,10 +235,12 @@ async def http_server(script: Script) -> AsyncIterator[str]:
 
 
 class Servicer(stubs.RewardServiceServicer):  # type: ignore[misc]
-    """The service of the wire."""
+    """The service of the wire. `most_samples`: what a message of a stream may hold; None for a server of the generation
+    that knows one sample a message and one verdict a reply."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, most_samples: int | None) -> None:
         self.script = script
+        self.most_samples = most_samples
 
     async def _refuse(self, context: Any, error: RequestError) -> None:
         context.set_trailing_metadata(((protobuf.ERROR_METADATA, wire.dumps(wire.error_to_json(error))),))
@@ -262,17 +267,29 @@ class Servicer(stubs.RewardServiceServicer):  # type: ignore[misc]
     async def VerifyStream(self, requests: Any, context: Any) -> AsyncIterator[Any]:
         async def samples() -> AsyncIterator[Sample]:
             async for request in requests:
-                yield protobuf.sample_from_message(request.sample)  # type: ignore[misc]
+                several = () if self.most_samples is None else request.samples
+                self.script.messages.append(len(several))
+                for message in several or [request.sample]:
+                    yield protobuf.sample_from_message(message)  # type: ignore[misc]
 
         context.add_done_callback(lambda ended: self.script.left.set())
         try:
             await self.script.begin(self._authorization(context))
-            header = protobuf.header_from_message((await anext(aiter(requests))).header)
+            first = await anext(aiter(requests))
+            header = protobuf.header_from_message(first.header)
+            many = first.many and self.most_samples is not None
+            if many:
+                yield pb.VerifyStreamReply(most_samples=self.most_samples)
             async for item in self.script.stream(header, samples()):
-                if isinstance(item, Verdict):
-                    yield pb.VerifyStreamReply(verdict=protobuf.verdict_to_message(item, header.fields))
+                verdict, group = (
+                    (protobuf.verdict_to_message(item, header.fields), None)
+                    if isinstance(item, Verdict)
+                    else (None, protobuf.group_to_message(item))
+                )
+                if many:
+                    yield pb.VerifyStreamReply(verdicts=filter(None, [verdict]), groups=filter(None, [group]))
                 else:
-                    yield pb.VerifyStreamReply(group=protobuf.group_to_message(item))
+                    yield pb.VerifyStreamReply(verdict=verdict, group=group)
         except RequestError as error:
             await self._refuse(context, error)
         except Breaks:
@@ -289,10 +306,10 @@ class Servicer(stubs.RewardServiceServicer):  # type: ignore[misc]
 
 
 @asynccontextmanager
-async def grpc_server(script: Script) -> AsyncIterator[str]:
+async def grpc_server(script: Script, most_samples: int | None = 100) -> AsyncIterator[str]:
     """A server over gRPC; its address."""
     server = grpc.aio.server(options=[("grpc.max_receive_message_length", -1)])
-    stubs.add_RewardServiceServicer_to_server(Servicer(script), server)
+    stubs.add_RewardServiceServicer_to_server(Servicer(script, most_samples), server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     try:
@@ -301,4 +318,8 @@ async def grpc_server(script: Script) -> AsyncIterator[str]:
         await server.stop(grace=0)
 
 
-SERVERS = {"http": http_server, "grpc": grpc_server}
+SERVERS = {
+    "http": http_server,
+    "grpc": grpc_server,
+    "grpc, one sample a message": partial(grpc_server, most_samples=None),
+}

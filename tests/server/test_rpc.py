@@ -15,7 +15,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from rewarden.errors import InvalidRequest
-from rewarden.types import Batch, Group, Sample, Use, Verdict
+from rewarden.types import Batch, BatchResult, Group, Sample, Use, Verdict
 from rewarden.v1 import rewarden_pb2 as pb
 from rewarden.wire.json import batch_from_json, result_to_json, verdict_to_json
 from rewarden.wire.protobuf import (
@@ -27,12 +27,14 @@ from rewarden.wire.protobuf import (
     sample_to_message,
     verdict_from_message,
 )
-from rewarden_server.rpc.message import rows
+from rewarden_server.rpc.message import rows, rows_in
 from rewarden_server.rpc.server import MAX_CALLS
+from rewarden_server.rpc.stream_reply import together
 from tests.server.conftest import Gates, Running, Start
 
 RIGHT = Sample(response="A", reference="A")
 HEADER = pb.VerifyStreamRequest(header=header_to_message(Batch(use=Use(name="same"))))
+MANY = pb.VerifyStreamRequest(header=HEADER.header, many=True)
 
 
 def request(*samples: Sample, use: Any = "same", **envelope: Any) -> pb.VerifyRequest:
@@ -46,6 +48,11 @@ def row(sample: Sample) -> pb.VerifyStreamRequest:
     return pb.VerifyStreamRequest(sample=sample_to_message(sample))
 
 
+def several(*samples: Sample) -> pb.VerifyStreamRequest:
+    """Samples as one message of a stream."""
+    return pb.VerifyStreamRequest(samples=map(sample_to_message, samples))
+
+
 async def refused(call: Any) -> tuple[grpc.StatusCode, dict[str, Any], dict[str, Any]]:
     """The status, the error and the trailing metadata of a call that must fail."""
     with pytest.raises(grpc.aio.AioRpcError) as raised:
@@ -55,11 +62,24 @@ async def refused(call: Any) -> tuple[grpc.StatusCode, dict[str, Any], dict[str,
 
 
 async def replies(call: Any) -> list[Verdict | Group]:
-    """Returns what a stream answers, as types."""
+    """Returns what a stream answers to a caller that does not say `many`, as types."""
     return [
         verdict_from_message(reply.verdict) if reply.HasField("verdict") else group_from_message(reply.group)
         async for reply in call
     ]
+
+
+async def replies_of_many(call: Any) -> list[Verdict | Group]:
+    """Returns what a stream answers to a caller that says `many`, as types: the first reply announces, and each other
+    one holds verdicts, groups, or both."""
+    items: list[Verdict | Group] = []
+    announced = False
+    async for reply in call:
+        assert reply.HasField("most_samples") != announced
+        announced = True
+        assert reply.WhichOneof("item") is None
+        items += [*map(verdict_from_message, reply.verdicts), *map(group_from_message, reply.groups)]
+    return items
 
 
 def timeless(result: dict[str, Any]) -> dict[str, Any]:
@@ -70,28 +90,50 @@ def timeless(result: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
+NO_END = b"\xff"
+"""With it behind, nothing is a message: whoever parses it fails, and says so."""
+
+
+SEVERAL_KINDS: dict[str, Any] = {
+    "use": "same",
+    "shared": {"k": "A"},
+    "samples": [
+    {"response": "A", "reference_key": "k", "id": "x", "group": "g", "metadata": {"n": 2**53 + 1}},
+    {"response": "B", "reference": "A", "group": "g", "finish_reason": "length"},
+    {"response": "a", "reference": "A", "use": {"name": "same", "params": {"matters": False}}},
+    {"response": [{"role": "assistant", "content": "é\u2028"}], "reference": "é\u2028", "data_source": "d"},
+    {"response": "A", "reference": "A", "use": "worked"},
+    {"response": "A", "use": "broken"},
+    {"response": "A", "use": "nothing"},
+    {"response": "A", "reference": {"not": "text"}},
+    {"response": "A", "use": "spread", "group": "h"},
+    {"response": "A", "use": "spread", "group": "h"},
+    ],
+}  # fmt: skip
+
+
 async def test_the_same_batch_gives_equal_verdicts_over_both(server: Running) -> None:
-    value = {
-        "use": "same",
-        "shared": {"k": "A"},
-        "samples": [
-            {"response": "A", "reference_key": "k", "id": "x", "group": "g", "metadata": {"n": 2**53 + 1}},
-            {"response": "B", "reference": "A", "group": "g", "finish_reason": "length"},
-            {"response": "a", "reference": "A", "use": {"name": "same", "params": {"matters": False}}},
-            {"response": [{"role": "assistant", "content": "é\u2028"}], "reference": "é\u2028", "data_source": "d"},
-            {"response": "A", "reference": "A", "use": "worked"},
-            {"response": "A", "use": "broken"},
-            {"response": "A", "use": "nothing"},
-            {"response": "A", "reference": {"not": "text"}},
-            {"response": "A", "use": "spread", "group": "h"},
-            {"response": "A", "use": "spread", "group": "h"},
-        ],
-    }  # fmt: skip
-    over_http = (await server.http.post("/v1/verify", json=value)).json()
-    reply = await server.stub.Verify(batch_to_message(batch_from_json(value)))
+    over_http = (await server.http.post("/v1/verify", json=SEVERAL_KINDS)).json()
+    reply = await server.stub.Verify(batch_to_message(batch_from_json(SEVERAL_KINDS)))
     over_grpc = result_to_json(result_from_message(reply))
     assert len(over_http["verdicts"]) == 10
     assert timeless(over_grpc) == timeless(over_http)
+
+
+@pytest.mark.parametrize("many", [False, True])
+async def test_a_stream_gives_the_verdicts_of_http_in_either_form(server: Running, many: bool) -> None:
+    over_http = (await server.http.post("/v1/verify", json=SEVERAL_KINDS)).json()
+    batch = batch_from_json(SEVERAL_KINDS)
+    header = pb.VerifyStreamRequest(header=header_to_message(batch), many=many)
+    samples: Any = batch.samples
+    if many:
+        items = await replies_of_many(server.stub.VerifyStream([header, several(*samples[:7]), several(*samples[7:])]))
+    else:
+        items = await replies(server.stub.VerifyStream([header, *map(row, samples)]))
+    verdicts = sorted((item for item in items if isinstance(item, Verdict)), key=lambda verdict: verdict.index)
+    groups = {item.group: item for item in items if isinstance(item, Group)}
+    streamed = BatchResult(verdicts=verdicts, groups=[groups[group["group"]] for group in over_http["groups"]])
+    assert timeless(result_to_json(streamed)) == timeless(over_http)
 
 
 async def test_a_stream_answers_as_a_batch_does(server: Running) -> None:
@@ -201,7 +243,26 @@ async def test_a_caller_that_leaves_cancels_its_work(server: Running, gate: Gate
             await reading
 
 
-@pytest.mark.parametrize("messages", [[], [row(RIGHT)], [HEADER, HEADER], [pb.VerifyStreamRequest()]])
+STREAMS_OF_ANOTHER_ORDER: dict[str, list[pb.VerifyStreamRequest]] = {
+    "nothing": [],
+    "a sample": [row(RIGHT)],
+    "samples": [several(RIGHT)],
+    "two headers": [HEADER, HEADER],
+    "an empty message": [pb.VerifyStreamRequest()],
+    "an empty message after the header": [HEADER, pb.VerifyStreamRequest()],
+    "samples beside the header": [pb.VerifyStreamRequest(header=HEADER.header, samples=several(RIGHT).samples)],
+    "samples beside another header": [
+        HEADER,
+        pb.VerifyStreamRequest(header=HEADER.header, samples=several(RIGHT).samples),
+    ],
+    "samples beside a sample": [
+        HEADER,
+        pb.VerifyStreamRequest(sample=row(RIGHT).sample, samples=several(RIGHT).samples),
+    ],
+}
+
+
+@pytest.mark.parametrize("messages", STREAMS_OF_ANOTHER_ORDER.values(), ids=STREAMS_OF_ANOTHER_ORDER)
 async def test_a_stream_is_a_header_then_samples(server: Running, messages: list[Any]) -> None:
     async def read() -> list[Any]:
         return [reply async for reply in server.stub.VerifyStream(messages)]
@@ -260,10 +321,108 @@ async def test_a_large_batch_passes(server: Running) -> None:
     assert len(reply.verdicts) == 2000
 
 
-# --- before a message is parsed
+# --- many samples in a message, many verdicts in a reply
 
-NO_END = b"\xff"
-"""With it behind, nothing is a message: whoever parses it fails, and says so."""
+
+async def test_a_caller_that_does_not_say_many_sees_the_fields_that_it_knows(server: Running) -> None:
+    """Such a caller reads `verdict` and `group`, numbers 1 and 2 of a reply, and has never heard of the others. It may
+    send `samples` all the same."""
+    call = server.channel.stream_stream("/rewarden.v1.RewardService/VerifyStream")()
+    sample = b"\x0a\x03\x0a\x01A" + b"\x2a\x03\x22A\x22" + b"\x42\x01g" + b"\x48\x02"  # A, "A", group g of 2
+    for message in (b"\x0a\x08\x0a\x06\x0a\x04same", b"\x12" + bytes([len(sample)]) + sample, several(RIGHT)):
+        await call.write(message if isinstance(message, bytes) else message.SerializeToString())
+    second = b"\x12" + bytes([len(sample)]) + sample
+    await call.write(second)
+    await call.done_writing()
+    seen = [reply async for reply in call]
+    assert sorted(reply[0] for reply in seen) == [1 << 3 | 2] * 3 + [2 << 3 | 2]
+    assert all(reply[1 + (2 if reply[1] > 127 else 1) :] for reply in seen)
+    parsed = [pb.VerifyStreamReply.FromString(reply) for reply in seen]
+    assert {reply.verdict.score for reply in parsed if reply.HasField("verdict")} == {1.0}
+
+
+async def test_replies_of_many_select_fields(server: Running) -> None:
+    header = header_to_message(Batch(use=Use(name="same"), fields=("score",)))
+    call = server.stub.VerifyStream([pb.VerifyStreamRequest(header=header, many=True), several(RIGHT, RIGHT)])
+    for verdict in await replies_of_many(call):
+        assert isinstance(verdict, Verdict)
+        assert (verdict.score, verdict.verifier) == (1.0, None)
+
+
+async def test_most_samples_is_the_limit_and_more_are_refused(start: Start) -> None:
+    server = await start({"limits.max_samples": 3})
+    call = server.stub.VerifyStream([MANY, several(*[RIGHT] * 3), several(*[RIGHT] * 3)])
+    found = [reply async for reply in call]
+    assert found[0].most_samples == 3
+    assert sum(len(reply.verdicts) for reply in found) == 6
+    status, error, _ = await refused(replies_of_many(server.stub.VerifyStream([MANY, several(*[RIGHT] * 4)])))
+    assert (status, error["details"]["limit"]) == (grpc.StatusCode.OUT_OF_RANGE, "max_samples")
+
+
+async def test_a_message_of_many_samples_is_bounded_as_a_batch_is(start: Start) -> None:
+    server = await start({"limits.max_body_bytes": 1000})
+    status, error, _ = await refused(
+        replies_of_many(server.stub.VerifyStream([MANY, several(*[Sample(response="A" * 300)] * 4)]))
+    )
+    assert (status, error["details"]["limit"]) == (grpc.StatusCode.OUT_OF_RANGE, "max_body_bytes")
+
+
+ODD_ROWS: dict[str, tuple[bytes, str | None]] = {
+    "not a sample": (NO_END * 20, "the message is not a valid Sample"),
+    "text that is not UTF-8": (b"\x12\x01\xff", "the message is not a valid Sample"),
+    "no response": (b"\x12\x01x", "response: is missing"),
+    "a reference that is not JSON": (b"\x0a\x03\x0a\x01A\x2a\x01{", "reference: not JSON"),
+    "over the limit": (sample_to_message(Sample(response="A" * 2000)).SerializeToString(), "more than 1000 bytes"),
+    "over the limit, and not parsed": (NO_END * 2**21, "more than 1000 bytes"),
+    "nested too deeply": (
+        sample_to_message(Sample(response="A", metadata={"x": [[[[[[[[1]]]]]]]]})).SerializeToString(),
+        "metadata nests deeper than 8 levels",
+    ),
+    "fields of a later version": (
+        sample_to_message(RIGHT).SerializeToString() + b"\xf8\x3f\x01" + b"\xfa\x3f\x01x",
+        None,
+    ),
+}
+
+
+def framed(tag: int, content: bytes) -> bytes:
+    """A field that is a message."""
+    size, length = b"", len(content)
+    while length > 127:
+        size += bytes([length & 127 | 128])
+        length >>= 7
+    return bytes([tag]) + size + bytes([length]) + content
+
+
+@pytest.mark.parametrize("name", ODD_ROWS)
+async def test_a_bad_row_of_many_costs_no_other(start: Start, name: str) -> None:
+    server = await start({"limits.max_sample_bytes": 1000, "limits.max_depth": 8})
+    data, message = ODD_ROWS[name]
+    good = framed(0x1A, sample_to_message(RIGHT).SerializeToString())
+    later = b"\xf8\x3f\x01"  # a field of a later version, beside the rows
+    call = server.channel.stream_stream("/rewarden.v1.RewardService/VerifyStream")()
+    for sent in (MANY.SerializeToString() + later, good + later + framed(0x1A, data) + good, good):
+        await call.write(sent)
+    await call.done_writing()
+    found = [verdict async for reply in call for verdict in pb.VerifyStreamReply.FromString(reply).verdicts]
+    found.sort(key=lambda verdict: verdict.index)
+    expected = ("scored", "") if message is None else ("error", "caller")
+    assert [(verdict.status, verdict.fault) for verdict in found] == [
+        ("scored", ""), expected, ("scored", ""), ("scored", "")
+    ]  # fmt: skip
+    assert message is None or message in found[1].feedback + found[1].evidence_json
+
+
+def test_replies_of_many_are_bounded_and_groups_come_last() -> None:
+    verdicts = [Verdict(index=n, status="scored", score=1.0, feedback="x" * 300_000, group="g") for n in range(10)]
+    group = Group(group="g", size=10, scored=10, unscored=0, passed=0)
+    made = list(together([*verdicts[:5], group, *verdicts[5:]], None))
+    assert [len(reply.verdicts) for reply in made] == [4, 4, 2]
+    assert [len(reply.groups) for reply in made] == [0, 0, 1]
+    assert [verdict.index for reply in made for verdict in reply.verdicts] == list(range(10))
+
+
+# --- before a message is parsed
 
 
 async def raw(server: Running, data: bytes, method: str = "Verify", **options: Any) -> Any:
@@ -293,7 +452,11 @@ async def test_a_message_has_its_place_before_it_is_parsed(start: Start) -> None
 async def test_a_long_row_of_a_stream_is_not_parsed_and_its_neighbours_are_unharmed(start: Start) -> None:
     server = await start({"limits.max_sample_bytes": 1000})
     call = server.channel.stream_stream("/rewarden.v1.RewardService/VerifyStream")()
-    for message in (HEADER.SerializeToString(), NO_END * 2**21, row(RIGHT).SerializeToString()):
+    for message in (
+        HEADER.SerializeToString(),
+        b"\x12\x80\x80\x80\x01" + NO_END * 2**21,
+        row(RIGHT).SerializeToString(),
+    ):
         await call.write(message)
     await call.done_writing()
     found = [pb.VerifyStreamReply.FromString(reply).verdict async for reply in call]
@@ -335,6 +498,34 @@ ODD = {
 @pytest.mark.parametrize("data", ODD.values(), ids=ODD)
 def test_rows_are_counted_as_protobuf_counts_them(data: bytes) -> None:
     assert rows(data, 100) == len(pb.VerifyRequest.FromString(data).samples)
+
+
+STREAM_ROWS = {
+    "one": row(RIGHT).SerializeToString(),
+    "several": several(RIGHT, Sample(response="B"), RIGHT).SerializeToString(),
+    "an empty one": b"\x1a\x00",
+    "with fields that nobody knows, of each kind": b"\x28\xff\x01" + b"\x31" + b"\x1a" * 8 + b"\x1a\x00",
+    "with a length in more bytes than it needs": b"\x1a\x82\x00\x12\x00",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("data", STREAM_ROWS.values(), ids=STREAM_ROWS)
+def test_rows_of_a_stream_are_found_where_protobuf_finds_them(data: bytes) -> None:
+    whole = pb.VerifyStreamRequest.FromString(data)
+    expected = list(whole.samples) or [whole.sample]
+    assert [pb.Sample.FromString(data[start:end]) for start, end in rows_in(data, 100)] == expected
+
+
+def test_finding_rows_ends_beyond_the_limit() -> None:
+    assert len(rows_in(b"\x1a\x00" * 1000 + NO_END, 10)) == 11
+    with pytest.raises(InvalidRequest, match="besides its samples"):
+        rows_in(b"\x1a\x00" + b"\x20\x01" * 1000 + NO_END, 10)
+
+
+@pytest.mark.parametrize("data", [NO_END * 12, b"\x1a", b"\x1a\x01", b"\x1b\x1c", b"\x1a" + NO_END * 20])
+def test_bytes_that_are_no_message_have_no_rows_of_a_stream(data: bytes) -> None:
+    with pytest.raises(InvalidRequest):
+        rows_in(data, 100)
 
 
 def test_counting_ends_beyond_the_limit() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Coroutine
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from contextlib import aclosing
 from typing import Any
 
@@ -47,6 +48,10 @@ _OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 200),
     ("grpc.max_reconnect_backoff_ms", 2000),
 )
+
+_MOST_SAMPLES = 512
+_MOST_BYTES = 256 * 1024
+"""Limits of one message of a stream, and of the samples that wait for the next. A longer sample is sent alone."""
 
 # For servers and proxies that send a bare status; ours sends its own error along.
 _BY_STATUS: dict[str, type[RequestError]] = {
@@ -107,7 +112,7 @@ class GrpcTransport:
     async def stream(self, header: Batch, samples: AsyncIterator[Sample]) -> AsyncGenerator[Verdict | Group, None]:
         """`VerifyStream`."""
         try:
-            first = pb.VerifyStreamRequest(header=wire.header_to_message(header))
+            first = pb.VerifyStreamRequest(header=wire.header_to_message(header), many=True)
         except (ValueError, TypeError) as error:
             raise InvalidRequest(f"the batch cannot be sent: {error}") from None
         call = self._stub.VerifyStream(metadata=self._metadata)
@@ -145,56 +150,107 @@ class GrpcTransport:
 
 
 class _MessageStream:
-    """A `Duplex` of messages."""
+    """A `Duplex` of messages.
 
-    def __init__(self, call: Any, first: Any) -> None:
+    Each message has one sample until the server says that it reads several; from then on, the samples that arrived
+    while the message before was being sent travel together, since a message costs as much as many samples.
+    """
+
+    def __init__(self, call: Any, first: pb.VerifyStreamRequest) -> None:
         self._call = call
         self._ending = _Ending(call)
-        self._first = first
+        self._first: pb.VerifyStreamRequest | None = first
         self._sent = 0
+        self._most = 1
+        self._unsent: deque[tuple[pb.Sample, int]] = deque()
+        self._unsent_bytes = 0
+        self._room = asyncio.Event()
+        self._writing: asyncio.Task[None] | None = None
+        self._received: deque[Verdict | Group] = deque()
         self._aborted = False
 
     async def send(self, sample: Sample) -> None:
         try:
-            message = pb.VerifyStreamRequest(sample=wire.sample_to_message(sample))
+            message = wire.sample_to_message(sample)
         except (ValueError, TypeError) as error:
             raise InvalidRequest(f"samples[{self._sent}] cannot be sent: {error}") from None
         self._sent += 1
-        await self._write_first()
-        await self._closing(self._call.write(message))
+        size = message.ByteSize()
+        self._unsent.append((message, size))
+        self._unsent_bytes += size
+        self._write()
+        while len(self._unsent) > self._most or self._unsent_bytes > _MOST_BYTES:
+            self._room.clear()
+            await self._room.wait()
+            self._write()
 
     async def finish(self) -> None:
-        await self._write_first()
-        await self._closing(self._call.done_writing())
-
-    async def _write_first(self) -> None:
-        first, self._first = self._first, None
-        if first is not None:
-            await self._closing(self._call.write(first))
-
-    async def _closing(self, writing: Awaitable[None]) -> None:
+        await self._write()
         try:
-            await writing
+            await self._call.done_writing()
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
             raise PeerClosed from None
 
-    async def receive(self) -> Verdict | Group | None:
+    def _write(self) -> asyncio.Task[None]:
+        """The task that writes what is unsent: the one that is at it, or else a new one. Raises PeerClosed."""
+        if self._writing is None or self._writing.done():
+            if self._writing is not None:
+                self._writing.result()
+            self._writing = asyncio.create_task(self._write_unsent())
+        return self._writing
+
+    async def _write_unsent(self) -> None:
         try:
-            reply = await self._call.read()
-        except grpc.aio.AioRpcError:
-            reply = grpc.aio.EOF
-        except asyncio.CancelledError:
-            if self._aborted:
-                raise Unavailable("the stream was aborted") from None
-            raise
-        if reply is grpc.aio.EOF:
-            status = await self._ending.status()
-            if status.code() != grpc.StatusCode.OK:
-                raise refusal(status)
-            return None
-        if reply.WhichOneof("item") == "group":
-            return understood(wire.group_from_message, reply.group)
-        return understood(wire.verdict_from_message, reply.verdict)
+            while self._first is not None or self._unsent:
+                await self._call.write(self._next())
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+            raise PeerClosed from None
+        finally:
+            self._room.set()
+
+    def _next(self) -> pb.VerifyStreamRequest:
+        first, self._first = self._first, None
+        if first is not None:
+            return first
+        samples: list[pb.Sample] = []
+        size = 0
+        while self._unsent and len(samples) < self._most:
+            message, more = self._unsent[0]
+            if samples and size + more > _MOST_BYTES:
+                break
+            samples.append(message)
+            size += more
+            self._unsent.popleft()
+        self._unsent_bytes -= size
+        self._room.set()
+        return pb.VerifyStreamRequest(sample=samples[0]) if self._most == 1 else pb.VerifyStreamRequest(samples=samples)
+
+    async def receive(self) -> Verdict | Group | None:
+        while not self._received:
+            try:
+                reply = await self._call.read()
+            except grpc.aio.AioRpcError:
+                reply = grpc.aio.EOF
+            except asyncio.CancelledError:
+                if self._aborted:
+                    raise Unavailable("the stream was aborted") from None
+                raise
+            if reply is grpc.aio.EOF:
+                status = await self._ending.status()
+                if status.code() != grpc.StatusCode.OK:
+                    raise refusal(status)
+                return None
+            self._take(reply)
+        return self._received.popleft()
+
+    def _take(self, reply: pb.VerifyStreamReply) -> None:
+        if reply.HasField("most_samples"):
+            self._most = max(1, min(reply.most_samples, _MOST_SAMPLES))
+        one = reply.WhichOneof("item")
+        verdicts = [reply.verdict] if one == "verdict" else reply.verdicts
+        groups = [reply.group] if one == "group" else reply.groups
+        self._received.extend(understood(wire.verdict_from_message, message) for message in verdicts)
+        self._received.extend(understood(wire.group_from_message, message) for message in groups)
 
     def abort(self) -> None:
         self._aborted = True
@@ -202,6 +258,9 @@ class _MessageStream:
 
     async def close(self) -> None:
         self._call.cancel()
+        if self._writing is not None:
+            self._writing.cancel()
+            await asyncio.gather(self._writing, return_exceptions=True)
 
 
 class _Ending:

@@ -424,17 +424,27 @@ class VerifyRequest(_message.Message):
     def __init__(self, header: _Optional[_Union[Header, _Mapping]] = ..., samples: _Optional[_Iterable[_Union[Sample, _Mapping]]] = ...) -> None: ...
 
 class VerifyStreamReply(_message.Message):
-    __slots__ = ["group", "verdict"]
+    __slots__ = ["group", "groups", "most_samples", "verdict", "verdicts"]
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
     GROUP_FIELD_NUMBER: _ClassVar[int]
+    MOST_SAMPLES_FIELD_NUMBER: _ClassVar[int]
+    VERDICTS_FIELD_NUMBER: _ClassVar[int]
     VERDICT_FIELD_NUMBER: _ClassVar[int]
     group: Group
+    groups: _containers.RepeatedCompositeFieldContainer[Group]
+    most_samples: int
     verdict: Verdict
-    def __init__(self, verdict: _Optional[_Union[Verdict, _Mapping]] = ..., group: _Optional[_Union[Group, _Mapping]] = ...) -> None: ...
+    verdicts: _containers.RepeatedCompositeFieldContainer[Verdict]
+    def __init__(self, verdict: _Optional[_Union[Verdict, _Mapping]] = ..., group: _Optional[_Union[Group, _Mapping]] = ..., verdicts: _Optional[_Iterable[_Union[Verdict, _Mapping]]] = ..., groups: _Optional[_Iterable[_Union[Group, _Mapping]]] = ..., most_samples: _Optional[int] = ...) -> None: ...
 
 class VerifyStreamRequest(_message.Message):
-    __slots__ = ["header", "sample"]
+    __slots__ = ["header", "many", "sample", "samples"]
     HEADER_FIELD_NUMBER: _ClassVar[int]
+    MANY_FIELD_NUMBER: _ClassVar[int]
+    SAMPLES_FIELD_NUMBER: _ClassVar[int]
     SAMPLE_FIELD_NUMBER: _ClassVar[int]
     header: Header
+    many: bool
     sample: Sample
-    def __init__(self, header: _Optional[_Union[Header, _Mapping]] = ..., sample: _Optional[_Union[Sample, _Mapping]] = ...) -> None: ...
+    samples: _containers.RepeatedCompositeFieldContainer[Sample]
+    def __init__(self, header: _Optional[_Union[Header, _Mapping]] = ..., sample: _Optional[_Union[Sample, _Mapping]] = ..., samples: _Optional[_Iterable[_Union[Sample, _Mapping]]] = ..., many: bool = ...) -> None: ...

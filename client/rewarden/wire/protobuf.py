@@ -10,9 +10,11 @@ compiler's business, and only values are checked.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
+
+from google.protobuf.message import Message
 
 from rewarden.errors import InvalidRequest, RewardenError
 from rewarden.types import BadSample, Batch, BatchResult, Group, Run, RunResult, Sample, Verdict
@@ -51,20 +53,32 @@ class _BadJson(Exception):
         self.cause = cause
 
 
-def _asis(item: Any) -> Any:
-    return item
+_Readers = Mapping[Any, tuple[str, "_Reader | None"]]
+"""The descriptors of a message's fields → the name in the JSON form, and the reader of what is not a scalar.
+
+Holding the descriptors makes reading several times faster: `ListFields` creates each one that nobody holds.
+"""
 
 
-def _text(item: Any) -> Any:
+def _readers(kind: type[Message], **special: tuple[str, _Reader]) -> _Readers:
+    return {field: special.get(field.name, (field.name, None)) for field in kind.DESCRIPTOR.fields}
+
+
+def _text(item: pb.Text) -> Any:
+    if text := item.text:  # nearly always; asking which of the two it is costs more
+        return text
     form = item.WhichOneof("form")
     return plain.loads(item.messages_json) if form == "messages_json" else item.text if form == "text" else None
 
 
-def _value(message: Any, readers: Mapping[str, tuple[str, _Reader]]) -> dict[str, Any]:
-    """The set fields of a message as a plain object; `readers` holds those that are not scalars of the same name."""
+def _value(message: Message, readers: _Readers) -> dict[str, Any]:
+    """The set fields of a message as a plain object."""
     value: dict[str, Any] = {}
     for field, item in message.ListFields():
-        name, reader = readers.get(field.name) or (field.name, _asis)
+        name, reader = readers[field]
+        if reader is None:
+            value[name] = item
+            continue
         try:
             value[name] = reader(item)
         except RewardenError as error:
@@ -75,12 +89,12 @@ def _value(message: Any, readers: Mapping[str, tuple[str, _Reader]]) -> dict[str
     return value
 
 
-def _nested(readers: Mapping[str, tuple[str, _Reader]]) -> _Reader:
+def _nested(readers: _Readers) -> _Reader:
     return lambda message: _value(message, readers)
 
 
-def _list(field: str) -> _Reader:
-    return lambda message: [_value(item, {}) for item in getattr(message, field)]
+def _items(readers: _Readers) -> _Reader:
+    return lambda message: [_value(item, readers) for item in message.items]
 
 
 def _json_map(item: Mapping[str, str]) -> dict[str, Any]:
@@ -93,44 +107,40 @@ def _json_map(item: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
-def _json(name: str) -> dict[str, tuple[str, _Reader]]:
-    return {f"{name}_json": (name, plain.loads)}
+def _json(*names: str) -> dict[str, tuple[str, _Reader]]:
+    return {f"{name}_json": (name, plain.loads) for name in names}
 
 
-_USE = {**_json("params"), **_json("recipe")}
-_SAMPLE: Mapping[str, tuple[str, _Reader]] = {
-    "response": ("response", _text),
-    "prompt": ("prompt", _text),
-    "use": ("use", _nested(_USE)),
-    "steps": ("steps", _list("items")),
-    "media": ("media", _list("items")),
-    **_json("reference"),
-    **_json("signals"),
-    **_json("metadata"),
-}
-_HEADER: Mapping[str, tuple[str, _Reader]] = {
-    "use": ("use", _nested(_USE)),
-    "shared_json": ("shared", _json_map),
-    "progress": ("progress", _nested({})),
-    "expect": ("expect", dict),
-    "fields": ("fields", lambda message: list(message.names)),
-}
-_VERDICT: Mapping[str, tuple[str, _Reader]] = {
-    "range": ("range", lambda message: [message.low, message.high]),
-    "components": ("components", lambda item: {name: _value(item[name], {}) for name in item}),
+_USE = _readers(pb.Use, **_json("params", "recipe"))
+_SAMPLE = _readers(
+    pb.Sample,
+    response=("response", _text),
+    prompt=("prompt", _text),
+    use=("use", _nested(_USE)),
+    steps=("steps", _items(_readers(pb.Step))),
+    media=("media", _items(_readers(pb.Media))),
+    **_json("reference", "signals", "metadata"),
+)
+_HEADER = _readers(
+    pb.Header,
+    use=("use", _nested(_USE)),
+    shared_json=("shared", _json_map),
+    progress=("progress", _nested(_readers(pb.Progress))),
+    expect=("expect", dict),
+    fields=("fields", lambda message: list(message.names)),
+)
+_COMPONENT = _readers(pb.Component)
+_STEP_SCORE = _readers(pb.StepScore)
+_VERDICT = _readers(
+    pb.Verdict,
+    range=("range", lambda message: [message.low, message.high]),
+    components=("components", lambda item: {name: _value(item[name], _COMPONENT) for name in item}),
     # Written out, because a step's index 0 counts as not set.
-    "steps": ("steps", lambda items: [{"index": item.index, **_value(item, {})} for item in items]),
-    "flags": ("flags", list),
-    "verifier": (
-        "verifier",
-        lambda ref: {"name": ref.name, "version": ref.version, "fingerprint": ref.fingerprint},
-    ),
-    **_json("raw"),
-    **_json("extracted"),
-    **_json("evidence"),
-    **_json("effective"),
-    **_json("metadata"),
-}
+    steps=("steps", lambda items: [{"index": item.index, **_value(item, _STEP_SCORE)} for item in items]),
+    flags=("flags", list),
+    verifier=("verifier", lambda ref: {"name": ref.name, "version": ref.version, "fingerprint": ref.fingerprint}),
+    **_json("raw", "extracted", "evidence", "effective", "metadata"),
+)
 
 
 def sample_from_message(message: pb.Sample) -> Sample | BadSample:
@@ -170,11 +180,14 @@ def verdict_from_message(message: pb.Verdict) -> Verdict:
 def group_from_message(message: pb.Group) -> Group:
     """A group's statistics. Raises ValueError naming the field."""
     counts = {name: getattr(message, name) for name in ("group", "size", "scored", "unscored", "passed")}
-    return plain.group_from_json({**_value(message, {"pass_at": ("pass_at", _pass_at)}), **counts})
+    return plain.group_from_json({**_value(message, _GROUP), **counts})
 
 
 def _pass_at(item: Mapping[int, float]) -> dict[str, float]:
     return {str(k): item[k] for k in item}
+
+
+_GROUP = _readers(pb.Group, pass_at=("pass_at", _pass_at))
 
 
 def result_from_message(message: pb.VerifyReply) -> BatchResult:
@@ -193,12 +206,13 @@ def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-_RUN: Mapping[str, tuple[str, _Reader]] = {
-    "stdin": ("stdin", _content),
-    "files": ("files", lambda item: {name: _content(item[name]) for name in item}),
-    "args": ("args", list),
-    "limits": ("limits", _nested({})),
-}
+_RUN = _readers(
+    pb.RunRequest,
+    stdin=("stdin", _content),
+    files=("files", lambda item: {name: _content(item[name]) for name in item}),
+    args=("args", list),
+    limits=("limits", _nested(_readers(pb.Limits))),
+)
 
 
 def run_from_message(message: pb.RunRequest) -> Run:
@@ -218,99 +232,120 @@ def _run_result_value(message: pb.RunReply) -> dict[str, Any]:
     return {"status": message.status, **_value(message, _RUN_RESULT)}
 
 
-_RUN_RESULT: Mapping[str, tuple[str, _Reader]] = {
-    "stdout_bytes": ("stdout_base64", _base64),
-    "stderr_bytes": ("stderr_base64", _base64),
-    "enforced": ("enforced", dict),
-    "flags": ("flags", list),
-    "compile": ("compile", _run_result_value),
-}
+_RUN_RESULT = _readers(
+    pb.RunReply,
+    stdout_bytes=("stdout_base64", _base64),
+    stderr_bytes=("stderr_base64", _base64),
+    enforced=("enforced", dict),
+    flags=("flags", list),
+    compile=("compile", _run_result_value),
+)
 
 
 # --- values to messages ----------------------------------------------------------------------------------------
+#
+# A message within a message is left to the runtime, as the dictionary of its arguments: built apart, it would be copied
+# into its place, which for rows costs more than building them.
 
 
 def _dumped(value: Any) -> str:
     return plain.dumps(value).decode()
 
 
-def _text_message(text: Any) -> pb.Text:
-    return pb.Text(text=text) if isinstance(text, str) else pb.Text(messages_json=_dumped(text))
+def _text_form(text: Any) -> dict[str, str]:
+    return {"text": text} if isinstance(text, str) else {"messages_json": _dumped(text)}
 
 
-def _fill(value: Mapping[str, Any], made: dict[str, Any], as_json: Sequence[str]) -> dict[str, Any]:
-    """The arguments of a message's constructor: those made by hand, JSON text for free-form ones, the rest as is."""
+def _json_fields(*names: str) -> Mapping[str, str]:
+    return {name: f"{name}_json" for name in names}
+
+
+def _arguments(value: Mapping[str, Any], as_json: Mapping[str, str]) -> dict[str, Any]:
+    """The arguments of a message's constructor: JSON text for free-form values, the rest as is."""
+    made = {}
     for name, item in value.items():
-        if name in as_json:
-            made[f"{name}_json"] = _dumped(item)
-        elif name not in made:
+        field = as_json.get(name)
+        if field is None:
             made[name] = item
+        else:
+            made[field] = _dumped(item)
     return made
 
 
-def _use_message(use: Any) -> pb.Use:
-    return pb.Use(name=use) if isinstance(use, str) else pb.Use(**_fill(use, {}, ("params", "recipe")))
+_USE_JSON = _json_fields("params", "recipe")
+_SAMPLE_JSON = _json_fields("reference", "signals", "metadata")
+_VERDICT_JSON = _json_fields("raw", "extracted", "evidence", "effective", "metadata")
+
+
+def _use_arguments(use: Any) -> dict[str, Any]:
+    return {"name": use} if isinstance(use, str) else _arguments(use, _USE_JSON)
+
+
+def _sample_arguments(sample: Sample) -> dict[str, Any]:
+    made = _arguments(plain.sample_to_json(sample), _SAMPLE_JSON)
+    made["response"] = _text_form(sample.response)
+    if sample.prompt is not None:
+        made["prompt"] = _text_form(sample.prompt)
+    if "use" in made:
+        made["use"] = _use_arguments(made["use"])
+    for name in ("steps", "media"):
+        if name in made:
+            made[name] = {"items": made[name]}
+    return made
 
 
 def sample_to_message(sample: Sample) -> pb.Sample:
     """The message of a sample. Raises ValueError or TypeError for what protobuf or JSON cannot hold."""
-    value = plain.sample_to_json(sample)
-    made: dict[str, Any] = {"response": _text_message(sample.response)}
-    if sample.prompt is not None:
-        made["prompt"] = _text_message(sample.prompt)
-    if "use" in value:
-        made["use"] = _use_message(value["use"])
-    if "steps" in value:
-        made["steps"] = pb.Steps(items=[pb.Step(**step) for step in value["steps"]])
-    if "media" in value:
-        made["media"] = pb.MediaList(items=[pb.Media(**item) for item in value["media"]])
-    return pb.Sample(**_fill(value, made, ("reference", "signals", "metadata")))
+    return pb.Sample(**_sample_arguments(sample))
 
 
 def header_to_message(batch: Batch) -> pb.Header:
     """The message of all of a batch but its samples. Raises ValueError or TypeError as `sample_to_message`."""
     value = plain.header_to_json(batch)
-    made: dict[str, Any] = {}
     if "use" in value:
-        made["use"] = _use_message(value["use"])
-    if "progress" in value:
-        made["progress"] = pb.Progress(**value["progress"])
+        value["use"] = _use_arguments(value["use"])
     if "fields" in value:
-        made["fields"] = pb.Fields(names=value["fields"])
-    shared = value.pop("shared", {})
-    made["shared_json"] = {key: _dumped(item) for key, item in shared.items()}
-    return pb.Header(**_fill(value, made, ()))
+        value["fields"] = {"names": value["fields"]}
+    value["shared_json"] = {key: _dumped(item) for key, item in value.pop("shared", {}).items()}
+    return pb.Header(**value)
 
 
 def batch_to_message(batch: Batch) -> pb.VerifyRequest:
     """The message of a batch. Raises InvalidRequest naming the row that cannot be sent."""
-    samples = []
+    try:
+        request = pb.VerifyRequest(header=header_to_message(batch))
+    except (ValueError, TypeError) as error:
+        raise InvalidRequest(f"the batch's header: {error}") from None
     for index, sample in enumerate(batch.samples):
         good = plain.good_sample(sample, index)
         try:
-            samples.append(sample_to_message(good))
+            request.samples.add(**_sample_arguments(good))
         except (ValueError, TypeError) as error:
             raise InvalidRequest(f"samples[{index}]: {error}", path=f"samples[{index}]") from None
-    try:
-        return pb.VerifyRequest(header=header_to_message(batch), samples=samples)
-    except (ValueError, TypeError) as error:
-        raise InvalidRequest(f"the batch's header: {error}") from None
+    return request
+
+
+def _verdict_arguments(verdict: Verdict, fields: Collection[str] | None) -> dict[str, Any]:
+    made = _sound(_arguments(plain.verdict_to_json(verdict, fields), _VERDICT_JSON))
+    if "range" in made:
+        low, high = made["range"]
+        made["range"] = {"low": low, "high": high}
+    if "components" in made:
+        made["components"] = {name: pb.Component(**_sound(part)) for name, part in made["components"].items()}
+    if "steps" in made:
+        made["steps"] = [_sound(step) for step in made["steps"]]
+    return made
 
 
 def verdict_to_message(verdict: Verdict, fields: Collection[str] | None = None) -> pb.Verdict:
     """The message of a verdict; `fields` as in `rewarden.wire.json.verdict_to_json`."""
-    value = plain.verdict_to_json(verdict, fields)
-    made: dict[str, Any] = {}
-    if "range" in value:
-        low, high = value["range"]
-        made["range"] = pb.Range(low=low, high=high)
-    if "components" in value:
-        made["components"] = {name: pb.Component(**_sound(part)) for name, part in value["components"].items()}
-    if "steps" in value:
-        made["steps"] = [pb.StepScore(**_sound(step)) for step in value["steps"]]
-    if value.get("verifier") is not None:
-        made["verifier"] = pb.VerifierRef(**value["verifier"])
-    return pb.Verdict(**_sound(_fill(value, made, ("raw", "extracted", "evidence", "effective", "metadata"))))
+    return pb.Verdict(**_verdict_arguments(verdict, fields))
+
+
+def add_verdict(messages: Any, verdict: Verdict, fields: Collection[str] | None = None) -> pb.Verdict:
+    """Adds the message of a verdict to a list within another message, where it is built, and returns it."""
+    made: pb.Verdict = messages.add(**_verdict_arguments(verdict, fields))
+    return made
 
 
 def _sound(value: dict[str, Any]) -> dict[str, Any]:
@@ -331,10 +366,11 @@ def group_to_message(group: Group) -> pb.Group:
 def result_to_message(result: BatchResult, fields: Collection[str] | None = None) -> pb.VerifyReply:
     """The message of the answer to a batch; `fields` as in `rewarden.wire.json.verdict_to_json`."""
     wanted = None if fields is None else frozenset(fields)
-    return pb.VerifyReply(
-        verdicts=[verdict_to_message(verdict, wanted) for verdict in result.verdicts],
-        groups=[group_to_message(group) for group in result.groups],
-    )
+    reply = pb.VerifyReply()
+    for verdict in result.verdicts:
+        add_verdict(reply.verdicts, verdict, wanted)
+    reply.groups.extend(map(group_to_message, result.groups))
+    return reply
 
 
 def _content_message(content: Any) -> pb.Content:

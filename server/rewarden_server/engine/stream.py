@@ -72,6 +72,18 @@ class Stream:
         idle = not self._sizes and self._admission.fits(1, 0)
         return own or idle or (not self._ready and bool(self._sizes) and self._scope.only_groups_wait())
 
+    @property
+    def busy(self) -> bool:
+        """Returns whether samples are in flight."""
+        return bool(self._sizes)
+
+    def ready(self) -> list[Verdict | Group]:
+        """Takes what is ready besides the item that the iteration gave last, without waiting."""
+        items = list(self._ready)
+        self._ready.clear()
+        self._room.set()
+        return items
+
     def finish(self) -> None:
         """Ends the samples."""
         self._finished = True

@@ -15,11 +15,12 @@ class LimitSettings:
     """The limits of one request. A request over a limit gets 413; a single row over it gets an error verdict. Sizes are
     in bytes, after decompression.
 
-    max_body_bytes: a whole request. max_sample_bytes: one row. max_samples: rows of a request, except streams.
-    max_depth: nesting of JSON. max_run_bytes: a program with its input and files. max_blob_bytes: one blob.
-    blob_store_bytes: all blobs together; the least recently used ones are evicted. max_open_bytes: the bodies of all
-    requests that are held at once; beyond it, requests get 429. max_connections: connections per port; beyond it, HTTP
-    gets 503 and gRPC closes. header_timeout_s: the time for a request's line and headers, in seconds.
+    max_body_bytes: a whole request. max_sample_bytes: one row. max_samples: rows of a request, or of one
+    message of a gRPC stream. max_depth: nesting of JSON. max_run_bytes: a program with its input and files.
+    max_blob_bytes: one blob. blob_store_bytes: all blobs together; the least recently used ones are evicted.
+    max_open_bytes: the bodies of all requests that are held at once; beyond it, requests get 429. max_connections:
+    connections per port; beyond it, HTTP gets 503 and gRPC closes. header_timeout_s: the time for a request's line and
+    headers, in seconds.
     """
 
     max_body_bytes: Whole = 256 * 1024**2

@@ -7,6 +7,7 @@ counted.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TypeVar
 
 import grpc
@@ -16,7 +17,15 @@ from rewarden.errors import InvalidRequest
 from rewarden.v1 import rewarden_pb2 as pb
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-_ROW = pb.VerifyRequest.DESCRIPTOR.fields_by_name["samples"].number << 3 | _BYTES
+
+
+def _tag(kind: type[Message], field: str) -> int:
+    """The tag of a field that is a message."""
+    return kind.DESCRIPTOR.fields_by_name[field].number << 3 | _BYTES
+
+
+_ROW = _tag(pb.VerifyRequest, "samples")
+_HEADER, _ONE, _SEVERAL = (_tag(pb.VerifyStreamRequest, name) for name in ("header", "sample", "samples"))
 _OTHERS = 100
 """Fields beside rows that are looked at. Attack: millions of empty headers, which take as long to walk over as rows."""
 
@@ -43,33 +52,77 @@ def rows(data: bytes, most: int) -> int:
     """Returns the number of samples in a `VerifyRequest`; counting stops one beyond `most`. Raises InvalidRequest for
     bytes that are not a message. For every message that protobuf can parse, the count is that of protobuf.
     """
-    at, found, others, end = 0, 0, 0, len(data)
-    try:
-        while at < end and found <= most:
-            tag, at = _varint(data, at)
-            kind = tag & 7
-            if kind == _BYTES:
-                size, at = _varint(data, at)
-                at += size
-            elif kind == _VARINT:
-                _, at = _varint(data, at)
-            elif kind in (_FIXED64, _FIXED32):
-                at += 8 if kind == _FIXED64 else 4
-            else:  # a group, which proto3 does not have
-                raise _unreadable(pb.VerifyRequest)
-            if tag == _ROW:
-                found += 1
-            else:
-                others += 1
-                if others > _OTHERS:
-                    raise InvalidRequest("the message has too many fields besides its samples; send one header")
-    except IndexError:
-        raise _unreadable(pb.VerifyRequest) from None
+    found = others = 0
+    for tag, _, _ in _fields(pb.VerifyRequest, data):
+        if tag == _ROW:
+            found += 1
+            if found > most:
+                break
+        else:
+            others = _one_more(others)
     return found
 
 
+def rows_in(data: bytes, most: int) -> list[tuple[int, int]]:
+    """Returns where each sample of a stream's message begins and ends, one beyond `most` at the most. Raises
+    InvalidRequest for bytes that are not a message of samples.
+
+    Rows are parsed one by one: one that cannot be read costs no other, and a full stream has none parsed that it has no
+    room for.
+    """
+    found: list[tuple[int, int]] = []
+    others = 0
+    single = False
+    for tag, start, end in _fields(pb.VerifyStreamRequest, data):
+        if tag in (_SEVERAL, _ONE):
+            if single or (tag == _ONE and found):  # protobuf would merge two, or take the last
+                raise InvalidRequest("a message of a stream has either one `sample` or `samples`")
+            single = tag == _ONE
+            found.append((start, end))
+            if len(found) > most:
+                break
+        elif tag == _HEADER:
+            raise InvalidRequest("after the header, every message of a stream must hold samples, and no header")
+        else:
+            others = _one_more(others)
+    if not found:
+        raise InvalidRequest("after the header, every message of a stream must hold a sample")
+    return found
+
+
+def _one_more(others: int) -> int:
+    if others == _OTHERS:
+        raise InvalidRequest("the message has too many fields besides its samples; send one header")
+    return others + 1
+
+
+def _fields(kind: type[Message], data: bytes) -> Iterator[tuple[int, int, int]]:
+    """Each field of a message: its tag, and where its content begins and ends. Raises InvalidRequest."""
+    at, end = 0, len(data)
+    try:
+        while at < end:
+            tag, at = _varint(data, at)
+            wired = tag & 7
+            start = at
+            if wired == _BYTES:
+                size, start = _varint(data, at)
+                at = start + size
+            elif wired == _VARINT:
+                _, at = _varint(data, at)
+            elif wired in (_FIXED64, _FIXED32):
+                at += 8 if wired == _FIXED64 else 4
+            else:  # a group, which proto3 does not have
+                raise _unreadable(kind)
+            yield tag, start, at
+    except IndexError:
+        raise _unreadable(kind) from None
+    if at > end:
+        raise _unreadable(kind)
+
+
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number that begins there, and where the next thing begins. Raises IndexError where the bytes end."""
+    """The number that begins there, and where the next thing begins. Raises IndexError where the bytes end first, or
+    the number is too long for any field."""
     byte = data[at]
     if byte < 128:
         return byte, at + 1
@@ -79,7 +132,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         value |= (byte & 127) << 7 * place
         if byte < 128:
             return value, at + place + 1
-    raise _unreadable(pb.VerifyRequest)
+    raise IndexError
 
 
 def _unreadable(kind: type[Message]) -> InvalidRequest:

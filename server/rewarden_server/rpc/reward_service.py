@@ -11,18 +11,16 @@ from typing import Any, TypeVar
 import grpc
 
 from rewarden.errors import InvalidRequest, TooLarge
-from rewarden.types import BadSample, Batch, Group, Run, Sample, Verdict
+from rewarden.types import BadSample, Batch, Run, Sample, Verdict
 from rewarden.v1 import rewarden_pb2 as pb
 from rewarden.wire.json import dumps
 from rewarden.wire.protobuf import (
     batch_from_message,
-    group_to_message,
     header_from_message,
     result_to_message,
     run_from_message,
     run_result_to_message,
     sample_from_message,
-    verdict_to_message,
 )
 from rewarden_server.access.caller import charge_one, note
 from rewarden_server.catalogue import describe, kind_of
@@ -30,7 +28,8 @@ from rewarden_server.engine.stream import Stream
 from rewarden_server.info import info
 from rewarden_server.observe.logs import VerdictLog, get_logger
 from rewarden_server.rpc.call import SURFACE, call
-from rewarden_server.rpc.message import parsed, received, rows
+from rewarden_server.rpc.message import parsed, received, rows, rows_in
+from rewarden_server.rpc.stream_reply import GATHER_S, one_by_one, together
 from rewarden_server.service import LARGE, Service, check_count, run_beside, too_long
 
 _SERVICE = pb.DESCRIPTOR.services_by_name["RewardService"]
@@ -73,18 +72,26 @@ class RewardService:
     ) -> AsyncIterator[pb.VerifyStreamReply]:
         """A header, then samples; verdicts as they end."""
         async with call(self._service, context, "VerifyStream"):
-            header = await self._header(messages)
+            header, many = await self._header(messages)
             stream = self._service.engine.open_stream(header, source=STREAM_SURFACE)
             failures: list[Exception] = []
             feeding = asyncio.ensure_future(self._feed(messages, header, stream, failures))
             stopping = asyncio.ensure_future(self._stop(stream, failures))
             log = VerdictLog(_log)
+            replies = together if many else one_by_one
             try:
-                async for item in stream:
-                    if isinstance(item, Verdict):
-                        log.note(item)
-                        note((item,))
-                    yield _reply(item, header.fields)
+                if many:
+                    yield pb.VerifyStreamReply(most_samples=self._service.limits.max_samples)
+                async for first in stream:
+                    if many and stream.busy:
+                        await asyncio.sleep(GATHER_S)
+                    items = [first, *stream.ready()]
+                    verdicts = [item for item in items if isinstance(item, Verdict)]
+                    for verdict in verdicts:
+                        log.note(verdict)
+                    note(verdicts)
+                    for reply in replies(items, header.fields):
+                        yield reply
                 if failures:
                     raise failures[0]
             finally:
@@ -143,13 +150,14 @@ class RewardService:
         engine = self._service.engine
         return [describe(engine, name, kind_of(engine, name)) for name in names]
 
-    async def _header(self, messages: AsyncIterator[bytes]) -> Batch:
+    async def _header(self, messages: AsyncIterator[bytes]) -> tuple[Batch, bool]:
+        """The header, and whether its sender understands replies of many verdicts."""
         async for data in messages:
             _check_size(len(data), "max_body_bytes", self._service.limits.max_body_bytes)
             message = parsed(pb.VerifyStreamRequest, data)
-            if message.WhichOneof("item") != "header":
-                raise InvalidRequest("the first message of a stream must be its header")
-            return self._service.take_header(header_from_message(message.header))
+            if message.WhichOneof("item") != "header" or message.samples:
+                raise InvalidRequest("the first message of a stream must be its header, and hold no samples")
+            return self._service.take_header(header_from_message(message.header)), message.many
         raise InvalidRequest("the stream is empty; its first message must be its header")
 
     async def _feed(
@@ -161,9 +169,10 @@ class RewardService:
     ) -> None:
         try:
             async for data in messages:
-                sample = self._sample(data, header)
-                await charge_one()
-                await stream.put(sample)
+                for start, end in await run_beside(partial(self._rows, data), len(data)):
+                    sample = self._sample(data, start, end, header)
+                    await charge_one()
+                    await stream.put(sample)
             stream.finish()
         except Exception as error:  # noqa: BLE001  told to the caller by whoever reads the stream, which this wakes
             failures.append(error)
@@ -174,17 +183,25 @@ class RewardService:
         failures.append(self._service.stop_error())
         await stream.cancel()
 
-    def _sample(self, data: bytes, header: Batch) -> Sample | BadSample:
+    def _rows(self, data: bytes) -> list[tuple[int, int]]:
+        limits = self._service.limits
+        found = rows_in(data, limits.max_samples)
+        if len(found) > 1:
+            _check_size(len(data), "max_body_bytes", limits.max_body_bytes)
+            check_count(len(found), limits)
+        return found
+
+    def _sample(self, data: bytes, start: int, end: int, header: Batch) -> Sample | BadSample:
         most = self._service.limits.max_sample_bytes
-        if len(data) > most + LARGE:
+        if end - start > most + LARGE:
             return too_long(most)  # its id is not looked for: parsed, it would take many times of its bytes
-        message = parsed(pb.VerifyStreamRequest, data)
-        if message.WhichOneof("item") != "sample":
-            raise InvalidRequest("after the header, every message of a stream must hold a sample")
-        sample = message.sample
-        if sample.ByteSize() > most:
-            return too_long(most, sample.id if sample.HasField("id") else None)
-        return self._service.take_sample(sample_from_message(sample), header)
+        try:
+            message = parsed(pb.Sample, data[start:end])
+        except InvalidRequest as error:
+            return BadSample(message=error.message)
+        if end - start > most:
+            return too_long(most, message.id if message.HasField("id") else None)
+        return self._service.take_sample(sample_from_message(message), header)
 
 
 def _check_size(size: int, limit: str, most: int) -> None:
@@ -195,9 +212,3 @@ def _check_size(size: int, limit: str, most: int) -> None:
 
 def _run(data: bytes) -> Run:
     return run_from_message(parsed(pb.RunRequest, data))
-
-
-def _reply(item: Verdict | Group, fields: Sequence[str] | None) -> pb.VerifyStreamReply:
-    if isinstance(item, Verdict):
-        return pb.VerifyStreamReply(verdict=verdict_to_message(item, fields))
-    return pb.VerifyStreamReply(group=group_to_message(item))
