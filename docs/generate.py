@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from making import arguments, commands, contents, drawing, reasons, summaries, verifier
+from making import arguments, commands, contents, drawing, gym, reasons, summaries, verifier
 
 from rewarden_verifiers.registry import BUILT_IN, Registry
 from rewarden_verifiers.summaries import FILE as SUMMARIES
@@ -32,6 +32,7 @@ def pages(registry: Registry) -> dict[Path, str]:
         docs / "cli.md": NOTE + commands.page(),
         ROOT / "client/rewarden/commands/arguments.json": arguments.generate("rewarden.commands"),
         ROOT / "server/rewarden_server/cli/arguments.json": arguments.generate("rewarden_server.cli"),
+        docs / "trainers/nemo-gym-servers.md": NOTE + gym.page(),
         docs / "reasons.md": NOTE + reasons.page(registry),
         docs / "site/house.svg": drawing.drawing(graph()),
         SUMMARIES: summaries.generate(registry),

@@ -6,6 +6,7 @@ reference, "Responses", and nemo_gym/openai_utils.py (NeMo Gym, August 2026).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -51,6 +52,38 @@ def messages_of(items: Sequence[Any]) -> list[dict[str, Any]]:
     if not any(message["role"] == "assistant" for message in messages):
         messages.append({"role": "assistant", "content": ""})
     return messages
+
+
+def written(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """One message of the assistant's with all that it wrote, in all its turns: OpenAI's `output_text`."""
+    turns = _turns(messages)
+    made = {"role": "assistant", "content": "".join(turn["content"] for turn in turns)}
+    thoughts = [turn["reasoning_content"] for turn in turns if "reasoning_content" in turn]
+    return [made | ({"reasoning_content": "".join(thoughts)} if thoughts else {})]
+
+
+def called(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """One message of the assistant's with every call of the trajectory; what it wrote counts only if it calls nothing.
+
+    A text after a call is not an answer without calls.
+    """
+    calls = _calls(messages)
+    return [{"role": "assistant", "content": "", "tool_calls": calls}] if calls else written(messages)
+
+
+def arguments_of(messages: Sequence[Mapping[str, Any]], name: str | None) -> list[dict[str, Any]]:
+    """One message of the assistant's with the arguments of its only call, if that calls `name` (None: any tool)."""
+    functions = [call["function"] for call in _calls(messages)]
+    text = functions[0]["arguments"] if len(functions) == 1 and name in (None, functions[0]["name"]) else ""
+    return [{"role": "assistant", "content": text if isinstance(text, str) else json.dumps(text)}]
+
+
+def _turns(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [message for message in messages if message["role"] == "assistant"]
+
+
+def _calls(messages: Sequence[Mapping[str, Any]]) -> list[Any]:
+    return [call for turn in _turns(messages) for call in turn.get("tool_calls", ())]
 
 
 def prompt_of(params: Mapping[str, Any]) -> Any:

@@ -1,7 +1,10 @@
 """NeMo Gym's resources servers: `POST /verify` echoes the whole request, and adds `reward` and what failed.
 
-    POST /compat/gym/math/verify      {"responses_create_params": …, "response": …, "expected_answer": "32"}
+    POST /compat/gym/mcqa/verify      {"responses_create_params": …, "response": …, "expected_answer": "B", …}
     POST /compat/gym/math/verify?reference=verifier_metadata.solution      the reference stands in another field
+
+The name in the address is one of Gym's published servers (`gym_servers`), or a verifier or recipe. Without a name, the
+server's routing decides; without a routing, the server of the row's agent (`agent_ref.name`).
 
 A sample without a score is answered with HTTP 200, `reward` 0.0, `mask_sample` true, `failure_kind` and
 `failure_reason`, as Gym's own servers do since September 2026 (NVIDIA-NeMo/Gym #2608, #2611), and with
@@ -19,7 +22,8 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from starlette.requests import Request
@@ -30,7 +34,9 @@ from rewarden.adapters.rows import plain
 from rewarden.columns import GUESSES
 from rewarden.errors import DeadlineExceeded, InvalidRequest, Overloaded, RequestError, Unavailable
 from rewarden.types import BadSample, Sample, Verdict
+from rewarden_server.compat.gym_fields import at, lettered
 from rewarden_server.compat.gym_metrics import aggregate
+from rewarden_server.compat.gym_servers import NotJudged, Server, server_named, server_of
 from rewarden_server.compat.peer_requests import (
     Answer,
     Asked,
@@ -43,7 +49,15 @@ from rewarden_server.compat.peer_requests import (
     sample_of,
 )
 from rewarden_server.http.replies import json_reply
-from rewarden_server.responses_api import finish_reason_of, messages_of, prompt_of, token_count_of
+from rewarden_server.responses_api import (
+    arguments_of,
+    called,
+    finish_reason_of,
+    messages_of,
+    prompt_of,
+    token_count_of,
+    written,
+)
 from rewarden_server.service import Service
 
 PEER, STRICT, RL = "gym", "gym-strict", "gym-rl"
@@ -87,16 +101,20 @@ def routes(service: Service) -> list[Route]:
 
     def verifying(peer: str) -> Answer:
         async def verify(request: Request) -> Response:
-            asked = asked_of(request, "reference")
+            address = _address(request)
             async with body_of(request, service) as body:
-                sample = _sample(body, request.query_params.get("reference"))
+                asked = address.asked
+                sample = _sample(body, address.reference, address.reads or "last")
+                if asked.use is None and (address.server or service.routing is None):
+                    asked, sample = _published(body, sample, address)
                 verdict = await _verdict(request, service, sample, asked)
                 if verdict.status != "scored" and asked.unscored is None:
                     if peer == STRICT:
                         number_of(verdict, asked)  # raises
                     if peer == RL and (verdict.retryable or verdict.fault == "infra"):
                         raise Unavailable(f"sample {verdict.index} has no score ({verdict.reason})", fault="infra")
-                return _echo(_reply(body, verdict, asked))
+                told = {"verdict_reason": verdict.reason, "verdict_extracted": verdict.extracted}
+                return _echo(_reply(body, verdict, asked) | (told if "explain" in request.query_params else {}))
 
         return verify
 
@@ -131,6 +149,77 @@ def routes(service: Service) -> list[Route]:
     ]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Address:
+    """The parts of an address: a published server or None, the settings, where the reference stands, what is read of
+    the trajectory, the values of the server's options, and parameters that override those of its judge."""
+
+    asked: Asked
+    server: Server | None
+    reference: str | None
+    reads: str | None
+    options: Mapping[str, str]
+    params: Mapping[str, Any]
+
+
+def _address(request: Request) -> _Address:
+    query = request.query_params
+    server = server_named(request.path_params.get("use", query.get("use", "")))
+    options = () if server is None else server.options
+    asked = asked_of(request, "reference", "reads", "explain", *options)
+    reads = query.get("reads")
+    if reads is not None and reads not in _READ:
+        raise InvalidRequest(f"reads: must be one of {', '.join(_READ)}, not {reads[:40]!r}", path="reads")
+    if server is not None and server.needs is not None:
+        raise InvalidRequest(f"use: {server.name} is not judged here; it needs {server.needs}", path="use")
+    if server is None and reads is None and asked.use is not None and asked.use.name == "tool_calls":
+        reads = "calls"  # a call that a text follows is still a call
+    params = {} if server is None or asked.use is None else asked.use.params
+    return _Address(
+        asked=asked if server is None else replace(asked, use=None),
+        server=server,
+        reference=query.get("reference"),
+        reads=reads,
+        options={name: query[name] for name in options if name in query},
+        params=params or {},
+    )
+
+
+_READ: Mapping[str, Callable[[list[dict[str, Any]]], list[dict[str, Any]]]] = {
+    "last": lambda messages: messages,
+    "text": written,
+    "calls": called,
+}
+
+
+def _published(
+    body: Mapping[str, Any], sample: Sample | BadSample, address: _Address
+) -> tuple[Asked, Sample | BadSample]:
+    """The sample as one of Gym's servers judges it: that of the address, or that of the row's agent."""
+    server = address.server or server_of(at(body, "agent_ref.name"))
+    if server is None or isinstance(sample, BadSample):
+        return address.asked, sample
+    asked = replace(address.asked, by_sample=True)
+    try:
+        judged = server.judged(sample.metadata or {}, address.options, address.params)
+    except NotJudged as error:
+        return asked, BadSample(message=str(error), path="reference", id=sample.id)
+    messages = messages_of(body["response"]["output"])
+    if judged.reads == "arguments":
+        response = arguments_of(messages, judged.call)
+    else:
+        response = _READ[address.reads or judged.reads](messages)
+    named = sample.reference if address.reference is not None else judged.reference
+    fields = {
+        "response": response,
+        "use": judged.use,
+        "reference": named,
+        "data_source": sample.data_source or server.name,
+    }
+    kept = {name: getattr(sample, name) for name in ("prompt", "finish_reason", "token_count", "metadata")}
+    return asked, sample_of({**kept, **fields})
+
+
 def _echo(reply: Mapping[str, Any]) -> Response:
     """The answer; numbers that JSON does not know, which Python's clients send all the same, go back as null."""
     try:
@@ -139,15 +228,15 @@ def _echo(reply: Mapping[str, Any]) -> Response:
         return json_reply(plain(reply))
 
 
-def _sample(body: Mapping[str, Any], named: str | None) -> Sample | BadSample:
+def _sample(body: Mapping[str, Any], named: str | None, reads: str = "last") -> Sample | BadSample:
     params, response = (_object(body, name) for name in _OWN)
     output = response.get("output")
     if not isinstance(output, list):
         raise Unprocessable("response.output: must be a list of items", path="response.output")
     task = {name: value for name, value in body.items() if name not in _OWN and not name.startswith("_ng_")}
-    source = next((value for name in _SOURCES if (value := _at(task, name)) is not None), None)
+    source = next((value for name in _SOURCES if (value := at(task, name)) is not None), None)
     fields = {
-        "response": messages_of(output),
+        "response": _READ[reads](messages_of(output)),
         "prompt": prompt_of(params) or None,
         "reference": _reference(task, named),
         "data_source": None if source is None else str(source),
@@ -167,23 +256,21 @@ def _object(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def _reference(task: Mapping[str, Any], named: str | None) -> Any:
     if named is None:
-        return next((value for name in REFERENCES if (value := _at(task, name)) is not None), None)
-    names = named.split(",")
-    found = {name.rpartition(".")[2]: _at(task, name) for name in names}
-    missing = [name for name in names if found[name.rpartition(".")[2]] is None]
-    if missing:
+        return next((value for name in REFERENCES if (value := at(task, name)) is not None), None)
+    places = [_place(name) for name in named.split(",")]
+    found = {name: lettered(at(task, field)) for name, field in places}
+    missing = next((field for name, field in places if found[name] is None), None)
+    if missing is not None:
         raise InvalidRequest(
-            f"reference: the task has no {missing[0]!r}; it has {', '.join(task) or 'no fields'}", path="reference"
+            f"reference: the task has no {missing!r}; it has {', '.join(task) or 'no fields'}", path="reference"
         )
-    return found if len(names) > 1 else found[names[0].rpartition(".")[2]]
+    return found if len(places) > 1 or ":" in named else found[places[0][0]]
 
 
-def _at(value: Any, path: str) -> Any:
-    for name in path.split("."):
-        if not isinstance(value, Mapping):
-            return None
-        value = value.get(name)
-    return value
+def _place(named: str) -> tuple[str, str]:
+    """`NAME:FIELD`, or a field whose last part is its name."""
+    name, colon, field = named.partition(":")
+    return (name, field) if colon else (named.rpartition(".")[2], named)
 
 
 async def _verdict(request: Request, service: Service, sample: Sample | BadSample, asked: Asked) -> Verdict:

@@ -55,10 +55,11 @@ class Unscored(RequestError):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """The verifier that judges (None: the server's routing), and the number for samples without a score (None: the
-    peer's way)."""
+    peer's way). `by_sample`: every sample names its own verifier."""
 
     use: Use | None = None
     unscored: float | None = None
+    by_sample: bool = False
 
 
 def paths(peer: str, ending: str, answer: Answer, method: str = "POST", chosen: str = "use") -> list[Route]:
@@ -137,7 +138,7 @@ async def judge(
     Raises RequestError; InvalidRequest for an address that names no verifier, which is not a sample's fault and must
     not become a number.
     """
-    if asked.use is None and service.routing is None:
+    if asked.use is None and service.routing is None and not asked.by_sample:
         raise InvalidRequest(
             f"no verifier: name a verifier or recipe in the URL, /compat/{peer}/NAME/… or ?use=NAME, or set "
             "routing.file on the server",

@@ -44,6 +44,7 @@ async def puzzle(response: str, reference: dict[str, Any], params: PuzzleParams,
     | `maze` | `grid`, `start`, `goal`, `walls`, `ask` | moves, positions, or the length |
     | `grid` | `solution`, `puzzle` | a grid: any puzzle with one solution |
     | `assignment` | `solution` | `A = 1, B = 7` or JSON |
+    | `schedule` | `events` | a JSON list of events |
     | `reasoning_gym` | `dataset` with `entry`, or with `seed`, `index` and `config` | as the item requires |
 
     - `countdown`: `target` is 24 by default. `use` is `all` (each number exactly as often as it is given) or `some`.
@@ -53,6 +54,9 @@ async def puzzle(response: str, reference: dict[str, Any], params: PuzzleParams,
       person) or the `solution`.
     - `zebra`: `{"House 1": {"Name": "Arnold"}}` or `header` and `rows`.
     - `maze`: `ask` for any legal `path`, a `shortest` one, or the `length`.
+    - `schedule`: `events` gives each id its `duration` in minutes, and optionally `min_time`, `max_time` and a
+      `constraint` (`before 1pm`, `after …`, `at …`, `between … and …`). The answer gives each event's `event_id`,
+      `start_time` and `duration`; events must not overlap.
 
     A `solution` beside the rules is the basis of `partial` credit.
 

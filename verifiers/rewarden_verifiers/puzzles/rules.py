@@ -20,6 +20,7 @@ from rewarden_verifiers.puzzles.latin import Futoshiki, Sudoku
 from rewarden_verifiers.puzzles.maze import Maze
 from rewarden_verifiers.puzzles.params import RulesParams
 from rewarden_verifiers.puzzles.queens import NQueens
+from rewarden_verifiers.puzzles.schedule import Schedule
 from rewarden_verifiers.puzzles.solutions import Assignment, Grid
 from rewarden_verifiers.puzzles.zebra import Zebra
 from rewarden_verifiers.schema import parse_reference
@@ -35,6 +36,7 @@ TASKS: Mapping[str, type[Any]] = {
     "maze": Maze,
     "grid": Grid,
     "assignment": Assignment,
+    "schedule": Schedule,
     "reasoning_gym": Generated,
 }
 """Each kind of puzzle to what its references hold."""
