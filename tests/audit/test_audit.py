@@ -174,6 +174,27 @@ def test_a_reference_that_no_answer_meets_is_listed_by_its_reason(capsys: pytest
     assert sum(map(len, found["control"]["failing"].values())) >= 16
 
 
+def test_where_nothing_can_be_scored_no_attack_counts_as_harmless(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"question": f"Print {n}.", "reference": {"tests": "none"}} for n in range(3)]
+    _, found = audited(capsys, written(rows), "--use", "math")
+    assert named(found) == {"nothing_scored"}
+    assert all(one["level"] != "ok" for one in found["findings"])
+
+
+def test_a_column_of_right_responses_is_the_control_where_the_reference_states_no_answer(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    schema = {"schema": {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}}
+    rows = [{"question": f"Give n = {n}.", "reference": schema, "gold": {"text": f'{{"n": {n}}}'}} for n in range(4)]
+    use = ("--use", "json")
+    _, found = audited(capsys, written(rows), *use)
+    assert (found["control"]["samples"], found["control"]["unstated"]) == (0, 4)
+    assert finding(found, "no_control")["level"] == "note"
+    _, found = audited(capsys, "rows.jsonl", *use, "--right", "gold.text")
+    assert (found["control"]["paid"], found["control"]["samples"]) == (1.0, 4)
+    assert ran("rows.jsonl", *use, "--right", "gold.words") == 2
+
+
 @pytest.fixture
 def judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedJudge]:
     """A judge that passes the right town, and whoever says that experts agree."""

@@ -16,7 +16,8 @@ from rewarden.client import AsyncClient
 from rewarden.commands.connection import ONLY_HERE, authority_options
 from rewarden.commands.terminal import say
 from rewarden.commands.use import functions_of, read_use
-from rewarden.errors import RewardenError
+from rewarden.errors import RewardenError, near
+from rewarden.retry import Retry
 from rewarden.routing import Routing
 from rewarden.transports.authority import CA_HELP
 from rewarden.types import Use
@@ -42,6 +43,9 @@ from rewarden_server.studies.rescore.target import LOCAL
 HELP = "examine a reward before training: what earns without an answer, which right answers go unpaid, what it costs"
 
 SOUND, FOUND, REFUSED = 0, 1, 2
+
+_PATIENCE = Retry(patience_s=5.0)
+"""Short, because the user is waiting, and an audit is soon begun again."""
 
 _EPILOG = """\
 exit status:
@@ -104,7 +108,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     group = parser.add_argument_group("where to judge")
     add = group.add_argument
-    add("--target", default=LOCAL, metavar="URL", help="http://… or grpc://HOST:PORT (default: an engine here)")
+    add("--target", default=LOCAL, metavar="URL", help="http://… or grpc://HOST:PORT (default: in this process)")
     add("--api-key", metavar="KEY", help="the API key (default: REWARDEN_API_KEY)")
     add("--ca", metavar="FILE", help=CA_HELP)
     add("--max-line-mb", type=positive, default=64, metavar="MB", help="the longest line that is read (default: 64)")
@@ -147,12 +151,14 @@ async def _audit(args: argparse.Namespace) -> Audit:
         )
     uses = [*(route.use for route in routing.routes), *([] if second is None else [second])]
     progress = watcher(quiet=args.quiet)
-    async with AsyncClient(args.target, **_client(args, uses)) as client:
+    async with AsyncClient(args.target, retry=_PATIENCE, **_client(args, uses)) as client:
         judges = await find_judges(routing, client, None if routing.flag else ())
         group = next((judge.name for judge in judges if judge.group), None)
         if group is not None and routing.flag is not None:
             raise RescoreError(f"{group!r} judges the members of a group against each other; audit the verifier in it")
         drawn = _draw(args, inputs, columns, routing)
+        if args.right is not None and drawn.rows and all(row.right is None for row in drawn.rows):
+            raise RescoreError(f"--right {args.right}: no row has a text there{near(args.right, columns.seen)}")
         others = None
         if args.responses is not None:
             more = find_inputs(args.responses)

@@ -122,20 +122,25 @@ async def audit(
 ) -> Audit:
     """All of it. second: the other verifier; None: the usual one beside the use, if there is one and it is wanted.
     others: where the responses of a model stand, if not in the rows. Raises RequestError."""
-    uses = list(dict.fromkeys(row.sample.use.name or "a recipe" for row in drawn.rows if row.sample.use is not None))
+    uses = list(dict.fromkeys(_name(row.sample.use) for row in drawn.rows if row.sample.use is not None))
     found = Audit(drawn, uses)
     best = await _control(found, asking)
     verdicts = await _attack(found, asking, Known.of(drawn.rows, found.carrier, seed), best)
     await _vary(found, asking, best)
     responses = await _responses(found, asking, others or drawn)
-    known = SECOND.get(uses[0]) if usual and len(uses) == 1 else None
+    names = {row.sample.use.name for row in drawn.rows if row.sample.use is not None}
+    known = SECOND.get(next(iter(names)) or "") if usual and len(names) == 1 else None
     if second is None and known is not None:
         second = Use(name=known)
     if second is not None:
-        found.second = second.name or "a recipe"
+        found.second = _name(second)
         await _agree(found, asking, second, [*_carried(found, best), *verdicts, *responses])
     found.verdicts = asking.done
     return found
+
+
+def _name(use: Use) -> str:
+    return use.name or str((use.recipe or {}).get("name", "a recipe"))
 
 
 def _answered(row: Row, response: str) -> Sample:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from rewarden_server.studies.audit.audit import Audit, Tried
+from rewarden_server.studies.audit.figures import Unscored
 from rewarden_server.studies.audit.forms import FORMS
 
 Level = Literal["error", "warning", "note", "ok"]
@@ -220,6 +221,15 @@ def _worst(failing: Mapping[str, list[str]]) -> list[tuple[str, list[str]]]:
 
 
 def _attacked(found: Audit, limits: Thresholds) -> Iterator[Finding]:
+    if found.tried and not _scored(found):
+        yield Finding(
+            "nothing_scored",
+            "error",
+            "no response has a score, so nothing is known of the attacks",
+            _unscored_reason(found),
+            "rewarden lint shows how each reference is read; rewarden doctor shows what is missing here",
+        )
+        return
     for family, words in FAMILIES.items():
         tried = [one for one in found.tried if one.attack.family == family]
         if not tried:
@@ -234,12 +244,25 @@ def _attacked(found: Audit, limits: Thresholds) -> Iterator[Finding]:
         yield Finding(
             f"paid_{family}",
             "warning" if family == "guess" or worst.tally.mean < 0.25 else "error",
-            f"{words.says} ({worst.attack.says}): it passes in {_share(worst.tally.share)} of rows, "
-            f"with a mean score of {worst.tally.mean:.2f}{others}",
+            f"{words.says} ({worst.attack.says}): {_earned(worst)}{others}",
             words.cause,
             words.fix,
             tuple(worst.tally.rows[:3]),
         )
+
+
+def _earned(one: Tried) -> str:
+    score = f"a mean score of {one.tally.mean:.2f}"
+    return f"it passes in {_share(one.tally.share)} of rows, with {score}" if one.tally.paid else f"it earns {score}"
+
+
+def _scored(found: Audit) -> int:
+    return sum(one.tally.samples - sum(one.tally.unscored.values()) for one in found.tried)
+
+
+def _unscored_reason(found: Audit) -> str:
+    (fault, reason), _ = sum((one.tally.unscored for one in found.tried), Unscored()).most_common(1)[0]
+    return f"{reason} (fault: {fault})"
 
 
 def _is_paid(one: Tried, limits: Thresholds) -> bool:
@@ -262,7 +285,7 @@ def _evaded(found: Audit, limits: Thresholds) -> Iterator[Finding]:
             f"{reason} (fault: {fault}): a policy that is about to fail can choose to be left out instead",
             "count such samples as 0 (unscored=0 in the trainer, fallback: 0.0 in a recipe), or judge them otherwise",
         )
-    elif found.tried:
+    elif _scored(found):
         yield Finding("unscored_at_will", "ok", "no attack leaves samples unscored")
     control = found.control
     unscored = sum(control.unscored.values())

@@ -81,7 +81,7 @@ def _tile(name: str, value: str, note: str) -> str:
 def _check(one: Finding) -> str:
     told = (("cause", one.cause), ("fix", one.fix), ("rows", ", ".join(one.rows)))
     more = "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in told if text and one.level != "ok")
-    return f"<div class='check {one.level}'>{escape(one.says)}{f'<dl>{more}</dl>' if more else ''}</div>"
+    return f"<div class='check level-{one.level}'>{escape(one.says)}{f'<dl>{more}</dl>' if more else ''}</div>"
 
 
 def _attacks(tried: Sequence[Tried]) -> str:

@@ -65,7 +65,7 @@ def cost_text(found: Audit) -> str:
     """Returns the cost of a million samples."""
     cost = found.cost.to_json()
     if cost["seconds"] is None:
-        return "not measured"
+        return "not measured: each verdict was in the cache"
     told = f"{duration(float(cost['seconds']))} at the rate of this run"
     if cost["judge_calls"]:
         most = " at most" if cost["estimated"] else ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rewarden.columns import GUESSES
+from rewarden.columns import GUESSES, value_of
 from rewarden.routing import Routing
 from rewarden.types import BadSample, Sample
 from rewarden.wire.json import sample_from_json
@@ -147,7 +147,7 @@ def _row(
     if sample.use is None:
         return "no verifier is set for it"
     whole = stated(sample.reference)
-    own = None if right is None else values.get(right)
+    own = None if right is None else value_of(values, right, None)
     return Row(
         place=place,
         sample=replace(sample, id=None, group=None, group_size=None),
