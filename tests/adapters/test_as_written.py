@@ -366,7 +366,8 @@ def verifiers_rubric(pages: Pages) -> Line:
 
 
 def gym(pages: Pages) -> Line:
-    address = pages.block("nemo-gym", "/compat/gym/math").split()[0]
+    words = pages.block("nemo-gym", "/compat/gym/math").split()
+    address = next(word for word in words if word.endswith("/compat/gym/math"))
 
     def scored(rows: Sequence[Row], responses: Sequence[str]) -> list[float]:
         found = []

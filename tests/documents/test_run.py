@@ -35,10 +35,21 @@ PEERS = "needs data sets that are not ours to ship"
 ALL_CASES = "judges every case there is, for minutes: tests/verdicts does it with some"
 READER = "stands for what the reader does"
 OWN_FILES = "needs records and logs of the reader's own: tests/report opens such files"
+OWN_ROWS = "reads the reader's own rows: tests/audit, tests/rescore and tests/adapters do it with rows of their own"
 OWN_RUN = "needs a run of the reader's own, and a terminal: tests/server shows runs in one"
 PLAYED = "plays a run of 300 steps in a clone, for minutes: make screenshots does it"
 
 NOT_RUN = {
+    "docs/audit.md": {
+        "rewarden audit train.jsonl --use math": OWN_ROWS,
+        "rewarden audit train.parquet --use recipe.yaml --column reference=reward_model.ground_truth "
+        "--report audit.html": OWN_ROWS,
+        "rewarden audit train.jsonl --use judge --rows 20 --responses rollouts.jsonl": OWN_ROWS,
+        "rewarden audit train.jsonl --use form_pays.yaml": OWN_ROWS,
+    },
+    "docs/trainers/README.md": {
+        "rewarden check-trainer trl --use math --target http://127.0.0.1:8080 --file rows.jsonl": OWN_ROWS,
+    },
     "README.md": {"make demo": CLONE, "make test": CLONE, "docker compose up -d": STACK},
     "docs/deploying.md": {
         "git clone … rewarden && cd rewarden": READER,
@@ -86,6 +97,8 @@ NOT_RUN = {
         "docker compose ps": STACK,
     },
     "docs/rescoring.md": {
+        "rewarden rescore rollout_data/ --use math -o scored/ --report report.html": OWN_ROWS,
+        "rewarden rescore rollouts.jsonl --use math --baseline reward --baseline-passes 1 -o scored.jsonl": OWN_ROWS,
         "rewarden view records/ --out records.html --no-open": OWN_FILES,
         "rewarden view logs/2026-01-01_math.eval": OWN_FILES,
     },
