@@ -11,7 +11,8 @@ from rewarden_server.studies.audit.figures import Tally
 from rewarden_server.studies.audit.findings import Finding
 from rewarden_server.studies.audit.forms import FORMS
 from rewarden_server.studies.audit.render import cost_text
-from rewarden_server.studies.report.page import asset, digest, filled, write
+from rewarden_server.studies.report.page import write
+from rewarden_server.studies.report.still import still
 from rewarden_verifiers.group.statistics import mean, std
 
 _SHOWN_REASONS = 30
@@ -24,14 +25,8 @@ def write_page(found: Audit, checks: Sequence[Finding], names: str, output: Path
 
 def render(found: Audit, checks: Sequence[Finding], names: str) -> str:
     """The page as text."""
-    style = asset("rewarden_server.studies.report", "page.css") + asset(__package__, "page.css")
-    return filled(
-        asset(__package__, "page.html"),
-        policy=f"default-src 'none'; style-src 'sha256-{digest(style)}'; base-uri 'none'; form-action 'none'",
-        title=escape(names),
-        style=style,
-        body="\n".join(_body(found, checks, names)),
-    )
+    body = _body(found, checks, names)
+    return still(__package__, body, title=names, kind="audit", heading="audit of a reward")
 
 
 def _body(found: Audit, checks: Sequence[Finding], names: str) -> Iterable[str]:

@@ -20,7 +20,8 @@ from rewarden_server.studies.calibration.render import (
     use_text,
     value_text,
 )
-from rewarden_server.studies.report.page import asset, digest, filled, write
+from rewarden_server.studies.report.page import write
+from rewarden_server.studies.report.still import still
 
 _TILES = ("accuracy", "precision", "recall", "kappa", "false_positive_rate", "scored")
 _MISSES = 60
@@ -34,14 +35,8 @@ def write_page(found: Calibration, file: Path, output: Path) -> int:
 
 def render(found: Calibration, file: Path) -> str:
     """The page as text."""
-    style = asset("rewarden_server.studies.report", "page.css") + asset(__package__, "page.css")
-    return filled(
-        asset(__package__, "page.html"),
-        policy=f"default-src 'none'; style-src 'sha256-{digest(style)}'; base-uri 'none'; form-action 'none'",
-        title=escape(file.name),
-        style=style,
-        body="\n".join(_body(found, file)),
-    )
+    body = _body(found, file)
+    return still(__package__, body, title=file.name, kind="calibration", heading="calibration of a judge")
 
 
 def _body(found: Calibration, file: Path) -> Iterable[str]:
