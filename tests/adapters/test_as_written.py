@@ -61,7 +61,7 @@ def process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(scoring, "_scorers", {})
     tensors = SimpleNamespace(tensor=lambda values, dtype: values, float32="float32")
     monkeypatch.setitem(sys.modules, "torch", tensors)
-    caches: tuple[Any, ...] = (openrlhf.from_environment, adapter_skyrl._scorer, adapter_verifiers._rubric_class)
+    caches: tuple[Any, ...] = (openrlhf.from_environment, adapter_verifiers._rubric_class)
     for cache in caches:
         cache.cache_clear()
     yield

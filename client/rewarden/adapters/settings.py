@@ -121,6 +121,8 @@ _LOGGED_RUN = ("WANDB_NAME", "WANDB_RUN_ID", "MLFLOW_RUN_NAME")
 def _read_use(value: Any) -> Use:
     if isinstance(value, Use):
         return value
+    if isinstance(value, os.PathLike):  # a recipe's file
+        value = os.fspath(value)
     if not isinstance(value, (str, Mapping)):
         raise InvalidRequest(f"use: must be a name, or a mapping such as {{'name': …, 'params': {{…}}}}, not {value!r}")
     if value == "":

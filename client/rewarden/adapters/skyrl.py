@@ -18,17 +18,14 @@ ends the run; `unscored=NUMBER` returns a number instead. A recipe's `exclude` h
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
 from rewarden.adapters.example import prompt_of
-from rewarden.adapters.preflight import checked
 from rewarden.adapters.rows import plain, sample_of, tell_passed
-from rewarden.adapters.scoring import Scorer, number_of, passed_of
+from rewarden.adapters.scoring import number_of, passed_of, scorer
 from rewarden.adapters.settings import Settings, unwrapped
 from rewarden.types import Sample, Verdict
 from rewarden.wire.json import verdict_to_json
@@ -53,7 +50,8 @@ class Episode:
         # SkyRL puts its own limit (`generator.max_turns`) into every row; ours may only be shorter.
         self.max_turns = min(most, int(extras.get("max_turns", most)))
         self.turns = 0
-        self._scorer = _scorer(json.dumps(told, sort_keys=True, default=os.fspath))
+        self._scorer = scorer(**told)
+        self._scorer.settings.refuse("group", why="a SkyRL environment sees only one rollout")
         self._columns = _columns(extras)
         self._prompt: Any = None
         self._verdict: Verdict | None = None
@@ -124,13 +122,6 @@ def __getattr__(name: str) -> Any:
 def _environment() -> type[Any]:
     base = import_module("skyrl_gym.envs.base_text_env").BaseTextEnv
     return type("RewardenEnv", (Episode, base), {"__module__": __name__, "__doc__": Episode.__doc__})
-
-
-@lru_cache(maxsize=16)
-def _scorer(told: str) -> Scorer:
-    """Returns one scorer, with one set of connections, for all environments with the same settings."""
-    settings = Settings.read(**json.loads(told)).refuse("group", why="a SkyRL environment sees only one rollout")
-    return Scorer(checked(settings))
 
 
 def _fields(config: Any) -> dict[str, Any]:

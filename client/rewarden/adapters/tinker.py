@@ -24,10 +24,8 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from rewarden.adapters.preflight import checked
 from rewarden.adapters.rows import plain, reference_of, sample_of
-from rewarden.adapters.scoring import NoScore, Scorer, number_of, passed_of
-from rewarden.adapters.settings import Settings
+from rewarden.adapters.scoring import NoScore, number_of, passed_of, scorer
 from rewarden.types import Sample
 
 
@@ -45,7 +43,8 @@ class Problem:
         super().__init__(renderer, convo_prefix)  # type: ignore[call-arg] # the cookbook's class comes next
         self._question = question
         self._row = row
-        self._scorer = _scorer(json.dumps(settings, sort_keys=True))
+        self._scorer = scorer(**settings)
+        self._scorer.settings.refuse("group", why="an environment sees only one rollout")
 
     async def step(self, action: Any, *, extra: Any = None) -> Any:
         """Returns the cookbook's `StepResult`; the episode ends here. Raises NoScore, RequestError."""
@@ -103,13 +102,6 @@ def __getattr__(name: str) -> Any:
 def _environment() -> type[Any]:
     base = import_module("tinker_cookbook.rl.problem_env").ProblemEnv
     return type("RewardenEnv", (Problem, base), {"__module__": __name__, "__doc__": Problem.__doc__})
-
-
-@lru_cache(maxsize=16)
-def _scorer(told: str) -> Scorer:
-    """Returns one scorer, with one set of connections, for all environments with the same settings."""
-    settings = Settings.read(**json.loads(told)).refuse("group", why="an environment sees only one rollout")
-    return Scorer(checked(settings))
 
 
 __all__ = ["NoScore", "Problem"]
