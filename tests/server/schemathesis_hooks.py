@@ -9,6 +9,7 @@ import schemathesis
 from hypothesis import strategies as st
 
 _ROW = {"response": "A", "reference": "A", "use": "same"}
+_RECIPE = {"uses": {"answer": "same"}, "score": "answer.score"}
 
 schemathesis.openapi.media_type(
     "application/x-ndjson",
@@ -25,12 +26,13 @@ def lines(context: schemathesis.DeserializationContext, response: schemathesis.R
 
 
 @schemathesis.hook
-def map_body(context: schemathesis.HookContext, body: Any) -> Any:
-    """Returns what no schema can ask for: 1 and not 1.0 in `progress`, and that `expect` names the fingerprint in
-    force.
+def map_case(context: schemathesis.HookContext, case: schemathesis.Case) -> schemathesis.Case:
+    """Gives the body what no schema can ask for: 1 and not 1.0 in `progress`, an `expect` that names the fingerprint
+    in force, a verifier that there is, and an inline recipe that can be read.
     """
+    body = case.body
     if not isinstance(body, dict):
-        return body
+        return case
     made = dict(body)
     if isinstance(progress := body.get("progress"), dict):
         made["progress"] = {
@@ -38,4 +40,22 @@ def map_body(context: schemathesis.HookContext, body: Any) -> Any:
         }
     if isinstance(expect := body.get("expect"), dict) and all(isinstance(item, str) for item in expect.values()):
         made["expect"] = {}
+    if body.get("use"):
+        made["use"] = _known(body["use"])
+    case.body = made
+    return case
+
+
+def _known(use: Any) -> Any:
+    if isinstance(use, str):
+        return "same"
+    if not isinstance(use, dict):
+        return use
+    made = dict(use)
+    if use.get("name") and isinstance(use["name"], str):
+        made["name"] = "same"
+    if isinstance(use.get("recipe"), dict):
+        made["recipe"] = _RECIPE
+    if isinstance(use.get("params"), dict):
+        made["params"] = {}
     return made

@@ -187,7 +187,7 @@ def _as_on_the_wire(schema: Any) -> Any:
 
 def _use(description: str) -> dict[str, Any]:
     params = {"anyOf": [_OBJECT, _NULL]}
-    forms = (("name", {"type": "string"}, "recipe"), ("recipe", _OBJECT, "name"))
+    forms = (("name", _NAME, "recipe"), ("recipe", _OBJECT, "name"))
     return {
         "description": f"{description} A plain name can be given as a string.",
         "anyOf": [
