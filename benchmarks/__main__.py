@@ -24,6 +24,7 @@ NAMES = (
     "imports",
     "install",
     "transport",
+    "trainers",
     "runs",
     "large",
     "costs",

@@ -7,6 +7,7 @@ connection before its first call.
 from __future__ import annotations
 
 import asyncio
+import copy
 import os
 import time
 import weakref
@@ -25,12 +26,13 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, TypeVar, Union
 
-from rewarden.errors import DeadlineExceeded, InvalidRequest, Overloaded, Unavailable
+from rewarden.errors import DeadlineExceeded, InvalidRequest, Overloaded, RequestError, Unavailable
 from rewarden.loop_thread import LoopThread
 from rewarden.resume import resume
-from rewarden.retry import Retry, Tries, may_pass
+from rewarden.retry import NO_RETRY, Retry, Tries, may_pass
+from rewarden.sample_stream import SampleStream
 from rewarden.transports.base import Transport
-from rewarden.transports.targets import open_target
+from rewarden.transports.targets import open_target, proxied
 from rewarden.types import (
     BadSample,
     Batch,
@@ -45,13 +47,26 @@ from rewarden.types import (
     Use,
     Verdict,
 )
-from rewarden.wire.json import content_of, good_sample, run_from_json, run_to_json, sample_from_json, use_from_json
+from rewarden.wire.json import (
+    content_of,
+    dumps,
+    good_sample,
+    header_to_json,
+    run_from_json,
+    run_to_json,
+    sample_from_json,
+    use_from_json,
+)
 
 T = TypeVar("T")
 
 DEFAULT_TARGET = "http://127.0.0.1:8080"
 STREAM_ABOVE = 1000
 STREAM_ABOVE_CHARACTERS = 16_000_000
+
+_MOST_STREAMS = 8
+"""Streams of a `Client` at a time: callers may invent parameters without end. Beyond it, a sample has a request of its
+own."""
 
 Row = Union[Sample, Mapping[str, Any]]
 """A sample, or its JSON form as a mapping."""
@@ -299,11 +314,70 @@ class AsyncClient:
         )
 
 
+class _SharingClient(AsyncClient):
+    """An `AsyncClient` that sends a batch of one sample through a stream, which all such calls with the same envelope
+    share. Results and errors are those of a request for that sample alone.
+    """
+
+    def __init__(self, target: str, **settings: Any) -> None:
+        super().__init__(target, **settings)
+        self._streams: dict[bytes, SampleStream] = {}
+
+    async def close(self) -> None:
+        """As `AsyncClient.close`."""
+        for stream in self._streams.values():
+            if not stream.busy:  # others would be waited for, but pending calls fail
+                await stream.close()
+        self._streams.clear()
+        await super().close()
+
+    async def _judged(self, batch: Batch) -> BatchResult:
+        stream = self._stream_of(batch)
+        if stream is None:
+            return await super()._judged(batch)
+        (sample,) = batch.samples
+        try:
+            verdict = await self._tries(lambda transport: stream.verify(sample))  # type: ignore[arg-type]
+        except (Overloaded, Unavailable, DeadlineExceeded):
+            raise
+        except RequestError:
+            return await super()._judged(batch)  # it may be a neighbour's: each of the stream's callers asks alone
+        return BatchResult(verdicts=(verdict if verdict.index == 0 else replace(verdict, index=0),))
+
+    def _stream_of(self, batch: Batch) -> SampleStream | None:
+        """Returns the stream for a batch of one sample; None for any other, and for what only a request can state."""
+        if len(batch.samples) != 1 or batch.shared or batch.deadline_s is not None or self._is_large(batch):
+            return None
+        if proxied(self.target):
+            return None
+        (sample,) = batch.samples
+        if not isinstance(sample, Sample) or sample.group is not None:
+            return None
+        try:
+            key = dumps(header_to_json(batch))
+        except ValueError:
+            return None
+        streams = self._streams
+        if key not in streams:
+            for idle in [known for known, stream in streams.items() if not stream.open]:
+                del streams[idle]
+            if len(streams) >= _MOST_STREAMS:
+                return None
+            self._open()
+            # Of one attempt: retries are those of each call, as they are with requests.
+            once = copy.copy(self)
+            once._retry = NO_RETRY
+            header = {name: getattr(batch, name) for name in ("use", "progress", "expect", "fields")}
+            streams[key] = SampleStream(once, timeout_s=self._options["timeout_s"], **header)
+        return streams[key]
+
+
 class Client:
     """A blocking client: the same as `AsyncClient`, without `await`.
 
     It works from any thread and also inside a running event loop (a notebook), because its own event loop runs in a
-    separate thread. After a fork, the child process opens its own connections.
+    separate thread. Calls with a single sample share a stream, so that many threads get the rate of a batch. After a
+    fork, the child process opens its own connections.
     """
 
     def __init__(
@@ -327,7 +401,7 @@ class Client:
         self._start()
 
     def _start(self) -> None:
-        self._client = AsyncClient(self.target, **self._settings)
+        self._client = _SharingClient(self.target, **self._settings)
         self._thread = LoopThread("rewarden-client")
         self._pid = os.getpid()
 

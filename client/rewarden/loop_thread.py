@@ -7,7 +7,6 @@ import sys
 import threading
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
-from concurrent.futures import CancelledError
 from contextlib import aclosing, suppress
 from typing import Any, Generic, TypeVar
 
@@ -20,14 +19,17 @@ _AHEAD = 1024
 
 
 class LoopThread:
-    """Runs coroutines in a daemon thread, which starts with the first one."""
+    """Runs coroutines in a daemon thread, which starts with the first one.
+
+    Many threads can wait at a time, and a crossing costs little: the coroutines that gather while the loop is busy
+    begin together, after one wake-up, and each waiting thread has a lock instead of a future.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
         # Reentrant: the garbage collector may finalise a generator of `iterate` wherever a thread holds it.
         self._lock = threading.RLock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+        self._serving: _Serving | None = None
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of a coroutine, which is cancelled when the waiting thread is interrupted.
@@ -46,62 +48,64 @@ class LoopThread:
         """
         ahead = _Ahead(make)
         with self._lock:
-            loop = self._running()
+            serving = self._running()
         try:
-            while items := self._take(ahead, loop):
+            while items := self._take(ahead, serving):
                 yield from items
         finally:
             # A generator may be finalised after `stop`, or when the interpreter ends and no thread runs any more.
-            if self._loop is loop and not sys.is_finalizing():
+            if self._serving is serving and not sys.is_finalizing():
                 with suppress(_Stopped):
-                    self._run(ahead.close(), loop)
+                    self._run(ahead.close(), serving)
 
     def stop(self, last: Coroutine[Any, Any, None]) -> None:
         """Run a last coroutine, then end the thread. The next `run` starts another."""
         with self._lock:
-            loop, thread = self._loop, self._thread
-            self._loop = self._thread = None
-        if loop is None or thread is None:
+            serving, self._serving = self._serving, None
+        if serving is None:
             last.close()
             return
         try:
-            asyncio.run_coroutine_threadsafe(last, loop).result()
+            asyncio.run_coroutine_threadsafe(last, serving.loop).result()
         finally:
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join()
+            serving.loop.call_soon_threadsafe(serving.loop.stop)
+            serving.thread.join()
 
-    def _take(self, ahead: _Ahead[T], loop: asyncio.AbstractEventLoop) -> list[T]:
-        if self._loop is loop:
+    def _take(self, ahead: _Ahead[T], serving: _Serving) -> list[T]:
+        if self._serving is serving:
             with suppress(_Stopped):
-                return self._run(ahead.take(), loop)
+                return self._run(ahead.take(), serving)
         return ahead.left()
 
-    def _run(self, work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop | None = None) -> T:
+    def _run(self, work: Coroutine[Any, Any, T], only: _Serving | None = None) -> T:
         """Like `run`, on this loop and no later one. Raises _Stopped."""
-        if threading.current_thread() is self._thread:
+        own = self._serving
+        if own is not None and threading.current_thread() is own.thread:
             work.close()
             raise RuntimeError("a blocking client was called from its own event loop; use AsyncClient there")
+        call = _Call(work)
         # Under the lock, so that the work comes before `stop` and is cancelled by it: nobody would ever run it after.
         with self._lock:
-            if loop is not None and self._loop is not loop:
+            if only is not None and self._serving is not only:
                 work.close()
                 raise _Stopped
-            future = asyncio.run_coroutine_threadsafe(work, self._running())
+            serving = self._running()
+            wakes = not serving.calls
+            serving.calls.append(call)
         try:
-            return future.result()
-        except CancelledError:
-            raise _Stopped from None
+            if wakes:  # outside the lock, which the loop needs as soon as it is awake
+                serving.wake()
+            call.wait()
         except BaseException:
-            future.cancel()
+            serving.post(call.leave)
             raise
+        return call.result()
 
-    def _running(self) -> asyncio.AbstractEventLoop:
+    def _running(self) -> _Serving:
         """The loop, begun where there is none. The caller has the lock."""
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(target=_serve, args=(self._loop,), name=self._name, daemon=True)
-            self._thread.start()
-        return self._loop
+        if self._serving is None:
+            self._serving = _Serving(self._name, self._lock)
+        return self._serving
 
 
 class _Stopped(Exception):
@@ -112,17 +116,99 @@ def _closed() -> Unavailable:
     return Unavailable("the client was closed before the response arrived")
 
 
-def _serve(loop: asyncio.AbstractEventLoop) -> None:
-    asyncio.set_event_loop(loop)
-    try:
-        loop.run_forever()
-        left = asyncio.all_tasks(loop)
-        for task in left:
-            task.cancel()
-        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-        loop.run_until_complete(loop.shutdown_asyncgens())
-    finally:
-        loop.close()
+class _Call(Generic[T]):
+    """A thread that waits for the result of a coroutine."""
+
+    __slots__ = ("_ended", "_left", "_task", "_work")
+
+    def __init__(self, work: Coroutine[Any, Any, T]) -> None:
+        self._work = work
+        self._task: asyncio.Task[T] | None = None
+        self._left = False
+        self._ended = threading.Lock()
+        self._ended.acquire()
+
+    def wait(self) -> None:
+        """Blocks until the end."""
+        self._ended.acquire()
+
+    def result(self) -> T:
+        """Returns the result after `wait`, or raises the coroutine's exception, or _Stopped."""
+        if self._task is None or self._task.cancelled():
+            raise _Stopped
+        return self._task.result()
+
+    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Starts the coroutine. On the loop's thread, as all below."""
+        if self._left:
+            self.drop()
+            return
+        self._task = loop.create_task(self._work)
+        self._task.add_done_callback(self._end)
+
+    def leave(self) -> None:
+        """Cancels the coroutine: the thread was interrupted."""
+        self._left = True
+        if self._task is not None:
+            self._task.cancel()
+
+    def drop(self) -> None:
+        """Ends a call that has not begun."""
+        self._work.close()
+        self._ended.release()
+
+    def _end(self, task: asyncio.Task[T]) -> None:
+        self._ended.release()
+
+
+class _Serving:
+    """A loop in a thread, and the calls that are to begin on it."""
+
+    def __init__(self, name: str, lock: threading.RLock) -> None:
+        self._lock = lock
+        self.calls: list[_Call[Any]] = []
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self._serve, name=name, daemon=True)
+        self.thread.start()
+
+    def wake(self) -> None:
+        """Has the loop begin the calls that have come."""
+        try:
+            self.loop.call_soon_threadsafe(self._begin)
+        except RuntimeError:  # the loop has ended
+            self._drop()
+
+    def post(self, callback: Callable[[], None]) -> None:
+        """Runs a callback on the loop's thread, unless the loop has ended: then nothing is left to be done."""
+        with suppress(RuntimeError):
+            self.loop.call_soon_threadsafe(callback)
+
+    def _begin(self) -> None:
+        for call in self._taken():
+            call.begin(self.loop)
+
+    def _drop(self) -> None:
+        for call in self._taken():
+            call.drop()
+
+    def _taken(self) -> list[_Call[Any]]:
+        with self._lock:
+            calls, self.calls = self.calls, []
+        return calls
+
+    def _serve(self) -> None:
+        loop = self.loop
+        asyncio.set_event_loop(loop)
+        try:
+            loop.run_forever()
+            self._drop()  # before their beginning comes, which would be too late to be cancelled
+            left = asyncio.all_tasks(loop)
+            for task in left:
+                task.cancel()
+            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+            loop.run_until_complete(loop.shutdown_asyncgens())
+        finally:
+            loop.close()
 
 
 class _Ahead(Generic[T]):

@@ -58,7 +58,7 @@ async def test_a_row_sends_its_prompt_and_columns(target: str, script: Script) -
     script.judge = faulty
     rows = [{"ground_truth": "2", "level": 3, "data_source": "sums"}]
     assert await rewards(target, [log("2")], rows, metadata=["level"]) == [1.0]
-    (sample,) = script.batches[0].samples
+    (sample,) = script.streams[0]
     assert isinstance(sample, Sample)
     assert sample.prompt == [{"role": "user", "content": "1+1?"}]
     assert sample.response == [{"role": "assistant", "content": "2"}]

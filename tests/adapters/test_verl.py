@@ -103,9 +103,9 @@ async def test_the_function_sends_the_step_of_the_weights(script: Script) -> Non
         await acompute_score("d", "x", "x", info, target=address)
         await asyncio.to_thread(lambda: compute_score("d", "x", "x", info, target=address))
         await acompute_score("d", "x", "x", {"max_global_steps": None}, target=address)
-    steps = [sent.progress for sent in (*script.headers, *script.batches)]
-    assert steps == [Progress(step=6), None, Progress(step=6)]
-    (sample,) = script.batches[0].samples
+    steps = [header.progress for header in script.headers]
+    assert steps == [Progress(step=6), Progress(step=6), None]
+    (sample,) = script.streams[1]
     assert isinstance(sample, Sample)
     assert sample.metadata == {"index": 1}
 

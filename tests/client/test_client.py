@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 
@@ -15,7 +16,7 @@ from rewarden.errors import InvalidRequest, NotFound, Overloaded, Unavailable
 from rewarden.loop_thread import LoopThread
 from rewarden.retry import NO_RETRY, Retry
 from rewarden.types import Batch, Group, Progress, Sample, Use, Verdict
-from tests.client.servers import SERVERS, Script, http_server
+from tests.client.servers import SERVERS, Script, http_server, judge
 
 pytestmark = pytest.mark.needs_server
 
@@ -214,6 +215,89 @@ def test_everything_works_without_await(served: str) -> None:
         assert len([item for item in items if isinstance(item, Group)]) == 3
         with pytest.raises(InvalidRequest):
             client.verify([{"text": ""}])
+
+
+def test_single_samples_of_one_envelope_share_a_stream_whatever_thread_they_come_from(
+    served: str, script: Script
+) -> None:
+    came: list[Sample] = []
+    all_came = asyncio.Event()
+
+    async def together(header: Batch, samples: AsyncIterator[Sample]) -> AsyncIterator[Verdict | Group]:
+        script.headers.append(header)
+        indices = []
+        async for sample in samples:
+            came.append(sample)
+            indices.append((sample, len(indices)))
+            if len(came) == 16:
+                all_came.set()
+            if len(indices) == 8:
+                await all_came.wait()
+                for one, index in indices:
+                    yield judge(one, index)
+
+    script.stream = together  # type: ignore[method-assign]
+    with Client(served, timeout_s=60) as client, ThreadPoolExecutor(16) as pool:
+        fields = ("status", "score")
+        calls = [
+            pool.submit(client.verify, [Sample(response="1", id=str(n))], ("a", "b")[n % 2], fields=fields)
+            for n in range(16)
+        ]
+        results = [call.result() for call in calls]
+    assert [result.verdicts[0].id for result in results] == [str(n) for n in range(16)]
+    assert {(len(result.verdicts), result.verdicts[0].index, result.groups) for result in results} == {(1, 0, ())}
+    assert sorted((header.use.name, header.fields) for header in script.headers if header.use) == [  # type: ignore[type-var]
+        ("a", fields),
+        ("b", fields),
+    ]
+    assert script.batches == []
+
+
+@pytest.mark.parametrize("envelope", [{"deadline_s": 5.0}, {"shared": {"k": 1}}, {"use": {"name": "a"}, "grouped": 1}])
+def test_a_single_sample_that_a_shared_stream_cannot_state_is_a_request(
+    served: str, script: Script, envelope: dict[str, Any]
+) -> None:
+    group = "g" if envelope.pop("grouped", None) else None
+    with Client(served) as client:
+        result = client.verify([Sample(response="1", group=group)], **envelope)
+    assert ([len(batch.samples) for batch in script.batches], script.streams) == ([1], [])
+    assert [found.group for found in result.groups] == ([group] if group else [])
+
+
+def test_parameters_without_end_open_no_streams_without_end(served: str, script: Script) -> None:
+    class All(asyncio.Event):
+        came = 0
+
+        async def wait(self) -> Any:
+            self.came += 1
+            if self.came == 20:
+                self.set()
+            return await super().wait()
+
+    script.hold = All()
+    with Client(served, timeout_s=60) as client, ThreadPoolExecutor(20) as pool:
+        uses = [{"name": "equal", "params": {"n": n}} for n in range(20)]
+        assert [verdict.score for verdict in pool.map(client.verify_one, "1" * 20, "1" * 20, uses)] == [1.0] * 20
+    assert (len(script.streams), len(script.batches)) == (8, 12)
+
+
+def test_an_error_of_a_shared_stream_is_raised_only_to_whom_it_belongs(served: str, script: Script) -> None:
+    script.refusals.append(InvalidRequest("not as a stream"))
+    with Client(served) as client:
+        assert client.verify_one("1", "1").score == 1.0
+        script.refusals.extend([InvalidRequest("not as a stream"), InvalidRequest("nor as a request")])
+        with pytest.raises(InvalidRequest, match="nor as a request"):
+            client.verify_one("1", "1")
+
+
+def test_a_shared_stream_is_retried_for_as_long_as_the_client_says(served: str, script: Script) -> None:
+    with Client(served, retry=Retry(first_s=0.0)) as client:
+        script.refusals.extend([Unavailable("restarting"), Overloaded("busy")])
+        assert client.verify_one("1", "1").score == 1.0
+    with Client(served, retry=NO_RETRY) as client:
+        script.refusals.append(Unavailable("restarting"))
+        with pytest.raises(Unavailable, match="restarting"):
+            client.verify_one("1", "1")
 
 
 async def test_it_works_inside_a_running_loop(served: str) -> None:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from rewarden.client import AsyncClient
-from rewarden.errors import InvalidRequest, Overloaded
+from rewarden.errors import DeadlineExceeded, InvalidRequest, Overloaded
 from rewarden.retry import NO_RETRY, Retry
 from rewarden.sample_stream import SampleStream
 from rewarden.types import Sample, Use
@@ -133,3 +133,14 @@ async def test_closing_waits_for_what_was_taken(target: str, script: Script) -> 
         await closing
         assert (await call).score == 1.0
         await stream.close()  # again, with nothing under way
+
+
+async def test_a_server_that_falls_silent_ends_the_calls_that_wait(target: str, script: Script) -> None:
+    script.hold = asyncio.Event()
+    async with AsyncClient(target) as client:
+        stream = SampleStream(client, "equal", timeout_s=0.05)
+        results = await asyncio.gather(*map(stream.verify, rows(3)), return_exceptions=True)
+        assert [type(result) for result in results] == [DeadlineExceeded] * 3
+        script.hold.set()
+        assert (await stream.verify(rows(1)[0])).score == 1.0
+        await stream.close()

@@ -52,7 +52,7 @@ def declare(monkeypatch: pytest.MonkeyPatch, name: str, **attributes: Any) -> No
 def test_one_response_is_judged_and_explained(capsys: pytest.CaptureFixture[str], script: Script) -> None:
     assert main(["verify", "--use", "equal", "--params", '{"a": 1}', "--response", "42", "--reference", "42"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "0: scored 1 (passed)"
-    assert script.batches[0].use == Use(name="equal", params={"a": 1})
+    assert script.headers[0].use == Use(name="equal", params={"a": 1})
 
 
 def test_a_file_of_samples_gives_verdicts_in_lines_and_bad_lines_are_named(
@@ -210,7 +210,7 @@ def test_a_recipe_may_be_a_file(tmp_path: Path, script: Script) -> None:
     (tmp_path / "r.yaml").write_text("uses:\n  a: {name: equal}\nscore: a.score\n")
     for name in ("r.json", "r.yaml"):
         assert main(["verify", "--use", str(tmp_path / name), "--response", "x"]) == 0
-    assert [batch.use for batch in script.batches] == [Use(recipe=recipe)] * 2
+    assert [header.use for header in script.headers] == [Use(recipe=recipe)] * 2
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_arguments_that_no_command_knows_end_with_usage_and_status_2(capsys: pyt
 def test_what_the_server_refuses_is_said_in_its_words(
     capsys: pytest.CaptureFixture[str], script: Script, refusal: Any, status: int
 ) -> None:
-    script.refusals.append(refusal)
+    script.refusals.extend([refusal] * 2)  # of a stream, and of a request for this sample alone
     assert main(["verify", "--response", "x"]) == status
     assert capsys.readouterr().err == f"rewarden: {refusal.message}\n"
 

@@ -30,6 +30,7 @@ from rewarden.errors import (
 from rewarden.loop_thread import LoopThread
 from rewarden.retry import NO_RETRY, warn
 from rewarden.sample_stream import SampleStream
+from rewarden.transports.targets import proxied
 from rewarden.types import BadSample, Progress, Sample, Use, Verdict
 
 T = TypeVar("T")
@@ -89,7 +90,19 @@ class Scorer:
         self._open = weakref.WeakKeyDictionary()
 
     def score(self, samples: Sequence[Sample | BadSample], *, progress: Progress | None = None) -> list[Verdict]:
-        """Like `verdicts`, for blocking callers. Also works inside a running event loop, which it blocks."""
+        """Like `verdicts`, for blocking callers. Also works inside a running event loop, which it blocks.
+
+        Single samples travel as those of `verdict` do: all threads of the process share a stream, so that a trainer
+        that calls from many threads gets the rate of a batch.
+        """
+        if (
+            len(samples) == 1
+            and isinstance(one := samples[0], Sample)
+            and one.group is None
+            and not proxied(self.settings.target)
+        ):
+            verdict = self.run(self.verdict(one, progress=progress))
+            return [verdict if verdict.index == 0 else replace(verdict, index=0)]
         return self.run(self.verdicts(samples, progress=progress))
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -108,12 +121,23 @@ class Scorer:
         once, if the verifier is unknown or rejects its parameters.
         """
         routed = [self._routed(sample) for sample in samples]
+        verdicts, retried = await self._requested(routed, progress, _Patience(self.settings.patience_s))
+        for row, verdict in zip(routed, verdicts, strict=True):
+            await self._look(row, verdict)
+        if self.settings.log is not None:
+            shown = [row if isinstance(row, Sample) else Sample(response="", id=row.id) for row in samples]
+            self.settings.log.add(verdicts, shown, retried=retried)
+        return verdicts
+
+    async def _requested(
+        self, routed: Sequence[Sample | BadSample], progress: Progress | None, patience: _Patience
+    ) -> tuple[list[Verdict], int]:
+        """Returns the verdicts of samples, asked for in one request, and how many samples were retried."""
         found: list[Verdict | None] = [
             _refused(row, place) if isinstance(row, BadSample) else None for place, row in enumerate(routed)
         ]
         left = {place: row for place, row in enumerate(routed) if isinstance(row, Sample)}
         client = self._connection().client
-        patience = _Patience(self.settings.patience_s)
         retried: set[int] = set()
         while left:
             if patience.waited:
@@ -139,13 +163,7 @@ class Scorer:
             left = {place: row for place, row in left.items() if place in places or row.group in groups}
             if again and not await patience.wait(f"{len(again)} samples have no score yet ({again[0].reason})"):
                 break
-        verdicts = [verdict for verdict in found if verdict is not None]
-        for row, verdict in zip(routed, verdicts, strict=True):
-            await self._look(row, verdict)
-        if self.settings.log is not None:
-            shown = [row if isinstance(row, Sample) else Sample(response="", id=row.id) for row in samples]
-            self.settings.log.add(verdicts, shown, retried=len(retried))
-        return verdicts
+        return [verdict for verdict in found if verdict is not None], len(retried)
 
     @property
     def _fields(self) -> tuple[str, ...]:
@@ -194,10 +212,15 @@ class Scorer:
             except (Overloaded, Unavailable, DeadlineExceeded) as error:
                 await patience.wait_or_raise(error)
                 continue
-            except InvalidRequest as error:
-                if not str(error.details.get("path", "")).startswith("samples["):
-                    raise  # not this sample's own
-                return _refused(BadSample(message=error.message, path=error.details["path"], id=routed.id), 0)
+            except RequestError as error:
+                path = str(error.details.get("path", ""))
+                if isinstance(error, InvalidRequest) and path.startswith("samples["):
+                    return _refused(BadSample(message=error.message, path=path, id=routed.id), 0)
+                if routed.group is not None:
+                    raise
+                # It ended a stream of many: each of them asks alone, so that it is raised to its own caller only.
+                (verdict,), _ = await self._requested([routed], progress, patience)
+                return verdict
             _refuse_misconfigured(verdict)
             if before is not None and before.reason != _ALONE and verdict.reason == _ALONE:
                 return before  # its siblings have their scores and do not come again
@@ -229,6 +252,7 @@ class Scorer:
             )
             envelope: dict[str, Any] = {"expect": settings.expect} if settings.expect else {}
             envelope |= {"group_deadline_s": settings.group_deadline_s, "fields": self._fields}
+            envelope["timeout_s"] = settings.timeout_s
             self._open[loop] = _Connection(client, settings.use, envelope)
         return self._open[loop]
 

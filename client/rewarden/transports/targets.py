@@ -6,7 +6,9 @@ A package declares a target by an entry point in the group `rewarden.targets`, w
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from rewarden.errors import InvalidRequest
 from rewarden.transports.base import Transport
@@ -43,6 +45,18 @@ def open_target(target: str, **options: Any) -> Transport:
     raise InvalidRequest(
         f"target {target!r} is not supported; use http://HOST:PORT, https://…, grpc://HOST:PORT, grpcs://… or local"
     )
+
+
+@lru_cache(maxsize=256)
+def proxied(target: str) -> bool:
+    """Returns whether the environment names a proxy for a target's requests. A stream would not go through it."""
+    from urllib.request import getproxies, proxy_bypass  # here, because few need it and it imports much
+
+    scheme, host = urlsplit(target).scheme, urlsplit(target).hostname
+    if scheme not in ("http", "https") or host is None:
+        return False
+    proxies = getproxies()
+    return bool(proxies.get(scheme) or proxies.get("all")) and not proxy_bypass(host)
 
 
 def _declared(scheme: str) -> EntryPoints:
