@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from rewarden.adapters import NoScore, Settings
+from rewarden.adapters import NoScore, Settings, openrlhf_agent
 from rewarden.adapters import openrlhf as adapter
 from rewarden.adapters.openrlhf import answer_of, response_of, reward
 from rewarden.adapters.rows import label_fields
@@ -190,3 +190,124 @@ async def test_openrlhfs_own_executor_calls_it(start: Start, monkeypatch: pytest
         assert float(right["extra_logs"]["rewarden_passed"][0]) == 1.0
         assert bad["reward"] is None
     adapter.from_environment.cache_clear()
+
+
+# --- the agent executor ----------------------------------------------------------------------------------------
+
+CHATML = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+class _ChatTokenizer(_Tokenizer):
+    """The same with a chat template, rendered as transformers renders one."""
+
+    chat_template = CHATML
+    eos_token = "<|im_end|>"
+
+    def apply_chat_template(self, chat: list[dict[str, str]], **options: Any) -> str:
+        from jinja2 import Template
+
+        return Template(CHATML).render(messages=chat, add_generation_prompt=options["add_generation_prompt"])
+
+
+class _Turns:
+    """Stands for vLLM: says one text after the other, and keeps what it was shown."""
+
+    def __init__(self, *texts: str) -> None:
+        self.texts = iter(texts)
+        self.shown: list[str] = []
+
+    async def generate(self, prompt_ids: list[int], params: Any, multi_modal_data: Any = None) -> Any:
+        self.shown.append(bytes(prompt_ids).decode())
+        text = next(self.texts)
+        output = SimpleNamespace(
+            token_ids=list(text.encode()), text=text.removesuffix("<|im_end|>"), finish_reason="stop", logprobs=None
+        )
+        return SimpleNamespace(outputs=[output])
+
+
+@pytest.fixture
+def agent() -> Any:
+    """OpenRLHF's module of agents."""
+    return pytest.importorskip("openrlhf.utils.agent", reason="openrlhf (--no-deps) with torch and transformers")
+
+
+def _agent_as_openrlhf_loads_it() -> Any:
+    spec = importlib.util.spec_from_file_location("agent_module", Path(openrlhf_agent.__file__))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+async def _rolled_out(executor: Any, engine: _Turns, label: Any = "B", *, most: int = 4096) -> dict[str, Any]:
+    params = SimpleNamespace(max_tokens=64, logprobs=None)
+    found: dict[str, Any] = await executor().execute(TEMPLATE, label, params, most, _ChatTokenizer(), engine, None)
+    return found
+
+
+async def test_openrlhfs_own_loop_of_turns_is_told_the_verdicts_feedback(start: Start, agent: Any) -> None:
+    server = await start()
+    made = openrlhf_agent.executor("choice", target=server.serving.http, max_turns=3)
+    engine = _Turns(r"\boxed{C}<|im_end|>", r"\boxed{B}<|im_end|>", "never said")
+    rollout = await _rolled_out(made, engine)
+    assert (rollout["reward"], rollout["scores"], rollout["extra_logs"]["rewarden_turns"]) == (1.0, 1.0, 2.0)
+    first, second = engine.shown
+    told = second.removeprefix(first)
+    assert told.startswith("\\boxed{C}<|im_end|>\n<|im_start|>user\n")
+    assert told.endswith("<|im_end|>\n<|im_start|>assistant\n")
+
+
+async def test_the_reward_of_an_agent_is_that_of_its_last_turn(start: Start, agent: Any) -> None:
+    """OpenRLHF adds up the turns' rewards, and stops before the last turn where the context is full."""
+    server = await start()
+    half = {"recipe": {"uses": {"a": "choice"}, "score": "a.passed ? 1.0 : 0.25", "passed": "a.passed"}}
+    made = openrlhf_agent.executor(half, target=server.serving.http, max_turns=3)
+    wrong = r"\boxed{C}<|im_end|>"
+    assert (await _rolled_out(made, _Turns(wrong, wrong, wrong)))["reward"] == 0.25
+    full = len(TEMPLATE) + 64 + 1
+    assert (await _rolled_out(made, _Turns(wrong), most=full))["reward"] == 0.25
+    assert (await _rolled_out(made, _Turns(wrong, r"\boxed{B}")))["reward"] == 1.0
+
+
+async def test_an_agents_turn_without_a_score_is_no_number(start: Start, agent: Any) -> None:
+    server = await start()
+    told = {"target": server.serving.http, "patience_s": 0}
+    with pytest.raises(NoScore):
+        await _rolled_out(openrlhf_agent.executor("choice", **told), _Turns(r"\boxed{B}"), "?!")
+    number = openrlhf_agent.executor("choice", unscored=-1, **told)
+    assert (await _rolled_out(number, _Turns(r"\boxed{B}"), "?!"))["reward"] == -1.0
+
+
+async def test_the_agents_file_takes_its_settings_from_the_environment(
+    start: Start, agent: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = await start()
+    openrlhf_agent.from_environment.cache_clear()
+    module = _agent_as_openrlhf_loads_it()
+    assert hasattr(module, "no_such_name") is False
+    monkeypatch.setenv("REWARDEN_MAX_TURNS", "many")
+    with pytest.raises(InvalidRequest, match="REWARDEN_MAX_TURNS: must be a whole number"):
+        _ = module.AgentExecutor
+    monkeypatch.setenv("REWARDEN_MAX_TURNS", "2")
+    monkeypatch.setenv("REWARDEN_TARGET", server.serving.http)
+    monkeypatch.setenv("REWARDEN_USE", "choice")
+    assert issubclass(module.AgentExecutor, agent.AgentExecutorBase), "OpenRLHF requires it"
+    engine = _Turns(r"\boxed{C}", r"\boxed{D}", "never said")
+    assert (await _rolled_out(module.AgentExecutor, engine))["reward"] == 0.0
+    assert len(engine.shown) == 2
+    openrlhf_agent.from_environment.cache_clear()
+
+
+async def test_without_a_chat_template_feedback_is_a_line(start: Start, agent: Any) -> None:
+    server = await start()
+    made = openrlhf_agent.executor("choice", target=server.serving.http, max_turns=2)
+    engine = _Turns("C", "B")
+    params = SimpleNamespace(max_tokens=64, logprobs=None)
+    await made().execute(TEMPLATE, "B", params, 4096, _Tokenizer(), engine, None)
+    told = engine.shown[1].removeprefix(engine.shown[0] + "C")
+    assert (told[0], told[-1]) == ("\n", "\n")
+    assert told.strip()

@@ -6,14 +6,17 @@ import math
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+import tomllib
 
 from rewarden.adapters import verifiers as adapter
 from tests.adapters.conftest import Running, Start
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 PROMPT = [{"role": "user", "content": "Which letter comes second?"}]
 CUT = {
     "recipe": {
@@ -122,6 +125,37 @@ async def test_a_function_of_the_configuration_needs_no_code(
     trace = trace_of(v1, task, {"content": "\\boxed{B}"})
     await task.score(trace)
     assert trace.reward == 0.5
+    adapter._configured.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "reward"), [("correct", 1.0), ("rewarden", 2.0)], ids=["the method's name replaces", "another is added"]
+)
+async def test_the_example_for_prime_rl_replaces_the_tasks_own_reward(
+    start: Start, v1: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, name: str, reward: float
+) -> None:
+    server = await start()
+    monkeypatch.setenv("REWARDEN_TARGET", server.serving.http)
+    monkeypatch.setenv("REWARDEN_USE", "choice")
+    adapter._configured.cache_clear()
+    adapter._tell_added.cache_clear()
+    example = tomllib.loads((EXAMPLES / "verifiers/prime-rl.toml").read_text(encoding="utf-8"))
+    told = example["orchestrator"]["train"]["source"][0]["env"]["taskset"]["task"]["rewards"]
+    assert list(told) == ["correct"], "gsm8k's method"
+
+    async def own(task: Any, trace: Any) -> float:
+        return 1.0
+
+    own_task = task_of(v1, "B", own)  # its method is `correct`, as gsm8k's
+    config = v1.TaskConfig.model_validate({"rewards": {name: told["correct"]}})
+    task = type(own_task)(own_task.data, config)
+    trace = trace_of(v1, task, {"content": "\\boxed{B}"})
+    await task.score(trace)
+    assert trace.reward == reward
+    assert ("are added up" in caplog.text) is (reward == 2.0)
+    wrong = trace_of(v1, task, {"content": "\\boxed{C}"})
+    await task.score(wrong)
+    assert wrong.reward == reward - 1.0
     adapter._configured.cache_clear()
 
 

@@ -87,11 +87,16 @@ def reward(use: Any = None, **settings: Any) -> Reward:
 
     Raises InvalidRequest for settings that name columns, because OpenRLHF passes only a label.
     """
+    return Reward(settings_of(use, **settings))
+
+
+def settings_of(use: Any = None, **settings: Any) -> Settings:
+    """Returns the checked settings of a reward function or an agent. Raises RequestError."""
     read = Settings.read(use=use, **settings).refuse(
         *("reference", "group", "id", "metadata"),
         why="OpenRLHF passes only the label of a sample, and no other column",
     )
-    return Reward(checked(read))
+    return checked(read)
 
 
 @lru_cache(maxsize=1)
@@ -218,4 +223,14 @@ def _end_of_cut(query: str, prompt: str) -> int | None:
     return None
 
 
-__all__ = ["NoScore", "Reward", "answer_of", "from_environment", "response_of", "reward", "reward_func"]
+__all__ = [
+    "NoScore",
+    "Reward",
+    "answer_of",
+    "from_environment",
+    "response_of",
+    "reward",
+    "reward_func",
+    "row_sample",
+    "settings_of",
+]

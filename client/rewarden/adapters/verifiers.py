@@ -112,7 +112,12 @@ def reward(use: Any = None, **settings: Any) -> TraceReward:
 
 
 async def configured(task: Any, trace: Any) -> float:
-    """Returns the reward of a trace, with settings from the environment, for `rewards.NAME.fn` in a task's config."""
+    """Returns the reward of a trace, with settings from the environment, for `rewards.NAME.fn` in a task's config.
+
+    NAME must be the name of the task's own reward method, which it then replaces; verifiers adds any other to it.
+    """
+    if len(trace.rewards) > 1:
+        _tell_added(tuple(trace.rewards))
     return await _configured()(task, trace)
 
 
@@ -149,6 +154,16 @@ def row_sample(row: Mapping[str, Any], response: str, settings: Settings) -> Sam
 @lru_cache(maxsize=1)
 def _configured() -> TraceReward:
     return reward()
+
+
+@lru_cache(maxsize=16)
+def _tell_added(names: tuple[str, ...]) -> None:
+    """Warns once of rewards that are added up."""
+    _log.warning(
+        "the rewards %s are added up: if Rewarden's is to replace a task's own reward, name the entry of the "
+        "configuration as the task's method, [….task.rewards.METHOD]",
+        ", ".join(names),
+    )
 
 
 @lru_cache(maxsize=1)
