@@ -11,6 +11,7 @@
 #   make stress N=20 K=NAME  run the tests that strain the kernel, N times each, and print how often each failed
 #   make farm N=10000 USE=NAME  search that many hostile candidates for unscored verdicts and undeserved rewards
 #                (REPLAY=SEED: only one find's candidate; LAUNCHER=bwrap; JSON=benchmarks/farm.json: for the scorecard)
+#   make trainers-drift  run the adapters' tests against the newest release of each trainer (ONLY="trl verifiers")
 #   make lean    install Lean for the tests, if gcc is installed (make test includes it)
 #   make judge-model  install a chat model for the tests; gigabytes (make test MODELS=1 includes it)
 #   make test-models  install small models for tests of the model process; gigabytes (make test MODELS=1 includes it)
@@ -42,7 +43,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Trainers' packages and models take gigabytes, so they are optional.
 HEAVY := $(if $(filter 1,$(MODELS)),judge-model test-models) $(if $(filter 1,$(TRAINERS)),trainers)
 
-.PHONY: demo check test test-all test-changed test-for stress farm images soak bench lint lock protos golden docs changelog changelog-draft site screenshots setup system lean trainers judge-model test-models clean
+.PHONY: demo check test test-all test-changed test-for stress farm images soak bench lint lock protos golden docs changelog changelog-draft site screenshots setup system lean trainers trainers-drift judge-model test-models clean
 
 setup: $(STAMP)
 
@@ -60,6 +61,9 @@ $(VENV)/.trainers: $(STAMP) locks/trainers.lock locks/apart.lock requirements-to
 	@touch $@
 
 trainers: $(VENV)/.trainers
+
+trainers-drift: setup
+	@$(PYTHON) scripts/trainers-drift.py $(ONLY)
 
 system: setup
 	@bash scripts/system-packages.sh

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -264,3 +265,18 @@ def test_a_setting_that_does_not_exist_is_refused() -> None:
 def test_the_module_needs_no_trainer() -> None:
     code = "import sys, rewarden.adapters.trl; sys.exit(bool({'trl', 'torch', 'transformers'} & set(sys.modules)))"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_axolotl_itself_reads_the_example_and_finds_its_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its schema of configurations, and its search for functions by name."""
+    schemas = pytest.importorskip("axolotl.utils.schemas.config", reason="axolotl (--no-deps) is not installed")
+    grpo = pytest.importorskip("axolotl.core.trainers.grpo", reason="axolotl (--no-deps) is not installed")
+    import yaml
+
+    examples = Path(__file__).parents[2] / "examples/trl"
+    monkeypatch.syspath_prepend(examples)
+    monkeypatch.setenv("REWARDEN_PREFLIGHT", "false")
+    told = yaml.safe_load((examples / "axolotl.yaml").read_text(encoding="utf-8"))
+    config = schemas.AxolotlInputConfig(**told)
+    (name,) = config.trl.reward_funcs
+    assert grpo.GRPOStrategy.get_reward_func(name).__name__ == "math"

@@ -34,10 +34,8 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from rewarden.adapters.preflight import checked
 from rewarden.adapters.rows import plain, sample_of
-from rewarden.adapters.scoring import NoScore, Scorer, number_of
-from rewarden.adapters.settings import Settings
+from rewarden.adapters.scoring import NoScore, Scorer, number_of, scorer
 from rewarden.errors import InvalidRequest
 from rewarden.types import Sample, Verdict
 
@@ -115,8 +113,10 @@ def written(action: Any, field: str | None) -> Any:
 
 
 def _scorer(use: Any, settings: Mapping[str, Any]) -> Scorer:
-    read = Settings.read(use=use, **settings).refuse("group", why="an OpenEnv environment sees only one episode")
-    return Scorer(checked(read))
+    """Returns one scorer for all environments of the process with the same settings."""
+    found = scorer(use=use, **settings)
+    found.settings.refuse("group", why="an OpenEnv environment sees only one episode")
+    return found
 
 
 @lru_cache(maxsize=2)
