@@ -274,6 +274,37 @@ def tinker(target: str, use: Any, unhurried: bool) -> Callable[[Row], Awaitable[
     return one
 
 
+def openenv(target: str, use: Any, unhurried: bool) -> Callable[[Row], Awaitable[Answer]]:
+    """OpenEnv's rubric."""
+    from rewarden.adapters.openenv import arubric
+
+    told = settings(target, use, unhurried)
+
+    async def one(row: Row) -> Answer:
+        judge = arubric(**told)  # of each episode its own, as environments have them
+        judge.begin({"answer": row.reference})
+        return word(await judge({"message": row.response}, None))
+
+    return one
+
+
+def openrlhf_agent(target: str, use: Any, unhurried: bool) -> Callable[[Row], Awaitable[Answer]]:
+    """A turn of OpenRLHF's agent."""
+    from rewarden.adapters.openrlhf import settings_of
+    from rewarden.adapters.openrlhf_agent import Episode
+    from rewarden.adapters.scoring import Scorer
+
+    scorer = Scorer(settings_of(**settings(target, use, unhurried)))
+
+    async def one(row: Row) -> Answer:
+        rollout = Episode(scorer, 1, "")
+        await rollout.reset({"observation": "?"})
+        turn = await rollout.step({"action_text": row.response, "label": row.reference})
+        return word(turn["rewards"].item())
+
+    return one
+
+
 def routed(path: str, body: Callable[[Row], Any], reward: Callable[[Any], Any]) -> Front:
     """The front of a route that is asked for one sample at a time."""
 
@@ -324,6 +355,8 @@ EACH: dict[str, Maker] = {
     "verifiers up to 0.3": rubric,
     "rllm": rllm,
     "tinker": tinker,
+    "openenv": openenv,
+    "openrlhf, agent": openrlhf_agent,
 }
 """Adapters that are asked for one sample at a time: none waits for another."""
 
@@ -347,6 +380,8 @@ NEEDS = {
     "verifiers up to 0.3": "verifiers.rubrics",
     "rllm": "rllm.eval.types",
     "tinker": "tinker_cookbook",
+    "openenv": "openenv.core.rubrics",
+    "openrlhf, agent": "torch",
 }
 """Packages without which an adapter cannot be called; all others need nothing of their trainers."""
 
