@@ -504,6 +504,7 @@ CASES: list[tuple[Callable[[Pages], Line], str, Row, tuple[str, str]]] = [
     (verl, "GSM8K", of_verl("72", question=ASKED, answer=WORKED), HASHED),
     (verl, "MATH", of_verl("\\frac{1}{2}", "DigitalLearningGmbH/MATH-lighteval"), HALF),
     (verl, "DAPO", of_verl("34", "math_dapo"), DAPO),
+    (verl, "Skywork-OR1", of_verl('["34"]', "train-math-deepscaler"), DAPO),
     (verl, "geometry3k", of_verl("2 \\sqrt { 221 }", "hiyouga/geometry3k"), ("\\boxed{2\\sqrt{221}}", "\\boxed{221}")),
     (verl, "a worked solution", of_verl(WORKED), BOXED),
     (trl, "DeepMath", {"prompt": _asked(), "solution": "$\\frac{1}{2}$"}, HALF),

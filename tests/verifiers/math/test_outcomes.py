@@ -184,6 +184,15 @@ def test_any_of_several_references() -> None:
     assert not equal(["1", "2"], "1,2")
 
 
+def test_a_text_that_is_a_list_of_texts_gives_several_references() -> None:
+    assert equal('["34"]', "34")
+    assert equal(r'["\\frac{1}{2}", "0.5"]', "1/2")
+    assert not equal('["34"]', "35")
+    assert equal("[1, 2]", "[1, 2]")
+    assert not equal("[1, 2]", "1")
+    assert judge('["34", 5]', "5").reason == "unreadable_reference"
+
+
 def test_a_reference_may_be_a_number_or_a_worked_solution() -> None:
     assert equal(0.5, r"\frac12")
     assert equal(3.0, "3")

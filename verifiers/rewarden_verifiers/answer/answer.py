@@ -13,7 +13,7 @@ from rewarden.types import Outcome, Sample, Use
 from rewarden_verifiers.answer.branches import BRANCHES, Branch, branch_named, branch_of, is_value
 from rewarden_verifiers.answer.loose import within
 from rewarden_verifiers.answer.options import listed_in
-from rewarden_verifiers.answer.worked import answer_in, reduced
+from rewarden_verifiers.answer.worked import answer_in, reduced, spellings_in
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.outcome import undecided, wrong
 from rewarden_verifiers.uses import UseLike, parse_use
@@ -101,9 +101,10 @@ async def answer(response: str, sample: Sample, params: AnswerParams, ctx: Conte
     response that differs from it is undecided (`unreadable_reference`). If the reference is a letter, the response
     boxes a value, and the options are unknown, the outcome is undecided too (`option_unknown`).
 
-    A worked solution is reduced to the answer that it marks (`#### 42`, a last box, "the answer is …"), and the
-    evidence names the mark (`reference_reduced`). A reference that remains prose of four words or more is compared as
-    text, or by the one number or formula in it. A different answer can still be right, so it is undecided
+    A text that is a JSON list of texts (`["34"]`, as in Skywork-OR1) is a list of acceptable answers, except for a list
+    of several words. A worked solution is reduced to the answer that it marks (`#### 42`, a last box, "the answer is
+    …"), and the evidence names the mark (`reference_reduced`). A reference that remains prose of four words or more is
+    compared as text, or by the one number or formula in it. A different answer can still be right, so it is undecided
     (`free_text_reference`) and goes to `fallback`. Responses that have no answer, refuse, hedge, echo the prompt or
     were cut off still score 0.
     """
@@ -219,6 +220,10 @@ def route(sample: Sample, params: AnswerParams) -> Route:
     reference = sample.reference
     if reference is None:
         raise InvalidReference("verifier 'answer' needs a reference", path="reference")
+    spellings = spellings_in(reference) if isinstance(reference, str) else None
+    # Several words can be a list that is asked for; one word, and other forms, have no second meaning.
+    if spellings is not None and (len(spellings) == 1 or branch_of(spellings) != "text"):
+        reference = spellings
     if isinstance(reference, Mapping) and set(reference) >= _TYPED:
         typed = _known(reference["type"], "reference.type")
         more = {name: value for name, value in reference.items() if name != "type"}

@@ -6,6 +6,7 @@ that is only an answer has none of these marks, or is itself one of them, and is
 
 from __future__ import annotations
 
+import json
 import re
 from functools import lru_cache
 
@@ -38,6 +39,20 @@ def answer_in(reference: str) -> str:
     """The reference itself, or the answer that it gives as a worked solution. Several boxes are a list."""
     found = reduced(reference)
     return reference if found is None else ", ".join(dict.fromkeys(found.texts))
+
+
+def spellings_in(reference: str) -> list[str] | None:
+    """The texts of a JSON list of texts, `["34"]`, as Skywork-OR1 and others write a list of answers into a column of
+    texts; None for any other reference. "[1, 2]" is a vector.
+    """
+    text = reference.strip()
+    if not (text.startswith("[") and text.endswith("]") and '"' in text) or len(text) > _MAX_SOLUTION:
+        return None
+    try:
+        listed = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return listed if listed and all(isinstance(item, str) for item in listed) else None
 
 
 def _is_answer(text: str) -> bool:

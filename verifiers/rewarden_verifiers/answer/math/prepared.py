@@ -15,7 +15,7 @@ from rewarden_verifiers.answer.math.limits import MAX_REFERENCE_TEXT, MAX_TEXT, 
 from rewarden_verifiers.answer.math.normalise import decimal_comma
 from rewarden_verifiers.answer.math.reading import read
 from rewarden_verifiers.answer.math.syntax import Node, Number, Text
-from rewarden_verifiers.answer.worked import answer_in, reduced
+from rewarden_verifiers.answer.worked import answer_in, reduced, spellings_in
 
 # One answer, or several of which one must be met.
 Reference: TypeAlias = str | int | float | list[str | int | float] | dict[Literal["any_of"], list[str | int | float]]
@@ -158,6 +158,8 @@ def texts_of(reference: Reference) -> list[str]:
         values: Sequence[str | int | float] = reference.get("any_of", [])
     elif isinstance(reference, list):
         values = reference
+    elif isinstance(reference, str):
+        values = spellings_in(reference) or [reference]
     else:
         values = [reference]
     return [value if isinstance(value, str) else _number(value) for value in values]
