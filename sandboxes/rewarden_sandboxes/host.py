@@ -1,6 +1,6 @@
 """The sandbox host: takes jobs, lends them slots and CPU tokens, tries again what a lost slot cost.
 
-job → resolve (language, limits, image) → pool (a slot) → tokens (a CPU) → slot (frames) → events
+job → resolve (language, limits, image) → compile cache → pool (a slot) → tokens (a CPU) → slot (frames) → events
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import os
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from rewarden_sandboxes import cgroups, socket_folder
 from rewarden_sandboxes.agent import frames
 from rewarden_sandboxes.agent.accounting import SLACK_MB
+from rewarden_sandboxes.compile_cache import CompileCache, Compiled
 from rewarden_sandboxes.cpu_permits import CpuPermit, CpuPermits
 from rewarden_sandboxes.errors import Busy, HostError, Leaving, NoRoom
 from rewarden_sandboxes.job import CaseResult, Clock, CompileResult, Job, JobEvent, Program, Report
@@ -33,7 +34,7 @@ from rewarden_sandboxes.launchers.docker import DockerLauncher
 from rewarden_sandboxes.launchers.launcher import Launcher
 from rewarden_sandboxes.lean import languages_of
 from rewarden_sandboxes.pool import Pool
-from rewarden_sandboxes.resolve import Ready, Resolver
+from rewarden_sandboxes.resolve import Compilation, Ready, Resolver
 from rewarden_sandboxes.session import Begun, Feed, SessionEvent
 from rewarden_sandboxes.settings import HostSettings
 from rewarden_sandboxes.slot import Slot, SlotBroken, SlotLost, words_of
@@ -85,6 +86,7 @@ class Host:
         self.registry = Registry.load(extra, languages_of(settings.lean, settings.lean_memory_mb))
         self._resolver = Resolver(self.registry, settings)
         self._tokens = CpuPermits(settings.cpu_permits)
+        self._compiled = CompileCache(settings.compile_cache_mb << 20)
         self._launcher: Launcher | None = None
         self._problem: str | None = "the host has not started"
         self._pools: dict[Kind, Pool] = {}
@@ -236,7 +238,7 @@ class Host:
         await self._settled(job.patience_s or self.settings.queue_timeout_s)
         if not self._rooms:
             way = self._alone(job)
-        elif len(job.cases) >= _SPLIT_CASES and self._tokens.free > 1 and not self._compiles(job):
+        elif len(job.cases) >= _SPLIT_CASES and self._tokens.free > 1 and not self._must_compile(job):
             way = self._shared(job)
         else:
             way = self._whole(job)
@@ -244,19 +246,24 @@ class Host:
             async for event in way:
                 yield event
 
-    def _compiles(self, job: Job) -> bool:
+    def _must_compile(self, job: Job) -> bool:
+        """Returns whether something of a job is not compiled yet: two slots would do it twice. Raises BadJob."""
         programs = [job.program, *([job.partner] if job.partner is not None else [])]
         try:
-            return any(self.registry.get(program.language).compile for program in programs)
+            if not any(self.registry.get(program.language).compile for program in programs):
+                return False
         except UnknownLanguage:
             return False  # told when it is resolved
+        ready = self._resolver.ready(job)
+        keys = _keys(ready, self._pool(self._kind(ready)).image_id)
+        return len(keys) < len(ready.compilations) or not all(key in self._compiled for key in keys.values())
 
     async def _shared(self, job: Job) -> AsyncGenerator[JobEvent, None]:
         """The first half of the cases in one slot, the second in another at the same time; results in order. Of the
         second half only so much runs ahead as `_AHEAD_BYTES` can hold; the rest is run when its turn comes.
         """
         middle = (len(job.cases) + 1) // 2
-        later: asyncio.Queue[JobEvent | None] = asyncio.Queue()
+        later: asyncio.Queue[CaseResult | None] = asyncio.Queue()
         held = 0
 
         async def second() -> None:
@@ -264,6 +271,8 @@ class Host:
             try:
                 async with aclosing(self._whole(replace(job, cases=job.cases[middle:]))) as events:
                     async for event in events:
+                        if isinstance(event, CompileResult):
+                            continue  # the first half tells the same
                         later.put_nowait(event)
                         held += _size(event)
                         if held > _AHEAD_BYTES:
@@ -278,9 +287,10 @@ class Host:
             async with aclosing(self._whole(replace(job, cases=job.cases[:middle]))) as events:
                 async for event in events:
                     yield event
+                    if isinstance(event, CompileResult) and event.report.status != "ok":
+                        return  # what was compiled is gone, and cannot be made again
             done = middle
             while (told := await later.get()) is not None:
-                assert isinstance(told, CaseResult)
                 held -= _size(told)
                 done += 1
                 yield _at(told, middle)
@@ -288,8 +298,10 @@ class Host:
             if done < len(job.cases):
                 async with aclosing(self._whole(replace(job, cases=job.cases[done:]))) as events:
                     async for event in events:
-                        assert isinstance(event, CaseResult)
-                        yield _at(event, done)
+                        if isinstance(event, CaseResult):
+                            yield _at(event, done)
+                        elif event.report.status != "ok":
+                            yield event
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
@@ -362,20 +374,73 @@ class Host:
         if self._waiting >= self.settings.queue:
             raise Busy(f"{self._waiting} jobs wait for a slot already; send it again a little later")
         pool = self._pool(self._kind(ready))
-        self._waiting += 1
+        async with AsyncExitStack() as turn:
+            self._waiting += 1
+            try:
+                slot, keys = await self._slot(pool, ready, job.patience_s or self.settings.queue_timeout_s, turn)
+            finally:
+                self._waiting -= 1
+            try:
+                async with CpuPermit(self._tokens) as token:
+                    made = []
+                    for compilation in ready.compilations:
+                        made.append(await self._compile(compilation, keys.get(compilation.who), slot, token))
+                        if made[-1].report.status != "ok":
+                            break
+                        ready.header[compilation.who]["made"] = ready.body.add(made[-1].files)
+                    # Attack: read no events, so that all who want the same wait for ever.
+                    await turn.aclose()
+                    for compilation, each in zip(ready.compilations, made, strict=False):
+                        yield CompileResult(report=each.report, who=compilation.who)
+                        if each.report.status != "ok":
+                            return
+                    async with aclosing(slot.run(ready.header, ready.body, ready.pace_s, token.rest)) as answers:
+                        async for header, body in answers:
+                            yield self._event(header, body, slot, ready)
+            finally:
+                pool.release(slot)
+
+    async def _slot(
+        self, pool: Pool, ready: Ready, patience_s: float, turn: AsyncExitStack
+    ) -> tuple[Slot, dict[str, bytes]]:
+        """A slot for a job, and the keys of what is compiled there, by who. While others compile the same it waits for
+        them, and not in a slot: so what is compiled is never held for more jobs than there are slots. `turn`: holds
+        what others wait for. Raises NoRoom.
+        """
+        if not ready.compilations or not self.settings.compile_cache_mb:
+            return await pool.acquire(ready.tiers, patience_s), {}
+        if not pool.image_id:
+            pool.release(await pool.acquire(ready.tiers, patience_s))
+        image = pool.image_id
+        keys = _keys(ready, image)
         try:
-            slot = await pool.acquire(ready.tiers, job.patience_s or self.settings.queue_timeout_s)
-        finally:
-            self._waiting -= 1
-        try:
-            async with (
-                CpuPermit(self._tokens) as token,
-                aclosing(slot.run(ready.header, ready.body, ready.pace_s, token.rest)) as answers,
-            ):
-                async for header, body in answers:
-                    yield self._event(header, body, slot, ready)
-        finally:
-            pool.release(slot)
+            async with asyncio.timeout(patience_s if patience_s < math.inf else None):
+                await turn.enter_async_context(self._compiled.turn(keys.values()))
+        except TimeoutError:
+            raise NoRoom(f"others have compiled the same program for {patience_s:g} s") from None
+        slot = await pool.acquire(ready.tiers, patience_s)
+        # An image that was built anew in the meantime has slots of both.
+        return slot, keys if slot.image == image else {}
+
+    async def _compile(self, compilation: Compilation, key: bytes | None, slot: Slot, token: CpuPermit) -> Compiled:
+        """The program as it was compiled before, or is now, in this slot."""
+        found = self._compiled.find(key) if key is not None else None
+        if found is not None:
+            return found
+        run = slot.run(compilation.header, compilation.body, compilation.pace_s, token.rest)
+        async with aclosing(run) as answers:
+            async for header, body in answers:
+                with _frame_of(slot, header):
+                    made = header["made"]
+                    found = Compiled(
+                        _report(header["report"], body, slot), frames.view(body, made) if made is not None else b""
+                    )
+        if found is None or (found.report.status == "ok") != bool(found.files):
+            slot.lost = True
+            raise SlotLost("the supervisor says nothing of a compilation")
+        if key is not None:
+            self._compiled.keep(key, found)
+        return found
 
     async def _alone(self, job: Job) -> AsyncGenerator[JobEvent, None]:
         """Each case in a container to itself, for engines that allow no rooms."""
@@ -389,22 +454,13 @@ class Host:
                         if event.report.status != "ok":
                             return
 
-    def _event(self, header: dict[str, Any], body: bytes, slot: Slot, ready: Ready) -> JobEvent:
-        if header["ev"] == "broken":
-            slot.lost = True
-            raise SlotBroken(f"a room could not be made: {header.get('message')}")
-        try:
-            if header["ev"] == "compile":
-                report = _report(header["report"], body, slot)
-                return CompileResult(report=report, who="partner" if header["who"] == "partner" else "program")
+    def _event(self, header: dict[str, Any], body: bytes, slot: Slot, ready: Ready) -> CaseResult:
+        with _frame_of(slot, header):
             index = int(header["index"])
             earlier = tuple(_result(index, run, body, slot) for run in header["earlier"])
             result = replace(_result(index, header, body, slot), earlier=earlier)
             self._runs[f"{ready.languages[0]} {result.program.status}"] += 1
             return result
-        except (KeyError, TypeError, ValueError, frames.FrameError):
-            slot.lost = True
-            raise SlotLost("the supervisor sent what is no report") from None
 
     # --- sessions --------------------------------------------------------------------------------------------------
 
@@ -552,6 +608,7 @@ class Host:
             "waiting": self._waiting,
             "waiting_cpu": self._tokens.waiting,
             "runs": dict(self._runs),
+            "compile_cache": self._compiled.status(),
             **found,
         }
 
@@ -588,6 +645,27 @@ class Host:
         except HostError as error:
             return error.message
         return "the room said nothing"
+
+
+@contextlib.contextmanager
+def _frame_of(slot: Slot, header: dict[str, Any]) -> Iterator[None]:
+    """Within, a frame of a slot is read. Raises SlotLost for one that is no report, and SlotBroken where no room can be
+    made.
+    """
+    if header["ev"] == "broken":
+        slot.lost = True
+        raise SlotBroken(f"a room could not be made: {header.get('message')}")
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, frames.FrameError):
+        slot.lost = True
+        raise SlotLost("the supervisor sent what is no report") from None
+
+
+def _keys(ready: Ready, image: str) -> dict[str, bytes]:
+    """The names of what is compiled for a job, by who: of each that has one."""
+    found = ((compilation.who, compilation.key(image)) for compilation in ready.compilations)
+    return {who: key for who, key in found if key is not None}
 
 
 def _at(event: CaseResult, first: int) -> CaseResult:

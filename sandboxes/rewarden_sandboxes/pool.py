@@ -32,6 +32,7 @@ _NUMBERS = itertools.count(1)
 class Pool:
     """See the module. `memory_mb`: what one run may have at most here; `most`: slots at most; `warm`: slots that are
     held ready always. `losses`: slots that died so far; `idle_losses`: those of them in which nothing ran then.
+    `image_id`: the identity of the image that the youngest slot was started from; empty while there was none.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Pool:
         self.problem: str | None = None
         self.losses = 0
         self.idle_losses = 0
+        self.image_id = ""
         self._launcher = launcher
         self._settings = settings
         self._folder = folder
@@ -167,6 +169,7 @@ class Pool:
         self.problem = None
         self._failures = 0
         self._all.add(slot)
+        self.image_id = slot.image
         if self._closed:
             self.discard(slot)
             return

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from rewarden_sandboxes.agent import frames
 from rewarden_sandboxes.errors import BadJob
@@ -17,13 +19,33 @@ _SCIENTIFIC = (b"scipy", b"pandas", b"sympy", b"networkx")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Compilation:
+    """A compilation that goes to a slot. `pace_s`: seconds in which its end must come. `digest`: of all that it depends
+    on beside its image; None where it depends on more, such as a mounted folder.
+    """
+
+    who: Literal["program", "partner"]
+    header: dict[str, Any]
+    body: frames.Body
+    pace_s: float
+    digest: str | None
+
+    def key(self, image: str) -> bytes | None:
+        """Returns what names it in an image, by the identity of the image; None where nothing can."""
+        if self.digest is None or not image:
+            return None
+        return hashlib.sha256(json.dumps([self.digest, image]).encode()).digest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """The work that goes to a slot. `pace_s`: seconds in which each result must come; `memory_mb`: of the largest run;
-    `mounts`: (inside, outside), sorted.
+    """The work that goes to a slot. `compilations`: in their order, before the job. `pace_s`: seconds in which each
+    result must come; `memory_mb`: of the largest run; `mounts`: (inside, outside), sorted.
     """
 
     header: dict[str, Any]
     body: frames.Body
+    compilations: tuple[Compilation, ...]
     image: str
     tiers: frozenset[str]
     pace_s: float
@@ -52,9 +74,9 @@ class Resolver:
             "once": job.once,
             "collect": list(job.collect) or None,
         }
-        header["program"] = self._part(job.program, program, job, body)
+        header["program"] = _part(job.program, program, body)
         if job.partner is not None and partner is not None:
-            header["partner"] = self._part(job.partner, partner, job, body)
+            header["partner"] = _part(job.partner, partner, body)
             request = job.cases[0].partner_request if job.cases else b""
             header["partner"]["tier"] = _tier(job.partner, request)
         cases: list[dict[str, Any]] = []
@@ -74,20 +96,16 @@ class Resolver:
             cases.append(told)
             most_s = max(most_s, seconds)
         header["cases"] = cases
-        for part in (header["program"], header.get("partner")):
-            if part is not None and part.get("compile"):
-                limits = part["compile_limits"]
-                most_s = max(most_s, limits["cpu_s"] + limits["wall_s"])
-                memory = max(memory, limits["memory_mb"])
+        compilations = self._compilations(job, program, partner)
+        memory = max(memory, *(each.header["limits"]["memory_mb"] for each in compilations), 0)
         tiers = frozenset(part["tier"] for part in (header["program"], header.get("partner")) if part is not None)
-        # The wall time at which the supervisor gives up a run, which may be run three times and once more to have a
-        # network, and its own work beside.
         return Ready(
             header=header,
             body=body,
+            compilations=compilations,
             image=image,
             tiers=tiers,
-            pace_s=4 * (4 * most_s + 10) + 60,
+            pace_s=_pace(most_s),
             memory_mb=int(memory),
             mounts=_mounts(program, partner),
             languages=tuple(language.name for language in (program, partner) if language is not None),
@@ -99,7 +117,7 @@ class Resolver:
         if program.mode != "script":
             raise BadJob("program.mode", "a session knows the mode 'script' only")
         part, [case] = ready.header["program"], ready.header["cases"]
-        if part["compile"] is not None:
+        if ready.compilations:
             raise BadJob("program.language", f"{ready.languages[0]!r} is compiled: it has no sessions")
         # Whoever feeds it says when it has used enough.
         limits = {**case["limits"], "cpu_s": math.inf, "wall_s": math.inf}
@@ -116,19 +134,17 @@ class Resolver:
             )
         return language
 
-    def _part(self, program: Program, language: Language, job: Job, body: frames.Body) -> dict[str, Any]:
-        return {
-            "file": language.file,
-            "code": body.add(program.code),
-            "files": {path: body.add(data) for path, data in program.files.items()},
-            "args": list(program.args),
-            "mode": program.mode,
-            "python": language.python,
-            "run": list(language.run),
-            "compile": list(language.compile) or None,
-            "compile_limits": self._limits("compile_limits", language.compile_limits, job.compile_limits),
-            "tier": _tier(program, b"") if language.python else "bare",
-        }
+    def _compilations(self, job: Job, program: Language, partner: Language | None) -> tuple[Compilation, ...]:
+        found = []
+        whos: tuple[tuple[Literal["program", "partner"], Program | None, Language | None], ...] = (
+            ("program", job.program, program),
+            ("partner", job.partner, partner),
+        )
+        for who, source, language in whos:
+            if source is not None and language is not None and language.compile:
+                limits = self._limits("compile_limits", language.compile_limits, job.compile_limits)
+                found.append(_compilation(who, source, language, limits, once=job.once))
+        return tuple(found)
 
     def _limits(self, where: str, row: Limits, *asked: Limits) -> dict[str, float]:
         """The first that says something wins: what is asked for, the row, the host's own. Raises BadJob for more than
@@ -158,6 +174,50 @@ def _case(
         "args": list(args),
         "limits": limits,
     }
+
+
+def _part(program: Program, language: Language, body: frames.Body) -> dict[str, Any]:
+    return {
+        "file": language.file,
+        "code": body.add(program.code),
+        "files": {path: body.add(data) for path, data in program.files.items()},
+        "args": list(program.args),
+        "mode": program.mode,
+        "python": language.python,
+        "run": list(language.run),
+        "made": None,
+        "tier": _tier(program, b"") if language.python else "bare",
+    }
+
+
+def _compilation(
+    who: Literal["program", "partner"], program: Program, language: Language, limits: dict[str, float], *, once: bool
+) -> Compilation:
+    body = frames.Body()
+    part = _part(program, language, body) | {"run": list(language.compile)}
+    return Compilation(
+        who=who,
+        header={"op": "compile", "program": part, "limits": limits, "once": once},
+        body=body,
+        pace_s=_pace(limits["cpu_s"] + limits["wall_s"]),
+        # Whoever owns the machine can change a folder that is mounted.
+        digest=None if language.mounts else _digest(program, language, limits),
+    )
+
+
+def _digest(program: Program, language: Language, limits: dict[str, float]) -> str:
+    """The digest of a compilation: of the command with its flags, the source, the files beside it, and the limits."""
+    files = sorted((path, hashlib.sha256(data).hexdigest()) for path, data in program.files.items())
+    source = hashlib.sha256(program.code).hexdigest()
+    about = [language.name, language.compile, language.file, program.mode, source, files, sorted(limits.items())]
+    return hashlib.sha256(json.dumps(about).encode()).hexdigest()
+
+
+def _pace(seconds: float) -> float:
+    """The wall time at which the supervisor gives up a run of so many seconds, which may be run three times and once
+    more to have a network, and its own work beside.
+    """
+    return 4 * (4 * seconds + 10) + 60
 
 
 def _image(program: Language, partner: Language | None) -> str:

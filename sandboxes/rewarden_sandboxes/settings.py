@@ -46,7 +46,8 @@ class HostSettings:
     that may wait; queue_timeout_s: how long one waits for a room, where it does not say itself how long it can. runs:
     after so many a slot is replaced. cpus: cores that one slot may use at once. rooms: `no`: each run has a container
     to itself; `auto`: so where namespaces cannot be had inside a slot. drain_s: how long a host that is told to end
-    answers what runs, before that is killed. folder: where the slots' sockets lie; None: the temporary folder. lean:
+    answers what runs, before that is killed. compile_cache_mb: MiB of compiled programs that are kept in memory and
+    used again for the same source; 0: none. folder: where the slots' sockets lie; None: the temporary folder. lean:
     Lean projects, name to the folder of a lake project or of a toolchain; the first one's compiler is the language
     `lean` too. lean_memory_mb: of each program of theirs.
     """
@@ -73,6 +74,7 @@ class HostSettings:
     cpus: float = field(default_factory=lambda: float(min(2, cores())))
     rooms: Literal["auto", "yes", "no"] = "auto"
     drain_s: float = 5.0
+    compile_cache_mb: int = 256
     folder: str | None = None
 
     def __post_init__(self) -> None:
@@ -84,6 +86,10 @@ class HostSettings:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise ValueError(f"{name} must be a whole number above 0, not {value!r}")
+        if isinstance(self.compile_cache_mb, bool) or not isinstance(self.compile_cache_mb, int):
+            raise ValueError(f"compile_cache_mb must be a whole number, not {self.compile_cache_mb!r}")
+        if self.compile_cache_mb < 0:
+            raise ValueError(f"compile_cache_mb must be at least 0, not {self.compile_cache_mb!r}")
         if not isinstance(self.lean, Mapping) or not all(
             isinstance(text, str) for pair in self.lean.items() for text in pair
         ):

@@ -58,7 +58,7 @@ class SlotBroken(SlotLost):
 
 class Slot:
     """A warm slot. One job or session at a time; made by `start`. `limits_memory`: the supervisor sets the memory limit
-    of each run; elsewhere it is the slot's own size, or each process's.
+    of each run; elsewhere it is the slot's own size, or each process's. `image`: what it was really started from.
     """
 
     def __init__(self, lease: Lease, place: Place, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -68,6 +68,7 @@ class Slot:
         self.missing: dict[str, list[str]] = {}
         self.enforced: dict[str, str] = {}
         self.limits_memory = False
+        self.image = ""
         self.runs = 0
         self.lost = False
         self.used = time.monotonic()
@@ -104,6 +105,7 @@ class Slot:
             reader, writer = await asyncio.open_connection(sock=channel, limit=4 * 1024**2)
             slot = cls(lease, place, reader, writer)
             slot.limits_memory = {"limit", "usage"} <= counters
+            slot.image = place.image
             header, _ = await asyncio.wait_for(slot._receive(), START_S)
             slot._greeted(header)
             return slot
@@ -158,7 +160,7 @@ class Slot:
     async def run(
         self, job: dict[str, Any], body: frames.Body, pace_s: float, resting: Callable[[bool], None]
     ) -> AsyncGenerator[tuple[dict[str, Any], bytes], None]:
-        """Do a job; yields the supervisor's frames as they come, without the last.
+        """Do a job or a compilation; yields the supervisor's frames as they come, without the last.
 
         `pace_s`: seconds within which each frame must come. `resting`: told when the run begins to idle, and when it
         ends to. Closing the iterator early stops the job. Raises SlotLost; the slot is then no good any more.

@@ -50,6 +50,7 @@ class ScriptedHost:
         self.left = asyncio.Event()
         self.told: dict[str, Any] = {"ready": True, "reason": None, "launcher": "scripted", "enforced": ENFORCED}
         self.told |= {"slots": {"python": {"slots": 3, "idle": 1, "starting": 2}}, "waiting": 0}
+        self.told |= {"compile_cache": {"hits": 5, "misses": 2, "evictions": 1, "entries": 1, "bytes": 900}}
 
     async def start(self) -> None:
         """Nothing is to be done."""

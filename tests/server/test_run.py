@@ -425,6 +425,10 @@ async def test_probes_information_and_metrics_say_how_it_is(server: Running, scr
         'rewarden_sandbox_slots{state="starting"} 2.0',
         "rewarden_sandbox_ready 1.0",
         "rewarden_sandbox_waiting 0.0",
+        "rewarden_sandbox_compile_cache_hits_total 5.0",
+        "rewarden_sandbox_compile_cache_misses_total 2.0",
+        "rewarden_sandbox_compile_cache_evictions_total 1.0",
+        "rewarden_sandbox_compile_cache_bytes 900.0",
     ):
         assert line in page
 

@@ -102,6 +102,13 @@ class Counters:
             except OSError:
                 os.close(self._files.pop("peak"))  # this kernel cannot reset it: better none than a wrong one
 
+    def make_room(self, size: int) -> None:
+        """Let the slot take a frame of so many bytes, of which there are copies for a moment. The limit is still that
+        of the run before, which may have been a small one.
+        """
+        if self._memory_limit and size > _NEAR:
+            self._limit(self._memory_limit + 3 * size)
+
     def give_air(self) -> None:
         """Let the slot have a little more until the run is over, which must be now: once a run."""
         if self._memory_limit and not self._aired:

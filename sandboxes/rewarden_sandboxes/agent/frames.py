@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import socket
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 PREFIX = struct.Struct(">IQ")
@@ -27,10 +27,10 @@ class Body:
     """Bytes that are collected for a frame."""
 
     def __init__(self) -> None:
-        self.parts: list[bytes] = []
+        self.parts: list[bytes | memoryview] = []
         self.size = 0
 
-    def add(self, data: bytes) -> list[int]:
+    def add(self, data: bytes | memoryview) -> list[int]:
         """Append; returns the place."""
         place = [self.size, len(data)]
         if data:
@@ -39,7 +39,7 @@ class Body:
         return place
 
 
-def pack(header: dict[str, Any], body: Body | None = None) -> list[bytes]:
+def pack(header: dict[str, Any], body: Body | None = None) -> list[bytes | memoryview]:
     """A frame, in pieces to write one after the other."""
     head = json.dumps(header, separators=(",", ":")).encode()
     size = body.size if body is not None else 0
@@ -54,18 +54,32 @@ def check(head: int, size: int, max_body: int = MAX_BODY) -> None:
 
 def view(body: bytes, place: Sequence[int]) -> bytes:
     """The bytes at a place. Raises FrameError for a place outside of the body."""
+    return body[_range(body, place)]
+
+
+def window(body: bytes, place: Sequence[int]) -> memoryview:
+    """The same without a copy."""
+    return memoryview(body)[_range(body, place)]
+
+
+def _range(body: bytes, place: Sequence[int]) -> slice:
     offset, length = place
     if not (isinstance(offset, int) and isinstance(length, int)) or offset < 0 or length < 0:
         raise FrameError("a place must be [offset, length]")
     if offset + length > len(body):
         raise FrameError("a place lies outside of its body")
-    return body[offset : offset + length]
+    return slice(offset, offset + length)
 
 
-def receive(channel: socket.socket) -> tuple[dict[str, Any], bytes]:
-    """The next frame of a blocking socket. Raises FrameError at its end."""
+def receive(
+    channel: socket.socket, announced: Callable[[int], None] = lambda size: None
+) -> tuple[dict[str, Any], bytes]:
+    """The next frame of a blocking socket. Raises FrameError at its end. `announced`: told the size of its body, before
+    that is read.
+    """
     head, size = PREFIX.unpack(_exactly(channel, PREFIX.size))
     check(head, size)
+    announced(size)
     header = json.loads(_exactly(channel, head))
     return header, _exactly(channel, size)
 

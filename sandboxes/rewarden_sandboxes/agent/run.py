@@ -27,6 +27,8 @@ MOST_WALL, MOST_WALL_MORE_S = 4, 10
 
 _FIRST_LOOK_S, _LATER_LOOK_S, _FULL_LOOK_S = 0.02, 0.05, 0.01
 _PIPE = 1 << 16
+_MOST_KEPT = 128 << 20
+"""Bytes of files that a room can leave: they go to the host, and into other slots."""
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 _CHANNEL, _LISTENER = "channel", "listener"
 _EXITING = 4
@@ -34,7 +36,7 @@ _EXITING = 4
 
 
 class Part:
-    """The task of one room of a run. `program`, `case`: from the job's header. `kept`: a compilation's files."""
+    """The task of one room of a run. `program`, `case`: from the job's header. `kept`: a compilation's files, or -1."""
 
     __slots__ = ("case", "collect", "kept", "program", "who")
 
@@ -171,7 +173,7 @@ class Room:
 
     def _keep(self, folder: int) -> None:
         try:
-            self.kept = snapshot.take(folder, self._collect or [], self.limits["disk_mb"] << 20)
+            self.kept = snapshot.take(folder, self._collect or [], min(self.limits["disk_mb"] << 20, _MOST_KEPT))
         except OSError as error:
             self.trouble = f"{type(error).__name__}: {error}"
             self.full = is_full(error)
@@ -390,9 +392,9 @@ class Run:
                 theirs.callback(os.close, number)
                 sent[letter] = number
 
-            send("p", _memory(self._plan(part, "c" in ends, body)))
+            send("p", memory_file(self._plan(part, "c" in ends, body)))
             if "i" not in ends:
-                send("i", _memory(view(body, part.case["stdin"])))
+                send("i", memory_file(view(body, part.case["stdin"])))
             for letter, name in (("o", "stdout"), ("e", "stderr"), ("r", "reply")):
                 if letter in ends or (letter == "r" and part.program["mode"] == "script"):
                     continue
@@ -456,7 +458,7 @@ def _join(how: str) -> list[dict[str, int]]:
     return [{}, {}]
 
 
-def _memory(data: bytes) -> int:
+def memory_file(data: bytes | memoryview) -> int:
     """A memory file with these bytes, which nobody can change."""
     number = os.memfd_create("run", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:

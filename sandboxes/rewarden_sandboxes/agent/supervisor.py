@@ -1,12 +1,13 @@
 """The supervisor: reads jobs, has them run, reports. The first process of a slot, and the only one that sees requests.
 
-It has one job or session at a time; a job's cases run one after the other, each in fresh rooms. A room ends when its
-program does, when a limit is reached, or when the host says stop or is gone; then its init is killed and reaped, so
-that nothing of it lives, and only then its pipes are drained and the report is made.
+It has one job, compilation or session at a time; a job's cases run one after the other, each in fresh rooms. A room
+ends when its program does, when a limit is reached, or when the host says stop or is gone; then its init is killed and
+reaped, so that nothing of it lives, and only then its pipes are drained and the report is made.
 """
 
 from __future__ import annotations
 
+import mmap
 import os
 import socket
 from collections import Counter
@@ -15,9 +16,9 @@ from typing import Any
 
 from rewarden_sandboxes.agent import snapshot
 from rewarden_sandboxes.agent.accounting import Counters
-from rewarden_sandboxes.agent.frames import Body, FrameError, receive, send, view
+from rewarden_sandboxes.agent.frames import Body, FrameError, receive, send, view, window
 from rewarden_sandboxes.agent.reports import Report, Story, reports
-from rewarden_sandboxes.agent.run import HARD, Part, Room, Run
+from rewarden_sandboxes.agent.run import HARD, Part, Room, Run, memory_file
 from rewarden_sandboxes.agent.session import Session
 from rewarden_sandboxes.agent.zygotes import Broken, Zygotes
 
@@ -63,12 +64,14 @@ class Supervisor:
         """Jobs, until the host is gone. Raises Gone."""
         while True:
             try:
-                header, body = receive(self._host)
+                header, body = receive(self._host, self._counters.make_room)
             except FrameError:
                 raise Gone from None
             try:
                 if header["op"] == "job":
                     self._job(header, body)
+                elif header["op"] == "compile":
+                    self._compile(header, body)
                 elif header["op"] == "session":
                     self._session(header, body)
                 elif header["op"] == "warm":
@@ -90,26 +93,29 @@ class Supervisor:
         try:
             for who in ("program", "partner"):
                 program = job.get(who)
-                if program is not None and program["compile"]:
-                    report = self._compile(who, program, job, body)
-                    if report.said["status"] != "ok":
-                        report.close()
-                        return
-                    kept[who] = report.kept
+                if program is not None and program["made"] is not None:
+                    kept[who] = memory_file(window(body, program["made"]))
             for index, case in enumerate(job["cases"]):
                 self._case(index, job, case, body, kept)
         finally:
             for number in kept.values():
                 os.close(number)
 
-    def _compile(self, who: str, program: dict[str, Any], job: dict[str, Any], body: bytes) -> Report:
-        command = {**program, "run": program["compile"], "python": False, "mode": "script", "tier": "bare", "args": []}
+    def _compile(self, job: dict[str, Any], body: bytes) -> None:
+        """Compile, and give the host what lies in the working folder then. Nothing else of it outlives the room."""
+        command = {**job["program"], "python": False, "mode": "script", "tier": "bare", "args": []}
         command |= {"env": {"SOURCE_DATE_EPOCH": str(_COMPILED_AT)}, "modified": _COMPILED_AT}
-        case = {"limits": program["compile_limits"], "files": {}, "stdin": [0, 0], "request": [0, 0], "args": []}
-        [report] = self._certain([Part(who, command, case, -1, [])], {**job, "join": ""}, body)[-1]
-        out = Body()
-        self._tell({"ev": "compile", "who": who, "report": report.wire(out)}, out)
-        return report
+        case = {"limits": job["limits"], "files": {}, "stdin": [0, 0], "request": [0, 0], "args": []}
+        job |= {"network": True, "join": ""}
+        [report] = self._certain([Part("program", command, case, -1, [])], job, body)[-1]
+        try:
+            out = Body()
+            told: dict[str, Any] = {"ev": "compile", "report": report.wire(out), "made": None}
+            if report.said["status"] == "ok" and report.kept >= 0:
+                told["made"] = out.add(memoryview(mmap.mmap(report.kept, 0, prot=mmap.PROT_READ)))
+            self._tell(told, out)
+        finally:
+            report.close()
 
     def _case(self, index: int, job: dict[str, Any], case: dict[str, Any], body: bytes, kept: dict[str, int]) -> None:
         collect = job["collect"]

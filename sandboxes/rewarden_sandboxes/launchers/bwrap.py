@@ -87,10 +87,24 @@ class BwrapLauncher:
             if group is not None:
                 group.remove()
             raise NoRoom(f"bubblewrap cannot be started: {error.strerror or error}") from None
-        return BwrapPlace(process, group)
+        return BwrapPlace(process, group, self._identity(lease.image))
 
     def close(self) -> None:
         """See `Launcher.close`."""
+
+    def _identity(self, image: str) -> str:
+        """Returns the identity of what a slot stands on: a folder that was built, at the time at which it was. Other
+        folders can change in place, as the machine's own /usr does, so they have none.
+        """
+        root = self._root(image)
+        if root is None:
+            return ""
+        try:
+            marker = root / rootfs.MARKER
+            about = marker.stat()
+            return f"{root} {about.st_dev} {about.st_ino} {about.st_mtime_ns} {marker.read_text(encoding='ascii')}"
+        except (OSError, UnicodeDecodeError):
+            return ""
 
     def _root(self, image: str) -> Path | None:
         """One root file system may serve every image: the toolchains' has all languages."""
@@ -157,7 +171,8 @@ class BwrapLauncher:
 class BwrapPlace:
     """A bubblewrap process and its cgroup, where there is one."""
 
-    def __init__(self, process: asyncio.subprocess.Process, group: Cgroup | None) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, group: Cgroup | None, image: str) -> None:
+        self.image = image
         self._process = process
         self._group = group
         self._ended = False

@@ -60,14 +60,14 @@ class DockerLauncher:
     async def start(self, lease: Lease) -> DockerPlace:
         """See `Launcher.start`."""
         try:
-            number, pid = await self._call(lambda client: self._start(client, lease))
+            number, pid, image = await self._call(lambda client: self._start(client, lease))
         except docker.errors.ImageNotFound:
             raise NoRoom(
                 f"the image {self._image(lease.image)} is not there; make it: rewarden sandbox-host build"
             ) from None
         except _FAILURES as error:
             raise NoRoom(_words(error)) from None
-        return DockerPlace(self, number, pid)
+        return DockerPlace(self, number, pid, image)
 
     def close(self) -> None:
         """See `Launcher.close`."""
@@ -78,7 +78,7 @@ class DockerLauncher:
     def _image(self, image: str) -> str:
         return f"{self._settings.image_prefix}{image}:{self._settings.image_tag}"
 
-    def _start(self, client: docker.DockerClient, lease: Lease) -> tuple[str, int]:
+    def _start(self, client: docker.DockerClient, lease: Lease) -> tuple[str, int, str]:
         settings = self._settings
         security = ["no-new-privileges", f"seccomp={self._profile}"]
         if settings.apparmor is not None:
@@ -128,12 +128,13 @@ class DockerLauncher:
         number = str(container["Id"])
         try:
             client.api.start(number)
-            pid = int(client.api.inspect_container(number)["State"]["Pid"])
+            about = client.api.inspect_container(number)
+            pid, image = int(about["State"]["Pid"]), str(about["Image"])
         except BaseException:
             with contextlib.suppress(*_FAILURES):
                 client.api.remove_container(number, force=True)
             raise
-        return number, pid
+        return number, pid, image
 
     async def _call(self, work: Callable[[docker.DockerClient], T]) -> T:
         def with_client() -> T:
@@ -147,7 +148,8 @@ class DockerLauncher:
 class DockerPlace:
     """A container."""
 
-    def __init__(self, launcher: DockerLauncher, number: str, pid: int) -> None:
+    def __init__(self, launcher: DockerLauncher, number: str, pid: int, image: str) -> None:
+        self.image = image
         self._launcher = launcher
         self._number = number
         self._pid = pid

@@ -42,7 +42,11 @@ class Lease:
 
 
 class Place(Protocol):
-    """A started slot, as its launcher knows it."""
+    """A started slot, as its launcher knows it. `image`: the identity of what it was started from, which no other
+    content has; empty where there is none.
+    """
+
+    image: str
 
     async def counters(self) -> dict[str, int]:
         """Open descriptors of the place's cgroup counters, by name; the caller closes them. Empty where none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from rewarden_server.observe.series import gauge
@@ -24,8 +24,21 @@ def sandbox_series(status: Mapping[str, Any]) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "rewarden_sandbox_ready", "Whether programs can run.", float(status.get("state") == "ready")
     )
+    yield from _compile_cache([host["host"].get("compile_cache", {}) for host in hosts])
     if status.get("hosts"):
         yield from _by_host(status["hosts"])
+
+
+def _compile_cache(caches: list[Mapping[str, int]]) -> Iterator[Metric]:
+    for name, text in (
+        ("hits", "Programs that were compiled before."),
+        ("misses", "Programs that had to be compiled, with the compile cache on."),
+        ("evictions", "Compiled programs that made room for others."),
+    ):
+        total = sum(cache.get(name, 0) for cache in caches)
+        yield CounterMetricFamily(f"rewarden_sandbox_compile_cache_{name}", text, total)
+    size = sum(cache.get("bytes", 0) for cache in caches)
+    yield GaugeMetricFamily("rewarden_sandbox_compile_cache_bytes", "Compiled programs that the hosts hold.", size)
 
 
 def _by_host(hosts: list[Mapping[str, Any]]) -> Iterator[Metric]:

@@ -10,7 +10,7 @@ from annotated_types import doc
 from rewarden_sandboxes.checks import check_limits
 from rewarden_sandboxes.errors import BadJob
 from rewarden_sandboxes.job import Limits
-from rewarden_server.setting import Amount, File, Pairs, Positive, Text, Whole
+from rewarden_server.setting import Amount, Count, File, Pairs, Positive, Text, Whole
 from rewarden_verifiers.schema import AfterValidator, BeforeValidator, Misfit
 
 _ADDRESSES = doc("unix:PATH or HOST:PORT, several separated by commas, or a list of them")
@@ -80,6 +80,7 @@ class SandboxSettings:
     rooms: Literal["auto", "yes", "no"] = "auto"
     queue_timeout_s: Positive | None = None
     drain_s: Amount | None = None
+    compile_cache_mb: Count | None = None
     limits: Annotated[Limits, Pairs, AfterValidator(_checked), _LIMITS] = field(default_factory=Limits)
     max_limits: Annotated[Limits, Pairs, AfterValidator(_checked), _LIMITS] = field(default_factory=Limits)
 
