@@ -48,6 +48,9 @@ class Scripted:
         finally:
             self.closed += 1
 
+    async def lacking(self, languages: Sequence[str]) -> str | None:
+        return None
+
 
 class Context(DirectContext):
     """A context whose sandbox is scripted."""
@@ -124,7 +127,7 @@ async def test_a_judge_reads_all_outputs_in_one_job() -> None:
 
 
 async def test_no_room_is_taken_without_a_program() -> None:
-    outcome, sandbox = await judged(stdio(1), response="1")
+    outcome, sandbox = await judged(stdio(1), response="It is ```print(1)```.")
     assert (outcome.reason, outcome.flags, sandbox.jobs) == ("no_answer", ("no_answer",), [])
 
 
@@ -322,7 +325,7 @@ async def test_a_bad_reference_changes_nothing_that_is_decided() -> None:
 
 async def test_every_verdict_of_a_shared_process_says_so() -> None:
     reference = {"language": "python", "isolation": "shared", "tests": [{"type": "assert", "code": "assert f()"}]}
-    for response in (RIGHT, "none"):
+    for response in (RIGHT, "It is ```f```."):
         outcome, _ = await judged(reference, [case(0, OK)], response=response)
         assert "shared_process" in outcome.flags
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
 
 from rewarden_sandboxes.job import Job, JobEvent
@@ -18,4 +18,9 @@ class Sandbox(Protocol):
         early kills what still runs. Raises SandboxError where no room could be had or the host broke, and
         InvalidSample for an unknown language or a malformed job. A report with status `internal_error` is ours: raise
         SandboxError for it.
+        """
+
+    async def lacking(self, languages: Sequence[str]) -> str | None:
+        """Returns the reason why one of these languages cannot run here: there is no row for it, or none of its images
+        is built. None if all can, and if no host answers. Waits for a host that is starting.
         """

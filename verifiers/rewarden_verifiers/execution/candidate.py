@@ -19,6 +19,8 @@ Unclosed = Literal["refuse", "accept"]
 Completion = Literal["auto", "always", "never"]
 RuleLike = str | dict[str, str]
 
+BARE = "bare"
+"""The name of the rule `bare`."""
 MAX_CODE = 1_000_000
 """The maximum number of characters of a program."""
 MAX_FENCES = 10_000
@@ -133,6 +135,21 @@ def labels_of(language: str, extra: tuple[str, ...] = ()) -> frozenset[str]:
     return frozenset((name, *own, *(label.lower() for label in extra)))
 
 
+def language_of(response: str, languages: Sequence[str], extra: tuple[str, ...] = ()) -> str | None:
+    """Returns the language of a response's program, by its last fence that names one of these; by default the first.
+    None if its only fences name others. extra: further labels of the first language."""
+    try:
+        found = blocks(response)
+    except TooManyFences:
+        return languages[0]
+    labels = {label: name for name in reversed(languages) for label in labels_of(name)}
+    labels |= dict.fromkeys(map(str.lower, extra), languages[0])
+    named = [labels[block.label] for block in found if block.label in labels]
+    if named:
+        return named[-1]
+    return None if found and all(block.label for block in found) else languages[0]
+
+
 def _choose(which: str, text: str, labels: frozenset[str], unclosed: Unclosed) -> Candidate | Missing | None:
     """Returns the block that counts, of those in the language, or else of those without a label."""
     found = blocks(text)
@@ -166,6 +183,11 @@ def _tag_rule(tag: str) -> Rule:
 
 def _whole(text: str, labels: frozenset[str], unclosed: Unclosed) -> Candidate | Missing | None:
     return Candidate(text, "whole") if text.strip() else None
+
+
+def bare(text: str, labels: frozenset[str], unclosed: Unclosed) -> Candidate | Missing | None:
+    """The rule that takes a text without fences for a program. Only a text that is one may count."""
+    return Candidate(text, BARE) if text.strip() and _FENCE.search(text) is None else None
 
 
 _RULES: Mapping[str, Rule] = {

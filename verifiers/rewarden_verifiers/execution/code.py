@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Literal
+import asyncio
+from collections.abc import Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
+from rewarden.errors import SandboxError
 from rewarden.types import Outcome, Use
-from rewarden_verifiers.contract import Context, verifier
+from rewarden_sandboxes.job import Case, CaseResult, Job, Program
+from rewarden_verifiers.contract import Context, VerifierSpec, spec_of, verifier
+from rewarden_verifiers.execution import datasets
 from rewarden_verifiers.execution.candidate import (
+    BARE,
+    Candidate,
     Completion,
     Missing,
     Rule,
     RuleLike,
     Unclosed,
+    bare,
     complete,
     find,
     labels_of,
+    language_of,
     rules_of,
 )
 from rewarden_verifiers.execution.feedback import Reveal, evidence, feedback
-from rewarden_verifiers.execution.reference import CodeReference, read_reference
+from rewarden_verifiers.execution.reference import PYTHON, CodeReference, invalid, read_reference
 from rewarden_verifiers.execution.results import LIMITS, REASONS, missing_module
 from rewarden_verifiers.execution.running import SuiteRun
 from rewarden_verifiers.execution.scoring import Scoring, overall, reason, score_of, undecided_by
@@ -36,9 +47,14 @@ _NAMED = 3
 class CodeParams:
     """Options of `code`.
 
+    dataset: The data set whose rows the references are, as published: a row, or the field that holds its tests (see
+        docs/datasets.md); null: the references are those of docs/code.md.
+    languages: The languages that programs can be in, the one of fences without a label first, for rows of `dataset`
+        that name none; by default the data set's own.
     extraction: Where to find the program: `strict` (the last fenced block labelled with the language, else the last
-        block without a label), `lax` (as `strict`, then an answer tag, then the whole text), or an ordered list of
-        `last_block`, `first_block`, `all_blocks` (joined), `answer_tag`, `whole` and `{"tag": name}`.
+        block without a label, else a response without any fence, if all of it is a program), `lax` (as `strict`, then
+        an answer tag, then the whole text), or an ordered list of `last_block`, `first_block`, `all_blocks` (joined),
+        `answer_tag`, `whole` and `{"tag": name}`.
     labels: Further fence labels for the language, besides its usual names.
     unclosed: Whether a fence that is never closed counts: `refuse` (the response was cut off or is still being written)
         or `accept`.
@@ -58,6 +74,8 @@ class CodeParams:
         always stays, flagged.
     """
 
+    dataset: datasets.Name | None = None
+    languages: tuple[str, ...] = ()
     extraction: str | tuple[RuleLike, ...] = "strict"
     labels: tuple[str, ...] = ()
     unclosed: Unclosed = "refuse"
@@ -71,12 +89,16 @@ class CodeParams:
     def __post_init__(self) -> None:
         if self.first is not None and self.first < 1:
             raise ValueError("first must be at least 1")
+        if self.languages and self.dataset is None:
+            raise ValueError("languages are for rows of a dataset; a reference of docs/code.md names its own")
+        if not all(language.strip() for language in self.languages):
+            raise ValueError("languages has a blank name")
         self.rules  # noqa: B018 - evaluated now, so that an error is reported once, and not for each sample
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
         """The rules of extraction."""
-        return rules_of(self.extraction)
+        return (*rules_of("strict"), bare) if self.extraction == "strict" else rules_of(self.extraction)
 
     @property
     def stops(self) -> bool:
@@ -88,7 +110,11 @@ def _children(params: CodeParams) -> list[Use]:
     return [Use(name="output")]
 
 
-@verifier(version="2", graded=True, determinism="sampled", children=_children)
+def _variant(params: CodeParams) -> VerifierSpec | None:
+    return spec_of(published) if params.dataset is not None else None
+
+
+@verifier(version="3", graded=True, determinism="sampled", children=_children, variant=_variant)
 async def code(response: str | None, reference: CodeReference, params: CodeParams, ctx: Context) -> Outcome:
     """The program in the response passes the reference's tests, run in the locked rooms of the sandbox.
 
@@ -106,13 +132,50 @@ async def code(response: str | None, reference: CodeReference, params: CodeParam
     Determinism is declared as `sampled`: tests, limits and comparisons are exact, but a verdict judges a single run of
     a program that can draw random numbers, read the clock, or run close to its time limit.
     """
+    return await _judged(response, reference, params, ctx)
+
+
+_LARGE = 100_000
+"""Characters of a text from which on a row is read beside the loop."""
+_READING: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+
+
+@verifier(version="3", name="code", graded=True, determinism="sampled", children=_children)
+async def published(
+    response: str | None, reference: Any, params: CodeParams, metadata: Mapping[str, Any] | None, ctx: Context
+) -> Outcome:
+    """`code`, with rows of a data set as references."""
+    assert params.dataset is not None
+    read = partial(datasets.read_row, params.dataset, reference, metadata, params.languages)
+    if isinstance(reference, str) and len(reference) < _LARGE:
+        return await _judged(response, read(), params, ctx)
+    # One at a time: siblings find what the first has read, and few unpacked rows are in memory.
+    async with _READING.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+        found = await asyncio.to_thread(read)
+    return await _judged(response, found, params, ctx)
+
+
+async def _judged(response: str | None, reference: CodeReference, params: CodeParams, ctx: Context) -> Outcome:
     suite = read_reference(reference)
+    lacking = await ctx.sandbox.lacking(reference.allowed)
+    if lacking is not None:
+        raise invalid(lacking, "reference.languages" if reference.languages else "reference.language")
     shared = ("shared_process",) if reference.isolation == "shared" else ()
     if response is None:
         return no_answer(flags=shared)
-    found = find(response, params.rules, labels_of(reference.language, params.labels), params.unclosed)
+    language = language_of(response, reference.allowed, params.labels)
+    found = find(response, params.rules, labels_of(language or reference.language, params.labels), params.unclosed)
+    if language is None and (found.reason == "no_answer" if isinstance(found, Missing) else _fell_back(found, params)):
+        return no_answer("wrong_language", flags=shared)
     if isinstance(found, Missing):
         return no_answer(found.reason, flags=(*shared, *found.flags))
+    language = language or reference.language
+    if language != reference.language:
+        # The solution is in the reference's first language.
+        reference = replace(reference, language=language, solution=None)
+        suite = replace(suite, reference=reference)
+    if found.rule == BARE and language.lower() in PYTHON and not await _is_python(found.code, ctx):
+        return no_answer(flags=shared)
     candidate = complete(found, reference, params.completion)
     run = SuiteRun(
         ctx,
@@ -124,6 +187,8 @@ async def code(response: str | None, reference: CodeReference, params: CodeParam
         strict=params.provenance == "score",
     )
     results = await run.run()
+    if found.rule == BARE and results[0].verdict == "CE":
+        return no_answer(flags=shared)  # it was no program
     seen = dict.fromkeys(flag for result in results for flag in result.flags)
     missing = sorted({name for result in results if (name := missing_module(result, candidate.code))})
     seen |= dict.fromkeys(f"missing_module: {name}" for name in missing[:_NAMED])
@@ -151,3 +216,26 @@ async def code(response: str | None, reference: CodeReference, params: CodeParam
         feedback=feedback(params.reveal, results, run.compiler, missing[:_NAMED]),
         flags=(*shared, *limits, *seen),
     )
+
+
+def _fell_back(found: Candidate, params: CodeParams) -> bool:
+    """Returns whether the whole response was taken only because no other rule found a program."""
+    return found.rule == "whole" and len(params.rules) > 1
+
+
+_PARSES = b"import ast, sys; ast.parse(sys.stdin.buffer.read())"
+
+
+async def _is_python(text: str, ctx: Context) -> bool:
+    """Returns whether a text is Python. It is parsed in the sandbox: parsers can be made to use up their process.
+
+    Raises SandboxError.
+    """
+    job = Job(program=Program(language="python", code=_PARSES), cases=[Case(stdin=text.encode())])
+    async with aclosing(ctx.sandbox.run(job)) as events:
+        async for event in events:
+            if isinstance(event, CaseResult):
+                if event.program.status == "internal_error":
+                    raise SandboxError(event.program.message or "the sandbox failed at a run")
+                return event.program.status == "ok"
+    raise SandboxError("the sandbox told nothing of a run")

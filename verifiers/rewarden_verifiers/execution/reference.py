@@ -145,6 +145,8 @@ class CodeReference(Strict):
     """The reference of `code`: the tests of a program.
 
     language: A language of the sandbox's registry.
+    languages: All languages that are allowed, if there are several: the fence of the program decides which of them it
+        is in, and one without a label is in `language`. A program in any other is wrong (`wrong_language`).
     tests: At least one test.
     checker: The checker of tests that name none.
     limits: The limits of tests that set no others.
@@ -161,6 +163,7 @@ class CodeReference(Strict):
 
     language: str
     tests: tuple[Test, ...]
+    languages: tuple[str, ...] = ()
     checker: CheckerName | Checker | None = None
     limits: RunLimits = RunLimits()
     compile_limits: RunLimits = RunLimits()
@@ -170,6 +173,11 @@ class CodeReference(Strict):
     prefix: str = ""
     modules: tuple[str, ...] = ()
     solution: str | None = None
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """The languages that a program can be in, the one of programs without a label first."""
+        return tuple(dict.fromkeys((self.language, *self.languages)))
 
 
 # --- read --------------------------------------------------------------------------------------------------------
@@ -255,6 +263,10 @@ def read_reference(reference: CodeReference) -> Suite:
         raise invalid(f"there are {len(reference.tests)} tests; {MAX_TESTS} is the most", "reference.tests")
     if not reference.language.strip():
         raise invalid("the language is blank", "reference.language")
+    if not all(language.strip() for language in reference.languages):
+        raise invalid("a language is blank", "reference.languages")
+    if len(reference.allowed) > 1 and reference.prefix.strip():
+        raise invalid("the prompt's code is in one language, and several are allowed", "reference.prefix")
     shared_files = _files(reference.files, "reference.files")
     checkers: dict[int, AnyChecker] = {}
     trials: list[Trial] = []
@@ -287,8 +299,9 @@ def _trial(
     for name in _NEEDED[kind]:
         if getattr(test, name) in (None, MISSING) and not (name == "returns" and test.returns is None):
             raise invalid(f"a test of type {kind!r} needs {name!r}", f"{path}.{name}")
-    if kind != "stdio" and reference.language.lower() not in PYTHON:
-        raise invalid(f"a test of type {kind!r} needs Python, not {reference.language!r}", f"{path}.type")
+    other = next((name for name in reference.allowed if name.lower() not in PYTHON), None)
+    if kind != "stdio" and other is not None:
+        raise invalid(f"a test of type {kind!r} needs Python, not {other!r}", f"{path}.type")
     if not (math.isfinite(test.weight) and test.weight >= 0):
         raise invalid("a weight is a finite number of at least 0", f"{path}.weight")
     if kind == "file" and not test.expect:

@@ -4,7 +4,7 @@ arrival."""
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import ExitStack, aclosing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 
 _FOR_EACH_SLOT = 4
 """Jobs that the hosts have at once, for each slot: enough that no slot waits for its next one."""
+
+
+_STATUS_S = 5.0
+"""Seconds for which a host that has just started is asked for its languages."""
 
 
 class SandboxLane:
@@ -81,6 +85,32 @@ class SandboxLane:
             async with aclosing(self._traced(job, patient=True)) as events:
                 async for event in events:
                     yield event
+
+    async def lacking(self, languages: Sequence[str]) -> str | None:
+        """See `rewarden_verifiers.sandbox.Sandbox`."""
+        status = await self._hosts.status()
+        if status.get("differences"):
+            return None  # a job goes to a host that has its language
+        host = status.get("host")
+        try:
+            if host is None:
+                lent = await self._lend(HostRetry(self._hosts, Wants(languages=()), patient=True))
+                host = await lent.client.status(timeout_s=_STATUS_S)
+        except HostError:
+            return None  # the job will say what is wrong
+        rows, images = host["languages"], host["images"]
+        for language in languages:
+            name = language.lower()
+            row = next((row for key, row in rows.items() if name == key or name in row["aliases"]), None)
+            if row is None:
+                return f"unknown language {language!r}: known are {', '.join(rows)}"
+            if images and not any(images.get(image) for image in row["images"]):
+                image = row["images"][0]
+                return (
+                    f"the language {language!r} needs the image {image!r}, which is not built; build it: "
+                    f"python -m rewarden_sandboxes.building images --only {image}"
+                )
+        return None
 
     # --- sessions -----------------------------------------------------------------------------------------------
 

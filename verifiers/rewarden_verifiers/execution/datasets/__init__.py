@@ -1,0 +1,111 @@
+"""Rows of data sets as they are published, as the reference of `code`. docs/datasets.md has a row for each set.
+
+    read_row("apps", {"input_output": "{…}", …}, metadata=None, languages=()) → CodeReference
+
+A file holds a family of shapes. Rows are data: none of their code runs here, and no pickle is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, get_args
+
+from rewarden_verifiers.execution.datasets import cases, contests, functions
+from rewarden_verifiers.execution.datasets.row import Row
+from rewarden_verifiers.execution.reference import CodeReference
+
+Name = Literal[
+    "acecode",
+    "apps",
+    "bigcodebench",
+    "codecontests",
+    "codeforces",
+    "codeforces_python",
+    "deepcoder",
+    "eurus_2",
+    "humaneval",
+    "kodcode",
+    "leetcode",
+    "livecodebench",
+    "mbpp",
+    "primeintellect",
+    "reasoning360",
+    "rstar_coder",
+    "synthetic_1",
+    "synthetic_2",
+    "taco",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """A data set. main: the field that the reference holds, if it does not hold the row. languages: those that its
+    tasks allow, where the row says nothing and the tests are on stdin."""
+
+    read: Callable[[Row, Sequence[str]], CodeReference]
+    main: str
+    languages: tuple[str, ...] = ("python",)
+
+
+_CONTEST = ("python", "cpp")
+DATASETS: Mapping[str, DataSet] = {
+    "acecode": DataSet(functions.acecode, "test_cases"),
+    "apps": DataSet(contests.apps, "input_output"),
+    "bigcodebench": DataSet(functions.bigcodebench, "test"),
+    "codecontests": DataSet(contests.codecontests, "public_tests", _CONTEST),
+    "codeforces": DataSet(contests.codeforces, "official_tests", _CONTEST),
+    "codeforces_python": DataSet(contests.codeforces_python, "test_cases"),
+    "deepcoder": DataSet(cases.deepcoder, "tests"),
+    "eurus_2": DataSet(contests.eurus, "ground_truth"),
+    "humaneval": DataSet(functions.humaneval, "test"),
+    "kodcode": DataSet(functions.kodcode, "test"),
+    "leetcode": DataSet(functions.leetcode, "test"),
+    "livecodebench": DataSet(cases.livecodebench, "private_test_cases"),
+    "mbpp": DataSet(functions.mbpp, "test_list"),
+    "primeintellect": DataSet(cases.primeintellect, "verification_info"),
+    "reasoning360": DataSet(functions.reasoning360, "ground_truth"),
+    "rstar_coder": DataSet(contests.rstar, "inputs"),
+    "synthetic_1": DataSet(cases.primeintellect, "verification_info"),
+    "synthetic_2": DataSet(cases.primeintellect, "verification_info"),
+    "taco": DataSet(contests.apps, "input_output"),
+}
+assert DATASETS.keys() == set(get_args(Name))
+
+
+def read_row(
+    name: str, reference: Any, metadata: Mapping[str, Any] | None, languages: Sequence[str] = ()
+) -> CodeReference:
+    """Returns the reference of `code` in a row of this data set. languages: those allowed where the row says nothing;
+    by default the data set's. Raises InvalidReference that names the field.
+
+    Blocks: a row can hold 100 MB. The last texts are remembered, so that siblings share a reference.
+    """
+    row = Raw(reference, metadata)
+    return _RECENT(name, row, tuple(languages)) if isinstance(reference, str) else _read(name, row, tuple(languages))
+
+
+def _read(name: str, row: Raw, languages: tuple[str, ...]) -> CodeReference:
+    data_set = DATASETS[name]
+    return data_set.read(Row.read(row.reference, row.metadata, data_set.main), languages or data_set.languages)
+
+
+class Raw:
+    """A row as it came, equal to another with the same text and metadata."""
+
+    __slots__ = ("_key", "metadata", "reference")
+
+    def __init__(self, reference: Any, metadata: Mapping[str, Any] | None) -> None:
+        self.reference = reference
+        self.metadata = metadata
+        self._key = (reference, repr(metadata)) if isinstance(reference, str) else None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Raw) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+_RECENT = lru_cache(maxsize=4)(_read)

@@ -1,0 +1,73 @@
+"""Texts that hold JSON, as published: plain, or base64 of zlib of JSON, or of the pickle of a JSON text.
+
+A pickle is a program. None is run here: of the one harmless shape, the pickle of a single text, the text is read from
+its operations; any other is refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import pickletools
+import zlib
+from typing import Any
+
+MAX_BYTES = 256 * 1024**2
+"""The most bytes that a packed text can unpack to: the largest tests of public data sets have about 100 MB."""
+
+_TEXTS = frozenset({"SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "UNICODE"})
+_IDLE = frozenset({"PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP"})
+"""Operations that make no object."""
+
+
+def read_json(text: str) -> Any:
+    """Returns the JSON in a text. Raises ValueError, in words that follow the name of a field."""
+    try:
+        return _loads(text)
+    except ValueError as error:
+        packed = _unpacked(text)
+        if packed is None:
+            raise ValueError(f"is not JSON: {error}") from None
+    return _loads(_text_of_pickle(packed) if packed[:1] == b"\x80" else packed)
+
+
+def _loads(text: str | bytes) -> Any:
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError("is JSON that is nested too deeply") from None
+
+
+def _refuse(text: str) -> Any:
+    raise ValueError(f"{text} is not JSON")
+
+
+def _unpacked(text: str) -> bytes | None:
+    """Returns the bytes in base64 of zlib, None for any other text."""
+    try:
+        reader = zlib.decompressobj()
+        data = reader.decompress(base64.b64decode(text, validate=True), MAX_BYTES)
+    except (binascii.Error, ValueError, zlib.error):
+        return None
+    if reader.unconsumed_tail:
+        raise ValueError(f"decompresses to more than {MAX_BYTES // 1024**2} MiB")
+    return data if reader.eof else None
+
+
+def _text_of_pickle(data: bytes) -> str:
+    """Returns the text whose pickle this is. Raises ValueError for any other pickle.
+
+    Attack: a pickle that runs code when it is loaded.
+    """
+    texts: list[str] = []
+    try:
+        for operation, argument, _ in pickletools.genops(data):
+            if operation.name in _TEXTS:
+                texts.append(str(argument))
+            elif operation.name not in _IDLE:
+                raise ValueError(operation.name)
+        [text] = texts
+    except ValueError:
+        raise ValueError("is a pickle of something other than one text, which is not read: it can run code") from None
+    return text

@@ -1,0 +1,121 @@
+"""A published row, read field by field: a mistake names its field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rewarden_verifiers.execution.datasets.packed import read_json
+from rewarden_verifiers.execution.reference import MAX_TESTS, invalid
+
+_MISSING: Any = object()
+
+
+class Row:
+    """Fields by name, and their place in the reference."""
+
+    def __init__(self, fields: Mapping[str, Any], path: str, beside: Mapping[str, Any] | None = None) -> None:
+        """beside: further fields, used where the row has none of the name."""
+        self._fields = fields
+        self._beside = beside or {}
+        self.path = path
+
+    @classmethod
+    def read(cls, reference: Any, metadata: Mapping[str, Any] | None, main: str) -> Row:
+        """Returns the row in a reference: the row itself, as an object or as JSON, or its field `main` alone, with
+        other fields in the metadata. verl's rows hold `main` under `reward_model.ground_truth`.
+        """
+        if isinstance(reference, str) and reference.lstrip().startswith("{"):
+            try:
+                reference = read_json(reference)
+            except ValueError as error:
+                raise invalid(str(error), "reference") from None
+        if isinstance(reference, Sequence) and not isinstance(reference, str) and len(reference) == 1:
+            alone = reference[0]  # a column of lists of one
+            reference = alone if isinstance(alone, Mapping) and main in alone else reference
+        fields = reference if isinstance(reference, Mapping) else {main: reference}
+        wrapped = fields.get("reward_model")
+        if isinstance(wrapped, Mapping) and "ground_truth" in wrapped:
+            fields = {**fields, main: wrapped["ground_truth"]}
+        return cls(fields, "reference", metadata)
+
+    def at(self, name: str) -> str:
+        """Returns the place of a field."""
+        return f"{self.path}.{name}"
+
+    def get(self, name: str) -> Any:
+        """Returns a field, None if the row has none."""
+        found = self._fields.get(name)
+        return self._beside.get(name) if found is None else found
+
+    def has(self, name: str) -> bool:
+        """Returns whether there is a field that is not null or empty."""
+        return self.get(name) not in (None, "", [], {})
+
+    def text(self, name: str, default: str = _MISSING) -> str:
+        """Returns a field that is a text. Raises InvalidReference."""
+        found = self.get(name)
+        if found is None and default is not _MISSING:
+            return default
+        if not isinstance(found, str):
+            raise invalid("must be a text" if found is not None else "is missing", self.at(name))
+        return found
+
+    def code(self, name: str) -> str:
+        """Returns a field that is code, and not blank. Raises InvalidReference."""
+        found = self.text(name)
+        if not found.strip():
+            raise invalid("is blank", self.at(name))
+        return found
+
+    def number(self, name: str) -> float | None:
+        """Returns a field that is a number, or a text that begins with one (`2 seconds`). Raises InvalidReference."""
+        found = self.get(name)
+        if isinstance(found, str):
+            try:
+                found = float(found.split()[0]) if found.strip() else None
+            except ValueError:
+                raise invalid(f"is not a number: {found[:60]!r}", self.at(name)) from None
+        if found is not None and (isinstance(found, bool) or not isinstance(found, (int, float)) or not found > 0):
+            raise invalid("must be a number above 0", self.at(name))
+        return found
+
+    def json(self, name: str) -> Any:
+        """Returns a field that is JSON in a text, or already is what that holds. Raises InvalidReference."""
+        found = self.get(name)
+        if found is None:
+            raise invalid("is missing", self.at(name))
+        if not isinstance(found, str):
+            return found
+        try:
+            return read_json(found)
+        except ValueError as error:
+            raise invalid(str(error), self.at(name)) from None
+
+    def items(self, name: str) -> list[Any]:
+        """Returns a field that is a list, or JSON of one. Raises InvalidReference."""
+        found = self.json(name)
+        if not isinstance(found, list):
+            raise invalid("must be a list", self.at(name))
+        if len(found) > MAX_TESTS:
+            raise invalid(f"contains {len(found)} tests; {MAX_TESTS} is the most", self.at(name))
+        return found
+
+    def inner(self, name: str) -> Row:
+        """Returns a field that is an object, or JSON of one. Raises InvalidReference."""
+        found = self.json(name)
+        if not isinstance(found, Mapping):
+            raise invalid("must be an object", self.at(name))
+        return Row(found, self.at(name))
+
+    def rows(self, name: str) -> Iterator[Row]:
+        """Yields the objects of a list. Raises InvalidReference."""
+        for index, item in enumerate(self.items(name)):
+            place = f"{self.at(name)}[{index}]"
+            if not isinstance(item, Mapping):
+                raise invalid("must be an object", place)
+            yield Row(item, place)
+
+    def first(self, *names: str) -> str:
+        """Returns the first of these fields that the row has; the first name if it has none."""
+        return next((name for name in names if self.has(name)), names[0])
