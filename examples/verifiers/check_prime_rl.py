@@ -30,7 +30,7 @@ from prime_rl.orchestrator.envs import Env
 
 HERE = Path(__file__).resolve().parent
 ANSWERS = ["So it is \\boxed{7}.", "So it is \\boxed{8}.", "So it is \\boxed{7}."]
-"""What the model says to 0 + 7: right, wrong, and right for a row whose reference nobody can read."""
+"""Responses to 0 + 7: right, wrong, and right for a row with an unreadable reference."""
 
 
 def free_port() -> int:
