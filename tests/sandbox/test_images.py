@@ -220,8 +220,16 @@ def test_nothing_is_installed_started_or_built_uninvited(tmp_path: Path) -> None
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-def test_the_helper_of_the_images_is_a_shell_script_that_parses() -> None:
-    assert subprocess.run(["sh", "-n", FOLDER / "python/install-packages"], check=False).returncode == 0
+@pytest.mark.parametrize("helper", ["python/install-packages", "toolchains/precompile"])
+def test_a_helper_of_the_images_is_a_shell_script_that_parses(helper: str) -> None:
+    assert subprocess.run(["sh", "-n", FOLDER / helper], check=False).returncode == 0
+
+
+def test_a_header_is_precompiled_for_the_flags_of_the_row_that_uses_it() -> None:
+    compiler, *flags, _, program, file = Registry.load().get("cpp").compile
+    assert (compiler, program, file) == ("g++", "main", "main.cpp")
+    precompiled = f"precompile bits/stdc++.h {' '.join(flags)}"
+    assert precompiled in [instruction.text for instruction in read_images()["toolchains"].instructions]
 
 
 # --- the project's images
@@ -260,6 +268,42 @@ def test_an_image_has_no_program_that_lends_its_owners_rights(built: Any, name: 
 def test_python_is_where_it_is_said_to_be_and_compiled_beforehand(built: Any) -> None:
     code = "import sys, os, numpy; print(sys.executable, os.path.exists(numpy.__cached__))"
     assert inside(built, f"{PREFIX}python", ["python3", "-c", code]) == f"{PYTHON} True\n"
+
+
+@pytest.mark.needs_server
+def test_the_header_of_all_headers_is_taken_precompiled_by_the_row_cpp(built: Any, tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    (tmp_path / "main.cpp").write_text(PROGRAMS["cpp"])
+    told = inside(
+        built, f"{PREFIX}toolchains", ["sh", "-c", f"{' '.join(Registry.load().get('cpp').compile)} -H 2>&1"], tmp_path
+    )
+    taken = [line for line in told.splitlines() if line.startswith("!")]
+    assert len(taken) == 1
+    assert "bits/stdc++.h.gch/" in taken[0]
+
+
+CHECKER = """
+#include "testlib.h"
+int main(int count, char *words[]) {
+    registerTestlibCmd(count, words);
+    int got = ouf.readInt(1, 100, "answer"), wanted = ans.readInt();
+    if (got != wanted) quitf(_wa, "expected %d, found %d", wanted, got);
+    quitf(_ok, "%d", got);
+}
+"""
+
+
+@pytest.mark.needs_server
+def test_checkers_include_testlib(built: Any, tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    for name, text in (("main.cpp", CHECKER), ("right", "42"), ("wrong", "7")):
+        (tmp_path / name).write_text(text)
+    runs = "./main right right right 2>&1; ./main right wrong right 2>&1; true"
+    command = f"{' '.join(Registry.load().get('cpp').compile)} && {{ {runs}; }}"
+    assert inside(built, f"{PREFIX}toolchains", ["sh", "-c", command], tmp_path).splitlines() == [
+        "ok 42",
+        "wrong answer expected 42, found 7",
+    ]
 
 
 @pytest.fixture(scope="module")
