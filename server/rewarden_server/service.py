@@ -30,6 +30,7 @@ from rewarden_server.observe.telemetry.tracing import Tracing
 from rewarden_server.runs.store import Store
 from rewarden_server.studies.jobs import Jobs
 from rewarden_server.verifier_resources import resources_of
+from rewarden_verifiers.execution.datasets import Unpacking
 
 T = TypeVar("T")
 
@@ -79,7 +80,7 @@ class Service:
             lean=config.lean,
             judges=config.judges,
             models=config.models,
-            resources=resources_of(config),
+            resources={**resources_of(config), "code": Unpacking(config.limits.max_sample_bytes)},
             advise=lambda name, advice: _log.warning("answers are not read", verifier=name, advice=advice),
             open_tap=runs.feed.open if runs is not None else None,
         )
@@ -131,7 +132,7 @@ class Service:
             message = f"{deep} nests deeper than {self.limits.max_depth} levels (limits.max_depth)"
             return BadSample(message=message, path=deep, id=sample.id)
         filled = fill_media(sample, self.blobs) if sample.media else sample
-        found = routed(filled, header, self.routing, most)
+        found = routed(filled, header, self.routing)
         if isinstance(found, Sample) and found is not filled and deeper_than(found.reference, self.limits.max_depth):
             # A reference form reads JSON in texts, which nobody has measured yet.
             message = f"reference nests deeper than {self.limits.max_depth} levels (limits.max_depth)"

@@ -16,6 +16,7 @@ from rewarden.routing import Routing, read_routing
 from rewarden.routing.forms import FORMS
 from rewarden.types import BadSample, Sample
 from tests.programs import LEAN, LEAN_PROJECTS, SANDBOXED, lacking
+from tests.verifiers.published_rows import CPP_SQUARE, PUBLISHED
 
 ROUTING = read_routing("starter")
 
@@ -71,7 +72,11 @@ ROWS = [
         Row(f"numina_{name}", "2\\pi", {"The answer is: $2\\pi$": 1.0, "\\boxed{2\\pi}": 1.0, "The answer is 3": 0.0})
         for name in ("aops_forum", "synthetic_math", "amc_aime", "synthetic_amc", "cn_k12", "olympiads")
     ),
-    Row("codecontests", json.dumps({"inputs": ["3\n", "4\n"], "outputs": ["9\n", "16\n"]}), {SQUARE: 1.0, WRONG: 0.5}),
+    Row(
+        "codecontests",
+        json.dumps({"inputs": ["3\n", "4\n"], "outputs": ["9\n", "16\n"]}),
+        {SQUARE: 1.0, WRONG: 0.5, f"```cpp\n{CPP_SQUARE}\n```": 1.0, "```java\nclass Main {}\n```": 0.0},
+    ),
     Row(
         "taco",
         json.dumps({"fn_name": "add", "inputs": [[1, 2], [[1], [0.2]]], "outputs": [[3], [[1, 0.2]]]}),
@@ -220,6 +225,32 @@ ROWS = [
     ),
 ]
 
+SETS = {
+    "codeparrot/apps": "apps",
+    "BAAI/TACO-verified": "taco",
+    "deepmind/code_contests": "codecontests",
+    "livecodebench/code_generation_lite": "livecodebench",
+    "agentica-org/DeepCoder-Preview-Dataset": "deepcoder",
+    "PrimeIntellect/verifiable-coding-problems": "primeintellect",
+    "PrimeIntellect/SYNTHETIC-1": "synthetic_1",
+    "PrimeIntellect/SYNTHETIC-2": "synthetic_2",
+    "TIGER-Lab/AceCode-87K": "acecode",
+    "KodCode/KodCode-V1": "kodcode",
+    "newfacade/LeetCodeDataset": "leetcode",
+    "openai/openai_humaneval": "humaneval",
+    "evalplus/mbppplus": "mbpp",
+    "bigcode/bigcodebench": "bigcodebench",
+    "open-r1/codeforces": "codeforces",
+    "MatrixStudio/Codeforces-Python-Submissions": "codeforces_python",
+    "microsoft/rStar-Coder": "rstar_coder",
+}
+"""Data sets of programs by their names at Hugging Face."""
+KINDS = {"task_type": "verifiable_code"}
+for source, name in SETS.items():
+    one = next(one for one in PUBLISHED if one.dataset == name)
+    texts = {f"```{one.label}\n{code}\n```": score for code, score in ((one.gold, 1.0), (one.wrong, 0.0))}
+    ROWS.append(Row(source, one.row, texts, KINDS))
+
 WITHOUT = [
     *("ood__livebench", "simulation__cruxeval-i", "simulation__cruxeval-o"),
     *("general-quality", "general-quality_ref", "general-quality_rubric", "rubric"),
@@ -250,7 +281,7 @@ def expected(rows: list[Row]) -> list[Any]:
 
 def kind_of(row: Row) -> str:
     """Returns what judging it runs."""
-    route = ROUTING.find(Sample(response="", data_source=row.source))
+    route = ROUTING.find(Sample(response="", data_source=row.source, metadata=row.metadata))
     assert route is not None, row.source
     name = route.use.name
     return "proofs" if name in LEAN else "programs" if name in SANDBOXED - {"puzzle"} else "texts"
@@ -293,7 +324,7 @@ def test_a_route_to_a_judge_says_that_none_is_configured() -> None:
 
 
 def test_every_route_has_a_row() -> None:
-    met = [ROUTING.find(Sample(response="", data_source=row.source)) for row in ROWS]
+    met = [ROUTING.find(Sample(response="", data_source=row.source, metadata=row.metadata)) for row in ROWS]
     assert [route.describe() for route in ROUTING.routes if route not in met] == []
 
 

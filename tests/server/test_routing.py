@@ -129,14 +129,19 @@ def test_the_local_target_routes_as_a_server_does(file: Path, monkeypatch: pytes
     assert one.verifier.name == "text"
 
 
-def test_what_a_packed_reference_may_unpack_to_is_the_servers_to_say(tmp_path: Path) -> None:
+def test_what_a_reference_form_reads_may_not_nest_too_deeply(tmp_path: Path) -> None:
     (tmp_path / "routes.toml").write_text('[[route]]\nuse = "json"\nreference_form = "json"\n')
-    flags = {"routing.file": ("-", str(tmp_path / "routes.toml")), "limits.max_sample_bytes": ("-", 100_000)}
-    config = load_config(environ={}, flags=flags)
-    service = Service.build(config)
+    service = Service.build(load_config(environ={}, flags={"routing.file": ("-", str(tmp_path / "routes.toml"))}))
+    found = service.take_sample(Sample(response="x", reference="[" * 100 + "]" * 100), Batch(samples=[]))
+    assert isinstance(found, BadSample)
+    assert (found.path, "nests deeper than 64 levels" in found.message) == ("reference", True)
+
+
+async def test_what_a_packed_reference_may_unpack_to_is_the_servers_to_say(start: Start) -> None:
     bomb = base64.b64encode(zlib.compress(b"[" + b"0," * 10**6 + b"0]")).decode()
-    deep = "[" * 100 + "]" * 100
-    for reference, problem in ((bomb, "decompresses to more than"), (deep, "nests deeper than 64 levels")):
-        found = service.take_sample(Sample(response="x", reference=reference), Batch(samples=[]))
-        assert isinstance(found, BadSample)
-        assert (found.path, problem in found.message) == ("reference", True)
+    server = await start({"limits.max_sample_bytes": 100_000})
+    use = {"name": "code", "params": {"dataset": "livecodebench"}}
+    row = {"response": "```python\n1\n```", "reference": {"private_test_cases": bomb}, "use": use}
+    [verdict] = (await server.verify(row)).json()["verdicts"]
+    assert verdict["reason"] == "invalid_reference"
+    assert "private_test_cases: decompresses to more than" in verdict["feedback"]

@@ -12,13 +12,15 @@ from typing import Any, get_args
 import pytest
 
 from rewarden.errors import InvalidReference
+from rewarden.routing import routing_from_json
+from rewarden.routing.datasets import DATASETS as BESIDE
 from rewarden.types import Batch, Sample, Use, Verdict
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_verifiers.execution import datasets
 from rewarden_verifiers.execution.datasets import DATASETS, read_row
 from rewarden_verifiers.execution.reference import read_reference
-from tests.verifiers.published_rows import CODEFORCES, CPP_SQUARE, PUBLISHED, SQUARE, Published, packed
+from tests.verifiers.published_rows import CODEFORCES, CPP_SQUARE, HUMANEVAL, PUBLISHED, SQUARE, Published, packed
 
 BROKEN = [
     pytest.param(one.dataset, row, path, id=f"{one.dataset}: {path}")
@@ -57,6 +59,48 @@ async def test_right_programs_pass_and_wrong_ones_fail() -> None:
 def test_every_set_has_a_row_here(name: str) -> None:
     assert any(one.dataset == name for one in PUBLISHED)
     assert name in get_args(datasets.Name)
+
+
+def test_the_client_sends_what_a_set_keeps_beside_its_tests() -> None:
+    assert BESIDE.keys() <= DATASETS.keys()
+    routing = routing_from_json({"route": [{"use": "code", "params": {"dataset": "humaneval"}}]})
+    row = dict(HUMANEVAL)
+    tests = row.pop("test")
+    beside = {name: row[name] for name in routing.metadata}
+    assert read_row("humaneval", tests, beside) == read_row("humaneval", HUMANEVAL, None)
+
+
+def test_more_tests_than_the_verifier_takes_are_refused_before_they_are_made() -> None:
+    lists = {"inputs": [""] * 10_001, "outputs": [""] * 10_001}
+    with pytest.raises(InvalidReference, match="inputs: contains 10001 tests"):
+        read_row("apps", {"input_output": lists}, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "code"),
+    [
+        ("acecode", "assert(f(1)==1)", "assert(f(1)==1)"),
+        ("acecode", ["assert(f(1)==1)"], "assert(f(1)==1)"),
+        ("acecode", '["assert f(1) == 2"]', "assert f(1) == 2"),
+        ("reasoning360", {"solution_file": "assert f()"}, "assert f()"),
+    ],
+)
+def test_assertions_as_the_sets_write_them(name: str, written: Any, code: str) -> None:
+    [test] = read_row(name, written, None).tests
+    assert (test.type, test.code) == ("assert", code)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        [{"input": "3\n", "output": "9\n"}],
+        [json.dumps([{"type": "stdin_stdout", "input": "3\n", "output": "9\r\n"}])],
+        base64.b64encode(zlib.compress(b'[{"input": ["3", ""], "output": "9\\n"}]')).decode(),
+    ],
+)
+def test_inputs_and_outputs_as_the_sets_write_them(written: Any) -> None:
+    reference = read_row("deepcoder", written, None)
+    assert ([(test.stdin, test.stdout) for test in reference.tests], reference.checker) == ([("3\n", "9\n")], "floats")
 
 
 @pytest.mark.parametrize("one", PUBLISHED, ids=lambda one: one.title)
@@ -106,10 +150,12 @@ def test_no_other_pickle_is_read(protocol: int) -> None:
             read_row("livecodebench", {"private_test_cases": text}, None)
 
 
-def test_what_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rewarden_verifiers.execution.datasets.packed.MAX_BYTES", 1024**2)
+@pytest.mark.parametrize("name", ["livecodebench", "deepcoder"])
+def test_what_unpacks_to_too_much_is_refused(name: str) -> None:
+    bomb = packed(["1" * 2 * 1024**2])
+    row = {"private_test_cases": bomb, "tests": {"inputs": bomb, "outputs": bomb}}
     with pytest.raises(InvalidReference, match="decompresses to more than 1 MiB"):
-        read_row("livecodebench", {"private_test_cases": packed(["1" * 2 * 1024**2])}, None)
+        read_row(name, row, None, max_bytes=1024**2)
 
 
 # --- languages ---------------------------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rewarden.columns import only
-from rewarden.routing import programs, proofs, puzzles
-from rewarden.routing.packed import MAX_BYTES, check_size, read_json
+from rewarden.routing import proofs, puzzles
+from rewarden.routing.texts import read_json
 from rewarden.types import Sample
 
 
@@ -27,10 +27,10 @@ class Form:
     metadata: tuple[str, ...] = ()
 
 
-def read_reference(form: str, sample: Sample, max_bytes: int = MAX_BYTES) -> Any:
+def read_reference(form: str, sample: Sample) -> Any:
     """The reference of a sample whose data set writes it in `form`. Raises ValueError.
 
-    `max_bytes`: what a packed text may unpack to. Long texts are read once for siblings, which get the same object.
+    Long texts are read once for siblings, which get the same object.
     """
     if sample.reference is None:
         raise ValueError(f"is missing; the form {form!r} needs it")
@@ -38,15 +38,7 @@ def read_reference(form: str, sample: Sample, max_bytes: int = MAX_BYTES) -> Any
     if not isinstance(text, str) or len(text) < _LONG_CHARS:
         return FORMS[form].read(sample)
     beside = [(sample.metadata or {}).get(name) for name in FORMS[form].metadata]
-    return _RECENT.get(
-        (form, text, type(sample.reference), repr(beside), max_bytes), lambda: _read(form, sample, max_bytes)
-    )
-
-
-def _read(form: str, sample: Sample, max_bytes: int) -> Any:
-    if max_bytes < MAX_BYTES:
-        check_size(sample.reference, max_bytes)
-    return FORMS[form].read(sample)
+    return _RECENT.get((form, text, type(sample.reference), repr(beside)), lambda: FORMS[form].read(sample))
 
 
 class _Recent:
@@ -218,10 +210,6 @@ FORMS: Mapping[str, Form] = {
     "sql": Form(_sql, ("db_id",)),
     "lean": Form(proofs.lean, proofs.BESIDE),
     "ifeval": Form(_instructions, ("instruction_id_list",)),
-    "inputs_outputs": Form(programs.inputs_outputs, ("fn_name",)),
-    "asserts": Form(programs.asserts),
-    "stdio": Form(programs.stdio, ("func_name",)),
-    "guru_code": Form(programs.guru, ("prefix",)),
     "zebra": Form(puzzles.zebra),
     "grid": Form(puzzles.grid),
     "names": Form(puzzles.names),

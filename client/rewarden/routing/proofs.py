@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rewarden.columns import only
-from rewarden.routing.packed import read_json
+from rewarden.routing.texts import read_json
 from rewarden.types import Sample
 
 _STATEMENTS = ("formal_statement", "lean4_statement", "lean4_formalization", "autoformalization", "statement")

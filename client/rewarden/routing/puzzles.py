@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rewarden.routing.packed import read_json
+from rewarden.routing.texts import read_json
 from rewarden.types import Sample
 
 

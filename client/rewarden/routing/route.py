@@ -9,8 +9,8 @@ from functools import cached_property, lru_cache
 from operator import attrgetter
 from typing import Any
 
+from rewarden.routing.datasets import DATASETS
 from rewarden.routing.forms import FORMS, read_reference
-from rewarden.routing.packed import MAX_BYTES
 from rewarden.types import BadSample, Sample, Use
 from rewarden.wire.json import use_to_json
 
@@ -82,10 +82,11 @@ class Routing:
 
     @cached_property
     def metadata(self) -> tuple[str, ...]:
-        """The keys of `metadata` that the routes and their reference forms look at."""
+        """The keys of `metadata` that the routes, their reference forms and their data sets look at."""
         paths = (path for route in self.routes for path in route.match if path.startswith("metadata."))
         read = (name for route in self.routes if route.reference_form for name in FORMS[route.reference_form].metadata)
-        return tuple(dict.fromkeys((*(path.split(".")[1] for path in paths), *read)))
+        rows = (name for route in self.routes for name in DATASETS.get(str(route.use.params.get("dataset")), ()))
+        return tuple(dict.fromkeys((*(path.split(".")[1] for path in paths), *read, *rows)))
 
     def find(self, sample: Sample) -> Route | None:
         """The first route that matches."""
@@ -94,14 +95,12 @@ class Routing:
                 return route
         return None
 
-    def apply(
-        self, sample: Sample, shared: Mapping[str, Any] = _NOTHING, max_bytes: int = MAX_BYTES
-    ) -> Sample | BadSample:
+    def apply(self, sample: Sample, shared: Mapping[str, Any] = _NOTHING) -> Sample | BadSample:
         """The sample with its use, and its reference as that use reads it. A sample that names a use keeps it.
 
-        `shared`: where the references stand that samples name by `reference_key`. `max_bytes`: what a packed reference
-        may unpack to. Where nothing matches, or the reference is not in the route's form, a `BadSample`: a sample that
-        nobody is asked to judge must not look judged.
+        `shared`: where the references stand that samples name by `reference_key`. Where nothing matches, or the
+        reference is not in the route's form, a `BadSample`: a sample that nobody is asked to judge must not look
+        judged.
         """
         if sample.use is not None:
             return sample
@@ -116,7 +115,7 @@ class Routing:
         if sample.reference_key is not None and sample.reference_key in shared:
             sample = replace(sample, reference=shared[sample.reference_key], reference_key=None)
         try:
-            reference = read_reference(route.reference_form, sample, max_bytes)
+            reference = read_reference(route.reference_form, sample)
         except ValueError as error:
             return BadSample(message=f"reference: {error}", path="reference", id=sample.id)
         return _judged(sample, route.use, reference)

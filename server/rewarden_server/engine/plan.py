@@ -186,6 +186,8 @@ class Planner:
                 arguments[name] = progress
             elif name == "metadata":
                 arguments[name] = as_judged(sample).metadata
+            elif name == "resources" and spec.orchestrates:
+                arguments[name] = use.resources
             elif name in ("resources", "watch"):
                 continue  # the same for all samples, and available where the verifier runs
             else:

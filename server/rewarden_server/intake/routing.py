@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rewarden.errors import RewardenError
 from rewarden.routing import Routing, read_routing
-from rewarden.routing.packed import MAX_BYTES
 from rewarden.types import BadSample, Batch, Sample
 from rewarden_server.config import Config, ConfigError
 
@@ -20,11 +19,8 @@ def load_routing(config: Config) -> Routing | None:
         raise ConfigError(f"{config.source('routing.file')}: routing.file: {error}") from None
 
 
-def routed(
-    sample: Sample | BadSample, header: Batch, routing: Routing | None, max_bytes: int = MAX_BYTES
-) -> Sample | BadSample:
-    """A sample of a request with who judges it, where neither it nor its request says so. `max_bytes`: what a packed
-    reference may unpack to."""
+def routed(sample: Sample | BadSample, header: Batch, routing: Routing | None) -> Sample | BadSample:
+    """A sample of a request with who judges it, where neither it nor its request says so."""
     if routing is None or header.use is not None or isinstance(sample, BadSample):
         return sample
-    return routing.apply(sample, header.shared, max_bytes)
+    return routing.apply(sample, header.shared)

@@ -140,13 +140,26 @@ _LARGE = 100_000
 _READING: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
 
-@verifier(version="3", name="code", graded=True, determinism="sampled", children=_children)
+@verifier(
+    version="3",
+    name="code",
+    graded=True,
+    determinism="sampled",
+    children=_children,
+    resources=datasets.Unpacking,
+)
 async def published(
-    response: str | None, reference: Any, params: CodeParams, metadata: Mapping[str, Any] | None, ctx: Context
+    response: str | None,
+    reference: Any,
+    params: CodeParams,
+    metadata: Mapping[str, Any] | None,
+    resources: datasets.Unpacking,
+    ctx: Context,
 ) -> Outcome:
     """`code`, with rows of a data set as references."""
     assert params.dataset is not None
-    read = partial(datasets.read_row, params.dataset, reference, metadata, params.languages)
+    most = resources.max_bytes
+    read = partial(datasets.read_row, params.dataset, reference, metadata, params.languages, most)
     if isinstance(reference, str) and len(reference) < _LARGE:
         return await _judged(response, read(), params, ctx)
     # One at a time: siblings find what the first has read, and few unpacked rows are in memory.

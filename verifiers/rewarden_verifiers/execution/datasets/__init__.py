@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, Literal, get_args
 
 from rewarden_verifiers.execution.datasets import cases, contests, functions
+from rewarden_verifiers.execution.datasets.packed import MAX_BYTES
 from rewarden_verifiers.execution.datasets.row import Row
 from rewarden_verifiers.execution.reference import CodeReference
 
@@ -74,21 +75,39 @@ DATASETS: Mapping[str, DataSet] = {
 assert DATASETS.keys() == set(get_args(Name))
 
 
+@dataclass(frozen=True, slots=True)
+class Unpacking:
+    """The resources of `code` with a data set. max_bytes: the most that a packed field can unpack to."""
+
+    max_bytes: int = MAX_BYTES
+
+    @property
+    def fingerprint(self) -> str:
+        """See `rewarden_verifiers.contract.Resources`. A limit changes no score."""
+        return ""
+
+
 def read_row(
-    name: str, reference: Any, metadata: Mapping[str, Any] | None, languages: Sequence[str] = ()
+    name: str,
+    reference: Any,
+    metadata: Mapping[str, Any] | None,
+    languages: Sequence[str] = (),
+    max_bytes: int = MAX_BYTES,
 ) -> CodeReference:
     """Returns the reference of `code` in a row of this data set. languages: those allowed where the row says nothing;
-    by default the data set's. Raises InvalidReference that names the field.
+    by default the data set's. max_bytes: the most that a packed field can unpack to. Raises InvalidReference that names
+    the field.
 
     Blocks: a row can hold 100 MB. The last texts are remembered, so that siblings share a reference.
     """
-    row = Raw(reference, metadata)
-    return _RECENT(name, row, tuple(languages)) if isinstance(reference, str) else _read(name, row, tuple(languages))
+    read = _RECENT if isinstance(reference, str) else _read
+    return read(name, Raw(reference, metadata), tuple(languages), max_bytes)
 
 
-def _read(name: str, row: Raw, languages: tuple[str, ...]) -> CodeReference:
+def _read(name: str, row: Raw, languages: tuple[str, ...], max_bytes: int) -> CodeReference:
     data_set = DATASETS[name]
-    return data_set.read(Row.read(row.reference, row.metadata, data_set.main), languages or data_set.languages)
+    fields = Row.read(row.reference, row.metadata, data_set.main, max_bytes)
+    return data_set.read(fields, languages or data_set.languages)
 
 
 class Raw:

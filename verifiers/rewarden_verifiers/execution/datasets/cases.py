@@ -32,7 +32,7 @@ def deepcoder(row: Row, languages: Sequence[str]) -> CodeReference:
     `{"input", "output"}` elsewhere."""
     tests = row.json("tests")
     if isinstance(tests, Mapping):
-        inner = Row(tests, row.at("tests"))
+        inner = row.within(tests, row.at("tests"))
         return contest(inputs_outputs(inner, inner.get("fn_name"), inner.at("fn_name")), languages, row)
     name = row.get("func_name")
     if not name and isinstance(row.get("metadata"), (Mapping, str)):
@@ -48,7 +48,7 @@ def primeintellect(row: Row, languages: Sequence[str]) -> CodeReference:
     if info.has("language"):
         languages = (info.text("language"),)
     if isinstance(tests, Mapping):
-        inner = Row(tests, info.at(column))
+        inner = info.within(tests, info.at(column))
         name_of = inner if inner.has("fn_name") else info
         return contest(inputs_outputs(inner, name_of.get("fn_name"), name_of.at("fn_name")), languages, info)
     return contest([_case(one, info.get("fn_name")) for one in info.rows(column)], languages, info)
@@ -63,7 +63,7 @@ def _info(row: Row) -> Row:
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             raise invalid("is neither JSON nor a literal of Python", row.at("verification_info")) from None
         if isinstance(found, Mapping):
-            return Row(found, row.at("verification_info"))
+            return row.within(found, row.at("verification_info"))
     if found is None and (row.has("test_cases") or row.has("ground_truth")):
         return row
     return row.inner("verification_info")

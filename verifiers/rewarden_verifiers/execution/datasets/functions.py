@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from rewarden_verifiers.execution.datasets import contests
 from rewarden_verifiers.execution.datasets.row import Row
 from rewarden_verifiers.execution.datasets.tests import PRELUDE, asserted, functions_in
 from rewarden_verifiers.execution.reference import CodeReference, Test, invalid
@@ -16,7 +17,7 @@ def acecode(row: Row, languages: Sequence[str]) -> CodeReference:
     """AceCode, and other lists of assertions: `test_cases`, in its second version `tests`."""
     column = row.first("test_cases", "tests")
     found = row.get(column)
-    if isinstance(found, str) and not found.lstrip().startswith("[") and " " in found:
+    if isinstance(found, str) and (found.lstrip().startswith("assert") or " " in found.strip()) and found[:1] != "[":
         return CodeReference(language="python", tests=(asserted(found, row.at(column)),))
     made = [asserted(code, f"{row.at(column)}[{place}]") for place, code in enumerate(row.items(column))]
     if not made:
@@ -94,8 +95,11 @@ def _name(row: Row) -> str:
 
 
 def reasoning360(row: Row, languages: Sequence[str]) -> CodeReference:
-    """Reasoning360 (Guru): `functional`, `solution_file` or `pytest`, in `ground_truth`, with `prefix` beside it."""
+    """Reasoning360 (Guru): `functional`, `solution_file`, `pytest`, or `inputs` and `outputs`, in `ground_truth`, with
+    `prefix` beside it."""
     tests = row.inner("ground_truth") if row.has("ground_truth") else row
+    if tests.has("inputs"):
+        return contests.eurus(row, languages)
     prefix = row.text("prefix", "")
     for column in ("functional", "solution_file"):
         if tests.get(column) is not None:

@@ -21,12 +21,13 @@ _IDLE = frozenset({"PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", 
 """Operations that make no object."""
 
 
-def read_json(text: str) -> Any:
-    """Returns the JSON in a text. Raises ValueError, in words that follow the name of a field."""
+def read_json(text: str, max_bytes: int = MAX_BYTES) -> Any:
+    """Returns the JSON in a text. max_bytes: the most that a packed text can unpack to; 0 for texts that are not
+    packed. Raises ValueError, in words that follow the name of a field."""
     try:
         return _loads(text)
     except ValueError as error:
-        packed = _unpacked(text)
+        packed = _unpacked(text, max_bytes) if max_bytes else None
         if packed is None:
             raise ValueError(f"is not JSON: {error}") from None
     return _loads(_text_of_pickle(packed) if packed[:1] == b"\x80" else packed)
@@ -43,15 +44,15 @@ def _refuse(text: str) -> Any:
     raise ValueError(f"{text} is not JSON")
 
 
-def _unpacked(text: str) -> bytes | None:
+def _unpacked(text: str, max_bytes: int) -> bytes | None:
     """Returns the bytes in base64 of zlib, None for any other text."""
     try:
         reader = zlib.decompressobj()
-        data = reader.decompress(base64.b64decode(text, validate=True), MAX_BYTES)
+        data = reader.decompress(base64.b64decode(text, validate=True), max_bytes)
     except (binascii.Error, ValueError, zlib.error):
         return None
     if reader.unconsumed_tail:
-        raise ValueError(f"decompresses to more than {MAX_BYTES // 1024**2} MiB")
+        raise ValueError(f"decompresses to more than {max_bytes / 1024**2:g} MiB")
     return data if reader.eof else None
 
 

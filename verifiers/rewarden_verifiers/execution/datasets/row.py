@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rewarden_verifiers.execution.datasets.packed import read_json
+from rewarden_verifiers.execution.datasets.packed import MAX_BYTES, read_json
 from rewarden_verifiers.execution.reference import MAX_TESTS, invalid
 
 _MISSING: Any = object()
@@ -14,30 +14,40 @@ _MISSING: Any = object()
 class Row:
     """Fields by name, and their place in the reference."""
 
-    def __init__(self, fields: Mapping[str, Any], path: str, beside: Mapping[str, Any] | None = None) -> None:
-        """beside: further fields, used where the row has none of the name."""
+    def __init__(
+        self,
+        fields: Mapping[str, Any],
+        path: str,
+        beside: Mapping[str, Any] | None = None,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        """beside: further fields, used where the row has none of the name. max_bytes: the most that a packed field can
+        unpack to."""
         self._fields = fields
         self._beside = beside or {}
+        self._max_bytes = max_bytes
         self.path = path
 
     @classmethod
-    def read(cls, reference: Any, metadata: Mapping[str, Any] | None, main: str) -> Row:
+    def read(cls, reference: Any, metadata: Mapping[str, Any] | None, main: str, max_bytes: int) -> Row:
         """Returns the row in a reference: the row itself, as an object or as JSON, or its field `main` alone, with
         other fields in the metadata. verl's rows hold `main` under `reward_model.ground_truth`.
         """
+        if isinstance(reference, list) and len(reference) == 1:  # a column of lists of one
+            [alone] = reference
+            packed = isinstance(alone, str) and alone.lstrip()[:1] in ("{", "[")
+            if packed or (isinstance(alone, Mapping) and main in alone):
+                reference = alone
         if isinstance(reference, str) and reference.lstrip().startswith("{"):
             try:
-                reference = read_json(reference)
+                reference = read_json(reference, max_bytes=0)
             except ValueError as error:
                 raise invalid(str(error), "reference") from None
-        if isinstance(reference, Sequence) and not isinstance(reference, str) and len(reference) == 1:
-            alone = reference[0]  # a column of lists of one
-            reference = alone if isinstance(alone, Mapping) and main in alone else reference
         fields = reference if isinstance(reference, Mapping) else {main: reference}
         wrapped = fields.get("reward_model")
         if isinstance(wrapped, Mapping) and "ground_truth" in wrapped:
             fields = {**fields, main: wrapped["ground_truth"]}
-        return cls(fields, "reference", metadata)
+        return cls(fields, "reference", metadata, max_bytes)
 
     def at(self, name: str) -> str:
         """Returns the place of a field."""
@@ -88,7 +98,7 @@ class Row:
         if not isinstance(found, str):
             return found
         try:
-            return read_json(found)
+            return read_json(found, self._max_bytes)
         except ValueError as error:
             raise invalid(str(error), self.at(name)) from None
 
@@ -106,7 +116,11 @@ class Row:
         found = self.json(name)
         if not isinstance(found, Mapping):
             raise invalid("must be an object", self.at(name))
-        return Row(found, self.at(name))
+        return self.within(found, self.at(name))
+
+    def within(self, fields: Mapping[str, Any], path: str) -> Row:
+        """Returns an object that is part of the row."""
+        return Row(fields, path, max_bytes=self._max_bytes)
 
     def rows(self, name: str) -> Iterator[Row]:
         """Yields the objects of a list. Raises InvalidReference."""
@@ -114,7 +128,7 @@ class Row:
             place = f"{self.at(name)}[{index}]"
             if not isinstance(item, Mapping):
                 raise invalid("must be an object", place)
-            yield Row(item, place)
+            yield self.within(item, place)
 
     def first(self, *names: str) -> str:
         """Returns the first of these fields that the row has; the first name if it has none."""

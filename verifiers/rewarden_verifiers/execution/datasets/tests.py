@@ -86,7 +86,7 @@ def method_called(name: str, given: str, wanted: str, given_at: str, wanted_at: 
 
 def _value(text: str, path: str) -> Any:
     try:
-        return read_json(text)
+        return read_json(text, max_bytes=0)
     except ValueError as error:
         raise invalid(str(error), path) from None
 
