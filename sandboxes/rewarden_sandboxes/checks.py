@@ -48,7 +48,7 @@ def check_job(job: Job) -> None:
         raise BadJob("cases", f"a job has at most {MOST_CASES} cases")
     for index, case in enumerate(job.cases):
         _check_case(case, f"cases[{index}]")
-    _check_paths(job.collect, "collect")
+    _check_paths((path.removesuffix("/") for path in job.collect), "collect")
     if job.patience_s is not None and not job.patience_s > 0:  # NaN included
         raise BadJob("patience_s", "must be a number of seconds above 0")
 

@@ -22,7 +22,7 @@ Mode = Literal["script", "serve", "tests", "call", "shared"]
 """The mode in which a program is run. `script`: as the language's registry row says. The others are Python's, see
 `rewarden_sandboxes.agent.modes`."""
 
-Join = Literal["", "socket", "stdio"]
+Join = Literal["", "socket", "stdio", "stdio_unbuffered"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,10 @@ class Case:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """See the module. `join`: `socket` gives both rooms one end of a socketpair as descriptor 3; `stdio` joins the
-    partner's stdout to the program's stdin and the other way round. `rejecting`: the partner's exit codes that end the
+    partner's stdout to the program's stdin and the other way round; `stdio_unbuffered` does the same, and takes the
+    buffer from the program's stdout where the language's library has one. `collect`: files of the working folders that
+    the reports of a program that ended by itself have, `name/` for all files of a folder; together they are bounded
+    as output is. `rejecting`: the partner's exit codes that end the
     program at once. `once`: its limits are the limits, and no run is repeated to see whether the host was slow: for
     callers who wait no longer. `patience_s`: how long it may wait for a room, in
     seconds; None: as the host says; infinite: as long as the host can make rooms.

@@ -15,6 +15,7 @@ from rewarden_sandboxes.job import LIMITS, Job, Limits, Program
 from rewarden_sandboxes.languages import Language, Registry, UnknownLanguage, nested_mount
 from rewarden_sandboxes.settings import HostSettings
 
+_UNBUFFERED = ("stdbuf", "-o0")
 _SCIENTIFIC = (b"scipy", b"pandas", b"sympy", b"networkx")
 
 
@@ -75,6 +76,8 @@ class Resolver:
             "collect": list(job.collect) or None,
         }
         header["program"] = _part(job.program, program, body)
+        if job.join == "stdio_unbuffered":
+            header["program"] |= {"unbuffered": True, "run": [*_UNBUFFERED, *program.run]}
         if job.partner is not None and partner is not None:
             header["partner"] = _part(job.partner, partner, body)
             request = job.cases[0].partner_request if job.cases else b""

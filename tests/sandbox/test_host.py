@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from dataclasses import replace
 
 import pytest
 import pytest_asyncio
@@ -107,6 +108,51 @@ async def test_a_job_collects_the_files_that_it_names_and_follows_no_link(host: 
     [result] = await events_of(host, job)
     assert isinstance(result, CaseResult)
     assert result.program.files == {"a.txt": b"A"}
+
+
+async def test_a_job_collects_folders_and_from_both_rooms(host: Host) -> None:
+    code = "import os\nos.makedirs('d/e')\nopen('d/e/%s', 'w').write('%s')\nopen('f', 'w').write('f')"
+    job = Job(
+        program=Program(language="python", code=(code % ("a", "A")).encode()),
+        partner=Program(language="python", code=(code % ("b", "B")).encode()),
+        join="stdio",
+        collect=["d/"],
+    )
+    [result] = await events_of(host, job)
+    assert isinstance(result, CaseResult)
+    assert result.program.files == {"d/e/a": b"A"}
+    assert result.partner is not None
+    assert result.partner.files == {"d/e/b": b"B"}
+
+
+async def test_collected_files_are_output(host: Host) -> None:
+    program = Program(language="python", code=b"open('a', 'w').write('a' * 2000)", limits=Limits(output_bytes=1000))
+    [result] = await events_of(host, Job(program=program, collect=["a"]))
+    assert isinstance(result, CaseResult)
+    assert (result.program.status, result.program.limit, result.program.files) == ("output_limit", "output_bytes", {})
+
+
+@pytest.mark.parametrize(
+    ("language", "code"),
+    [
+        ("python", "import sys\nprint(1, end='')\nsys.stdin.read(1)"),
+        ("c", '#include <stdio.h>\nint main(){char c; printf("1"); return scanf("%c", &c) - 1;}'),
+        ("cpp", "#include <iostream>\nint main(){char c; std::cin.tie(0); std::cout << 1; std::cin >> c;}"),
+    ],
+)
+async def test_a_program_without_a_buffer_need_not_flush(host: Host, language: str, code: str) -> None:
+    answering = "import sys\nsys.stdin.read(1)\nprint(2, flush=True)"
+    job = Job(
+        program=Program(language=language, code=code.encode(), limits=Limits(wall_s=1.0)),
+        partner=Program(language="python", code=answering.encode()),
+        join="stdio_unbuffered",
+    )
+    result = (await events_of(host, job))[-1]
+    assert isinstance(result, CaseResult)
+    assert result.program.status == "ok"
+    waiting = (await events_of(host, replace(job, join="stdio")))[-1]
+    assert isinstance(waiting, CaseResult)
+    assert waiting.program.status == "time_limit"
 
 
 # --- languages -----------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rewarden.errors import InvalidReference
 from rewarden.types import Outcome, Sample, Use
 from rewarden_server.engine.plan import Planner
-from rewarden_verifiers.execution.checkers import TextChecker, compare
+from rewarden_verifiers.execution.checkers import TextChecker, compare, kattis
 from rewarden_verifiers.execution.output import as_bytes, as_text
 from rewarden_verifiers.execution.tagged import MAX_DEPTH, Untagged, decode, encode, loads, plain
 from rewarden_verifiers.execution.values import Bag, Opaque, Tuple, ValueChecker, brief, differs
@@ -21,7 +21,7 @@ from rewarden_verifiers.registry import Registry
 from tests.verifiers.counting import steps
 from tests.verifiers.direct import outcome_of
 
-TYPES = ("exact", "trimmed", "tokens", "floats", "unordered_lines")
+TYPES = ("exact", "trimmed", "tokens", "lines", "floats", "unordered_lines")
 
 
 def agrees(kind: str, output: bytes, expected: bytes, **options: Any) -> str:
@@ -54,6 +54,9 @@ def agrees(kind: str, output: bytes, expected: bytes, **options: Any) -> str:
         ("floats", b"yes 1.0", b"yes 1", "AC"),
         ("floats", b"no 1.0", b"yes 1", "WA"),
         ("floats", b"1 2", b"1", "WA"),
+        ("lines", b"\n 1   2\r\n\n3\n", b"1 2\n3", "AC"),
+        ("lines", b"1\n2 3", b"1 2\n3", "PE"),
+        ("lines", b"1 2\n4", b"1 2\n3", "WA"),
         ("unordered_lines", b"b\na\n", b"a\nb", "AC"),
         ("unordered_lines", b"b\na\na\n", b"a\nb\nb", "WA"),
         ("unordered_lines", b"a", b"a\nb", "WA"),
@@ -408,3 +411,39 @@ def test_an_integer_of_many_digits_is_read_and_compared() -> None:
     decode({"d": [[{"t": [{"i": "f" * 3000}]}, None]]})  # small enough to be written
     with pytest.raises(Untagged):
         decode({"d": [[{"t": [{"i": "f" * 100_000}]}, None]]})
+
+
+# --- Kattis's default validator ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("flags", "output", "expected", "verdict"),
+    [
+        ("", b"YES\n\n 1", b"yes 1", "AC"),
+        ("", b"1.0", b"1", "WA"),
+        ("case_sensitive", b"YES", b"yes", "WA"),
+        ("space_change_sensitive", b"a  b\n", b"a b\n", "PE"),
+        ("space_change_sensitive", b"A b\n", b"a b\n", "AC"),
+        ("space_change_sensitive", b"a b", b"a b\n", "PE"),
+        ("float_tolerance 1e-2", b"1.001 Yes", b"1 yes", "AC"),
+        ("float_tolerance 1e-2", b"1.1", b"1", "WA"),
+        ("float_tolerance 1e-2", b"nan", b"1", "WA"),
+        ("float_absolute_tolerance 1e-2", b"1001", b"1000", "WA"),
+        ("float_relative_tolerance 1e-2", b"1001", b"1000", "AC"),
+        ("float_relative_tolerance 1e-2", b"0.001", b"0", "WA"),
+        ("float_tolerance 1e-2 space_change_sensitive", b"1.0  2\n", b"1 2\n", "PE"),
+        ("float_tolerance 1e-2 space_change_sensitive", b"1.0 2\n", b"1 2\n", "AC"),
+        ("float_absolute_tolerance 1 float_relative_tolerance 0 case_sensitive", b"2 a", b"1 a", "AC"),
+    ],
+)
+def test_the_flags_of_the_default_validator(flags: str, output: bytes, expected: bytes, verdict: str) -> None:
+    assert compare(kattis(flags.split()), output, expected).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    "flags",
+    ["case", "float_tolerance", "float_tolerance x", "float_tolerance nan", "float_tolerance 1 float_tolerance 1"],
+)
+def test_flags_that_the_default_validator_lacks(flags: str) -> None:
+    with pytest.raises(ValueError, match="flag"):
+        kattis(flags.split())

@@ -27,6 +27,8 @@ OK = Report(status="ok", exit_code=0, stdout=b"1\n")
 WRONG = Report(status="ok", exit_code=0, stdout=b"2\n")
 STARVED: dict[str, Any] = {"status": "internal_error", "flags": ("starved",)}
 BROKEN = Report(status="internal_error", message="a room could not be made")
+WRONG_EXIT = Report(status="runtime_error", exit_code=1)
+READY = CompileResult(report=Report(status="ok", exit_code=0))
 EVENTS = Sequence[CompileResult | CaseResult | Exception]
 
 
@@ -141,6 +143,63 @@ async def test_large_outputs_are_compared_beside_the_loop() -> None:
     assert context.verified == 1
 
 
+def made(name: str) -> dict[str, Any]:
+    """A test whose input a generator makes. Inputs are remembered: no two tests may use the same one."""
+    return {
+        "language": "python",
+        "tests": [{"type": "stdio", "generate": ["g", "3"]}],
+        "generators": {"g": {"language": "cpp", "code": f"// {name}"}},
+        "solution": "print(1) # known",
+    }
+
+
+async def test_inputs_are_made_once_and_the_solution_answers_them() -> None:
+    made_input = [READY, case(0, replace(OK, stdout=b"in"))]
+    first, sandbox = await judged(made("once"), made_input, [case(0, OK)], [case(0, OK)])
+    assert first.score == 1.0
+    generator, solution, candidate = sandbox.jobs
+    assert (generator.cases[0].args, solution.program.code) == (("3",), b"print(1) # known")
+    assert solution.cases[0].stdin == candidate.cases[0].stdin == b"in"
+    second, sandbox = await judged(made("once"), [case(0, WRONG)])
+    assert (second.reason, len(sandbox.jobs)) == ("wrong_answer", 1)
+
+
+@pytest.mark.parametrize(
+    ("scripts", "fault", "path"),
+    [
+        ([[READY, case(0, BROKEN)]], "infra", None),
+        ([[SandboxError("the host is gone")]], "infra", None),
+        ([[READY]], "infra", None),
+        ([[CompileResult(report=WRONG_EXIT)]], "reference", "reference.generators['g']"),
+        ([[READY, case(0, WRONG_EXIT)]], "reference", "reference.generators['g']"),
+        ([[READY, case(0, OK)], [case(0, WRONG_EXIT)]], "reference", "reference.solution"),
+    ],
+)
+async def test_an_input_that_cannot_be_made_is_never_the_policys_fault(
+    scripts: Sequence[EVENTS], fault: str, path: str | None
+) -> None:
+    outcome, _ = await judged(made("broken"), *scripts)
+    assert (outcome.score, outcome.fault, outcome.evidence.get("path")) == (None, fault, path)
+
+
+async def test_a_group_is_not_run_unless_those_that_it_requires_passed() -> None:
+    tests = [{"type": "stdio", "stdout": "1", "group": name} for name in ("hard", "easy")]
+    reference = {"language": "python", "tests": tests, "groups": {"hard": {"requires": ["easy"]}}}
+    outcome, sandbox = await judged(reference, [case(0, WRONG)], scoring="fraction")
+    assert (outcome.score, len(sandbox.jobs), outcome.evidence["counts"]) == (0.0, 1, {"SK": 1, "WA": 1})
+    outcome, sandbox = await judged(reference, [case(0, OK)], [case(0, OK)], scoring="fraction")
+    assert (outcome.score, len(sandbox.jobs)) == (1.0, 2)
+
+
+async def test_every_run_of_a_test_must_leave_the_right_file() -> None:
+    """Attack: leave now the right file and now a wrong one, and need time at random."""
+    reference = {"language": "python", "tests": [{"type": "stdio", "outputs": {"a": "1"}}]}
+    told = case(0, replace(OK, files={"a": b"1"}))
+    assert (await judged(reference, [told]))[0].score == 1.0
+    earlier = replace(told, earlier=(case(0, replace(OK, files={"a": b"2"})),))
+    assert (await judged(reference, [earlier]))[0].score == 0.0
+
+
 # --- what fails --------------------------------------------------------------------------------------------------
 
 
@@ -208,7 +267,6 @@ async def test_a_judge_reads_what_every_run_printed() -> None:
 
 
 CRASH = Report(status="runtime_error", signal=11)
-READY = CompileResult(report=Report(status="ok", exit_code=0))
 
 
 def checked(code: str) -> dict[str, Any]:

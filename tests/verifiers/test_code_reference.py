@@ -22,6 +22,23 @@ FILE = {"type": "file", "name": "test_f.py", "content": "def test_f(): ...", "ex
 JUDGE = {"type": "program", "language": "python", "code": "import sys"}
 
 
+TALKS = {**JUDGE, "type": "interactive"}
+
+
+def with_checker(*tests: Any, **checker: Any) -> Any:
+    """A reference whose tests have these fields besides the usual ones."""
+    return {"language": "python", "tests": [{**STDIO, **test} for test in tests or ({},)], "checker": checker}
+
+
+def grouped(**groups: Any) -> Any:
+    return {"language": "python", "tests": [{**STDIO, "group": "a"}], "groups": groups}
+
+
+def generating(generate: Any, **test: Any) -> Any:
+    generators = {"g": {"language": "python", "code": "print(1)"}}
+    return {"language": "python", "tests": [{"type": "stdio", "generate": generate, **test}], "generators": generators}
+
+
 def suite(*tests: Any, **more: Any) -> Suite:
     value = {"language": "python", "tests": list(tests), **more}
     return read_reference(parse_reference(SPEC, value))
@@ -103,6 +120,37 @@ def test_one_judge_is_one_object_for_all_its_tests() -> None:
         ({"language": "python", "tests": [STDIO], "checker": {**JUDGE, "abs": 1}}, "reference.checker.abs"),
         ({"language": "python", "tests": [STDIO], "checker": {"type": "regex", "pattern": "("}}, "reference.checker"),
         ({"language": "python", "tests": [STDIO], "isolation": "none"}, "reference.isolation"),
+        (with_checker(type="tokens", args=["x"]), "reference.checker.args"),
+        (with_checker(type="trimmed", spaces=True), "reference.checker"),
+        (with_checker(type="kattis", args=["case"]), "reference.checker"),
+        (with_checker(type="kattis", abs=1), "reference.checker.abs"),
+        (with_checker(**JUDGE, spaces=True), "reference.checker.spaces"),
+        (with_checker(**JUDGE, max_points=0), "reference.checker.max_points"),
+        (with_checker(**JUDGE, max_points="most"), "reference.checker.max_points"),
+        (with_checker(**JUDGE, max_points=100, protocol="exit"), "reference.checker.max_points"),
+        (with_checker(**JUDGE, passes=2), "reference.checker.passes"),
+        (with_checker(**JUDGE, passes=101, protocol="kattis"), "reference.checker.passes"),
+        (with_checker(**JUDGE, unbuffered=True), "reference.checker.unbuffered"),
+        (with_checker({"weight": 0}, {}, **JUDGE, max_points="weight"), "reference.tests[0].weight"),
+        (with_checker({"alternatives": ["2"]}, **JUDGE), "reference.tests[0].alternatives"),
+        (with_checker({"outputs": {"a": ""}}, **TALKS), "reference.tests[0].outputs"),
+        ({"language": "python", "tests": [{**STDIO, "checker_args": ["x"]}]}, "reference.tests[0].checker_args"),
+        (with_checker({"checker_args": ["x"]}, type="tokens"), "reference.tests[0].checker_args"),
+        ({"language": "python", "tests": [{**STDIO, "outputs": {"../a": ""}}]}, "reference.tests[0].outputs"),
+        ({"language": "python", "tests": [{**CALL, "outputs": {"a": ""}}]}, "reference.tests[0].outputs"),
+        (
+            {"language": "python", "tests": [{"type": "stdio", "outputs": {"a": ""}, "alternatives": ["x"]}]},
+            "reference.tests[0].alternatives",
+        ),
+        (grouped(b={}), "reference.groups['b']"),
+        (grouped(a={"point": 1}), "reference.groups.a.point"),
+        (grouped(a={"points": -1}), "reference.groups['a'].points"),
+        (grouped(a={"points": 0}), "reference.groups"),
+        (grouped(a={"requires": ["b"]}), "reference.groups['a'].requires"),
+        (grouped(a={"requires": ["a"]}), "reference.groups['a'].requires"),
+        (generating(["h"]), "reference.tests[0].generate"),
+        (generating(["g"], stdin="1"), "reference.tests[0].generate"),
+        (generating(["g"]), "reference.tests[0].stdout"),
         ({"language": "python", "tests": [STDIO], "isolated": True}, "reference.isolated"),
         ("assert f(1) == 2", "reference"),
         (None, "reference"),
@@ -112,3 +160,23 @@ def test_what_is_wrong_is_the_references_fault_at_its_path(value: Any, path: str
     with pytest.raises(InvalidReference) as raised:
         read_reference(parse_reference(SPEC, value))
     assert str(raised.value.details["path"]).startswith(path)
+
+
+def test_groups_run_after_those_that_they_require() -> None:
+    tests = [{**STDIO, "group": name} for name in "cab"] + [STDIO]
+    groups = {"b": {"requires": ["a"]}, "c": {"requires": ["a", "b"]}}
+    assert [trial.wave for trial in suite(*tests, groups=groups).trials] == [2, 0, 1, 0]
+
+
+def test_a_tests_own_flags_for_the_default_validator_come_after_the_checkers() -> None:
+    checker = {"type": "kattis", "args": ["case_sensitive"]}
+    read = suite(STDIO, {**STDIO, "checker_args": ["float_tolerance", "1e-3"]}, checker=checker)
+    first, second = (trial.checker for trial in read.trials)
+    assert isinstance(first, TextChecker)
+    assert isinstance(second, TextChecker)
+    assert [first.type, second.type, second.abs, second.ignore_case] == ["tokens", "floats", 1e-3, False]
+
+
+def test_a_judge_with_different_arguments_is_compiled_once() -> None:
+    read = suite(STDIO, {**STDIO, "checker_args": ["x"]}, checker=JUDGE)
+    assert read.trials[0].checker is read.trials[1].checker

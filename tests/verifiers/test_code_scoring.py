@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,15 @@ from rewarden_sandboxes.agent.provenance import MOST, Provenance
 from rewarden_sandboxes.job import Report
 from rewarden_verifiers.execution import calls, judges, modes
 from rewarden_verifiers.execution.feedback import MAX_LISTED, evidence, excerpt, feedback
-from rewarden_verifiers.execution.reference import CodeReference, JudgeProgram, Suite, Test, Trial, read_reference
+from rewarden_verifiers.execution.reference import (
+    CodeReference,
+    Group,
+    JudgeProgram,
+    Suite,
+    Test,
+    Trial,
+    read_reference,
+)
 from rewarden_verifiers.execution.results import Doubted, Result
 from rewarden_verifiers.execution.scoring import overall, score_of, undecided_by
 from rewarden_verifiers.execution.values import ValueChecker
@@ -102,6 +111,29 @@ def test_a_failure_of_ours_leaves_the_score_open_unless_the_others_decide_it(
     assert undecided_by(scoring, results(words, weights, groups)) is (None if decided else LOST)
 
 
+def test_a_group_earns_its_points_as_its_rules_say() -> None:
+    some = grouped("AWHH", "aabb", a={"points": 30, "score": "sum"}, b={"points": 70, "score": "minimum"})
+    assert score_of("groups", some) == pytest.approx((15 + 35) / 100)
+    assert score_of("groups", grouped("AWAA", "aabb", a={"points": 30})) == pytest.approx(2 / 32)
+
+
+@pytest.mark.parametrize("scoring", ["groups", "fraction", "weighted"])
+def test_a_group_earns_nothing_unless_those_that_it_requires_pass(scoring: Any) -> None:
+    needs: dict[str, Any] = {"b": {"requires": ["a"]}, "c": {"requires": ["b"]}}
+    assert score_of(scoring, grouped("WSS", "abc", **needs)) == 0.0
+    # The middle one has no verdict: the last one, which ran, counts only if the middle one passed.
+    some = grouped("AIA", "abc", **needs)
+    assert score_of(scoring, some) == pytest.approx(1 / 3)
+    assert undecided_by(scoring, some) is LOST
+
+
+def grouped(words: str, groups: str, **rules: Any) -> list[Result]:
+    tests = [Test(type="stdio", stdout="", group=name) for name in groups]
+    named = {name: Group(**rule) for name, rule in rules.items()}
+    read = read_reference(CodeReference(language="python", tests=tuple(tests), groups=named))
+    return [replace(result, trial=trial) for result, trial in zip(results(words), read.trials, strict=True)]
+
+
 # --- feedback and evidence ---------------------------------------------------------------------------------------
 
 
@@ -172,6 +204,7 @@ def ended(code: int | None = None, **fields: Any) -> Report:
     return Report(status=status, exit_code=code, **fields)
 
 
+BLANK = suite(Test(type="stdio", stdout="")).trials[0]
 TRACEBACK = b"Traceback (most recent call last):\n  File ...\n"
 
 
@@ -194,7 +227,7 @@ TRACEBACK = b"Traceback (most recent call last):\n  File ...\n"
     ],
 )
 def test_what_a_judge_says(protocol: Any, report: Report, verdict: str, credit: float) -> None:
-    said = judges.ruling(judge(protocol), report)
+    said = judges.ruling(judge(protocol), BLANK, report)
     assert (said.verdict, said.credit, said.broken) == (verdict, credit, None)
 
 
@@ -234,9 +267,9 @@ def test_what_a_judge_says_of_a_hidden_test_is_no_feedback() -> None:
 
 
 def test_an_exception_of_a_judge_in_python_is_no_wrong_answer() -> None:
-    said = judges.ruling(judge(language="python"), ended(1, stderr=TRACEBACK + b"KeyError: 3\n"))
+    said = judges.ruling(judge(language="python"), BLANK, ended(1, stderr=TRACEBACK + b"KeyError: 3\n"))
     assert (said.broken, said.message) == ("the judge raised an exception", "KeyError: 3")
-    assert judges.ruling(judge(language="python"), ended(1, stderr=b"wrong: " + TRACEBACK)).broken is None
+    assert judges.ruling(judge(language="python"), BLANK, ended(1, stderr=b"wrong: " + TRACEBACK)).broken is None
 
 
 WITH_PARTNER: dict[str, Any] = {"signal": 9, "flags": ("killed_with_partner",)}
@@ -283,6 +316,89 @@ def test_a_conversation_in_which_the_judge_breaks_is_open(
     assert isinstance(found, Doubted)
     assert (found.otherwise.verdict, found.otherwise.why) == (verdict, reason or "judge_failed_on_output")
     assert "judge_failed_on_output" in found.otherwise.flags
+
+
+# --- points, and files that a judge leaves -----------------------------------------------------------------------
+
+
+def kept(code: int, **files: bytes) -> Report:
+    names = {
+        "score": "score.txt",
+        "multiplier": "score_multiplier.txt",
+        "again": "nextpass.in",
+        "says": "judgemessage.txt",
+    }
+    return ended(code, files={f"feedback/{names[name]}": data for name, data in files.items()})
+
+
+@pytest.mark.parametrize(
+    ("protocol", "most", "report", "credit"),
+    [
+        ("testlib", 100.0, ended(7, stderr=b"points 50 good"), 0.5),
+        ("testlib", 100.0, ended(7, stderr=b"points 100"), 1.0),
+        ("testlib", None, ended(7, stderr=b"points 1"), 0.25),  # of the test's weight, 4
+        ("testlib", 1.0, ended(7, stderr=b"partial 1/4"), 0.25),
+        ("testlib", 200.0, ended(50, stderr=b"partially correct (50) hm"), 0.25),
+        ("testlib", 200.0, ended(0, stderr=b"partially correct (0) hm"), 0.0),
+        ("testlib", 200.0, ended(0, stderr=b"ok partially correct (0)"), 1.0),
+        ("score", 100.0, ended(0, stdout=b"25\n"), 0.25),
+        ("kattis", 30.0, kept(42, score=b"15\n"), 0.5),
+        ("kattis", 30.0, kept(42, score=b"1.5e1"), 0.5),
+        ("kattis", 30.0, kept(42, multiplier=b"0.25"), 0.25),
+        ("kattis", 30.0, kept(42, says=b"fine"), 1.0),
+        ("kattis", 30.0, kept(42, again=b"ignored, as there is one run"), 1.0),
+    ],
+)
+def test_points_are_shares_of_the_most(protocol: Any, most: float | None, report: Report, credit: float) -> None:
+    trial = suite(Test(type="stdio", stdout="", weight=4)).trials[0]
+    said = judges.ruling(replace(judge(protocol), max_points=most), trial, report)
+    assert (said.broken, said.credit) == (None, credit)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "report"),
+    [
+        ("testlib", ended(7, stderr=b"points 31")),
+        ("testlib", ended(7, stderr=b"points -1")),
+        ("testlib", ended(7, stderr=b"partial 2/1")),
+        ("testlib", ended(7, stderr=b"partial 1/0")),
+        ("testlib", ended(50, stderr=b"partially correct (51)")),
+        ("kattis", kept(42, score=b"31")),
+        ("kattis", kept(42, score=b"nan")),
+        ("kattis", kept(42, score=b"-1")),
+        ("kattis", kept(42, score=b"")),
+        ("kattis", kept(42, multiplier=b"1.5")),
+        ("kattis", kept(42, score=b"1", multiplier=b"1")),
+        ("kattis", kept(43, score=b"0")),
+    ],
+)
+def test_points_that_make_no_sense_are_no_ruling(protocol: Any, report: Report) -> None:
+    assert judges.ruling(replace(judge(protocol), max_points=30.0), BLANK, report).broken is not None
+
+
+def test_a_message_that_a_judge_leaves_comes_first() -> None:
+    assert judges.ruling(judge("kattis"), BLANK, kept(43, says=b"line 3\nmore")).message == "line 3"
+
+
+def test_a_judge_asks_for_another_run_and_finds_its_files_again() -> None:
+    passes = replace(judge("kattis"), passes=2)
+    report = replace(kept(42, again=b"7"), files={"feedback/nextpass.in": b"7", "feedback/state": b"s"})
+    following = judges.judged(BLANK, passes, OK, report)
+    assert isinstance(following, Trial)
+    assert (following.stdin, following.turn, following.feedback) == (b"7", 2, {"state": b"s"})
+    assert judges.files(passes, following, OK)["feedback/state"] == b"s"
+    last = judges.judged(following, passes, OK, kept(42, score=b"1"))
+    assert isinstance(last, Result)
+    assert last.verdict == "AC"
+    assert isinstance(judges.judged(following, passes, OK, report), Doubted)  # more runs than there may be
+    assert isinstance(judges.judged(BLANK, passes, OK, replace(report, exit_code=43)), Doubted)
+
+
+def test_a_judge_reads_the_only_file_that_a_program_writes_as_its_output() -> None:
+    [trial] = suite(Test(type="stdio", outputs={"out.txt": "4"})).trials
+    read = judges.files(judge(), trial, replace(OK, stdout=b"noise", files={"out.txt": b"5"}))
+    assert (read["output.txt"], read["answer.txt"]) == (b"5", b"4")
+    assert (read["outputs/out.txt"], read["answers/out.txt"]) == (b"5", b"4")
 
 
 # --- reports of test code ----------------------------------------------------------------------------------------

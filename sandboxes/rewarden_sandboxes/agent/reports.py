@@ -6,6 +6,7 @@ import os
 import signal
 from typing import Any, Literal
 
+from rewarden_sandboxes.agent import snapshot
 from rewarden_sandboxes.agent.accounting import Counters
 from rewarden_sandboxes.agent.frames import Body
 from rewarden_sandboxes.agent.run import Room, Run
@@ -53,7 +54,7 @@ class Report:
     @property
     def end(self) -> tuple[Any, ...]:
         """Returns what its verdict is made from, beside its times."""
-        return (self.said["exit_code"], self.said["signal"], *self._output.values())
+        return (self.said["exit_code"], self.said["signal"], *self._output.values(), *sorted(self.files.items()))
 
     def starve(self, message: str) -> None:
         """The host had no CPU for the run: its time says nothing, what it did remains."""
@@ -64,6 +65,13 @@ class Report:
     def over(self, limit: str) -> None:
         """The time limit was passed for certain."""
         self.said.update(status="time_limit", limit=limit, exit_code=None, signal=None)
+
+    def gather(self) -> None:
+        """Read the collected files, and let go of them."""
+        if self.kept >= 0:
+            index = snapshot.index(self.kept)
+            self.files = {path: os.pread(self.kept, size, start) for path, _, start, size in index}
+            self.close()
 
     def close(self) -> None:
         """Let go of the collected files."""

@@ -172,9 +172,15 @@ class Room:
             self._keep(self._folder)
 
     def _keep(self, folder: int) -> None:
+        most = min(self.limits["disk_mb"] << 20, _MOST_KEPT)
+        if self._collect:  # output, as what it prints
+            most = min(most, self.limits["output_bytes"])
         try:
-            self.kept = snapshot.take(folder, self._collect or [], min(self.limits["disk_mb"] << 20, _MOST_KEPT))
+            self.kept = snapshot.take(folder, self._collect or [], most)
         except OSError as error:
+            if self._collect and is_full(error):
+                self.cause = self.cause or "output_bytes"
+                return
             self.trouble = f"{type(error).__name__}: {error}"
             self.full = is_full(error)
 
@@ -442,6 +448,7 @@ class Run:
             "channel": channel,
             "reply": program["mode"] != "script",
             "collect": part.collect is not None,
+            "unbuffered": program.get("unbuffered", False),
             "network": self._network,
         }
         return marshal.dumps((header, b"".join(blobs.parts)))
@@ -452,7 +459,7 @@ def _join(how: str) -> list[dict[str, int]]:
     if how == "socket":
         near, far = socket.socketpair()
         return [{"c": near.detach()}, {"c": far.detach()}]
-    if how == "stdio":
+    if how in ("stdio", "stdio_unbuffered"):
         to_partner, to_program = os.pipe(), os.pipe()
         return [{"i": to_program[0], "o": to_partner[1]}, {"i": to_partner[0], "o": to_program[1]}]
     return [{}, {}]

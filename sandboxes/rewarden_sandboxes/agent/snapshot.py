@@ -18,7 +18,8 @@ _FOLDERS = 256
 
 
 def take(folder: int, paths: Sequence[str], most: int) -> int:
-    """A memory file with the regular files below an open folder, or with those named. Raises OSError.
+    """A memory file with the regular files below an open folder, or with those named; `name/` is a folder with all that
+    is in it. Raises OSError.
 
     The room must be dead: what lies there was made by somebody hostile, who must not swap a file for a link while we
     look. Links, devices and pipes are passed over, and no link is followed. `most`: bytes of all files together.
@@ -52,6 +53,7 @@ def take(folder: int, paths: Sequence[str], most: int) -> int:
 def _regular(root: int, paths: Sequence[str]) -> Iterator[tuple[str, int]]:
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     wanted = set(paths)
+    folders = tuple(path for path in paths if path.endswith("/"))
     pending: list[tuple[str, int, int]] = [("", os.dup(root), 0)]
     while pending:
         prefix, folder, depth = pending.pop()
@@ -66,7 +68,7 @@ def _regular(root: int, paths: Sequence[str]) -> Iterator[tuple[str, int]]:
                 mode = os.fstat(number).st_mode
                 if stat.S_ISDIR(mode) and depth < _DEPTH and len(pending) < _FOLDERS:
                     pending.append((path + "/", number, depth + 1))
-                elif stat.S_ISREG(mode) and (not wanted or path in wanted):
+                elif stat.S_ISREG(mode) and (not wanted or path in wanted or path.startswith(folders)):
                     yield path, number
                 else:
                     os.close(number)

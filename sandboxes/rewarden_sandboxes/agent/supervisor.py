@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from rewarden_sandboxes.agent import snapshot
 from rewarden_sandboxes.agent.accounting import Counters
 from rewarden_sandboxes.agent.frames import Body, FrameError, receive, send, view, window
 from rewarden_sandboxes.agent.reports import Report, Story, reports
@@ -121,13 +120,10 @@ class Supervisor:
         collect = job["collect"]
         parts = [Part("program", job["program"], case, kept.get("program", -1), collect)]
         if job.get("partner") is not None:
-            parts.append(Part("partner", job["partner"], case["partner"], kept.get("partner", -1), None))
+            parts.append(Part("partner", job["partner"], case["partner"], kept.get("partner", -1), collect))
         runs = self._certain(parts, job, body)
         for report in runs[-1]:
-            if report.kept >= 0:
-                index_of = snapshot.index(report.kept)
-                report.files = {path: os.pread(report.kept, size, start) for path, _, start, size in index_of}
-                report.close()
+            report.gather()
         out = Body()
         told: dict[str, Any] = {"ev": "case", "index": index, **_told(parts, runs[-1], out)}
         told["earlier"] = [_told(parts, run, out) for run in _different(runs)]
@@ -183,7 +179,7 @@ class Supervisor:
             for report in runs[-1]:
                 report.flags.append("rerun")
         for report in (report for earlier in runs[:-1] for report in earlier):
-            report.close()
+            report.gather()
         return runs
 
     def _run(self, parts: Sequence[Part], job: dict[str, Any], body: bytes) -> list[Report]:

@@ -98,9 +98,13 @@ def run_python(header: dict[str, Any], blobs: bytes) -> int:
     sys.path.insert(0, room.BOX)
     # Why a program died must not be lost in a buffer when it does.
     unbuffered = open(2, "wb", buffering=0, closefd=False)  # noqa: SIM115
+    printing: io.TextIOWrapper = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
+    if header["unbuffered"]:  # as `python3 -u` has it
+        raw = open(1, "wb", buffering=0, closefd=False)  # noqa: SIM115
+        printing = io.TextIOWrapper(raw, encoding="utf-8", errors="surrogateescape", write_through=True)
     for name, stream in (
         ("stdin", open(0, encoding="utf-8", errors="surrogateescape", closefd=False)),  # noqa: SIM115
-        ("stdout", open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)),  # noqa: SIM115
+        ("stdout", printing),
         ("stderr", io.TextIOWrapper(unbuffered, encoding="utf-8", errors="backslashreplace", write_through=True)),
     ):
         setattr(sys, name, stream)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -17,11 +17,13 @@ import re2
 
 from rewarden_verifiers.execution.values import Tolerance
 
-TextType = Literal["exact", "trimmed", "tokens", "floats", "unordered_lines", "regex"]
+TextType = Literal["exact", "trimmed", "tokens", "lines", "floats", "unordered_lines", "regex"]
 Agreement = Literal["AC", "WA", "PE"]
 
 _BLANK = b" \t\r\n\v\f"
 _WITHIN = b" \t\r\v\f"
+_WORD = re.compile(rb"[^ \t\r\n\v\f]+")
+_ENDS = re.compile(rb"[\r\n]")
 _NUMBER = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _LONGEST_NUMBER = 5_000
 """The maximum number of characters of a number: more digits add nothing to a double."""
@@ -36,6 +38,7 @@ class TextChecker(Tolerance):
 
     type: TextType = "trimmed"
     ignore_case: bool = False
+    spaces: bool = False
     pattern: str | None = None
     match: Literal["full", "search"] = "full"
 
@@ -43,6 +46,8 @@ class TextChecker(Tolerance):
         Tolerance.__post_init__(self)
         if self.type != "floats" and (self.abs is not None or self.rel is not None):
             raise ValueError(f"abs and rel belong to the checker 'floats', not to {self.type!r}")
+        if self.spaces and self.type not in ("tokens", "floats"):
+            raise ValueError(f"spaces belongs to the checkers 'tokens' and 'floats', not to {self.type!r}")
         if self.type != "regex" and (self.pattern is not None or self.match != "full"):
             raise ValueError(f"pattern and match belong to the checker 'regex', not to {self.type!r}")
         if self.type == "regex" and self.pattern is not None:
@@ -65,14 +70,52 @@ def compare(checker: TextChecker, output: bytes, expected: bytes) -> Comparison:
     """Compares an output with the expected one.
 
     exact: byte for byte. trimmed: without white space at the end of each line and of the text. tokens: the same words,
-    with any white space between them. floats: the same words, where a number can differ by `abs` or by `rel` of the
-    expected one; NaN and infinities are not numbers, and match only themselves. unordered_lines: the same lines, as in
-    trimmed, in any order. regex: the text without white space at its end matches the pattern (RE2), or contains a
-    match.
+    with any white space between them. lines: the same words on the same lines, not counting empty ones. floats: the
+    same words, where a number can differ by `abs` or by `rel` of the expected one; NaN and infinities are not numbers,
+    and match only themselves. unordered_lines: the same lines, as in trimmed, in any order. regex: the text without
+    white space at its end matches the pattern (RE2), or contains a match. With `spaces`, tokens and floats compare the
+    white space as well, byte for byte.
 
     Raises ValueError for a pattern that RE2 rejects.
     """
     return _COMPARE[checker.type](checker, output, expected)
+
+
+def kattis(flags: Sequence[str]) -> TextChecker:
+    """Returns the checker that Kattis's and DOMjudge's default validator is with these flags. Raises ValueError.
+
+    Without flags it compares words, without case. NaN, infinities and hexadecimal numbers are words here.
+    """
+    given: dict[str, float] = {}
+    switches: set[str] = set()
+    left = list(flags)
+    while left:
+        flag = left.pop(0)
+        if flag in ("case_sensitive", "space_change_sensitive"):
+            switches.add(flag)
+            continue
+        names = _TOLERANCES.get(flag)
+        if names is None:
+            raise ValueError(f"the default validator has no flag {flag!r}")
+        if not left or not _NUMBER.fullmatch(left[0].encode("utf-8", "replace")):
+            raise ValueError(f"the flag {flag!r} needs a number")
+        if given.keys() & set(names):
+            raise ValueError(f"the flag {flag!r} sets a tolerance twice")
+        given |= dict.fromkeys(names, float(left.pop(0)))
+    return TextChecker(
+        type="floats" if given else "tokens",
+        abs=given.get("abs"),
+        rel=given.get("rel"),
+        ignore_case="case_sensitive" not in switches,
+        spaces="space_change_sensitive" in switches,
+    )
+
+
+_TOLERANCES: Mapping[str, Sequence[str]] = {
+    "float_tolerance": ("abs", "rel"),
+    "float_absolute_tolerance": ("abs",),
+    "float_relative_tolerance": ("rel",),
+}
 
 
 def _exact(checker: TextChecker, output: bytes, expected: bytes) -> Comparison:
@@ -91,7 +134,7 @@ def _trimmed(checker: TextChecker, output: bytes, expected: bytes) -> Comparison
 def _tokens(checker: TextChecker, output: bytes, expected: bytes) -> Comparison:
     got, wanted = _words(checker, output), _words(checker, expected)
     if got == wanted:
-        return AGREES
+        return _spaced(checker, output, expected)
     for place, (one, other) in enumerate(zip(got, wanted, strict=False), start=1):
         if one != other:
             return Comparison("WA", f"token {place}: expected {shown(other)}, got {shown(one)}")
@@ -101,14 +144,28 @@ def _tokens(checker: TextChecker, output: bytes, expected: bytes) -> Comparison:
 def _floats(checker: TextChecker, output: bytes, expected: bytes) -> Comparison:
     got, wanted = _words(checker, output), _words(checker, expected)
     if got == wanted:
-        return AGREES
+        return _spaced(checker, output, expected)
     if len(got) != len(wanted):
         return _count("tokens", got, wanted)
     near, share = checker.tolerance
     for place, (one, other) in enumerate(zip(got, wanted, strict=True), start=1):
         if one != other and not _close(one, other, near, share):
             return Comparison("WA", f"token {place}: expected {shown(other)}, got {shown(one)}")
-    return AGREES
+    return _spaced(checker, output, expected)
+
+
+def _spaced(checker: TextChecker, output: bytes, expected: bytes) -> Comparison:
+    """Returns the result for the right words: with `spaces`, their white space decides."""
+    if not checker.spaces or _WORD.split(output) == _WORD.split(expected):
+        return AGREES
+    return Comparison("PE", "the white space differs")
+
+
+def _by_line(checker: TextChecker, output: bytes, expected: bytes) -> Comparison:
+    got, wanted = list(_worded(checker, output)), list(_worded(checker, expected))
+    if got == wanted:
+        return AGREES
+    return _differs(checker, output, expected, [b" ".join(line) for line in got], [b" ".join(line) for line in wanted])
 
 
 def _unordered(checker: TextChecker, output: bytes, expected: bytes) -> Comparison:
@@ -134,6 +191,7 @@ _COMPARE: Mapping[TextType, Callable[[TextChecker, bytes, bytes], Comparison]] =
     "exact": _exact,
     "trimmed": _trimmed,
     "tokens": _tokens,
+    "lines": _by_line,
     "floats": _floats,
     "unordered_lines": _unordered,
     "regex": _regex,
@@ -149,7 +207,7 @@ def beyond_repair(checker: TextChecker, output: bytes, expected: bytes) -> bool:
         whole = [line.rstrip(_WITHIN) for line in _folded(checker, output).split(b"\n")[:-1]]
         wanted = _lines(checker, expected)
         return any(line != (wanted[place] if place < len(wanted) else b"") for place, line in enumerate(whole))
-    if checker.type in ("tokens", "floats"):
+    if checker.type in ("tokens", "lines", "floats"):
         got, wanted = _words(checker, output), _words(checker, expected)
         if not output[-1:].isspace():
             del got[-1:]
@@ -189,6 +247,11 @@ def _lines(checker: TextChecker, text: bytes) -> list[bytes]:
 def _words(checker: TextChecker, text: bytes) -> list[bytes]:
     # Only ASCII white space: a no-break space is part of a word.
     return _folded(checker, text).split()
+
+
+def _worded(checker: TextChecker, text: bytes) -> Iterator[list[bytes]]:
+    """Yields the words of each line that has any."""
+    return (words for line in _ENDS.split(_folded(checker, text)) if (words := line.split()))
 
 
 def _folded(checker: TextChecker, text: bytes) -> bytes:

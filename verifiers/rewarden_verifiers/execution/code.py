@@ -61,8 +61,9 @@ class CodeParams:
     completion: Whether to put the reference's `prefix` before the program: `always`, `never`, or `auto` (only if the
         program does not define the tested function itself).
     scoring: How test results become a score: `all` (1 if every test passes, else 0), `fraction` of the tests that pass,
-        `weighted` (the same, by weight), `groups` (a group of tests earns its full weight or nothing), `minimum` (the
-        credit of the worst test).
+        `weighted` (the same, by weight), `groups` (a group of tests earns its points or nothing), `minimum` (the
+        credit of the worst test). The reference says what a group is worth, how its tests share that, and which groups
+        must pass first.
     first: Run only this many tests, in order; null: all.
     stop: When to stop: `failure` skips all tests after the first failure, and skipped tests earn nothing; `never`;
         `auto` acts as `failure` if the first failure decides the score (`all`) and `reveal` is `none`.
@@ -72,6 +73,7 @@ class CodeParams:
         object, nothing at all, the candidate's own helpers) and the reference has a `solution` whose pass does not:
         `score` fails the test (`weak_test_exploit`); `flag` keeps the pass and flags it. Without a solution the pass
         always stays, flagged.
+    syntax_errors: The verdict of a program in Python that is no valid Python.
     """
 
     dataset: datasets.Name | None = None
@@ -85,6 +87,7 @@ class CodeParams:
     stop: Literal["auto", "failure", "never"] = "auto"
     reveal: Reveal = "none"
     provenance: Literal["score", "flag"] = "score"
+    syntax_errors: Literal["runtime_error", "compile_error"] = "runtime_error"
 
     def __post_init__(self) -> None:
         if self.first is not None and self.first < 1:
@@ -198,6 +201,7 @@ async def _judged(response: str | None, reference: CodeReference, params: CodePa
         completion=params.completion,
         stops=params.stops,
         strict=params.provenance == "score",
+        syntax_is_compiling=params.syntax_errors == "compile_error",
     )
     results = await run.run()
     if found.rule == BARE and results[0].verdict == "CE":

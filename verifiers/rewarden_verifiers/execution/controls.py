@@ -133,14 +133,23 @@ class Controls:
         judge = trial.checker
         if not isinstance(judge, JudgeProgram):
             return await self._solve(trial)
-        try:
-            reports = await (self._talks(judge, trial) if judge.interactive else self._readings(judge, trial))
-        except InvalidSample:  # no image has both the judge's language and the neutral program's
-            return Control(False)
-        works = any(judges.ruling(judge, report).broken is None for report in reports)
-        if not works and any(report.status == "time_limit" for report in reports):
-            raise _Slow
-        return Control(works)
+        run: Trial | None = trial
+        while run is not None:
+            try:
+                reports = await (self._talks(judge, run) if judge.interactive else self._readings(judge, run))
+            except InvalidSample:  # no image has both the judge's language and the neutral program's
+                return Control(False)
+            rulings = [judges.ruling(judge, run, report) for report in reports]
+            if all(made.broken is not None for made in rulings):
+                if any(report.status == "time_limit" for report in reports):
+                    raise _Slow
+                return Control(False)
+            # Only the solution is known to bring a judge that asks for further runs to its end.
+            again = zip(rulings, reports, strict=True) if self.solution is not None else ()
+            run = next(
+                (judges.next_run(run, report, made.again) for made, report in again if made.again is not None), None
+            )
+        return Control(True)
 
     async def _try_prefix(self, trial: Trial) -> Control:
         """Returns the prompt's code as a separate script, which fails on an import, a name or a syntax error. Syntax
@@ -159,7 +168,7 @@ class Controls:
 
     async def _solve(self, trial: Trial) -> Control | None:
         """Runs test code beside the solution."""
-        solution = self._solution
+        solution = self.solution
         return None if solution is None else await self._beside(trial, solution)
 
     async def _beside(self, trial: Trial, code: str, *, writes_back: bool = True) -> Control:
@@ -179,22 +188,23 @@ class Controls:
 
     async def _readings(self, judge: JudgeProgram, trial: Trial) -> list[Report]:
         """Returns the results of a judge that reads a known output, or a neutral one."""
-        outputs = [trial.expected] if trial.expected.strip() else list(_OUTPUTS)
-        solution = self._solution
+        known = [trial.expected] if trial.expected.strip() or trial.outputs else _OUTPUTS
+        outputs = [Report(status="ok", stdout=output, files=trial.outputs) for output in known]
+        solution = self.solution
         if solution is not None:
             [batch] = plan(self._suite, [trial], solution)
             ran = await self._run(batch.job)
             if ran and ran[0].program.status == "ok":
-                outputs = [ran[0].program.stdout]
+                outputs = [ran[0].program]
         return [
             ran.program
-            for _, job in judging(judge, [(trial, Report(status="ok", stdout=output)) for output in outputs])
+            for _, job in judging(judge, [(trial, output) for output in outputs])
             for ran in await self._run(job)
         ]
 
     async def _talks(self, judge: JudgeProgram, trial: Trial) -> list[Report]:
         """Returns the results of a judge that interacts with the solution, or with neutral programs."""
-        solution = self._solution
+        solution = self.solution
         [batch] = plan(self._suite, [trial], solution or "")
         jobs = [batch.job]
         if solution is None:
@@ -209,7 +219,7 @@ class Controls:
         found: list[Report] = []
         for job in jobs:
             found += [ran.partner for ran in await self._run(job) if ran.partner is not None]
-            if any(judges.ruling(judge, report).broken is None for report in found):
+            if any(judges.ruling(judge, trial, report).broken is None for report in found):
                 break
         return found
 
@@ -227,7 +237,9 @@ class Controls:
         return found
 
     @property
-    def _solution(self) -> str | None:
+    def solution(self) -> str | None:
+        """The reference's solution as a program, with the prompt's code where candidates have it; None if there is
+        none."""
         reference = self._suite.reference
         if reference.solution is None or not reference.solution.strip():
             return None
@@ -254,6 +266,7 @@ class Controls:
         tables = [self._suite.files, trial.files]
         if isinstance(judge, JudgeProgram):
             small += [judge.language, judge.args, judge.limits, judge.protocol, judge.interactive]
+            small += [judge.max_points, judge.passes, judge.unbuffered]
             texts.append(judge.code)
             tables.append(judge.files)
         parts = [repr(small), *texts]

@@ -4,12 +4,14 @@ A judge runs in a separate room and never sees the candidate's program, only its
 determine who is to blame (`controls`). The protocols:
 
     testlib  files input, output, answer as arguments; exit code 0 accepted, 1 wrong, 2 presentation, 3 judge failed,
-             4 text after the answer, 7 points (a number on stderr, of 1), 8 unexpected end of file
-             (https://github.com/MikeMirzayanov/testlib)
-    kattis   arguments input, answer and a folder; the output on stdin; 42 accepted, 43 wrong
-             (https://www.kattis.com/problem-package-format)
+             4 text after the answer, 7 points (a number on stderr), 8 unexpected end of file; the code of a partially
+             correct output is its points, which stderr repeats (https://github.com/MikeMirzayanov/testlib)
+    kattis   arguments input, answer and a folder; the output on stdin; 42 accepted, 43 wrong. In the folder it can
+             leave points, a message, and the input of another run (https://www.kattis.com/problem-package-format)
     exit     arguments as in testlib; 0 accepted, 1 wrong, anything else is a failure of the judge
-    score    arguments input, answer, output, as in CMS; prints a number from 0 to 1 on its first line
+    score    arguments input, answer, output, as in CMS; prints a number on its first line
+
+Points count from 0 to the checker's `max_points`.
 """
 
 from __future__ import annotations
@@ -27,7 +29,11 @@ from rewarden_verifiers.execution.results import JUDGE_FAILED, LIMITS, Doubted, 
 
 JudgeVerdict = Literal["AC", "WA", "PE"]
 
-INPUT, OUTPUT, ANSWER, FEEDBACK = "input.txt", "output.txt", "answer.txt", "feedback"
+INPUT, OUTPUT, ANSWER = "input.txt", "output.txt", "answer.txt"
+OUTPUTS, ANSWERS = "outputs/", "answers/"
+FEEDBACK = "feedback/"
+"""The folder in which a judge of Kattis's leaves files. The protocol wants the slash: judges append names to it."""
+_SCORE, _MULTIPLIER, _NEXT, _SAYS = "score.txt", "score_multiplier.txt", "nextpass.in", "judgemessage.txt"
 
 _CODES: Mapping[Protocol, Mapping[int, JudgeVerdict]] = {
     "testlib": {0: "AC", 1: "WA", 2: "PE", 4: "PE", 8: "WA"},
@@ -35,40 +41,80 @@ _CODES: Mapping[Protocol, Mapping[int, JudgeVerdict]] = {
     "exit": {0: "AC", 1: "WA"},
 }
 _TESTLIB_POINTS = 7
-_POINTS = re.compile(rb"(?:points|partially correct)?[ \t]*\(?([0-9]{1,12}(?:\.[0-9]{0,12})?)\)?", re.IGNORECASE)
+_NUMBER = rb"([0-9]{1,12}(?:\.[0-9]{0,17})?(?:[eE]-?[0-9]{1,2})?)"
+_PLAIN = re.compile(_NUMBER)
+_POINTS = re.compile(rb"(?:points|partially correct)?[ \t]*\(?" + _NUMBER + rb"\)?", re.IGNORECASE)
+_SHARE = re.compile(rb"partial[ \t]+([0-9]{1,12})/([0-9]{1,12})")
+_PARTLY = re.compile(rb"partially correct \(([0-9]{1,3})\)")
+_ROUNDING = 1e-9
 _MESSAGE = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """A judge's ruling: `credit` from 0 to 1. `broken`: the reason if there is no ruling."""
+    """A judge's ruling: `credit` from 0 to 1. `broken`: the reason if there is no ruling. `again`: the input of another
+    run of the program, after which the judge rules."""
 
     verdict: JudgeVerdict = "WA"
     credit: float = 0.0
     message: str | None = None
     broken: str | None = None
+    again: bytes | None = None
 
 
-def arguments(judge: JudgeProgram) -> tuple[str, ...]:
-    """Returns the arguments of a judge."""
+def arguments(judge: JudgeProgram, trial: Trial) -> tuple[str, ...]:
+    """Returns the arguments of a judge of this test."""
+    more = (*judge.args, *trial.test.checker_args)
     if judge.protocol == "kattis":
-        return (INPUT, ANSWER, FEEDBACK, *judge.args)
+        return (INPUT, ANSWER, FEEDBACK, *more)
     if judge.protocol == "score":
-        return (INPUT, ANSWER, OUTPUT, *judge.args)
-    return (INPUT, OUTPUT, ANSWER, *judge.args)
+        return (INPUT, ANSWER, OUTPUT, *more)
+    return (INPUT, OUTPUT, ANSWER, *more)
 
 
-def files(judge: JudgeProgram, stdin: bytes, answer: bytes, output: bytes | None) -> dict[str, bytes]:
-    """Returns the files beside a judge. An interactive one has no output."""
-    made = {INPUT: stdin, ANSWER: answer}
-    if output is not None:
-        made[OUTPUT] = output
+def files(judge: JudgeProgram, trial: Trial, program: Report | None) -> dict[str, bytes]:
+    """Returns the files beside a judge. program: the run whose output it reads; None for an interactive judge."""
+    alone = only_output(trial)
+    made = {INPUT: trial.stdin, ANSWER: trial.expected if alone is None else trial.outputs[alone]}
+    if program is not None:
+        made[OUTPUT] = printed(trial, program)
+        for name, answer in trial.outputs.items():
+            made[ANSWERS + name] = answer
+            if name in program.files:
+                made[OUTPUTS + name] = program.files[name]
     if judge.protocol == "kattis":
-        made[f"{FEEDBACK}/.keep"] = b""
+        made[FEEDBACK + ".keep"] = b""
+        made |= {FEEDBACK + name: data for name, data in trial.feedback.items()}
     return made
 
 
-def ruling(judge: JudgeProgram, report: Report) -> Ruling:
+def only_output(trial: Trial) -> str | None:
+    """Returns the file that is a test's whole output; None if it is stdout, or several."""
+    return next(iter(trial.outputs)) if trial.test.stdout is None and len(trial.outputs) == 1 else None
+
+
+def reads_stdout(trial: Trial) -> bool:
+    """Returns whether what a program prints is judged, and not only the files that it leaves."""
+    return trial.test.stdout is not None or not trial.outputs
+
+
+def printed(trial: Trial, report: Report) -> bytes:
+    """Returns the output that a run is judged by, as a judge reads it."""
+    alone = only_output(trial)
+    return report.stdout if alone is None else report.files.get(alone, b"")
+
+
+def collected(judge: JudgeProgram) -> tuple[str, ...]:
+    """Returns what is kept of the files of a judge's room."""
+    return (FEEDBACK,) if judge.protocol == "kattis" else ()
+
+
+def left(report: Report) -> dict[str, bytes]:
+    """Returns the files that a judge left in its folder, by name."""
+    return {name[len(FEEDBACK) :]: data for name, data in report.files.items() if name.startswith(FEEDBACK)}
+
+
+def ruling(judge: JudgeProgram, trial: Trial, report: Report) -> Ruling:
     """Returns the meaning of a judge's exit. It is `broken` unless it exited by itself with a code of its protocol."""
     message = said(report)
     if report.status not in ("ok", "runtime_error") or report.exit_code is None:
@@ -84,32 +130,71 @@ def ruling(judge: JudgeProgram, report: Report) -> Ruling:
     ):
         last = report.stderr.rstrip().rpartition(b"\n")[2][:_MESSAGE].decode("utf-8", "replace")
         return Ruling(broken="the judge raised an exception", message=last)
+    most = judge.max_points if judge.max_points is not None else trial.test.weight
     if judge.protocol == "score":
         line = report.stdout.strip().partition(b"\n")[0].strip()
         matched = _POINTS.fullmatch(line)
         if code != 0 or matched is None:
-            return Ruling(broken=f"the judge ended with {code} and printed no number from 0 to 1")
-        return _points(float(matched[1]), message)
-    if judge.protocol == "testlib" and code == _TESTLIB_POINTS:
-        matched = _POINTS.match(report.stderr.strip())
-        if matched is None:
-            return Ruling(broken="the judge ended with 7 (points) and named none")
-        return _points(float(matched[1]), message)
+            return Ruling(broken=f"the judge ended with {code} and printed no number of points")
+        return _points(float(matched[1]), most, message)
+    if judge.protocol == "testlib":
+        stated = report.stderr.strip()
+        # Not the exit code alone: an output that is partially correct by 0 percent ends the judge with 0.
+        partly = _PARTLY.match(stated)
+        if partly is not None and int(partly[1]) == code:
+            return _points(float(code), most, message)
+        if code == _TESTLIB_POINTS:
+            return _stated(stated, most, message)
     verdict = _CODES[judge.protocol].get(code)
     if verdict is None:
         return Ruling(broken=f"the judge ended with {code}", message=message)
-    return Ruling(verdict, 1.0 if verdict == "AC" else 0.0, message)
+    made = Ruling(verdict, 1.0 if verdict == "AC" else 0.0, message)
+    return _with_feedback(judge, trial, made, left(report), most) if judge.protocol == "kattis" else made
 
 
-def _points(points: float, message: str | None) -> Ruling:
-    if points > 1:
-        return Ruling(broken=f"the judge gave {points:g} points, of at most 1")
-    return Ruling("AC" if points == 1 else "WA", points, message)
+def _stated(text: bytes, most: float, message: str | None) -> Ruling:
+    """Returns the ruling of a judge that ended with testlib's code for points: `points N`, or `partial N/M` as COCI's
+    judges have it."""
+    share = _SHARE.match(text)
+    if share is not None and int(share[2]) > 0:
+        return _points(int(share[1]) / int(share[2]), 1.0, message)
+    matched = _POINTS.match(text)
+    if matched is None:
+        return Ruling(broken="the judge ended with 7 (points) and named none")
+    return _points(float(matched[1]), most, message)
+
+
+def _points(points: float, most: float, message: str | None) -> Ruling:
+    if points > most * (1 + _ROUNDING):
+        return Ruling(broken=f"the judge gave {points:g} points, of at most {most:g}", message=message)
+    credit = min(1.0, points / most) if most > 0 else 1.0
+    return Ruling("AC" if credit == 1 else "WA", credit, message)
+
+
+def _with_feedback(judge: JudgeProgram, trial: Trial, made: Ruling, kept: Mapping[str, bytes], most: float) -> Ruling:
+    """Returns the ruling of a judge of Kattis's, with the points and the next input that it left in its folder."""
+    scores = [name for name in (_SCORE, _MULTIPLIER) if name in kept]
+    following = kept.get(_NEXT) if judge.passes > 1 else None
+    if made.verdict != "AC":
+        if scores or following is not None:
+            return replace(made, broken=f"the judge rejected and left {scores[0] if scores else _NEXT}")
+        return made
+    if following is not None:
+        if trial.turn >= judge.passes:
+            return replace(made, broken=f"the judge did not rule within {judge.passes} runs")
+        return replace(made, again=following)
+    if not scores:
+        return made
+    matched = _PLAIN.fullmatch(kept[scores[0]].strip())
+    if matched is None or len(scores) > 1:
+        return replace(made, broken=f"the judge left {' and '.join(scores)} with no single number")
+    return _points(float(matched[1]), most if scores[0] == _SCORE else 1.0, made.message)
 
 
 def said(report: Report) -> str | None:
     """Returns the first line of a judge's message, shortened."""
-    text = (report.stderr.strip() or report.stdout.strip()).partition(b"\n")[0][:_MESSAGE]
+    stated = report.files.get(FEEDBACK + _SAYS, b"").strip()
+    text = (stated or report.stderr.strip() or report.stdout.strip()).partition(b"\n")[0][:_MESSAGE]
     return text.decode("utf-8", "replace") or None
 
 
@@ -118,18 +203,26 @@ def rejecting(judge: JudgeProgram) -> tuple[int, ...]:
     return tuple(code for code, verdict in _CODES.get(judge.protocol, {}).items() if verdict != "AC")
 
 
-def judged(trial: Trial, judge: JudgeProgram, program: Report, report: Report) -> Result | Doubted:
-    """Returns a test's result after a judge has read the program's output."""
+def judged(trial: Trial, judge: JudgeProgram, program: Report, report: Report) -> Result | Doubted | Trial:
+    """Returns a test's result after a judge has read the program's output, or the test's next run."""
     if report.status == "internal_error":
         return unjudged(trial, program, SandboxError(report.message or "the sandbox failed at a judge"))
-    made = ruling(judge, report)
+    made = ruling(judge, trial, report)
     if made.broken is not None:
         return _doubted(trial, judge, program, made)
+    if made.again is not None:
+        return next_run(trial, report, made.again)
     return result_of(trial, program, made.verdict, made.message, credit=made.credit)
 
 
-def conversation(trial: Trial, judge: JudgeProgram, program: Report, report: Report) -> Result | Doubted:
-    """Returns a test's result after program and judge have interacted.
+def next_run(trial: Trial, report: Report, stdin: bytes) -> Trial:
+    """Returns the next run of a test whose judge asked for one: what the judge left is there again."""
+    kept = {name: data for name, data in left(report).items() if name != _NEXT}
+    return replace(trial, stdin=stdin, feedback=kept, turn=trial.turn + 1)
+
+
+def conversation(trial: Trial, judge: JudgeProgram, program: Report, report: Report) -> Result | Doubted | Trial:
+    """Returns a test's result after program and judge have interacted, or the test's next run.
 
     If the judge accepts, the program's own end decides; if it rejects, that is final. A judge that failed while the
     program reached its limits was kept waiting.
@@ -138,8 +231,10 @@ def conversation(trial: Trial, judge: JudgeProgram, program: Report, report: Rep
         return unjudged(trial, program, SandboxError(report.message or "the sandbox failed at a judge"))
     failed = None if "killed_with_partner" in program.flags else ended(program)
     put = partial(result_of, trial, program)
-    made = ruling(judge, report)
+    made = ruling(judge, trial, report)
     if made.broken is None:
+        if made.again is not None and failed is None:
+            return next_run(trial, report, made.again)
         if made.verdict == "AC" or made.credit > 0:
             return put(failed) if failed else put(made.verdict, made.message, credit=made.credit)
         return put(made.verdict, made.message)

@@ -23,13 +23,15 @@ class OutputParams:
     """Options of `output`.
 
     type: How to compare. `exact`: byte for byte. `trimmed`: ignoring white space at the end of each line and of the
-        text. `tokens`: word by word. `floats`: word by word, with a tolerance for numbers. `unordered_lines`: the lines
-        in any order. `regex`: the reference, or `pattern`, is a pattern in RE2 syntax, in which a dot also matches the
-        end of a line. `value`: the response is the value that a call in the sandbox returned, as tagged JSON
-        (docs/tagged-codec.md), and the reference is the expected JSON value.
+        text. `tokens`: word by word. `lines`: word by word on each line, without empty lines. `floats`: word by word,
+        with a tolerance for numbers. `unordered_lines`: the lines in any order. `regex`: the reference, or `pattern`,
+        is a pattern in RE2 syntax, in which a dot also matches the end of a line. `value`: the response is the value
+        that a call in the sandbox returned, as tagged JSON (docs/tagged-codec.md), and the reference is the expected
+        JSON value.
     abs, rel: Tolerances for `floats` (both 1e-6 if neither is given) and for the floats in a `value` (1e-12 and 1e-9).
         If only one is given, the other is 0.
     ignore_case: Whether to ignore the case of ASCII letters.
+    spaces: Whether `tokens` and `floats` compare the white space too, byte for byte.
     pattern: The pattern for `regex`, the same for every sample.
     match: `full`: the whole text matches; `search`: part of it matches.
     unordered: Whether the list in a `value` can be in any order; `deep` includes the lists within it.
@@ -40,6 +42,7 @@ class OutputParams:
     abs: float | None = None
     rel: float | None = None
     ignore_case: bool = False
+    spaces: bool = False
     pattern: str | None = None
     match: Literal["full", "search"] = "full"
     unordered: bool | Literal["deep"] = False
@@ -52,6 +55,8 @@ class OutputParams:
     def checker(self) -> TextChecker | ValueChecker:
         """The parameters as a checker."""
         if self.type == "value":
+            if self.spaces:
+                raise ValueError("spaces belongs to the checkers 'tokens' and 'floats', not to 'value'")
             return ValueChecker(abs=self.abs, rel=self.rel, unordered=self.unordered, strict=self.strict)
         if self.unordered or self.strict:
             raise ValueError(f"unordered and strict belong to the checker 'value', not to {self.type!r}")
@@ -60,6 +65,7 @@ class OutputParams:
             abs=self.abs,
             rel=self.rel,
             ignore_case=self.ignore_case,
+            spaces=self.spaces,
             pattern=self.pattern,
             match=self.match,
         )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from rewarden_sandboxes.job import Case, Job, Program, Report, source
+from rewarden_sandboxes.job import Case, Job, Join, Program, Report, source
 from rewarden_verifiers.execution import judges, modes
 from rewarden_verifiers.execution.modes import Way
 from rewarden_verifiers.execution.reference import JudgeProgram, Suite, Trial
@@ -94,10 +94,22 @@ def _job(way: Way, suite: Suite, trials: Sequence[Trial], code: str, nonce: str,
         program=program,
         cases=[_case(way, suite, trial, nonce, writes_back) for trial in trials],
         partner=partner,
-        join="" if partner is None else "stdio" if way == "interactive" else "socket",
+        join="" if partner is None else "socket" if way == "tests" else _joined(_judge_of(trials[0])),
         rejecting=judges.rejecting(_judge_of(trials[0])) if way == "interactive" else (),
         compile_limits=reference.compile_limits,
+        collect=_collected(way, trials),
     )
+
+
+def _joined(judge: JudgeProgram) -> Join:
+    return "stdio_unbuffered" if judge.unbuffered else "stdio"
+
+
+def _collected(way: Way, trials: Sequence[Trial]) -> Sequence[str]:
+    """Returns the files to keep: of an interactive judge, or of the program."""
+    if way == "interactive":
+        return judges.collected(_judge_of(trials[0]))
+    return sorted({name for trial in trials for name in trial.outputs})
 
 
 def _case(way: Way, suite: Suite, trial: Trial, nonce: str, writes_back: bool) -> Case:
@@ -113,8 +125,8 @@ def _case(way: Way, suite: Suite, trial: Trial, nonce: str, writes_back: bool) -
             return made(partner_request=modes.options(suite, trial, nonce, writes_back=writes_back))
         case "interactive":
             judge = _judge_of(trial)
-            files = judges.files(judge, trial.stdin, trial.expected, None)
-            return made(partner_files=files, partner_args=judges.arguments(judge))
+            files = judges.files(judge, trial, None)
+            return made(partner_files=files, partner_args=judges.arguments(judge, trial))
 
 
 def _judge_of(trial: Trial) -> JudgeProgram:
@@ -131,13 +143,15 @@ def judging(
     judge: JudgeProgram, outputs: Sequence[tuple[Trial, Report]]
 ) -> Iterator[tuple[Sequence[tuple[Trial, Report]], Job]]:
     """Yields jobs in which a judge reads the program's output of each test: one, unless the outputs are very large."""
-    for part in _parts(outputs, lambda one: len(one[0].stdin) + len(one[0].expected) + len(one[1].stdout)):
+    read = [(one, judges.files(judge, *one)) for one in outputs]
+    for part in _parts(read, lambda one: sum(map(len, one[1].values()))):
         cases = [
             Case(
-                stdin=report.stdout if judge.protocol == "kattis" else b"",
-                files=judges.files(judge, trial.stdin, trial.expected, report.stdout),
-                args=judges.arguments(judge),
+                stdin=files[judges.OUTPUT] if judge.protocol == "kattis" else b"",
+                files=files,
+                args=judges.arguments(judge, trial),
             )
-            for trial, report in part
+            for (trial, _), files in part
         ]
-        yield part, Job(program=judge_program(judge), cases=cases)
+        job = Job(program=judge_program(judge), cases=cases, collect=judges.collected(judge))
+        yield [one for one, _ in part], job

@@ -10,18 +10,19 @@ import binascii
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, get_args
 
 from rewarden.errors import InvalidReference
 from rewarden_sandboxes.job import Limits
-from rewarden_verifiers.execution.checkers import TextChecker, TextType
+from rewarden_verifiers.execution.checkers import TextChecker, TextType, kattis
 from rewarden_verifiers.execution.values import ValueChecker
 
 Kind = Literal["stdio", "call", "assert", "file"]
 Protocol = Literal["testlib", "kattis", "exit", "score"]
 
 MAX_TESTS = 10_000
+MAX_PASSES = 100
 PYTHON = frozenset({"python", "python3", "py"})
 """Names of the only language with calls and assertions."""
 
@@ -58,22 +59,28 @@ class RunLimits(Strict, Limits):
 class Checker(Strict):
     """The rule that judges the outcome of a test.
 
-    type: For printed output: `exact`, `trimmed` (the default), `tokens`, `floats`, `unordered_lines`, `regex`. For the
-        result of a call: `value` (the default there). For a program that judges: `program` (reads input, output and
-        answer) or `interactive` (talks with the candidate).
+    type: For printed output: `exact`, `trimmed` (the default), `tokens`, `lines`, `floats`, `unordered_lines`, `regex`,
+        or `kattis` (Kattis's default validator, with its flags in `args`). For the result of a call: `value` (the
+        default there). For a program that judges: `program` (reads input, output and answer) or `interactive` (talks
+        with the candidate).
     abs, rel: Tolerances for `floats` and `value`.
     ignore_case: Whether texts are compared without case.
+    spaces: Whether `tokens` and `floats` compare the white space too, byte for byte.
     pattern, match: For `regex`; without a pattern, the test's `stdout` is the pattern.
     unordered: Whether the list that `value` compares can be in any order; `deep` includes the lists within it.
     strict: Whether `value` compares types as well as values.
     language, code, files, args, limits: The judging program.
     protocol: How the program reports its verdict; see `judges`.
+    max_points: The points of full credit, for programs that award points; `weight`: each test's own weight.
+    passes: The maximum number of runs of the candidate per test, for a program that asks for another one.
+    unbuffered: Whether an interactive candidate's stdout is unbuffered, so that it need not flush.
     """
 
-    type: Literal[TextType, "value", "program", "interactive"] = "trimmed"
+    type: Literal[TextType, "kattis", "value", "program", "interactive"] = "trimmed"
     abs: float | None = None
     rel: float | None = None
     ignore_case: bool = False
+    spaces: bool = False
     pattern: str | None = None
     match: Literal["full", "search"] = "full"
     unordered: bool | Literal["deep"] = False
@@ -84,9 +91,12 @@ class Checker(Strict):
     args: tuple[str, ...] = ()
     limits: RunLimits = RunLimits()
     protocol: Protocol = "testlib"
+    max_points: float | Literal["weight"] = 1.0
+    passes: int = 1
+    unbuffered: bool = False
 
 
-CheckerName = Literal["exact", "trimmed", "tokens", "floats", "unordered_lines", "value"]
+CheckerName = Literal["exact", "trimmed", "tokens", "lines", "floats", "unordered_lines", "kattis", "value"]
 
 
 class _Missing:
@@ -112,9 +122,11 @@ class Types(Strict):
 class Test(Strict):
     """One test. Its fields depend on its type.
 
-    stdio: stdin, stdout (expected), files. call: target (`f` or `Solution.f`), args, kwargs, returns, types. assert:
-    code. file: name, content, expect (the ids of its tests that must pass). All types: id (default: its position),
-    weight, group, visibility (`hidden` tests are never shown), limits, checker.
+    stdio: stdin, or generate (a generator's name and its arguments); stdout (expected), alternatives (other right
+    outputs), outputs (files that the program must write, with their expected content); files; checker_args (further
+    arguments of the checker). call: target (`f` or `Solution.f`), args, kwargs, returns, types. assert: code. file:
+    name, content, expect (the ids of its tests that must pass). All types: id (default: its position), weight, group,
+    visibility (`hidden` tests are never shown), limits, checker.
     """
 
     __test__: ClassVar[bool] = False
@@ -123,6 +135,10 @@ class Test(Strict):
     id: str | None = None
     stdin: Content = ""
     stdout: Content | None = None
+    generate: tuple[str, ...] = ()
+    alternatives: tuple[Content, ...] = ()
+    outputs: dict[str, Content] = field(default_factory=dict)
+    checker_args: tuple[str, ...] = ()
     files: dict[str, Content] = field(default_factory=dict)
     target: str | None = None
     args: tuple[Any, ...] = ()
@@ -141,6 +157,37 @@ class Test(Strict):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Group(Strict):
+    """The rules of a group of tests.
+
+    points: The worth of the group in the scoring `groups`; by default the sum of its tests' weights.
+    score: How its tests earn them: `all` (all of them pass, or nothing), `sum` (each earns its share, by weight),
+        `minimum` (the least credit of a test).
+    requires: Names of groups that must pass before this one runs. If one fails, these tests are skipped.
+    """
+
+    points: float | None = None
+    score: Literal["all", "sum", "minimum"] = "all"
+    requires: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generator(Strict):
+    """A program that prints the input of tests, given their arguments. It must depend on nothing else.
+
+    language, code, files, limits: The program.
+    answer: The source of the expected output of a test without `stdout`: the reference's `solution`, run on the input,
+        or the generator's `stderr`.
+    """
+
+    language: str
+    code: str
+    files: dict[str, Content] = field(default_factory=dict)
+    limits: RunLimits = RunLimits()
+    answer: Literal["solution", "stderr"] = "solution"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CodeReference(Strict):
     """The reference of `code`: the tests of a program.
 
@@ -149,6 +196,8 @@ class CodeReference(Strict):
         is in, and one without a label is in `language`. A program in any other is wrong (`wrong_language`).
     tests: At least one test.
     checker: The checker of tests that name none.
+    groups: The rules of groups, by name; a group that is not named has the default ones.
+    generators: Programs that make the inputs of tests, by name.
     limits: The limits of tests that set no others.
     compile_limits: The limits of the compilation.
     files: Files beside the program in every test.
@@ -165,6 +214,8 @@ class CodeReference(Strict):
     tests: tuple[Test, ...]
     languages: tuple[str, ...] = ()
     checker: CheckerName | Checker | None = None
+    groups: dict[str, Group] = field(default_factory=dict)
+    generators: dict[str, Generator] = field(default_factory=dict)
     limits: RunLimits = RunLimits()
     compile_limits: RunLimits = RunLimits()
     files: dict[str, Content] = field(default_factory=dict)
@@ -185,7 +236,7 @@ class CodeReference(Strict):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JudgeProgram:
-    """A judge that is a program. `path`: its place in the reference."""
+    """A judge that is a program. `path`: its place in the reference. `max_points`: None for the test's weight."""
 
     interactive: bool
     language: str
@@ -195,6 +246,9 @@ class JudgeProgram:
     limits: Limits
     protocol: Protocol
     path: str
+    max_points: float | None = 1.0
+    passes: int = 1
+    unbuffered: bool = False
 
 
 AnyChecker = TextChecker | ValueChecker | JudgeProgram | None
@@ -203,7 +257,9 @@ AnyChecker = TextChecker | ValueChecker | JudgeProgram | None
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trial:
-    """A test, ready to be planned. `stdin` and `expected` are bytes; `test` is the original."""
+    """A test, ready to be planned. `stdin` and `expected` are bytes; `test` is the original. `wave`: the number of
+    waves of tests that come first. `turn` and `feedback`: the number of this run of a test with several passes, and the
+    files that its judge kept from the earlier ones."""
 
     place: int
     id: str
@@ -214,6 +270,12 @@ class Trial:
     limits: Limits
     checker: AnyChecker
     path: str
+    alternatives: Sequence[bytes] = ()
+    outputs: Mapping[str, bytes] = field(default_factory=dict)
+    rules: Group = Group()
+    wave: int = 0
+    turn: int = 1
+    feedback: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
     def hidden(self) -> bool:
@@ -223,15 +285,16 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """A reference, ready to be planned."""
+    """A reference, ready to be planned. `generators`: the files beside each generator."""
 
     reference: CodeReference
     trials: Sequence[Trial]
     files: Mapping[str, bytes]
+    generators: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
 
 
 _OWN: Mapping[Kind, frozenset[str]] = {
-    "stdio": frozenset({"stdin", "stdout", "files"}),
+    "stdio": frozenset({"stdin", "stdout", "generate", "alternatives", "outputs", "checker_args", "files"}),
     "call": frozenset({"target", "args", "kwargs", "returns", "types", "files"}),
     "assert": frozenset({"code", "files"}),
     "file": frozenset({"name", "content", "expect", "files"}),
@@ -250,6 +313,7 @@ _FOREIGN: Mapping[Kind, Sequence[tuple[str, Any]]] = {
 }
 """The fields that a test of each type lacks, with their values if nothing was given."""
 _NO_LIMITS = RunLimits()
+_NO_RULES = Group()
 _USUAL_TEXT, _USUAL_VALUE = TextChecker(), ValueChecker()
 _FILE = re.compile(r"(?:[A-Za-z0-9_][\w-]*/)*[A-Za-z0-9_][\w-]*\.py", re.ASCII)
 _TEXT_TYPES = frozenset(get_args(TextType))
@@ -268,7 +332,12 @@ def read_reference(reference: CodeReference) -> Suite:
     if len(reference.allowed) > 1 and reference.prefix.strip():
         raise invalid("the prompt's code is in one language, and several are allowed", "reference.prefix")
     shared_files = _files(reference.files, "reference.files")
-    checkers: dict[int, AnyChecker] = {}
+    waves = _waves(reference)
+    generators = {
+        name: _files(generator.files, f"reference.generators[{name!r}].files")
+        for name, generator in reference.generators.items()
+    }
+    checkers: Known = {}
     trials: list[Trial] = []
     ids: set[str] = set()
     for place, test in enumerate(reference.tests):
@@ -277,12 +346,41 @@ def read_reference(reference: CodeReference) -> Suite:
         if trial.id in ids:
             raise invalid(f"the id {trial.id!r} is taken; ids tell tests apart", f"{path}.id")
         ids.add(trial.id)
-        trials.append(trial)
-    if reference.checker is not None and id(reference.checker) not in checkers:
+        trials.append(replace(trial, wave=waves[name]) if (name := test.group) in waves else trial)
+    if reference.checker is not None and all(used != id(reference.checker) for used, _ in checkers):
         raise invalid("no test can use this checker", "reference.checker")
     if not math.fsum(trial.test.weight for trial in trials) > 0:
         raise invalid("the weights of the tests are all 0", "reference.tests")
-    return Suite(reference=reference, trials=trials, files=shared_files)
+    return Suite(reference=reference, trials=trials, files=shared_files, generators=generators)
+
+
+def _waves(reference: CodeReference) -> dict[str | None, int]:
+    """Returns the number of waves before each group's own: a group runs after those that it requires."""
+    named = {test.group for test in reference.tests}
+    waves: dict[str | None, int] = {}
+
+    def wave_of(name: str, above: tuple[str, ...]) -> int:
+        if name not in waves:
+            path = f"reference.groups[{name!r}].requires"
+            required = reference.groups[name].requires if name in reference.groups else ()
+            for other in required:
+                if other not in named:
+                    raise invalid(f"no test is in the group {other!r}", path)
+                if other in (*above, name):
+                    raise invalid(f"the group requires itself, by {other!r}", path)
+            waves[name] = max((wave_of(other, (*above, name)) + 1 for other in required), default=0)
+        return waves[name]
+
+    for name, group in reference.groups.items():
+        if name not in named:
+            raise invalid("no test is in this group", f"reference.groups[{name!r}]")
+        if group.points is not None and not (math.isfinite(group.points) and group.points >= 0):
+            raise invalid("points are a finite number of at least 0", f"reference.groups[{name!r}].points")
+        wave_of(name, ())
+    worths = [group.points for group in reference.groups.values()]
+    if named <= reference.groups.keys() and all(points == 0 for points in worths) and worths:
+        raise invalid("the points of the groups are all 0", "reference.groups")
+    return waves
 
 
 def _trial(
@@ -290,7 +388,7 @@ def _trial(
     place: int,
     test: Test,
     path: str,
-    checkers: dict[int, AnyChecker],
+    checkers: Known,
 ) -> Trial:
     kind = test.type
     for name, default in _FOREIGN[kind]:
@@ -311,8 +409,18 @@ def _trial(
     if kind == "call":
         _check_target(test.target or "", f"{path}.target")
     checker = _checker_of(reference, test, path, checkers)
-    if kind == "stdio" and test.stdout is None and _needs_stdout(checker):
+    _check_input(reference, test, path)
+    if kind == "stdio" and not _has_answer(reference, test) and _needs_answer(checker):
         raise invalid("a test of type 'stdio' needs 'stdout'", f"{path}.stdout")
+    if isinstance(checker, JudgeProgram):
+        if test.alternatives:
+            raise invalid("a checker that is a program reads one answer", f"{path}.alternatives")
+        if checker.max_points is None and not test.weight > 0:
+            raise invalid("a weight that is the checker's max_points is above 0", f"{path}.weight")
+        if test.outputs and checker.interactive:
+            raise invalid("an interactive checker reads no files", f"{path}.outputs")
+    elif test.alternatives and test.stdout is None:
+        raise invalid("there are alternatives only to 'stdout'", f"{path}.alternatives")
     return Trial(
         place=place,
         id=test.id if test.id is not None else str(place),
@@ -323,6 +431,27 @@ def _trial(
         limits=merged(test.limits, reference.limits),
         checker=checker,
         path=path,
+        alternatives=[_bytes(one, f"{path}.alternatives[{at}]") for at, one in enumerate(test.alternatives)],
+        outputs=_files(test.outputs, f"{path}.outputs"),
+        rules=reference.groups.get(test.group or "", _NO_RULES),
+    )
+
+
+def _check_input(reference: CodeReference, test: Test, path: str) -> None:
+    if not test.generate:
+        return
+    if test.stdin != "":
+        raise invalid("a test has either 'stdin' or 'generate'", f"{path}.generate")
+    if test.generate[0] not in reference.generators:
+        raise invalid(f"there is no generator {test.generate[0]!r}", f"{path}.generate")
+
+
+def _has_answer(reference: CodeReference, test: Test) -> bool:
+    """Returns whether the expected output is given, or can be made."""
+    if test.stdout is not None or test.outputs:
+        return True
+    return bool(test.generate) and (
+        reference.generators[test.generate[0]].answer == "stderr" or bool((reference.solution or "").strip())
     )
 
 
@@ -335,11 +464,15 @@ def merged(own: Limits, general: Limits) -> Limits:
     return Limits(**chosen)
 
 
-def _needs_stdout(checker: AnyChecker) -> bool:
+def _needs_answer(checker: AnyChecker) -> bool:
     return isinstance(checker, TextChecker) and not (checker.type == "regex" and checker.pattern is not None)
 
 
-def _checker_of(reference: CodeReference, test: Test, path: str, known: dict[int, AnyChecker]) -> AnyChecker:
+Known = dict[tuple[int, tuple[str, ...]], AnyChecker]
+"""Checkers that were read already, by identity and by the test's arguments for it: thousands of tests share one."""
+
+
+def _checker_of(reference: CodeReference, test: Test, path: str, known: Known) -> AnyChecker:
     given, where = test.checker, f"{path}.checker"
     if test.type in ("assert", "file"):
         if given is not None:
@@ -349,13 +482,18 @@ def _checker_of(reference: CodeReference, test: Test, path: str, known: dict[int
         given, where = reference.checker, "reference.checker"
     usual: AnyChecker = _USUAL_VALUE if test.type == "call" else _USUAL_TEXT
     if given is None:
+        if test.checker_args:
+            raise invalid("the default checker takes no arguments", f"{path}.checker_args")
         return usual
-    if isinstance(given, Checker) and id(given) in known:  # thousands of tests share one
-        made = known[id(given)]
-    else:
-        made = _checker(Checker(type=given) if isinstance(given, str) else given, where)
+    options = Checker(type=given) if isinstance(given, str) else given
+    if test.checker_args and options.type not in ("kattis", "program", "interactive"):
+        raise invalid(f"the checker {options.type!r} takes no arguments", f"{path}.checker_args")
+    # A program's arguments belong to a run: it is the same program for all its tests, and compiled once.
+    flags = test.checker_args if options.type == "kattis" else ()
+    key = (id(given), flags)
+    made = known[key] if key in known else _checker(options, flags, where)
     if isinstance(made, ValueChecker) == (test.type == "call"):
-        known[id(given)] = made
+        known[key] = made
         return made
     if test.checker is None:
         return usual  # the reference's checker applies to its tests of the other kind
@@ -364,7 +502,8 @@ def _checker_of(reference: CodeReference, test: Test, path: str, known: dict[int
     raise invalid("the checker 'value' is for what calls return; this test's output is text", where)
 
 
-def _checker(given: Checker, path: str) -> AnyChecker:
+def _checker(given: Checker, flags: tuple[str, ...], path: str) -> AnyChecker:
+    """Returns a checker. flags: a test's own, for Kattis's default validator."""
     defaults = Checker(type=given.type)
 
     def refuse(*names: str) -> None:
@@ -372,27 +511,43 @@ def _checker(given: Checker, path: str) -> AnyChecker:
             if getattr(given, name) != getattr(defaults, name):
                 raise invalid(f"the checker {given.type!r} has no {name!r}", f"{path}.{name}")
 
-    judge = ("language", "code", "files", "args", "limits", "protocol")
+    text = ("abs", "rel", "ignore_case", "spaces", "pattern", "match")
+    judge = ("language", "code", "files", "limits", "protocol", "max_points", "passes", "unbuffered")
     try:
+        if given.type == "kattis":
+            refuse(*text, "unordered", "strict", *judge)
+            return kattis((*given.args, *flags))
         if given.type in _TEXT_TYPES:
-            refuse("unordered", "strict", *judge)
+            refuse("unordered", "strict", "args", *judge)
             return TextChecker(
                 type=given.type,  # type: ignore[arg-type]
                 abs=given.abs,
                 rel=given.rel,
                 ignore_case=given.ignore_case,
+                spaces=given.spaces,
                 pattern=given.pattern,
                 match=given.match,
             )
         if given.type == "value":
-            refuse("ignore_case", "pattern", "match", *judge)
+            refuse("ignore_case", "spaces", "pattern", "match", "args", *judge)
             return ValueChecker(abs=given.abs, rel=given.rel, unordered=given.unordered, strict=given.strict)
     except ValueError as error:
         raise invalid(str(error), path) from None
-    refuse("abs", "rel", "ignore_case", "pattern", "match", "unordered", "strict")
+    refuse(*text, "unordered", "strict")
     for name in ("language", "code"):
         if not getattr(given, name):
             raise invalid(f"the checker {given.type!r} needs {name!r}", f"{path}.{name}")
+    points = given.max_points
+    if points != "weight" and not (math.isfinite(points) and points > 0):
+        raise invalid("max_points is a finite number above 0, or 'weight'", f"{path}.max_points")
+    if points != 1 and given.protocol == "exit":
+        raise invalid("the protocol 'exit' has no points", f"{path}.max_points")
+    if not 1 <= given.passes <= MAX_PASSES:
+        raise invalid(f"passes is a number from 1 to {MAX_PASSES}", f"{path}.passes")
+    if given.passes > 1 and given.protocol != "kattis":
+        raise invalid("several passes belong to the protocol 'kattis'", f"{path}.passes")
+    if given.unbuffered and given.type != "interactive":
+        raise invalid("only a conversation can be unbuffered", f"{path}.unbuffered")
     return JudgeProgram(
         interactive=given.type == "interactive",
         language=given.language or "",
@@ -402,6 +557,9 @@ def _checker(given: Checker, path: str) -> AnyChecker:
         limits=given.limits,
         protocol=given.protocol,
         path=path,
+        max_points=None if points == "weight" else points,
+        passes=given.passes,
+        unbuffered=given.unbuffered,
     )
 
 

@@ -34,6 +34,11 @@ LIMITS: frozenset[Word] = frozenset({"TLE", "MLE", "OLE"})
 
 _MISSING = re.compile(r"\bModuleNotFoundError: No module named '([A-Za-z_][\w.]{0,99})'")
 _IMPORTS = re.compile(r"^[ \t]*(?:import|from)[ \t]+([A-Za-z_][\w.]{0,99})", re.MULTILINE)
+_SYNTAX = re.compile(
+    rb'^(?:  File "/tmp/box/[^"\n]+", line [0-9]+\n(?:.*\n){0,4})?(?:Syntax|Indentation|Tab)Error: .*\s*\Z',
+    re.MULTILINE,
+)
+_SYNTAX_OF_MODULE = re.compile(r"(?:Syntax|Indentation|Tab)Error: .* \(solution\.py, line [0-9]+\)")
 _MOST_IMPORTS = 32
 _ERRORS = 4_000
 
@@ -96,6 +101,18 @@ def missing_module(result: Result, code: str) -> str | None:
     found = _MISSING.search(f"{result.message or ''}\n{errors}")
     imported = set(_IMPORTS.findall(code))
     return found[1] if found is not None and found[1] in imported and len(imported) <= _MOST_IMPORTS else None
+
+
+def is_no_python(result: Result) -> bool:
+    """Returns whether a program in Python ended before its first statement, because it is no valid Python.
+
+    A program can print the same to be given this verdict: it earns nothing with either.
+    """
+    if result.verdict != "RE":
+        return False
+    errors = result.report.stderr[-_ERRORS:] if result.report is not None else b""
+    own = _SYNTAX.search(errors) is not None and b"Traceback (most recent call last)" not in errors
+    return own or _SYNTAX_OF_MODULE.match(result.message or "") is not None
 
 
 def ended(report: Report) -> Word | None:

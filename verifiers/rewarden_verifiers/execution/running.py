@@ -19,10 +19,20 @@ from rewarden_verifiers.execution import calls, judges, modes
 from rewarden_verifiers.execution.candidate import Candidate, Completion
 from rewarden_verifiers.execution.checkers import TextChecker, beyond_repair, compare
 from rewarden_verifiers.execution.controls import Controls
+from rewarden_verifiers.execution.generators import generated
 from rewarden_verifiers.execution.output import as_text
 from rewarden_verifiers.execution.plan import Batch, judging, plan
-from rewarden_verifiers.execution.reference import JudgeProgram, Suite, Trial, invalid
-from rewarden_verifiers.execution.results import REASONS, Doubted, Result, Word, ended, result_of, unjudged
+from rewarden_verifiers.execution.reference import PYTHON, JudgeProgram, Suite, Trial, invalid
+from rewarden_verifiers.execution.results import (
+    REASONS,
+    Doubted,
+    Result,
+    Word,
+    ended,
+    is_no_python,
+    result_of,
+    unjudged,
+)
 from rewarden_verifiers.execution.tagged import Untagged
 from rewarden_verifiers.execution.values import ValueChecker
 
@@ -45,31 +55,49 @@ class SuiteRun:
         completion: Completion,
         stops: bool,
         strict: bool,
+        syntax_is_compiling: bool,
     ) -> None:
         """completion: applies to the reference's solution as it does to the candidate. stops: whether the first failure
-        ends the run. strict: whether a pass by a weak test earns nothing."""
+        ends the run. strict: whether a pass by a weak test earns nothing. syntax_is_compiling: whether a syntax error
+        in Python is a compile error."""
         self._ctx = ctx
         self._suite = suite
         self._trials = trials
         self._candidate = candidate
         self._stops = stops
         self._strict = strict
+        self._syntax_is_compiling = syntax_is_compiling and suite.reference.language.lower() in PYTHON
         self._controls = Controls(ctx, suite, completion)
         self._results: dict[int, Result] = {}
         self._unjudged: list[tuple[Trial, Report]] = []
         self._open: deque[Result | Doubted] = deque()
+        self._again: list[Trial] = []
         self._failed = False
         self.compiler: Report | None = None
 
     async def run(self) -> list[Result]:
-        """Returns the result of every test, in order. Raises InvalidReference."""
-        for batch in plan(self._suite, self._trials, self._candidate.code):
-            if not self._over:
-                await self._run(batch)
-                await self._settle()
-        await self._judge()
+        """Returns the result of every test, in order. Raises SampleError if the reference is broken."""
+        self._trials = await generated(self._ctx, self._suite, self._trials, self._controls.solution)
+        for wave in sorted({trial.wave for trial in self._trials}):
+            await self._run_all([trial for trial in self._trials if trial.wave == wave and self._may_run(trial)])
         await self._check_prefix()
         return [self._results.get(trial.place) or Result(trial=trial, verdict="SK") for trial in self._trials]
+
+    async def _run_all(self, trials: Sequence[Trial]) -> None:
+        """Runs tests, and again those whose judge asks for another run."""
+        while trials and not self._over:
+            for batch in plan(self._suite, trials, self._candidate.code):
+                if not self._over:
+                    await self._run(batch)
+                    await self._settle()
+            await self._judge()
+            trials, self._again = self._again, []
+
+    def _may_run(self, trial: Trial) -> bool:
+        """Returns whether no group that a test's own requires has failed. A failure of ours may have been a pass."""
+        required = [other for other in self._trials if other.test.group in trial.rules.requires]
+        results = [self._results.get(other.place) for other in required]
+        return all(result is not None and result.verdict in ("AC", "IE") for result in results)
 
     async def _check_prefix(self) -> None:
         """Raises InvalidReference if every program must fail because of the prompt's code."""
@@ -85,6 +113,8 @@ class SuiteRun:
 
     def _put(self, result: Result) -> None:
         """Records a test's result; of several runs of it, the worst one counts."""
+        if self._syntax_is_compiling and is_no_python(result):
+            result = replace(result, verdict="CE")
         known = self._results.get(result.trial.place)
         if known is None or _weight(known) < _weight(result):
             self._results[result.trial.place] = result
@@ -148,13 +178,14 @@ class SuiteRun:
         """Returns the result of a run without CPU from the host: if it ended by itself, its output is judged; if it was
         cut off, only an output that was already wrong counts."""
         report, checker = run.program, trial.checker
+        answers = (trial.expected, *trial.alternatives)
         if report.exit_code is not None or report.signal is not None:
             report = replace(report, status="ok" if report.exit_code == 0 else "runtime_error")
             await self._told(batch, trial, replace(run, program=report))
             return
-        if not isinstance(checker, TextChecker) or batch.way != "stdio":
+        if not isinstance(checker, TextChecker) or batch.way != "stdio" or not judges.reads_stdout(trial):
             return
-        if beyond_repair(checker, report.stdout, trial.expected):
+        if all(beyond_repair(checker, report.stdout, answer) for answer in answers):
             self._put(result_of(trial, report, "WA", "what it had printed was wrong already"))
 
     async def _told(self, batch: Batch, trial: Trial, event: CaseResult) -> None:
@@ -174,12 +205,14 @@ class SuiteRun:
         else:
             self._hear(modes.tested(trial, report, event.partner, batch.nonce))
 
-    def _hear(self, found: Result | Doubted) -> None:
-        """Records a test's result, or that it is undetermined.
+    def _hear(self, found: Result | Doubted | Trial) -> None:
+        """Records a test's result, that it is undetermined, or that the test must run again.
 
         The job must have ended first: a control run that waits for a slot while the job holds one could wait forever.
         """
-        if isinstance(found, Doubted) or found.provenance:
+        if isinstance(found, Trial):
+            self._again.append(found)
+        elif isinstance(found, Doubted) or found.provenance:
             self._open.append(found)
         else:
             self._put(found)
@@ -194,7 +227,7 @@ class SuiteRun:
                 self._put(Result(trial=found.trial, verdict="IE", report=found.report, error=error))
 
     async def _blamed(self, doubted: Doubted) -> Result:
-        control = await self._controls.works(doubted.trial)
+        control = await self._controls.works(self._trials[doubted.trial.place])  # from its first run on
         blames_candidate = doubted.presumed == "candidate" if control is None else control.passed
         return doubted.otherwise if blames_candidate else unjudged(doubted.trial, doubted.report, doubted.error)
 
@@ -224,8 +257,11 @@ class SuiteRun:
 
     async def _printed(self, trial: Trial, report: Report) -> None:
         failed = ended(report)
+        missing = next((name for name in trial.outputs if name not in report.files), None)
         if failed is not None:
             self._put(result_of(trial, report, failed))
+        elif missing is not None:
+            self._put(result_of(trial, report, "WA", f"the program left no file {missing!r}"))
         elif isinstance(trial.checker, JudgeProgram):
             self._unjudged.append((trial, report))
         else:
@@ -233,10 +269,27 @@ class SuiteRun:
             self._put(await self._compared(trial, trial.checker, report))
 
     async def _compared(self, trial: Trial, checker: TextChecker, report: Report) -> Result:
-        if checker.type != "regex" and len(report.stdout) + len(trial.expected) <= SMALL:
-            found = compare(checker, report.stdout, trial.expected)
-            return result_of(trial, report, found.verdict, found.where)
-        return await self._beside(trial, report, asdict(checker), report.stdout, as_text(trial.expected))
+        """Returns the result of comparing all that a program put out: the worst of them."""
+        answers = (trial.expected, *trial.alternatives)
+        read = [(report.stdout, answers)] if judges.reads_stdout(trial) else []
+        read += [(report.files[name], (expected,)) for name, expected in trial.outputs.items()]
+        made = [await self._like_one_of(trial, checker, report, output, answers) for output, answers in read]
+        return max(made, key=_weight)
+
+    async def _like_one_of(
+        self, trial: Trial, checker: TextChecker, report: Report, output: bytes, answers: Sequence[bytes]
+    ) -> Result:
+        """Returns the result of comparing an output with each of the right ones: the best, or of equals the first."""
+        made: list[Result] = []
+        for answer in answers:
+            if checker.type != "regex" and len(output) + len(answer) <= SMALL:
+                found = compare(checker, output, answer)
+                made.append(result_of(trial, report, found.verdict, found.where))
+            else:
+                made.append(await self._beside(trial, report, asdict(checker), output, as_text(answer)))
+            if made[-1].verdict == "AC":
+                break
+        return min(made, key=_weight)
 
     async def _returned(self, trial: Trial, report: Report) -> None:
         checker = trial.checker
@@ -284,14 +337,16 @@ class SuiteRun:
         if not self._unjudged or self._over:
             return
         by_judge: dict[int, list[tuple[Trial, Report]]] = {}
-        for trial, report in self._unjudged:
+        unjudged, self._unjudged = self._unjudged, []
+        for trial, report in unjudged:
             by_judge.setdefault(id(trial.checker), []).append((trial, report))
         for some in by_judge.values():
             judge = some[0][0].checker
             assert isinstance(judge, JudgeProgram)
             for part, job in judging(judge, some):
-                await self._judge_part(judge, part, job)
-                await self._settle()
+                if not self._over:
+                    await self._judge_part(judge, part, job)
+                    await self._settle()
 
     async def _judge_part(self, judge: JudgeProgram, part: Sequence[tuple[Trial, Report]], job: Job) -> None:
         waiting = deque(part)

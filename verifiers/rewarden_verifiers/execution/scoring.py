@@ -17,13 +17,13 @@ def score_of(scoring: Scoring, results: Sequence[Result]) -> float:
     """Returns the score from 0 to 1.
 
     all: 1 if every test is AC. fraction: the mean of the tests' credits. weighted: the same, by weight. groups: the
-    weight of the groups in which every test is AC, divided by the weight of all; a test without a group is a group of
-    its own. minimum: the least credit. Skipped tests earn nothing. Each is 1 if and only if all tests with a weight are
-    AC (`all` and `minimum`: all tests).
+    points that the groups earn, divided by the points of all; a test without a group is a group of its own. minimum:
+    the least credit. Skipped tests earn nothing, and neither do tests of a group that requires one that did not pass.
+    Each is 1 if and only if all tests that are worth something are AC (`all` and `minimum`: all tests).
     """
     if all(result.verdict == "AC" for result in results):
         return 1.0
-    return _SCORES[scoring](results)
+    return _SCORES[scoring](_withheld(results))
 
 
 def _weighted(results: Sequence[Result]) -> float:
@@ -33,10 +33,27 @@ def _weighted(results: Sequence[Result]) -> float:
 
 
 def _groups(results: Sequence[Result]) -> float:
-    passed = groups_passed(results)
-    whole = math.fsum(result.trial.test.weight for result in results)
-    earned = math.fsum(result.trial.test.weight for result in results if passed[group_of(result)])
-    return earned / whole if whole else 0.0
+    earned = earnings(results).values()
+    whole = math.fsum(worth for _, worth in earned)
+    return math.fsum(points for points, _ in earned) / whole if whole else 0.0
+
+
+def _withheld(results: Sequence[Result]) -> Sequence[Result]:
+    """Returns the results, with those skipped whose group requires one that did not pass."""
+    requires = {result.trial.test.group: result.trial.rules.requires for result in results}
+    if not any(requires.values()):
+        return results
+    # A group that a run with option `first` left out is no obstacle.
+    passed = {name: won for (name, _), won in groups_passed(results).items() if name is not None}
+    waves = {result.trial.test.group: result.trial.wave for result in results}
+    for name in sorted(passed, key=lambda name: waves[name]):
+        passed[name] = passed[name] and all(passed.get(other, True) for other in requires[name])
+    return [
+        result
+        if all(passed.get(other, True) for other in result.trial.rules.requires)
+        else replace(result, verdict="SK", credit=0.0, error=None)
+        for result in results
+    ]
 
 
 _SCORES: Mapping[Scoring, Callable[[Sequence[Result]], float]] = {
@@ -52,6 +69,25 @@ def group_of(result: Result) -> tuple[str | None, int]:
     """Returns a key for the group of a test; a test without a group has its own."""
     group = result.trial.test.group
     return (group, -1) if group is not None else (None, result.trial.place)
+
+
+def earnings(results: Sequence[Result]) -> dict[tuple[str | None, int], tuple[float, float]]:
+    """Returns for each group the points that it earns and those that it is worth."""
+    groups: dict[tuple[str | None, int], list[Result]] = {}
+    for result in results:
+        groups.setdefault(group_of(result), []).append(result)
+    return {name: _earned(members) for name, members in groups.items()}
+
+
+def _earned(members: Sequence[Result]) -> tuple[float, float]:
+    rules = members[0].trial.rules
+    weight = math.fsum(result.trial.test.weight for result in members)
+    worth = weight if rules.points is None else rules.points
+    if all(result.verdict == "AC" for result in members):
+        return worth, worth
+    if rules.score == "sum":
+        return worth * _weighted(members), worth
+    return worth * (_SCORES["minimum"](members) if rules.score == "minimum" else 0.0), worth
 
 
 def groups_passed(results: Sequence[Result]) -> dict[tuple[str | None, int], bool]:
