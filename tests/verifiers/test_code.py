@@ -200,6 +200,24 @@ async def test_every_run_of_a_test_must_leave_the_right_file() -> None:
     assert (await judged(reference, [earlier]))[0].score == 0.0
 
 
+async def test_passes_do_not_multiply() -> None:
+    """Attack: need time at random in each pass, so that all of its runs go on."""
+    judge = {"type": "program", "language": "python", "code": "# asks", "protocol": "kattis", "passes": 4}
+    asks = Report(status="runtime_error", exit_code=42, files={"feedback/nextpass.in": b"more"})
+
+    def thrice(place: int) -> CaseResult:
+        runs = [case(place, replace(OK, stdout=b"%d" % run)) for run in range(3)]
+        return replace(runs[2], earlier=(runs[0], runs[1]))
+
+    ran = [[thrice(0)], *[[thrice(place) for place in range(3)]] * 3]
+    ruled = [[case(place, asks) for place in range(count)] for count in (3, 9, 9)]
+    ruled.append([case(place, replace(asks, files={})) for place in range(9)])
+    scripts = [script for both in zip(ran, ruled, strict=True) for script in both]
+    outcome, sandbox = await judged({**stdio(1), "checker": judge}, *scripts)
+    assert outcome.score == 1.0
+    assert [len(job.cases) for job in sandbox.jobs] == [1, 3, 3, 9, 3, 9, 3, 9]
+
+
 # --- what fails --------------------------------------------------------------------------------------------------
 
 

@@ -168,6 +168,14 @@ def test_groups_run_after_those_that_they_require() -> None:
     assert [trial.wave for trial in suite(*tests, groups=groups).trials] == [2, 0, 1, 0]
 
 
+@pytest.mark.parametrize("step", [1, -1])
+def test_a_chain_of_groups_is_of_bounded_length(step: int) -> None:
+    tests = [{**STDIO, "group": str(place)} for place in range(5_000)]
+    groups = {str(place): {"requires": [str(place + step)]} for place in range(1, 4_999)}
+    with pytest.raises(InvalidReference, match="in a row"):
+        suite(*tests, groups=groups)
+
+
 def test_a_tests_own_flags_for_the_default_validator_come_after_the_checkers() -> None:
     checker = {"type": "kattis", "args": ["case_sensitive"]}
     read = suite(STDIO, {**STDIO, "checker_args": ["float_tolerance", "1e-3"]}, checker=checker)

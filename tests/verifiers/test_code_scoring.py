@@ -127,6 +127,12 @@ def test_a_group_earns_nothing_unless_those_that_it_requires_pass(scoring: Any) 
     assert undecided_by(scoring, some) is LOST
 
 
+def test_evidence_has_the_points_of_groups() -> None:
+    some = grouped("AWA", "abc", a={"points": 30}, b={"points": 70}, c={"requires": ["b"]})
+    assert evidence(some, None)["points"] == {"a": 30, "b": 0, "c": 0}
+    assert "points" not in evidence(grouped("AW", "ab"), None)
+
+
 def grouped(words: str, groups: str, **rules: Any) -> list[Result]:
     tests = [Test(type="stdio", stdout="", group=name) for name in groups]
     named = {name: Group(**rule) for name, rule in rules.items()}

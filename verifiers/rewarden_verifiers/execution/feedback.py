@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from rewarden_sandboxes.job import Report
 from rewarden_verifiers.execution.results import REASONS, Result
-from rewarden_verifiers.execution.scoring import groups_passed
+from rewarden_verifiers.execution.scoring import earnings, groups_passed
 
 Reveal = Literal["none", "verdicts", "diffs"]
 
@@ -110,6 +110,9 @@ def evidence(results: Sequence[Result], compiler: Report | None) -> dict[str, An
         passed = groups_passed(results)
         named = {name: won for (name, _), won in passed.items() if name is not None}
         made["groups"] = dict(list(named.items())[:MAX_LISTED])
+        if any(result.trial.rules.points is not None for result in results):
+            points = {name: earned for (name, _), (earned, _) in earnings(results).items() if name is not None}
+            made["points"] = dict(list(points.items())[:MAX_LISTED])
     enforced: Mapping[str, str] = reports[0].enforced if reports else compiler.enforced if compiler else {}
     if enforced:
         made["enforced"] = dict(enforced)

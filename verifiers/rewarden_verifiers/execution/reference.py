@@ -23,6 +23,8 @@ Protocol = Literal["testlib", "kattis", "exit", "score"]
 
 MAX_TESTS = 10_000
 MAX_PASSES = 100
+MAX_WAVES = 100
+"""The maximum number of groups that require one another in a row."""
 PYTHON = frozenset({"python", "python3", "py"})
 """Names of the only language with calls and assertions."""
 
@@ -368,7 +370,11 @@ def _waves(reference: CodeReference) -> dict[str | None, int]:
                     raise invalid(f"no test is in the group {other!r}", path)
                 if other in (*above, name):
                     raise invalid(f"the group requires itself, by {other!r}", path)
+            if len(above) > MAX_WAVES:
+                raise invalid(f"more than {MAX_WAVES} groups require one another in a row", path)
             waves[name] = max((wave_of(other, (*above, name)) + 1 for other in required), default=0)
+            if waves[name] > MAX_WAVES:
+                raise invalid(f"more than {MAX_WAVES} groups require one another in a row", path)
         return waves[name]
 
     for name, group in reference.groups.items():

@@ -73,6 +73,7 @@ def group_of(result: Result) -> tuple[str | None, int]:
 
 def earnings(results: Sequence[Result]) -> dict[tuple[str | None, int], tuple[float, float]]:
     """Returns for each group the points that it earns and those that it is worth."""
+    results = _withheld(results)
     groups: dict[tuple[str | None, int], list[Result]] = {}
     for result in results:
         groups.setdefault(group_of(result), []).append(result)
