@@ -16,6 +16,7 @@
 #   make judge-model  install a chat model for the tests; gigabytes (make test MODELS=1 includes it)
 #   make test-models  install small models for tests of the model process; gigabytes (make test MODELS=1 includes it)
 #   make images  build the sandbox's images, if a container engine answers, and its root file system
+#                (TIERS="jvm native scripts python-science": build these images, which the default leaves out)
 #   make lint    run ruff and mypy --strict
 #   make bench   measure ratios against named baselines; make soak runs long load tests
 #   make protos  generate stubs from protos/
@@ -80,7 +81,7 @@ test-models: $(VENV)/.trainers
 	@$(PYTHON) scripts/test-models.py $(VENV)/models
 
 images: setup
-	$(PYTHON) -m rewarden_sandboxes.building all
+	$(PYTHON) -m rewarden_sandboxes.building $(if $(TIERS),images --only $(TIERS),all)
 
 demo: setup
 	@$(VENV)/bin/rewarden rescore examples/demo/rollouts.jsonl --columns examples/demo/columns.toml \

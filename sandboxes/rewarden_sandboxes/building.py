@@ -1,7 +1,9 @@
 """Builds what slots are made of: images in a container engine, and root file systems where there is none.
 
-    python -m rewarden_sandboxes.building images     the images, for the docker launcher
+    python -m rewarden_sandboxes.building images     the images python and toolchains, for the docker launcher
+    python -m rewarden_sandboxes.building images --only jvm        an image by name, with those that it stands on
     python -m rewarden_sandboxes.building rootfs     the root file system, for the bubblewrap launcher
+    python -m rewarden_sandboxes.building rootfs --image jvm       that of an image by name
     python -m rewarden_sandboxes.building all        the images where an engine answers, and the root file system
     python -m rewarden_sandboxes.building base       only the Debian below the images
 
@@ -22,7 +24,17 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from rewarden_sandboxes import rootfs
-from rewarden_sandboxes.images import DEBIAN, FOLDER, PREFIX, Image, ImageError, build_arguments, chain, read_images
+from rewarden_sandboxes.images import (
+    DEBIAN,
+    FOLDER,
+    PREFIX,
+    TIERS,
+    Image,
+    ImageError,
+    build_arguments,
+    chain,
+    read_images,
+)
 from rewarden_sandboxes.rootfs import Log, State, make_debian
 
 LABEL = "rewarden.image"
@@ -71,15 +83,25 @@ def image_states(client: Any, folder: Path = FOLDER, prefix: str = PREFIX) -> di
 
 
 def build_images(
-    client: Any, *, folder: Path = FOLDER, prefix: str = PREFIX, force: bool = False, log: Log = print
+    client: Any,
+    *,
+    only: Sequence[str] = (),
+    folder: Path = FOLDER,
+    prefix: str = PREFIX,
+    force: bool = False,
+    log: Log = print,
 ) -> dict[str, str]:
     """Build the images of the folder that are not current, and return each image's tag.
 
-    force: all, and from the first line on, which brings Debian's corrections. Raises ImageError with the last lines of
-    what failed.
+    only: these images and those that they stand on; by default all but `TIERS`. force: even what is current, and from
+    the first line on, which brings Debian's corrections. Raises ImageError with the last lines of what failed.
     """
     tags = {}
-    for name, image in read_images(folder).items():
+    images = read_images(folder)
+    wanted = {below.name for name in only or images.keys() - TIERS for below in chain(images, name)}
+    for name, image in images.items():
+        if name not in wanted:
+            continue
         tags[name] = tag = prefix + name
         if force or _state(client, tag, image) != "current":
             below = {"PREFIX": prefix} if image.parent else {"BASE": build_base(client, force=force, log=log)}
@@ -209,7 +231,7 @@ def _context(image: Image) -> io.BytesIO:
 
 def _export(client: Any, target: Path, name: str, folder: Path, prefix: str, log: Log) -> None:
     images = chain(read_images(folder), name)
-    tags = build_images(client, folder=folder, prefix=prefix, log=log)
+    tags = build_images(client, only=[name], folder=folder, prefix=prefix, log=log)
     container = client.containers.create(tags[name], command=["true"], network_mode="none")
     try:
         with rootfs.replacing(target, images[-1].digest) as root:
@@ -228,6 +250,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="python -m rewarden_sandboxes.building", description=(__doc__ or "").split("\n")[0]
     )
     parser.add_argument("what", choices=["images", "rootfs", "all", "base"])
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="IMAGE", help="build these images (default: python toolchains)"
+    )
     parser.add_argument("--folder", type=Path, default=FOLDER, help="the images' folder (default: the project's)")
     parser.add_argument("--prefix", default=PREFIX, help="of the images' tags (default: %(default)s)")
     parser.add_argument("--target", type=Path, help=f"of the rootfs (default: {rootfs.default_folder()}/IMAGE)")
@@ -267,7 +292,9 @@ def _in_engine(args: argparse.Namespace, log: Log) -> None:
             if args.what == "base":
                 log(f"there: {build_base(client, force=args.force, log=log)}")
                 return
-            tags = build_images(client, folder=args.folder, prefix=args.prefix, force=args.force, log=log)
+            tags = build_images(
+                client, only=args.only, folder=args.folder, prefix=args.prefix, force=args.force, log=log
+            )
             log(f"current: {', '.join(tags.values())}")
     except NoEngine as error:
         if args.what != "all":

@@ -72,6 +72,7 @@ def _program_to_message(program: Program) -> pb.Program:
         args=program.args,
         mode=program.mode,
         limits=_limits_to_message(program.limits),
+        min_version=program.min_version,
     )
 
 
@@ -83,6 +84,7 @@ def _program_from_message(message: pb.Program) -> Program:
         args=tuple(message.args),
         mode=cast(Mode, message.mode),
         limits=_limits_from_message(message.limits),
+        min_version=message.min_version,
     )
 
 

@@ -26,9 +26,9 @@ from rewarden_sandboxes.agent import frames
 from rewarden_sandboxes.agent.accounting import SLACK_MB
 from rewarden_sandboxes.compile_cache import CompileCache, Compiled
 from rewarden_sandboxes.cpu_permits import CpuPermit, CpuPermits
-from rewarden_sandboxes.errors import Busy, HostError, Leaving, NoRoom
+from rewarden_sandboxes.errors import BadJob, Busy, HostError, Leaving, NoRoom
 from rewarden_sandboxes.job import CaseResult, Clock, CompileResult, Job, JobEvent, Program, Report
-from rewarden_sandboxes.languages import Registry, UnknownLanguage
+from rewarden_sandboxes.languages import Language, Registry, UnknownLanguage, version_line, version_of
 from rewarden_sandboxes.launchers.bwrap import BwrapLauncher
 from rewarden_sandboxes.launchers.docker import DockerLauncher
 from rewarden_sandboxes.launchers.launcher import Launcher
@@ -102,6 +102,7 @@ class Host:
         self._any_size = os.geteuid() == 0 and cgroups.version() > 0
         self._waiting = 0
         self._runs: Counter[str] = Counter()
+        self._versions: dict[tuple[str, str], str] = {}
         self._tending: asyncio.Task[None] | None = None
         self._finding: asyncio.Task[None] | None = None
         self._images: dict[str, str] = {}
@@ -374,6 +375,8 @@ class Host:
         if self._waiting >= self.settings.queue:
             raise Busy(f"{self._waiting} jobs wait for a slot already; send it again a little later")
         pool = self._pool(self._kind(ready))
+        if pool.sample is None:
+            await self._check_image(ready)
         async with AsyncExitStack() as turn:
             self._waiting += 1
             try:
@@ -382,6 +385,8 @@ class Host:
                 self._waiting -= 1
             try:
                 async with CpuPermit(self._tokens) as token:
+                    if job.program.min_version:
+                        await self._check_version(job.program, slot, ready.image)
                     made = []
                     for compilation in ready.compilations:
                         made.append(await self._compile(compilation, keys.get(compilation.who), slot, token))
@@ -391,7 +396,10 @@ class Host:
                     # Attack: read no events, so that all who want the same wait for ever.
                     await turn.aclose()
                     for compilation, each in zip(ready.compilations, made, strict=False):
-                        yield CompileResult(report=each.report, who=compilation.who)
+                        result = CompileResult(report=each.report, who=compilation.who)
+                        if each.report.status == "runtime_error":
+                            result = await self._with_version(result, job, slot, ready.image)
+                        yield result
                         if each.report.status != "ok":
                             return
                     async with aclosing(slot.run(ready.header, ready.body, ready.pace_s, token.rest)) as answers:
@@ -441,6 +449,51 @@ class Host:
         if key is not None:
             self._compiled.keep(key, found)
         return found
+
+    async def _check_image(self, ready: Ready) -> None:
+        """Raises BadJob for a language whose image was never built: waiting for a slot would not bring it."""
+        assert self._launcher is not None
+        problem = await self._launcher.problem(ready.image)
+        if problem is not None and await self._launcher.problem(FIRST_IMAGE) is None:
+            words = " and ".join(repr(name) for name in dict.fromkeys(ready.languages))
+            raise BadJob("program.language", f"{words} cannot run here: {problem}")
+
+    async def _check_version(self, program: Program, slot: Slot, image: str) -> None:
+        """Raises BadJob for a toolchain that is older than the program demands."""
+        language = self.registry.get(program.language)
+        told = await self._version(language, slot, image)
+        found, wanted = version_of(told), version_of(program.min_version)
+        if wanted is None:
+            raise BadJob("program.min_version", f"{program.min_version!r} is no version; write it as 1.2.3")
+        if found is None:
+            raise BadJob("program.min_version", f"the version of {language.name!r} is unknown here ({told!r})")
+        if found < wanted:
+            raise BadJob(
+                "program.min_version",
+                f"{language.name!r} is older here than {program.min_version}: {told}; "
+                "an image of your own can have a newer one (docs/languages.md)",
+            )
+
+    async def _with_version(self, failed: CompileResult, job: Job, slot: Slot, image: str) -> CompileResult:
+        """The failure, with the version of the toolchain: what is no program to an old one may be one to a newer."""
+        program = job.program if failed.who == "program" or job.partner is None else job.partner
+        told = await self._version(self.registry.get(program.language), slot, image)
+        if not told:
+            return failed
+        return replace(failed, report=replace(failed.report, message=f"{program.language}: {told}"))
+
+    async def _version(self, language: Language, slot: Slot, image: str) -> str:
+        """The line in which a language's toolchain says its version; empty where it says none."""
+        key = (language.name, image)
+        if key not in self._versions and language.version and not slot.lost:
+            ready = self._resolver.version(language)
+            with contextlib.suppress(SlotLost):
+                async with aclosing(slot.run(ready.header, ready.body, ready.pace_s, lambda _: None)) as answers:
+                    async for header, body in answers:
+                        if header["ev"] == "case":
+                            report = _report(header["program"], body, slot)
+                            self._versions[key] = version_line(report.stdout + b"\n" + report.stderr)
+        return self._versions.get(key, "")
 
     async def _alone(self, job: Job) -> AsyncGenerator[JobEvent, None]:
         """Each case in a container to itself, for engines that allow no rooms."""

@@ -54,7 +54,9 @@ WHOLE_LIMITS = frozenset(LIMITS) - {"cpu_s", "wall_s"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """Source text in a language of the registry, and files beside it (relative path to content)."""
+    """Source text in a language of the registry, and files beside it (relative path to content). min_version: the
+    oldest toolchain that can run it, such as `1.21`; the host refuses the job where its own is older.
+    """
 
     language: str
     code: bytes
@@ -62,6 +64,7 @@ class Program:
     args: Sequence[str] = ()
     mode: Mode = "script"
     limits: Limits = Limits()
+    min_version: str = ""
 
 
 def source(text: str) -> bytes:

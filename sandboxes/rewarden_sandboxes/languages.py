@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -50,9 +50,10 @@ class Language:
 
     images: names of the images that have it, preferred first. file: where the program is saved, below the room's
     working folder. compile: the command that makes what `run` starts, empty where nothing is compiled; what it leaves
-    in the working folder is there in each run. run: the command, to which a case's arguments are added. aliases:
-    other names by which it is asked for. fences: the words after ``` that mark a block of it. python: it runs in a
-    fork of a warm interpreter and knows the modes beside `script`. limits, compile_limits: what holds for a run or a
+    in the working folder is there in each run. run: the command, to which a case's arguments are added. version: the
+    command that prints the version of its toolchain. aliases: other names by which it is asked for. fences: the words
+    after ``` that mark a block of it. python: it runs in a fork of a warm interpreter and knows the modes beside
+    `script`. limits, compile_limits: what holds for a run or a
     compilation where the job says nothing; they may be above what a job may ask for. mounts: folders of this machine
     that its programs can read and not write, by their path inside, which lies below /mnt.
     """
@@ -62,6 +63,7 @@ class Language:
     file: str
     run: tuple[str, ...]
     compile: tuple[str, ...] = ()
+    version: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     fences: tuple[str, ...] = ()
     python: bool = False
@@ -93,21 +95,16 @@ class Registry:
     @classmethod
     def load(cls, extra: Path | None = None, rows: Iterable[Language] = ()) -> Registry:
         """The built-in rows; then `rows`, then those of `extra`, a file of the same form: each is added, or replaces
-        the row of its name. Of `rows`, which nobody wrote, those words go that a row of `extra` claims.
+        the row of its name. A name in `extra` is taken from the aliases and fences of built-in rows; of `rows`, which
+        nobody wrote, every word goes that a row of `extra` claims.
 
         Raises LanguageError for a file that cannot be read or a row that is wrong.
         """
         own = _read(extra) if extra is not None else {}
+        built_in = {name: _without(row, own.keys(), own.keys()) for name, row in _read(BUILT_IN).items()}
         names = {word for row in own.values() for word in (row.name, *row.aliases)}
         fences = {word for row in own.values() for word in row.fences}
-        found = _read(BUILT_IN)
-        for row in rows:
-            found[row.name] = replace(
-                row,
-                aliases=tuple(word for word in row.aliases if word not in names),
-                fences=tuple(word for word in row.fences if word not in fences),
-            )
-        return cls(found | own)
+        return cls(built_in | {row.name: _without(row, names, fences) for row in rows} | own)
 
     def get(self, name: str) -> Language:
         """The language of that name or alias, whatever its case. Raises UnknownLanguage."""
@@ -129,6 +126,15 @@ class Registry:
         return iter(self._languages.values())
 
 
+def _without(row: Language, names: Container[str], fences: Container[str]) -> Language:
+    """The row without words that others claim."""
+    return replace(
+        row,
+        aliases=tuple(word for word in row.aliases if word not in names),
+        fences=tuple(word for word in row.fences if word not in fences or word == row.name),
+    )
+
+
 def _claimed(languages: Mapping[str, Language], column: str, *, own_name: bool) -> dict[str, Language]:
     """Each word of the column to the row that claims it."""
     owners = dict(languages) if own_name else {}
@@ -138,6 +144,24 @@ def _claimed(languages: Mapping[str, Language], column: str, *, own_name: bool) 
             if owner is not language:
                 raise LanguageError(f"{language.name}.{column}: {word!r} is claimed by {owner.name!r} too")
     return owners
+
+
+def version_line(said: bytes) -> str:
+    """The line of a toolchain's words that has its version: the first with a number such as 1.19, or one of its own."""
+    lines = [line.strip() for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
+    numbered = [line for line in lines if re.search(r"\d+\.\d+", line)] or [line for line in lines if version_of(line)]
+    return numbered[0][:200] if numbered else ""
+
+
+def version_of(text: str) -> tuple[int, ...] | None:
+    """The version in a text as numbers that compare: 1.19.8 of `go version go1.19.8 linux/amd64`; None without any."""
+    found = re.search(r"\d+(?:\.\d+)+", text) or re.search(r"\d+", text)
+    if found is None:
+        return None
+    numbers = [int(part) for part in found[0].split(".")]
+    while len(numbers) > 1 and numbers[-1] == 0:  # 2.0 is 2
+        numbers.pop()
+    return tuple(numbers)
 
 
 class _StrictLoader(yaml.SafeLoader):
@@ -185,6 +209,7 @@ def _language(name: object, row: object) -> Language:
         file=_file(f"{name}.file", row["file"]),
         compile=_command(f"{name}.compile", row["compile"]) if "compile" in row else (),
         run=_command(f"{name}.run", row["run"]),
+        version=_command(f"{name}.version", row["version"]) if "version" in row else (),
         aliases=aliases,
         fences=_words(f"{name}.fences", row["fences"], _NAME) if "fences" in row else (name, *aliases),
         python=_flag(f"{name}.python", row.get("python", False)),

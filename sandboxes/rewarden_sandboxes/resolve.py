@@ -114,6 +114,12 @@ class Resolver:
             languages=tuple(language.name for language in (program, partner) if language is not None),
         )
 
+    def version(self, language: Language) -> Ready:
+        """The command that prints the version of a language's toolchain, as a program without text."""
+        ready = self.ready(Job(program=Program(language=language.name, code=b"")))
+        program = {**ready.header["program"], "run": list(language.version), "python": False}
+        return replace(ready, header={**ready.header, "program": program})
+
     def session(self, program: Program) -> Ready:
         """A program that is fed and read while it runs. Raises BadJob."""
         ready = self.ready(Job(program=program))

@@ -79,6 +79,8 @@ NOT_RUN = {
     "docs/languages.md": {
         "make images": IMAGES,
         "python -m rewarden_sandboxes.building images": IMAGES,
+        "python -m rewarden_sandboxes.building images --only jvm native scripts": IMAGES,
+        "rewarden sandbox-host build --only python-science": IMAGES,
         "python -m rewarden_sandboxes.building rootfs": IMAGES,
     },
     "docs/models.md": {

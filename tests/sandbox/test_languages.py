@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from rewarden_sandboxes.images import TIERS
 from rewarden_sandboxes.job import Limits
-from rewarden_sandboxes.languages import Language, LanguageError, Registry, UnknownLanguage
+from rewarden_sandboxes.languages import Language, LanguageError, Registry, UnknownLanguage, version_line, version_of
 
-LUA = "lua: {images: [toolchains], file: main.lua, run: [lua5.4, main.lua]}\n"
+LUA = "zz: {images: [toolchains], file: main.zz, run: [zz, main.zz]}\n"
 
 
 def extra(tmp_path: Path, text: str) -> Path:
@@ -20,8 +21,33 @@ def extra(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def test_the_project_brings_five_languages() -> None:
-    assert Registry.load().names() == ("python", "c", "cpp", "javascript", "bash")
+def test_make_images_is_enough_for_the_languages_of_toolchains() -> None:
+    found = {name for name in Registry.load().names() if "toolchains" in Registry.load().get(name).images}
+    assert found == {"python", "c", "cpp", "cpp17", "cpp23", "javascript", "bash"}
+
+
+def test_every_language_can_print_its_toolchains_version() -> None:
+    assert all(language.version for language in Registry.load())
+
+
+@pytest.mark.parametrize(
+    ("said", "line", "version"),
+    [
+        (b"go version go1.19.8 linux/amd64\n", "go version go1.19.8 linux/amd64", (1, 19, 8)),
+        (b"\nThe Glorious System, version 9.0.2\n", "The Glorious System, version 9.0.2", (9, 0, 2)),
+        (b"Copyright 2022\nErlang/OTP\nElixir 1.14.0 (OTP 25)\n", "Elixir 1.14.0 (OTP 25)", (1, 14)),
+        (b"25\n", "25", (25,)),
+        (b"no number\n", "", None),
+    ],
+)
+def test_the_version_is_found_in_what_a_toolchain_says(said: bytes, line: str, version: tuple[int, ...] | None) -> None:
+    assert version_line(said) == line
+    assert version_of(line) == version
+
+
+def test_versions_compare_by_their_numbers() -> None:
+    assert (version_of("1.9") or ()) < (version_of("1.19.8") or ())
+    assert version_of("2.0") == version_of("2")
 
 
 @pytest.mark.parametrize(
@@ -38,6 +64,19 @@ def test_the_project_brings_five_languages() -> None:
         ("js", "javascript"),
         ("node", "javascript"),
         ("sh", "bash"),
+        ("nodejs", "javascript"),
+        ("pypy3", "python"),
+        ("cpp20", "cpp"),
+        ("c++17", "cpp17"),
+        ("golang", "go"),
+        ("rs", "rust"),
+        ("kt", "kotlin"),
+        ("cs", "csharp"),
+        ("C#", "csharp"),
+        ("ts", "typescript"),
+        ("rkt", "racket"),
+        ("jl", "julia"),
+        ("D_ut", "d"),
     ],
 )
 def test_a_language_is_found_by_its_name_and_aliases_in_any_case(asked: str, name: str) -> None:
@@ -51,8 +90,9 @@ def test_a_fence_names_one_language(fence: str, name: str) -> None:
     assert Registry.load().by_fence[fence].name == name
 
 
-def test_every_language_also_runs_in_toolchains() -> None:
-    assert all("toolchains" in language.images for language in Registry.load())
+@pytest.mark.parametrize("image", sorted(TIERS))
+def test_judges_in_python_and_cpp_can_share_a_slot_with_the_languages_of_each_image(image: str) -> None:
+    assert all(image in Registry.load().get(name).images for name in ("python", "cpp"))
 
 
 def test_an_unknown_language_is_answered_with_names_that_look_like_it() -> None:
@@ -63,19 +103,20 @@ def test_an_unknown_language_is_answered_with_names_that_look_like_it() -> None:
 
 
 def test_where_nothing_looks_like_it_all_that_are_known_are_named() -> None:
-    with pytest.raises(UnknownLanguage, match=r"'zzzzzz': known are python, c, cpp, javascript, bash"):
+    with pytest.raises(UnknownLanguage, match=r"'zzzzzz': known are python, c, cpp, cpp17, cpp23, javascript, bash"):
         Registry.load().get("zzzzzz")
 
 
 def test_a_row_has_defaults_for_all_but_images_file_and_run(tmp_path: Path) -> None:
-    assert Registry.load(extra(tmp_path, LUA)).get("lua") == Language(
-        name="lua",
+    assert Registry.load(extra(tmp_path, LUA)).get("zz") == Language(
+        name="zz",
         images=("toolchains",),
-        file="main.lua",
-        run=("lua5.4", "main.lua"),
+        file="main.zz",
+        run=("zz", "main.zz"),
         compile=(),
+        version=(),
         aliases=(),
-        fences=("lua",),
+        fences=("zz",),
         python=False,
         limits=Limits(),
         compile_limits=Limits(),
@@ -83,14 +124,21 @@ def test_a_row_has_defaults_for_all_but_images_file_and_run(tmp_path: Path) -> N
 
 
 def test_fences_are_the_name_and_the_aliases_unless_they_are_given(tmp_path: Path) -> None:
-    rows = "lua: {images: [x], file: a, run: [a], aliases: [lua5]}\nada: {images: [x], file: a, run: [a], fences: []}"
+    rows = "lua: {images: [x], file: a, run: [a], aliases: [lua5]}\nzz: {images: [x], file: a, run: [a], fences: []}"
     registry = Registry.load(extra(tmp_path, rows))
     assert registry.get("lua").fences == ("lua", "lua5")
-    assert registry.get("ada").fences == ()
+    assert registry.get("zz").fences == ()
 
 
 def test_a_users_file_adds_rows(tmp_path: Path) -> None:
-    assert Registry.load(extra(tmp_path, LUA)).names() == ("python", "c", "cpp", "javascript", "bash", "lua")
+    assert Registry.load(extra(tmp_path, LUA)).names() == (*Registry.load().names(), "zz")
+
+
+def test_the_name_of_a_users_row_is_taken_from_the_words_of_the_projects(tmp_path: Path) -> None:
+    registry = Registry.load(extra(tmp_path, "golang: {images: [own], file: a.go, run: [go, run, a.go]}"))
+    assert registry.get("golang").images == ("own",)
+    assert registry.by_fence["golang"].images == ("own",)
+    assert registry.get("go").aliases == ()
 
 
 def test_a_users_row_replaces_the_projects_whole(tmp_path: Path) -> None:
@@ -125,7 +173,7 @@ def test_a_word_that_a_users_file_claims_is_taken_from_rows_that_stand_in_none(t
 
 def test_all_of_it_can_be_said_in_json() -> None:
     said = json.loads(json.dumps(Registry.load().as_dict()))
-    assert said["cpp"]["fences"] == ["cpp", "c++", "cxx", "cc"]
+    assert said["javascript"]["fences"] == ["javascript", "js", "node", "nodejs"]
     assert said["cpp"]["compile_limits"] == {"cpu_s": 30, "wall_s": 30, "memory_mb": 1024, "disk_mb": 128}
     assert said["python"]["python"] is True
     assert said["python"]["limits"] == {}
@@ -153,6 +201,7 @@ WRONG = [
     ("lua: {images: [x], file: a, run: [lua, 5]}", r"lua\.run: must be a list of words"),
     ('lua: {images: [x], file: a, run: ["a\\0b"]}', r"lua\.run: a word contains a NUL"),
     ("lua: {images: [x], file: a, run: [a], compile: []}", r"lua\.compile: must be a list of words"),
+    ("lua: {images: [x], file: a, run: [a], version: lua -v}", r"lua\.version: must be a list of words"),
     ("lua: {images: [x], file: a, run: [a], python: 1}", r"lua\.python: must be true or false"),
     ("lua: {images: [x], file: a, run: [a], limits: {cpu: 1}}", r"lua\.limits\.cpu: no such limit; known are cpu_s"),
     ("lua: {images: [x], file: a, run: [a], limits: [1]}", r"lua\.limits: must be a mapping"),
@@ -179,7 +228,7 @@ WRONG = [
     ("- lua", r"must be a mapping of language names to rows"),
     ("", r"must be a mapping of language names to rows"),
     ("lua: [", r"cannot be read"),
-    (LUA + LUA, r"lua: given twice"),
+    (LUA + LUA, r"zz: given twice"),
     ("lua: {images: [x], file: a, run: [a], file: b}", r"file: given twice"),
 ]
 

@@ -15,7 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-"""The images that come with the project: `python`, and `toolchains` on top of it."""
+"""The images that come with the project."""
+
+TIERS = frozenset({"jvm", "native", "python-science", "scripts"})
+"""Images of many languages or large libraries, which are built only where they are asked for by name."""
 
 PREFIX = "rewarden-sandbox-"
 """The prefix of an image's name in an engine's tag."""

@@ -14,7 +14,8 @@ from rewarden_sandboxes import rootfs
 from rewarden_sandboxes.agent import boot
 from rewarden_sandboxes.cgroups import Cgroup
 from rewarden_sandboxes.errors import NoRoom
-from rewarden_sandboxes.launchers.launcher import ENVIRONMENT, Lease
+from rewarden_sandboxes.images import chain, read_images
+from rewarden_sandboxes.launchers.launcher import ENVIRONMENT, Lease, build_command
 from rewarden_sandboxes.settings import HostSettings
 
 _WORDS = 4096
@@ -52,7 +53,8 @@ class BwrapLauncher:
             return None if os.access("/usr/bin/python3", os.X_OK) else "this machine has no /usr/bin/python3"
         if self._root(image) is None:
             return (
-                f"no root file system in {self._settings.rootfs}; make one: rewarden sandbox-host build --rootfs, "
+                f"no root file system of the image {image} in {self._settings.rootfs}; make one: "
+                f"{build_command(image, 'rootfs')}, "
                 'or set sandbox.rootfs = "host" to use the machine\'s own /usr'
             )
         return None
@@ -107,10 +109,12 @@ class BwrapLauncher:
             return ""
 
     def _root(self, image: str) -> Path | None:
-        """One root file system may serve every image: the toolchains' has all languages."""
+        """The image's own, or that of an image that stands on it."""
         if self._settings.rootfs == "host":
             return None
-        for name in (image, "toolchains"):
+        images = read_images()
+        above = [name for name in images if any(below.name == image for below in chain(images, name))]
+        for name in dict.fromkeys((image, *above)):
             root = Path(self._settings.rootfs) / name
             if (root / "usr/bin/python3").exists():
                 return root

@@ -18,7 +18,7 @@ import requests.exceptions
 from rewarden_sandboxes.agent import boot
 from rewarden_sandboxes.cgroups import Cgroup
 from rewarden_sandboxes.errors import NoRoom
-from rewarden_sandboxes.launchers.launcher import ENVIRONMENT, LABEL, Lease
+from rewarden_sandboxes.launchers.launcher import ENVIRONMENT, LABEL, Lease, build_command
 from rewarden_sandboxes.settings import HostSettings
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class DockerLauncher:
         try:
             await self._call(lambda client: client.images.get(self._image(image)))
         except docker.errors.ImageNotFound:
-            return f"the image {self._image(image)} is not there; make it: rewarden sandbox-host build"
+            return self._missing(image)
         except _FAILURES as error:
             return _words(error)
         return None
@@ -62,9 +62,7 @@ class DockerLauncher:
         try:
             number, pid, image = await self._call(lambda client: self._start(client, lease))
         except docker.errors.ImageNotFound:
-            raise NoRoom(
-                f"the image {self._image(lease.image)} is not there; make it: rewarden sandbox-host build"
-            ) from None
+            raise NoRoom(self._missing(lease.image)) from None
         except _FAILURES as error:
             raise NoRoom(_words(error)) from None
         return DockerPlace(self, number, pid, image)
@@ -77,6 +75,9 @@ class DockerLauncher:
 
     def _image(self, image: str) -> str:
         return f"{self._settings.image_prefix}{image}:{self._settings.image_tag}"
+
+    def _missing(self, image: str) -> str:
+        return f"the image {self._image(image)} is not there; make it: {build_command(image, 'images')}"
 
     def _start(self, client: docker.DockerClient, lease: Lease) -> tuple[str, int, str]:
         settings = self._settings

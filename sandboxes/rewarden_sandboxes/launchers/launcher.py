@@ -6,9 +6,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from rewarden_sandboxes.errors import NoRoom
+from rewarden_sandboxes.images import TIERS, read_images
 
 LABEL = "rewarden.sandbox"
 """On every container of ours: `doctor --clean` finds by it what a killed host left."""
@@ -77,3 +78,11 @@ class Launcher(Protocol):
 
     def close(self) -> None:
         """Let go of what the launcher holds."""
+
+
+def build_command(image: str, kind: Literal["images", "rootfs"]) -> str:
+    """Returns the command that makes an image or its root file system, for an error's text."""
+    if image not in read_images():
+        return "build one of your own (docs/languages.md)"
+    words = ["rewarden sandbox-host build", *(["--rootfs"] if kind == "rootfs" else [])]
+    return " ".join([*words, *(["--only", image] if image in TIERS else [])])

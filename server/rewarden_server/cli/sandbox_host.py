@@ -45,6 +45,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for what, built in (("images", "images"), ("rootfs", "root file system")):
         parts.add_argument(f"--{what}", action="store_const", const=what, dest="what", help=f"build only the {built}")
     build.set_defaults(what="all")
+    build.add_argument(
+        "--only",
+        nargs="+",
+        default=[],
+        metavar="IMAGE",
+        help="build these images, such as jvm native scripts (default: python toolchains)",
+    )
     build.add_argument("--force", action="store_true", help="rebuild even what is up to date")
     add_examples(build, _BUILD)
     add_examples(parser, "rewarden sandbox-host --listen unix:/run/rewarden/host.sock", _BUILD)
@@ -60,8 +67,13 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidRequest(error.message) from None
     sandbox = config.sandbox
     if args.action == "build":
-        words = [args.what, *(["--force"] if args.force else [])]
-        return building.main([*words, *(["--prefix", sandbox.image_prefix] if sandbox.image_prefix else [])])
+        more = [*(["--force"] if args.force else [])]
+        more += ["--prefix", sandbox.image_prefix] if sandbox.image_prefix else []
+        if args.what == "rootfs" and args.only:
+            return max(building.main(["rootfs", "--image", image, *more]) for image in args.only)
+        if args.only:  # a root file system of each would take the same space once more
+            return building.main(["images", "--only", *args.only, *more])
+        return building.main([args.what, *more])
     address = args.listen or sandbox.address
     if address is None or (len(sandbox.addresses) > 1 and args.listen is None):
         raise InvalidRequest(

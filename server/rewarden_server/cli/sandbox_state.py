@@ -84,8 +84,10 @@ def _host_lines(status: Mapping[str, Any]) -> list[str]:
     head = f"{where} runs programs" if probe.get("ok") else "no program runs"
     rooms = "" if status.get("rooms", True) else "; each in its own container, which is slower (no rooms)"
     lines = [f"{head}{rooms}"]
-    lines += [f"image {name}: {image or 'missing'}" for name, image in status.get("images", {}).items()]
-    lines.append(f"languages: {', '.join(status.get('languages', {}))}")
+    rows = status.get("languages", {})
+    for name, image in status.get("images", {}).items():
+        first = [language for language, row in rows.items() if row["images"][0] == name]
+        lines.append(f"image {name}: {image or 'not built'}; {', '.join(first) or 'languages of other images'}")
     enforced = status.get("enforced", {})
     if enforced:
         lines.append(f"limits enforced by: {', '.join(f'{name}: {how}' for name, how in enforced.items())}")

@@ -38,9 +38,6 @@ from rewarden_server.service import Service, run_beside
 
 PEER = "sandbox_fusion"
 
-LANGUAGES: Mapping[str, str] = {"nodejs": "javascript"}
-"""Their names of languages that have another one in our registry; the others are asked for as they are."""
-
 SPARE_S = 8.0
 """Seconds beyond both time-outs in which there is an answer. verl's client waits ten (`API_TIMEOUT`)."""
 
@@ -133,7 +130,7 @@ def _asked(body: Any) -> _Asked:
     return _Asked(
         job=Job(
             program=Program(
-                language=LANGUAGES.get(language, language),
+                language=language,
                 code=source(body["code"]),
                 files=_files(body.get("files", {})),
                 limits=Limits(cpu_s=run_s, wall_s=run_s, memory_mb=_memory(body.get("memory_limit_MB", -1))),

@@ -12,6 +12,7 @@ from functools import lru_cache, partial
 from typing import Literal
 
 from rewarden.errors import InvalidParams
+from rewarden_sandboxes.languages import Registry, UnknownLanguage
 from rewarden_verifiers.execution.reference import PYTHON, CodeReference
 from rewarden_verifiers.extraction import encodable
 
@@ -26,14 +27,9 @@ MAX_CODE = 1_000_000
 MAX_FENCES = 10_000
 """The maximum number of fences in a response; no program needs more."""
 
-LABELS: Mapping[str, tuple[str, ...]] = {
-    "python": ("python", "python3", "py", "python2"),
-    "cpp": ("cpp", "c++", "cc", "cxx"),
-    "c": ("c",),
-    "javascript": ("javascript", "js", "node", "nodejs"),
-    "bash": ("bash", "sh", "shell"),
-}
-"""Labels that fences use for a language, if there are more than its name."""
+_REGISTRY = Registry.load()
+_OLD: Mapping[str, tuple[str, ...]] = {"python": ("python2",)}
+"""Labels of a language's older versions, which many programs in the newest one carry."""
 
 _FENCE = re.compile(r"```|~~~")
 _TAG = re.compile(r"[A-Za-z][\w.-]{0,63}")
@@ -131,8 +127,12 @@ def _dedented(code: str, indent: int) -> str:
 def labels_of(language: str, extra: tuple[str, ...] = ()) -> frozenset[str]:
     """Returns the labels that fences can use for a language."""
     name = language.lower()
-    own = next((known for key, known in LABELS.items() if name == key or name in known), (name,))
-    return frozenset((name, *own, *(label.lower() for label in extra)))
+    try:
+        row = _REGISTRY.get(name)
+        own = {name, row.name, *row.fences, *_OLD.get(row.name, ())}
+    except UnknownLanguage:  # a row of the host's own file
+        own = {name}
+    return frozenset(own | {label.lower() for label in extra})
 
 
 def language_of(response: str, languages: Sequence[str], extra: tuple[str, ...] = ()) -> str | None:

@@ -21,6 +21,7 @@ MAX_LISTED = 100
 """The maximum number of tests that a verdict lists and a feedback names."""
 MAX_SHOWN = 3
 """The maximum number of failed tests that a feedback shows in full."""
+_NO_PROGRAM = "The program does not compile."
 _TEXT = 600
 _LINES = 20
 
@@ -32,7 +33,8 @@ def feedback(
     if reveal == "none":
         return None
     if compiler is not None and compiler.status != "ok":
-        return "The program does not compile.\n" + excerpt(compiler.stderr or compiler.stdout)
+        words = f"The program does not compile ({compiler.message})." if compiler.message else _NO_PROGRAM
+        return f"{words}\n{excerpt(compiler.stderr or compiler.stdout)}"
     public = [result for result in results if not result.trial.hidden]
     hidden = [result for result in results if result.trial.hidden]
     lines = [f"The sandbox does not have the module {name!r}." for name in missing]
@@ -160,4 +162,6 @@ def _compile(report: Report) -> dict[str, Any]:
         made["limit"] = report.limit
     if report.status != "ok":
         made["message"] = excerpt(report.stderr or report.stdout)
+    if report.message:
+        made["toolchain"] = report.message
     return made

@@ -84,6 +84,7 @@ def _job(way: Way, suite: Suite, trials: Sequence[Trial], code: str, nonce: str,
         files=suite.files,
         mode=modes.MODE_OF[way],
         limits=reference.limits,
+        min_version=reference.min_version,
     )
     partner = None
     if way == "interactive":

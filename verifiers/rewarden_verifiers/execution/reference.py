@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from rewarden.errors import InvalidReference
 from rewarden_sandboxes.job import Limits
+from rewarden_sandboxes.languages import Registry
 from rewarden_verifiers.execution.checkers import TextChecker, TextType, kattis
 from rewarden_verifiers.execution.values import ValueChecker
 
@@ -25,7 +26,7 @@ MAX_TESTS = 10_000
 MAX_PASSES = 100
 MAX_WAVES = 100
 """The maximum number of groups that require one another in a row."""
-PYTHON = frozenset({"python", "python3", "py"})
+PYTHON = frozenset(word for row in Registry.load() if row.python for word in (row.name, *row.aliases))
 """Names of the only language with calls and assertions."""
 
 
@@ -196,6 +197,7 @@ class CodeReference(Strict):
     language: A language of the sandbox's registry.
     languages: All languages that are allowed, if there are several: the fence of the program decides which of them it
         is in, and one without a label is in `language`. A program in any other is wrong (`wrong_language`).
+    min_version: The oldest version of the language's toolchain that can judge the programs, such as `1.21`.
     tests: At least one test.
     checker: The checker of tests that name none.
     groups: The rules of groups, by name; a group that is not named has the default ones.
@@ -215,6 +217,7 @@ class CodeReference(Strict):
     language: str
     tests: tuple[Test, ...]
     languages: tuple[str, ...] = ()
+    min_version: str = ""
     checker: CheckerName | Checker | None = None
     groups: dict[str, Group] = field(default_factory=dict)
     generators: dict[str, Generator] = field(default_factory=dict)

@@ -405,6 +405,7 @@ def _refused(error: SampleError, path: str) -> SampleError:
     """Returns an error of invalid input to the sandbox as the reference's fault; any other error unchanged."""
     if not isinstance(error, InvalidSample):
         return error
-    if error.details.get("path") == "program.language":
-        path += ".language"
+    field = str(error.details.get("path")).removeprefix("program.")
+    if field in ("language", "min_version"):
+        path += f".{field}"
     return invalid(f"the sandbox refuses this: {error.message}", path)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from rewarden_sandboxes.launchers.launcher import build_command
 from rewarden_server.studies.quickcheck import question
 from rewarden_server.studies.quickcheck.question import Question
 from rewarden_server.verifier_resources import EMBEDDED
@@ -56,9 +57,9 @@ def languages(host: Mapping[str, Any], number: int) -> Iterator[Part]:
     for name, row in host["languages"].items():
         if name == "python":
             continue
-        if not any(images.get(image) for image in row["images"]):
-            wanted = " or ".join(row["images"])
-            yield Part(kind="language", name=name, unused=f"no image ({wanted}); rewarden sandbox-host build")
+        image = row["images"][0]
+        if not any(map(images.get, row["images"])):
+            yield Part(kind="language", name=name, unused=f"no image ({image}); {build_command(image, 'images')}")
         elif name not in question.LANGUAGES:
             yield Part(kind="language", name=name, unused="no sample program for this language")
         else:

@@ -1,0 +1,8 @@
+(let ((line (read-line)))
+  (cond ((and (> (length line) 5) (string= (subseq line 0 5) "echo ")) (format t "é ~a~%" (subseq line 5)))
+        ((string= line "exit") (sb-ext:exit :code 3))
+        ((string= line "crash") (error "no"))
+        ((string= line "spin") (loop))
+        ((string= line "memory")
+         (let ((held '()))
+           (loop (push (make-array 1048576 :element-type '(unsigned-byte 8) :initial-element 1) held))))))
