@@ -164,6 +164,15 @@ async def test_inputs_are_made_once_and_the_solution_answers_them() -> None:
     assert (second.reason, len(sandbox.jobs)) == ("wrong_answer", 1)
 
 
+async def test_the_solution_answers_in_its_own_language_whatever_the_programs_is() -> None:
+    """Attack: answer in an allowed language in which there is no solution, so that the sample goes unscored."""
+    reference = {**made("languages"), "languages": ["javascript"]}
+    scripts: list[EVENTS] = [[READY, case(0, replace(OK, stdout=b"in"))], [case(0, OK)], [case(0, WRONG)]]
+    outcome, sandbox = await judged(reference, *scripts, response="```javascript\nconsole.log(2)\n```")
+    assert (outcome.score, outcome.reason) == (0.0, "wrong_answer")
+    assert [job.program.language for job in sandbox.jobs] == ["cpp", "python", "javascript"]
+
+
 @pytest.mark.parametrize(
     ("scripts", "fault", "path"),
     [

@@ -30,7 +30,9 @@ from rewarden_verifiers.execution.candidate import (
     language_of,
     rules_of,
 )
+from rewarden_verifiers.execution.controls import Controls
 from rewarden_verifiers.execution.feedback import Reveal, evidence, feedback
+from rewarden_verifiers.execution.generators import generated
 from rewarden_verifiers.execution.reference import PYTHON, CodeReference, invalid, read_reference
 from rewarden_verifiers.execution.results import LIMITS, REASONS, missing_module
 from rewarden_verifiers.execution.running import SuiteRun
@@ -186,17 +188,18 @@ async def _judged(response: str | None, reference: CodeReference, params: CodePa
     if isinstance(found, Missing):
         return no_answer(found.reason, flags=(*shared, *found.flags))
     language = language or reference.language
+    if found.rule == BARE and language.lower() in PYTHON and not await _is_python(found.code, ctx):
+        return no_answer(flags=shared)
+    trials = await generated(ctx, suite, suite.trials[: params.first], Controls(ctx, suite, params.completion).solution)
     if language != reference.language:
         # The solution is in the reference's first language.
         reference = replace(reference, language=language, solution=None)
         suite = replace(suite, reference=reference)
-    if found.rule == BARE and language.lower() in PYTHON and not await _is_python(found.code, ctx):
-        return no_answer(flags=shared)
     candidate = complete(found, reference, params.completion)
     run = SuiteRun(
         ctx,
         suite,
-        suite.trials[: params.first],
+        trials,
         candidate,
         completion=params.completion,
         stops=params.stops,

@@ -19,7 +19,6 @@ from rewarden_verifiers.execution import calls, judges, modes
 from rewarden_verifiers.execution.candidate import Candidate, Completion
 from rewarden_verifiers.execution.checkers import TextChecker, beyond_repair, compare
 from rewarden_verifiers.execution.controls import Controls
-from rewarden_verifiers.execution.generators import generated
 from rewarden_verifiers.execution.output import as_text
 from rewarden_verifiers.execution.plan import Batch, judging, plan
 from rewarden_verifiers.execution.reference import PYTHON, JudgeProgram, Suite, Trial, invalid
@@ -79,8 +78,7 @@ class SuiteRun:
         self.compiler: Report | None = None
 
     async def run(self) -> list[Result]:
-        """Returns the result of every test, in order. Raises SampleError if the reference is broken."""
-        self._trials = await generated(self._ctx, self._suite, self._trials, self._controls.solution)
+        """Returns the result of every test, in order. Raises InvalidReference."""
         for wave in sorted({trial.wave for trial in self._trials}):
             failed = self._failed_groups() if wave else frozenset()
             await self._run_all(
