@@ -19,8 +19,9 @@ RunStatus = Literal[
 at that limit. `compile_error`: there is nothing to run. `internal_error`: ours; says nothing about the program."""
 
 Mode = Literal["script", "serve", "tests", "call", "shared"]
-"""The mode in which a program is run. `script`: as the language's registry row says. The others are Python's, see
-`rewarden_sandboxes.agent.modes`."""
+"""The mode in which a program is run. `script`: as the language's registry row says. The others: for Python see
+`rewarden_sandboxes.agent.modes`. A program of another language is run as its row says, with the mode's descriptors,
+and follows the mode by itself; its request comes by stdin."""
 
 Join = Literal["", "socket", "stdio", "stdio_unbuffered"]
 

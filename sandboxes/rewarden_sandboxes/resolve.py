@@ -81,7 +81,8 @@ class Resolver:
         if job.partner is not None and partner is not None:
             header["partner"] = _part(job.partner, partner, body)
             request = job.cases[0].partner_request if job.cases else b""
-            header["partner"]["tier"] = _tier(job.partner, request)
+            if partner.python:
+                header["partner"]["tier"] = _tier(job.partner, request)
         cases: list[dict[str, Any]] = []
         most_s = memory = 0.0
         for index, case in enumerate(job.cases[first:], first):
@@ -134,14 +135,9 @@ class Resolver:
 
     def _language(self, program: Program, where: str) -> Language:
         try:
-            language = self._registry.get(program.language)
+            return self._registry.get(program.language)
         except UnknownLanguage as error:
             raise BadJob(f"{where}.language", str(error)) from None
-        if program.mode != "script" and not language.python:
-            raise BadJob(
-                f"{where}.mode", f"the mode {program.mode!r} is Python's; {language.name!r} knows 'script' only"
-            )
-        return language
 
     def _compilations(self, job: Job, program: Language, partner: Language | None) -> tuple[Compilation, ...]:
         found = []

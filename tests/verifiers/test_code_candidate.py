@@ -217,8 +217,22 @@ def test_a_target_is_what_must_be_defined() -> None:
 
 
 def test_other_languages_go_by_the_prompts_last_line() -> None:
-    prefix = "#include <vector>\nint add(int a, int b) {\n"
-    made = completed("  return a + b;\n}\n", prefix=prefix, language="cpp", entry_point="add")
+    prefix = "#include <stdio.h>\nint add(int a, int b) {\n"
+    made = completed("  return a + b;\n}\n", prefix=prefix, language="c", entry_point="add")
     assert made.completed
     whole = "int add(int a,  int b) {\n  return a + b;\n}\n"
-    assert completed(whole, prefix=prefix, language="cpp", entry_point="add").code == whole
+    assert completed(whole, prefix=prefix, language="c", entry_point="add").code == whole
+
+
+def test_a_language_with_a_shim_goes_by_the_name_and_keeps_the_prompts_includes() -> None:
+    prefix = "#include <vector>\nint add(int a, int b) {\n"
+    assert completed("  return add(b, a);\n}\n", prefix=prefix, language="cpp", entry_point="add").completed
+    whole = "long add(long x, long y) {\n  return x + y;\n}\n"
+    assert completed(whole, prefix=prefix, language="cpp", entry_point="add").code == f"#include <vector>\n{whole}"
+
+
+def test_a_continuation_ends_at_a_stop_text_and_closes_what_the_tests_close() -> None:
+    tests = (Test(type="assert", code="}\nint main() {}"),)
+    prompt = CodeReference(language="cpp", tests=tests, prefix="int f() {\n", entry_point="f", stop=("\n}", "//"))
+    code = complete(Candidate("  return 1;\n}\nint x;", "whole"), prompt, "auto").code
+    assert code == "int f() {\n  return 1;\n}\n"

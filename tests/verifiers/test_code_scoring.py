@@ -600,7 +600,7 @@ def test_what_a_call_sends_back(reply: bytes, verdict: str, flag: str | None) ->
 
 def test_a_call_is_asked_without_what_is_expected() -> None:
     (trial,) = suite(Test(type="call", target="f", args=("in",), kwargs={"x": [1]}, returns="secret")).trials
-    assert b"secret" not in modes.call_case(trial).request
+    assert b"secret" not in modes.call_request(trial)
 
 
 def test_what_json_cannot_say_is_escaped() -> None:
@@ -608,4 +608,4 @@ def test_what_json_cannot_say_is_escaped() -> None:
     assert found.verdict == "AC"
     (trial,) = suite(Test(type="call", target="f", args=({"$": {"x": 1}},), returns=1)).trials
     with pytest.raises(InvalidReference):
-        modes.call_case(trial)
+        modes.call_request(trial)

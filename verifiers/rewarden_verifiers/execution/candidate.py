@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Literal
 
 from rewarden.errors import InvalidParams
 from rewarden_sandboxes.languages import Registry, UnknownLanguage
 from rewarden_verifiers.execution.reference import PYTHON, CodeReference
+from rewarden_verifiers.execution.shims.known import shim_of
 from rewarden_verifiers.extraction import encodable
 
 Unclosed = Literal["refuse", "accept"]
@@ -263,11 +264,24 @@ def complete(candidate: Candidate, reference: CodeReference, mode: Completion) -
     if not prefix.strip() or mode == "never":
         return candidate
     python = reference.language.lower() in PYTHON
+    shim = shim_of(reference.language)
     if mode == "auto" and _stands_alone(candidate.code, reference, prefix, python):
-        if not python:
-            return candidate
-        return Candidate(f"{closed(prefix)}\n{candidate.code}", candidate.rule, prefixed=True)
-    return Candidate(prefix + candidate.code, candidate.rule, prefixed=True, completed=True)
+        before = closed(prefix) if python else shim.preamble(prefix) if shim is not None else ""
+        return replace(candidate, code=f"{before}\n{candidate.code}", prefixed=True) if before else candidate
+    code = prefix + _stopped(candidate.code, reference.stop) + _end(reference)
+    return Candidate(code, candidate.rule, prefixed=True, completed=True)
+
+
+def _stopped(code: str, stop: Sequence[str]) -> str:
+    """Returns a continuation up to the first of the texts that end it."""
+    return code[: min((place for text in stop if text and (place := code.find(text)) >= 0), default=len(code))]
+
+
+def _end(reference: CodeReference) -> str:
+    """Returns the brace that closes the prompt's function if test code begins with it."""
+    tests = [test.code for test in reference.tests if test.code is not None]
+    shim = shim_of(reference.language)
+    return "\n}\n" if shim is not None and tests and all(code.lstrip().startswith("}") for code in tests) else ""
 
 
 def closed(prefix: str) -> str:
@@ -276,6 +290,9 @@ def closed(prefix: str) -> str:
 
 
 def _stands_alone(code: str, reference: CodeReference, prefix: str, python: bool) -> bool:
+    shim = shim_of(reference.language)
+    if shim is not None and reference.entry_point:
+        return shim.defines(code, reference.entry_point)
     if not python:
         signature = " ".join(prefix.rstrip().rpartition("\n")[2].split())
         return signature in " ".join(code.split())

@@ -1,20 +1,22 @@
-"""Requests to the sandbox's modes for Python, and their replies, as specified in docs/tagged-codec.md."""
+"""Requests to the sandbox's modes, and their replies, as specified in docs/tagged-codec.md."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 from rewarden.errors import InvalidReference, SandboxError
-from rewarden_sandboxes.job import Case, Mode, Program, Report, source
+from rewarden_sandboxes.job import Mode, Program, Report, source
 from rewarden_verifiers.execution import calls
 from rewarden_verifiers.execution.candidate import closed
-from rewarden_verifiers.execution.reference import Suite, Trial, invalid
+from rewarden_verifiers.execution.reference import Suite, Trial, entry_of, invalid
 from rewarden_verifiers.execution.results import JUDGE_FAILED, LIMITS, Doubted, Result, Side, ended, result_of, unjudged
+from rewarden_verifiers.execution.shims.known import shim_of
+from rewarden_verifiers.execution.shims.written import Written
 from rewarden_verifiers.execution.tagged import Untagged, loads
 from rewarden_verifiers.extraction import encodable
 
@@ -47,15 +49,14 @@ is such a flag only if the solution passes without it."""
 # --- asking ------------------------------------------------------------------------------------------------------
 
 
-def call_case(trial: Trial) -> Case:
-    """Returns a call. Raises InvalidReference for an argument that cannot be encoded."""
+def call_request(trial: Trial) -> bytes:
+    """Returns the request of a call. Raises InvalidReference for an argument that cannot be encoded."""
     test = trial.test
     types = dataclasses.asdict(test.types) if test.types is not None else None
     try:
-        request = calls.request(test.target or "", test.args, test.kwargs, types)
+        return calls.request(test.target or "", test.args, test.kwargs, types)
     except Untagged as error:
         raise invalid(f"an argument is no value: {error}", trial.path) from None
-    return Case(request=request, files=trial.files, limits=trial.limits)
 
 
 def options(suite: Suite, trial: Trial, nonce: str, **more: Any) -> bytes:
@@ -64,7 +65,7 @@ def options(suite: Suite, trial: Trial, nonce: str, **more: Any) -> bytes:
     asked: dict[str, Any] = {"kind": test.type, "modules": ["solution", *reference.modules], "nonce": nonce}
     if reference.entry_point is not None:
         asked["entry_point"] = reference.entry_point
-    if reference.prefix.strip():
+    if reference.prefix.strip() and shim_of(reference.language) is None:
         asked["prompt"] = closed(encodable(reference.prefix))
     if test.type == "file":
         asked |= {"name": test.name, "expect": list(test.expect or ())}
@@ -76,10 +77,42 @@ def test_code(trial: Trial) -> str:
     return (trial.test.code if trial.test.type == "assert" else trial.test.content) or ""
 
 
+def candidate_program(way: Way, suite: Suite, trials: Sequence[Trial], code: str) -> Program:
+    """Returns the candidate as a program of its mode."""
+    reference = suite.reference
+    written = Written(code)
+    shim = None if way in ("stdio", "interactive") else shim_of(reference.language)
+    if shim is not None:
+        entry = entry_of(reference)
+        if way == "call":
+            written = shim.calling(entry, code, [trial.test.target or "" for trial in trials])
+        elif way == "shared":
+            written = shim.sharing(entry, code, test_code(trials[0]))
+        else:
+            written = shim.serving(entry, code)
+    return Program(
+        language=reference.language,
+        code=source(written.code),
+        files={**suite.files, **written.files},
+        mode=MODE_OF[way],
+        limits=reference.limits,
+        min_version=reference.min_version,
+    )
+
+
 def tests_program(suite: Suite, trial: Trial) -> Program:
     """Returns test code as the partner of a candidate that serves it. It has the host's limits, because it is not on
     trial."""
-    return Program(language="python", code=source(test_code(trial)), mode="tests", files={**suite.files, **trial.files})
+    written = Written(test_code(trial))
+    shim = shim_of(suite.reference.language)
+    if shim is not None:
+        written = shim.testing(entry_of(suite.reference), written.code)
+    return Program(
+        language="python" if shim is None else suite.reference.language,
+        code=source(written.code),
+        mode="tests",
+        files={**suite.files, **trial.files, **written.files},
+    )
 
 
 # --- what came of it ---------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from rewarden_sandboxes.job import Case, Job, Join, Program, Report, source
 from rewarden_verifiers.execution import judges, modes
 from rewarden_verifiers.execution.modes import Way
 from rewarden_verifiers.execution.reference import JudgeProgram, Suite, Trial
+from rewarden_verifiers.execution.shims.known import shim_of
 
 Item = TypeVar("Item")
 
@@ -43,6 +44,11 @@ def way_of(suite: Suite, trial: Trial) -> Way:
     return "shared" if suite.reference.isolation == "shared" else "tests"
 
 
+def shimmed(suite: Suite) -> bool:
+    """Returns whether a shim speaks for the program: it reads requests from its stdin."""
+    return shim_of(suite.reference.language) is not None
+
+
 def plan(suite: Suite, trials: Sequence[Trial], code: str, *, writes_back: bool = True) -> list[Batch]:
     """Yields the jobs for these tests, in the order of the first test of each.
 
@@ -52,7 +58,9 @@ def plan(suite: Suite, trials: Sequence[Trial], code: str, *, writes_back: bool 
     for trial in trials:
         way = way_of(suite, trial)
         # A partner belongs to a job: there is one job for each interactive judge, and one for each piece of test code.
-        apart = id(trial.checker) if way == "interactive" else trial.place if way == "tests" else -1
+        # A shim compiles test code that shares the candidate's process into its program.
+        alone = way == "tests" or (way == "shared" and shimmed(suite))
+        apart = id(trial.checker) if way == "interactive" else trial.place if alone else -1
         together.setdefault((way, apart), []).append(trial)
     nonce = secrets.token_hex(16)  # must be repeated in a report, so that only test code that knows it can write one
     return [
@@ -78,14 +86,7 @@ def _parts(items: Iterable[Item], size_of: Callable[[Item], int]) -> Iterator[li
 
 def _job(way: Way, suite: Suite, trials: Sequence[Trial], code: str, nonce: str, writes_back: bool) -> Job:
     reference = suite.reference
-    program = Program(
-        language=reference.language,
-        code=source(code),
-        files=suite.files,
-        mode=modes.MODE_OF[way],
-        limits=reference.limits,
-        min_version=reference.min_version,
-    )
+    program = modes.candidate_program(way, suite, trials, code)
     partner = None
     if way == "interactive":
         partner = judge_program(_judge_of(trials[0]))
@@ -119,11 +120,15 @@ def _case(way: Way, suite: Suite, trial: Trial, nonce: str, writes_back: bool) -
         case "stdio":
             return made(stdin=trial.stdin)
         case "call":
-            return modes.call_case(trial)
+            asked = modes.call_request(trial)
+            return made(stdin=asked) if shimmed(suite) else made(request=asked)
         case "shared":
+            if shimmed(suite):
+                return made(stdin=modes.options(suite, trial, nonce, shared=True))
             return made(request=modes.options(suite, trial, nonce, tests=modes.test_code(trial)))
         case "tests":
-            return made(partner_request=modes.options(suite, trial, nonce, writes_back=writes_back))
+            asked = modes.options(suite, trial, nonce, writes_back=writes_back)
+            return made(partner_stdin=asked) if shimmed(suite) else made(partner_request=asked)
         case "interactive":
             judge = _judge_of(trial)
             files = judges.files(judge, trial, None)

@@ -17,6 +17,8 @@ from rewarden.errors import InvalidReference
 from rewarden_sandboxes.job import Limits
 from rewarden_sandboxes.languages import Registry
 from rewarden_verifiers.execution.checkers import TextChecker, TextType, kattis
+from rewarden_verifiers.execution.shims.known import shim_of
+from rewarden_verifiers.execution.shims.written import Entry
 from rewarden_verifiers.execution.values import ValueChecker
 
 Kind = Literal["stdio", "call", "assert", "file"]
@@ -27,7 +29,7 @@ MAX_PASSES = 100
 MAX_WAVES = 100
 """The maximum number of groups that require one another in a row."""
 PYTHON = frozenset(word for row in Registry.load() if row.python for word in (row.name, *row.aliases))
-"""Names of the only language with calls and assertions."""
+"""Names of the only language with test files, and whose programs need no shim."""
 
 
 class Strict:
@@ -208,7 +210,9 @@ class CodeReference(Strict):
     isolation: `separate` (default): test code and candidate run in two processes; `shared`: in a single process, and
         every verdict is flagged.
     entry_point: The function that HumanEval's `check(candidate)` gets.
+    signature: The declaration of the entry point, in a language with types; default: as the `prefix` ends.
     prefix: The prompt's code, which a response can continue (see the parameter `completion`).
+    stop: Texts that end such a continuation; what follows the first of them is no part of the program.
     modules: Names under which test code can import the candidate.
     solution: A program that passes every test, and that no candidate sees. If a judge, test code or `prefix` fails, or
         a pass is suspect, control runs with it determine who is to blame.
@@ -226,7 +230,9 @@ class CodeReference(Strict):
     files: dict[str, Content] = field(default_factory=dict)
     isolation: Literal["separate", "shared"] = "separate"
     entry_point: str | None = None
+    signature: str | None = None
     prefix: str = ""
+    stop: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     solution: str | None = None
 
@@ -406,9 +412,12 @@ def _trial(
     for name in _NEEDED[kind]:
         if getattr(test, name) in (None, MISSING) and not (name == "returns" and test.returns is None):
             raise invalid(f"a test of type {kind!r} needs {name!r}", f"{path}.{name}")
-    other = next((name for name in reference.allowed if name.lower() not in PYTHON), None)
-    if kind != "stdio" and other is not None:
-        raise invalid(f"a test of type {kind!r} needs Python, not {other!r}", f"{path}.type")
+    others = [name for name in reference.allowed if name.lower() not in PYTHON]
+    if kind == "assert" and others and len(reference.allowed) > 1:
+        raise invalid("test code is in one language, and several are allowed", f"{path}.type")
+    if kind != "stdio":
+        for name in others:
+            _check_shim(replace(reference, language=name), test, path)
     if not (math.isfinite(test.weight) and test.weight >= 0):
         raise invalid("a weight is a finite number of at least 0", f"{path}.weight")
     if kind == "file" and not test.expect:
@@ -462,6 +471,23 @@ def _has_answer(reference: CodeReference, test: Test) -> bool:
     return bool(test.generate) and (
         reference.generators[test.generate[0]].answer == "stderr" or bool((reference.solution or "").strip())
     )
+
+
+def _check_shim(reference: CodeReference, test: Test, path: str) -> None:
+    """Raises InvalidReference for a test that no shim of the language can run."""
+    kind, shim = test.type, shim_of(reference.language)
+    if shim is None or kind == "file":
+        raise invalid(f"a test of type {kind!r} needs Python, not {reference.language!r}", f"{path}.type")
+    if test.kwargs:
+        raise invalid(f"calls in {reference.language!r} have no arguments by name", f"{path}.kwargs")
+    reason = shim.unfit(entry_of(reference)) if kind == "assert" and reference.isolation == "separate" else None
+    if reason is not None:
+        raise invalid(f"this test needs isolation: shared: {reason}", f"{path}.code")
+
+
+def entry_of(reference: CodeReference) -> Entry:
+    """Returns the function that test code calls."""
+    return Entry(reference.entry_point, reference.signature, reference.prefix)
 
 
 def merged(own: Limits, general: Limits) -> Limits:

@@ -157,6 +157,9 @@ class SuiteRun:
         if event.who == "partner" and isinstance(checker, JudgeProgram):
             _check_judge(checker, event)
             return
+        if event.who == "partner":
+            _check_tests(batch.trials[0], event)
+            return
         self.compiler = event.report
         if event.report.status == "internal_error":
             raise SandboxError(event.report.message or "the sandbox failed at a compilation")
@@ -397,6 +400,15 @@ def _check_judge(judge: JudgeProgram, event: CompileResult) -> None:
         raise SandboxError(event.report.message or "the sandbox failed at a compilation")
     if event.report.status != "ok":
         raise invalid("the judge does not compile", judge.path)
+
+
+def _check_tests(trial: Trial, event: CompileResult) -> None:
+    """Raises SampleError if test code was not compiled: the candidate's code is no part of it."""
+    if event.report.status == "internal_error":
+        raise SandboxError(event.report.message or "the sandbox failed at a compilation")
+    if event.report.status != "ok":
+        said = (event.report.stdout + event.report.stderr)[:2_000].decode("utf-8", "replace")
+        raise invalid("the test code does not compile", f"{trial.path}.code", said)
 
 
 def _refused(error: SampleError, path: str) -> SampleError:

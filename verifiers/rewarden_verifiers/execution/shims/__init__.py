@@ -1,0 +1,9 @@
+"""Shims of languages other than Python: a candidate's code becomes a program that answers calls, and test code one that
+asks them, by the protocol of docs/tagged-codec.md.
+
+written.py     a program that a shim wrote, and the sources that it is made of
+javascript.py  JavaScript
+cpp.py         C++
+known.py       the shim of a language
+sources/       the part of each shim that is written in its language
+"""

@@ -1,0 +1,185 @@
+"""The shim of C++: our headers, the program, and a table of its functions, whose types the compiler knows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from rewarden_verifiers.execution.shims.written import Entry, Written, read
+
+NAMES = frozenset({"cpp", "c++", "cxx", "cc", "cpp11", "cpp14", "cpp17", "cpp20", "cpp23"})
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_OWN_TYPES = re.compile(r"\b(?:struct|class|union|template|std::any|std::function|std::variant)\b")
+_PREAMBLE = re.compile(r"^[ \t]*(?:#[ \t]*include\b|using[ \t])[^\n]*$", re.MULTILINE)
+_PARAMETER = re.compile(r"([A-Za-z_]\w*)\s*(?:=[^=].*)?$", re.DOTALL)
+_WORDS = (
+    "assert NDEBUG main int long char bool float double auto void signed unsigned const return if else while for true "
+    "false"
+)
+_UNDEFINED = "\n".join(f"#undef {word}" for word in _WORDS.split())
+"""The candidate's macros that would change our code after it."""
+
+
+def _named(entry: Entry) -> tuple[str, str] | None:
+    """Returns the declaration of the entry point, without its body, and its list of parameters; None where there is
+    none that can be read."""
+    text = entry.signature or entry.prefix
+    name = entry.name
+    if not name:
+        return None
+    bare = _COMMENT.sub(lambda match: " " * len(match[0]), text).rstrip().rstrip("{;").rstrip()
+    starts = list(re.finditer(rf"\b{re.escape(name)}\s*\(", bare))
+    if not starts or not bare.endswith(")"):
+        return None
+    return bare, bare[starts[-1].end() : -1]
+
+
+def _parameters(listed: str) -> list[str] | None:
+    """Returns the names of parameters; None where one has none, or is an array or a function."""
+    names: list[str] = []
+    for part in _split(listed):
+        found = _PARAMETER.search(part.strip())
+        if found is None or part.rstrip().endswith("]") or "(" in part or found.start() == 0:
+            return None
+        names.append(found[1])
+    return names
+
+
+def _split(listed: str) -> Iterator[str]:
+    """Yields the parts between the outermost commas."""
+    depth = start = 0
+    for place, sign in enumerate(listed):
+        depth += (sign in "<([{") - (sign in ">)]}")
+        if sign == "," and depth == 0:
+            yield listed[start:place]
+            start = place + 1
+    if listed[start:].strip() not in ("", "void"):
+        yield listed[start:]
+
+
+def unfit(entry: Entry) -> str | None:
+    """Returns why test code cannot run in a separate room, or None."""
+    if not entry.name:
+        return "there is no entry_point, so that no function can be declared for the test code"
+    known = _OWN_TYPES.search(_COMMENT.sub(" ", entry.prefix))
+    if known is not None:
+        return f"the prompt's code uses {known[0]!r}, whose values cannot cross"
+    named = _named(entry)
+    if named is None:
+        return "neither signature nor prefix declares the entry_point"
+    if _parameters(named[1]) is None:
+        return "a parameter of the entry_point has no name, or is an array or a function"
+    return None
+
+
+def _candidate(code: str, body: str) -> Written:
+    parts = [
+        read("cpp/values.hpp"),
+        read("cpp/candidate.hpp"),
+        '#define main rewarden_program_main\n#line 1 "solution.cpp"',
+        code,
+        f'{_UNDEFINED}\n#line 1 "rewarden.cpp"',
+        f"int main() {{ {body} }}\n",
+    ]
+    return Written("\n".join(parts))
+
+
+def _table(entry: Entry, targets: Iterable[str]) -> str:
+    rows = []
+    for target in dict.fromkeys(targets):
+        value = f"&{target.replace('.', '::')}"
+        if entry.signature and target == (entry.name or target) and "." not in target:
+            value = _typed(entry.signature, target) or value
+        rows.append(f'{{"{target}", ::rewarden::wrap({value})}}')
+    return "{" + ", ".join(rows) + "}"
+
+
+def _typed(signature: str, name: str) -> str | None:
+    """Returns a function with the declared types, for a name that is overloaded or a template."""
+    bare = signature.strip().rstrip("{;").strip()
+    found = re.fullmatch(rf"(.*?)\b{re.escape(name)}\s*\((.*)\)", bare, re.DOTALL)
+    names = _parameters(found[2]) if found is not None else None
+    if found is None or names is None:
+        return None
+    given = ", ".join(re.sub(r"=[^=].*$", "", part, flags=re.DOTALL) for part in _split(found[2]))
+    return f"+[]({given}) -> {found[1].strip()} {{ return {name}({', '.join(names)}); }}"
+
+
+def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:
+    """Returns the program that makes one call of those targets."""
+    return _candidate(code, f"return ::rewarden::call({_table(entry, targets)});")
+
+
+def serving(entry: Entry, code: str) -> Written:
+    """Returns the program that answers the tests' room."""
+    return _candidate(code, f"return ::rewarden::serve({_table(entry, [entry.name or ''])});")
+
+
+def _opened(tests: str) -> tuple[str, str]:
+    """Returns what closes the function before the test code, and the test code after that."""
+    bare = tests.lstrip()
+    return "}\n", bare[1:] if bare.startswith("}") else tests
+
+
+def _with_main(tests: str) -> str:
+    return tests if re.search(r"\bmain\s*\(", tests) else f"int main() {{\n{tests}\n}}\n"
+
+
+def testing(entry: Entry, tests: str) -> Written:
+    """Returns the program of the tests' room: the prompt's code, with a function that asks the other room."""
+    named = _named(entry)
+    names = (_parameters(named[1]) if named is not None else None) or []
+    name = entry.name or ""
+    given = ", ".join(names)
+    more = f", {given}" if given else ""
+    close, rest = _opened(tests)
+    parts = [
+        read("cpp/values.hpp"),
+        read("cpp/tests.hpp"),
+        "__attribute__((constructor(101))) static void rewarden_begin() { ::rewarden::Room::here().greet(); }",
+        _preamble_for(entry),
+        f"{named[0] if named is not None else ''} {{",
+        f'return ::rewarden::ask<decltype({name}({given}))>("{name}"{more});',
+        close,
+        '#line 1 "tests.cpp"',
+        _with_main(rest),
+    ]
+    return Written("\n".join(parts))
+
+
+def _preamble_for(entry: Entry) -> str:
+    return preamble(entry.prefix) if entry.signature else ""
+
+
+def sharing(entry: Entry, code: str, tests: str) -> Written:
+    """Returns the candidate and the test code as one program. What follows the tests' `main` reports."""
+    _, rest = _opened(tests)
+    parts = [
+        read("cpp/values.hpp"),
+        read("cpp/tests.hpp"),
+        "__attribute__((constructor(101))) static void rewarden_begin() { ::rewarden::Room::here(); }",
+        '#define main rewarden_program_main\n#line 1 "solution.cpp"',
+        code,
+        f"{_UNDEFINED}\n#include <cassert>",
+        'int main() __asm__("rewarden_tests_main");\nextern "C" int rewarden_tests() __asm__("rewarden_tests_main");',
+        '#line 1 "tests.cpp"',
+        _with_main(rest),
+        'extern "C" int rewarden_start() __asm__("main");\nextern "C" int rewarden_start() {',
+        "int status = rewarden_tests();",
+        'if (status) ::rewarden::Room::here().fail("exception", "main returned another value than 0");',
+        '::rewarden::Room::here().write("passed", "", "", "");',
+        "}",
+    ]
+    return Written("\n".join(parts))
+
+
+def defines(code: str, name: str) -> bool:
+    """Returns whether code defines a function of that name, at its outermost level."""
+    found = rf"^(?!return\b|else\b|[ \t]|//|#)[^\n;={{}}]*\b{re.escape(name)}\s*\("
+    return re.search(found, code, re.MULTILINE) is not None
+
+
+def preamble(prefix: str) -> str:
+    """Returns the lines of the prompt's code that a program needs that replaces the prompt's function."""
+    return "\n".join(match[0] for match in _PREAMBLE.finditer(prefix))
