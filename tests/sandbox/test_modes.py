@@ -188,6 +188,14 @@ HONEST: dict[str, tuple[str, str]] = {
         "async def f(a): return a + 1",
         "import asyncio\nasync def t(): assert await f(1) == 2\nasyncio.run(t())",
     ),
+    "coroutines that a loop of the tests runs": (
+        "import asyncio\nasync def f(a):\n    await asyncio.sleep(0)\n    if a < 0: raise ValueError(a)\n"
+        "    return [a]",
+        "import asyncio\nassert asyncio.run(f(1)) == [1]\n"
+        "async def both(): return await asyncio.gather(f(1), asyncio.create_task(f(2)), asyncio.wait_for(f(3), 9))\n"
+        "assert asyncio.run(both()) == [[1], [2], [3]]\n"
+        "try: asyncio.run(f(-1))\nexcept ValueError as e: assert e.args == (-1,)\nelse: assert False",
+    ),
     "a function that returns functions": ("def add(n): return lambda m: n + m", "assert add(1)(2) == 3"),
     "a decorator": (
         "def twice(f):\n    def g(*a): return f(*a) * 2\n    return g",
@@ -858,6 +866,16 @@ def test_a_call_gives_its_value_and_its_arguments_as_they_are_afterwards() -> No
 def test_a_method_is_called_on_a_new_instance() -> None:
     code = "class Solution:\n    def twoSum(self, nums, target): return [0, len(nums)]"
     assert call(code, "Solution.twoSum", [2, 7], 9)[1]["value"] == tagged_codec.encode([0, 2])
+
+
+def test_a_new_instance_gets_its_arguments() -> None:
+    code = "class Counter:\n    def __init__(self, at): self.at = at\n    def plus(self, n): return self.at + n"
+    assert call(code, "Counter.plus", 2, init=[tagged_codec.encode(40)])[1]["value"] == tagged_codec.encode(42)
+
+
+def test_a_coroutine_is_awaited() -> None:
+    code = "import asyncio\nasync def f(a):\n    await asyncio.sleep(0)\n    return [a]"
+    assert call(code, "f", 1)[1]["value"] == tagged_codec.encode([1])
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,11 @@ def test_one_judge_is_one_object_for_all_its_tests() -> None:
         ({"language": "cpp", "tests": [ASSERT]}, "reference.tests[0].code"),
         ({"language": "js", "tests": [{**CALL, "kwargs": {"a": 1}}]}, "reference.tests[0].kwargs"),
         ({"language": "python", "tests": [{"type": "assert"}]}, "reference.tests[0].code"),
+        (
+            {"language": "python", "tests": [{**FILE, "content": "def test_a(tmp_path): f(str(tmp_path))"}]},
+            "reference.tests[0].content",
+        ),
+        ({"language": "python", "tests": [{**CALL, "init": [1]}]}, "reference.tests[0].init"),
         ({"language": "python", "tests": [{**FILE, "expect": []}]}, "reference.tests[0].expect"),
         ({"language": "python", "tests": [{**ASSERT, "checker": "exact"}]}, "reference.tests[0].checker"),
         ({"language": "python", "tests": [{**CALL, "checker": "tokens"}]}, "reference.tests[0].checker"),

@@ -104,8 +104,8 @@ class Shapes:
         return values
 
 
-def find(module: types.ModuleType, target: str) -> Any:
-    """`f`, or `Solution.f`: the method of a new `Solution()`. Raises LookupError where there is none."""
+def find(module: types.ModuleType, target: str, init: list[Any]) -> Any:
+    """`f`, or `Solution.f`: the method of a new `Solution(*init)`. Raises LookupError where there is none."""
     name, _, method = target.partition(".")
     if not hasattr(module, name):
         raise LookupError(name)
@@ -114,7 +114,7 @@ def find(module: types.ModuleType, target: str) -> Any:
         return found
     if not hasattr(found, method):
         raise LookupError(target)
-    return getattr(found() if isinstance(found, type) else found, method)
+    return getattr(found(*init) if isinstance(found, type) else found, method)
 
 
 def answer(code: bytes, request: dict[str, Any]) -> dict[str, Any]:
@@ -138,10 +138,10 @@ def answer(code: bytes, request: dict[str, Any]) -> dict[str, Any]:
             for key, arg in (request.get("kwargs") or {}).items()
         }
         try:
-            function = find(module, request["target"])
+            function = find(module, request["target"], [tagged_codec.decode(arg) for arg in request.get("init", [])])
         except LookupError:
             return {"missing": request["target"]}
-        value = function(*args, **kwargs)
+        value = candidate_room.awaited(function(*args, **kwargs))
     except BaseException as fault:  # noqa: BLE001 - SystemExit included
         return _error(fault)
     try:

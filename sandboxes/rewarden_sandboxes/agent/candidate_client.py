@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from rewarden_sandboxes.agent import candidate_room, tagged_codec
 from rewarden_sandboxes.agent.faults import SHARED, CandidateError, Fault
 from rewarden_sandboxes.agent.provenance import Provenance
-from rewarden_sandboxes.agent.proxies import Proxy, ProxyType, make_proxy, number_of
+from rewarden_sandboxes.agent.proxies import CoroutineProxy, Proxy, ProxyType, is_proxy, make_proxy, number_of
 
 MAX_CALLBACKS = 1_000_000
 MAX_NESTING = 50
@@ -116,7 +116,7 @@ class CandidateClient:
                 if self.writes_back:
                     restore(old, new)
         result = self._result(reply, of, name)
-        number = number_of(result) if type(result) is Proxy and reply.get("own") is True else None
+        number = number_of(result) if is_proxy(result) and reply.get("own") is True else None
         self.provenance.returned(result, number, changed=bool(after), made=name is None and of in self._classes)
         return result
 
@@ -217,7 +217,7 @@ class CandidateClient:
 
     def _reference(self, value: Any) -> tagged_codec.Tagged | None:
         """A proxy goes back as what it stands for; a built-in as its name; another function as a callback."""
-        if type(value) is Proxy:
+        if is_proxy(value):
             return {"ref": {"thing": number_of(value)}}
         if isinstance(value, ProxyType):
             return {"ref": {"thing": value._rewarden_number}}
@@ -226,7 +226,7 @@ class CandidateClient:
         name = getattr(value, "__name__", None)
         if type(name) is str and getattr(builtins, name, None) is value:
             return {"ref": {"builtin": name}}
-        if value is Proxy:  # `type()` of what the candidate returned
+        if value in (Proxy, CoroutineProxy):  # `type()` of what the candidate returned
             self.fail("uncrossable_value", "the candidate returned an object where a plain value was expected")
         if isinstance(value, type) or not callable(value):
             return None
@@ -252,7 +252,8 @@ class CandidateClient:
                 return tagged_codec.decode(reply["value"], self._inward)
             if kind == "thing":
                 self.received = True
-                return self._thing(_index(reply["number"]), [_index(row[0]) for row in reply["mro"]])
+                lineage = [_index(row[0]) for row in reply["mro"]]
+                return self._thing(_index(reply["number"]), lineage, coroutine=reply.get("coroutine") is True)
             if kind == "class":
                 return self._class(reply["mro"], reply["base"])
             if kind == "function" and name is not None:
@@ -273,10 +274,10 @@ class CandidateClient:
             self.fail(fault.kind, str(fault))
         raise fault
 
-    def _thing(self, number: int, lineage: list[int]) -> Proxy:
+    def _thing(self, number: int, lineage: list[int], *, coroutine: bool = False) -> Proxy:
         known = self._things.get(number)
         if known is None:
-            known = self._things[number] = make_proxy(self, number, lineage)
+            known = self._things[number] = make_proxy(self, number, lineage, coroutine=coroutine)
         return known
 
     def _class(self, lineage: Any, base: Any) -> type:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import _thread
 import builtins
 import contextlib
+import inspect
 import io
 import linecache
 import operator
@@ -188,6 +189,7 @@ class Server:
             "number": self.number(value),
             "mro": self.lineage(type(value)),
             "own": _is_own(type(value)),
+            "coroutine": inspect.iscoroutine(value),
         }
 
     def lineage(self, kind: type) -> list[list[Any]]:
@@ -272,6 +274,11 @@ def _is_own(kind: type) -> bool:
 def _builtin_base(kind: type) -> str:
     """The name of the nearest built-in class that a class derives from."""
     return next(parent.__name__ for parent in kind.__mro__ if parent.__module__ == "builtins")
+
+
+def awaited(value: Any) -> Any:
+    """Returns the result of a coroutine; any other value is itself."""
+    return _await(value) if inspect.iscoroutine(value) else value
 
 
 def _await(awaitable: Any) -> Any:

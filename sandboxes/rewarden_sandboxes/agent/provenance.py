@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from rewarden_sandboxes.agent.proxies import Proxy
+from rewarden_sandboxes.agent.proxies import is_proxy
 
 ARGUMENT, OBJECT, VACUOUS, NAMES = "argument_mutated", "object_result", "vacuous_comparison", "names_from_candidate"
 MADE = "object_made"
@@ -115,7 +115,7 @@ class Provenance:
         """The number of the call that returned this very object, or None. Equal numbers and texts may be one object,
         wherever they come from, so that of these only the last result counts.
         """
-        of_its_own = type(value) in (list, set, dict, Proxy) or _is_array(value)
+        of_its_own = type(value) in (list, set, dict) or is_proxy(value) or _is_array(value)
         recent = self._recent if of_its_own else list(self._recent)[-1:]
         return next((call for known, call in recent if known is value and value is not None), None)
 
@@ -131,8 +131,7 @@ class Provenance:
             if call is not None and length is not None and length < least:
                 self._note(VACUOUS, call)
         return tuple(
-            self._counted(part, call, least) if call is not None and type(part) is Proxy else part
-            for part, _, call in asked
+            self._counted(part, call, least) if call is not None and is_proxy(part) else part for part, _, call in asked
         )
 
     def _counted(self, part: Any, call: int, least: int) -> Iterator[Any]:

@@ -80,8 +80,35 @@ class Proxy:
         return True if self is other else _refuse(self)
 
 
-def make_proxy(client: Client, number: int, lineage: list[int]) -> Proxy:
-    thing = Proxy()
+class CoroutineProxy(Proxy):
+    """A coroutine of the candidate's. What runs coroutines takes it for one: `asyncio.run(f())`, `gather(f(), g())`. It
+    ends in its first step, because the other room runs it as a whole."""
+
+    __slots__ = ()
+
+    def send(self, value: Any) -> NoReturn:
+        """Runs it in the other room."""
+        client: Client = object.__getattribute__(self, "_Proxy__client")
+        raise StopIteration(client.operate("await", number_of(self)))
+
+    def __next__(self) -> NoReturn:
+        self.send(None)  # as loops step through whatever has a `__next__`
+
+    def throw(self, *fault: Any) -> NoReturn:
+        """Nothing of it runs here that could catch an exception."""
+        raise fault[-1] if isinstance(fault[-1], BaseException) else fault[0]
+
+    def close(self) -> None:
+        """Nothing of it runs here."""
+
+
+def is_proxy(value: Any) -> bool:
+    """Returns whether a value stands for an object of the candidate's, whatever its attributes say."""
+    return type(value) in (Proxy, CoroutineProxy)
+
+
+def make_proxy(client: Client, number: int, lineage: list[int], *, coroutine: bool = False) -> Proxy:
+    thing = CoroutineProxy() if coroutine else Proxy()
     for name, value in (("client", client), ("number", number), ("lineage", lineage)):
         object.__setattr__(thing, "_Proxy__" + name, value)
     return thing
@@ -132,4 +159,4 @@ class ProxyType(type):
     def __instancecheck__(cls, instance: Any) -> bool:
         if isinstance(instance, CandidateError):
             return cls._rewarden_number in instance.lineage
-        return type(instance) is Proxy and cls._rewarden_number in object.__getattribute__(instance, "_Proxy__lineage")
+        return is_proxy(instance) and cls._rewarden_number in object.__getattribute__(instance, "_Proxy__lineage")

@@ -30,13 +30,21 @@ UNCROSSABLE, NO_RESULT, BAD_REPLY = "uncrossable_value", "no_result", "bad_reply
 _WORDS = 200
 
 
-def request(target: str, args: tuple[Any, ...], kwargs: dict[str, Any], types: dict[str, Any] | None) -> bytes:
+def request(
+    target: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    types: dict[str, Any] | None,
+    init: tuple[Any, ...] = (),
+) -> bytes:
     """Returns the input of the mode `call`. Raises Untagged for a value that cannot be encoded."""
     asked: dict[str, Any] = {
         "target": target,
         "args": [encode(value) for value in args],
         "kwargs": {name: encode(value) for name, value in kwargs.items()},
     }
+    if init:
+        asked["init"] = [encode(value) for value in init]
     if types:
         asked["types"] = types
     return json.dumps(asked, ensure_ascii=True, allow_nan=False).encode()

@@ -54,7 +54,7 @@ def call_request(trial: Trial) -> bytes:
     test = trial.test
     types = dataclasses.asdict(test.types) if test.types is not None else None
     try:
-        return calls.request(test.target or "", test.args, test.kwargs, types)
+        return calls.request(test.target or "", test.args, test.kwargs, types, test.init)
     except Untagged as error:
         raise invalid(f"an argument is no value: {error}", trial.path) from None
 

@@ -17,6 +17,7 @@ from rewarden.errors import InvalidReference
 from rewarden_sandboxes.job import Limits
 from rewarden_sandboxes.languages import Registry
 from rewarden_verifiers.execution.checkers import TextChecker, TextType, kattis
+from rewarden_verifiers.execution.shims import cpp
 from rewarden_verifiers.execution.shims.known import shim_of
 from rewarden_verifiers.execution.shims.written import Entry
 from rewarden_verifiers.execution.values import ValueChecker
@@ -129,9 +130,9 @@ class Test(Strict):
 
     stdio: stdin, or generate (a generator's name and its arguments); stdout (expected), alternatives (other right
     outputs), outputs (files that the program must write, with their expected content); files; checker_args (further
-    arguments of the checker). call: target (`f` or `Solution.f`), args, kwargs, returns, types. assert: code. file:
-    name, content, expect (the ids of its tests that must pass). All types: id (default: its position), weight, group,
-    visibility (`hidden` tests are never shown), limits, checker.
+    arguments of the checker). call: target (`f` or `Solution.f`), args, kwargs, returns, types, init (the arguments of
+    `Solution(…)`). assert: code. file: name, content, expect (the ids of its tests that must pass). All types: id
+    (default: its position), weight, group, visibility (`hidden` tests are never shown), limits, checker.
     """
 
     __test__: ClassVar[bool] = False
@@ -150,6 +151,7 @@ class Test(Strict):
     kwargs: dict[str, Any] = field(default_factory=dict)
     returns: Any = field(default_factory=lambda: MISSING)
     types: Types | None = None
+    init: tuple[Any, ...] = ()
     code: str | None = None
     name: str | None = None
     content: str | None = None
@@ -306,7 +308,7 @@ class Suite:
 
 _OWN: Mapping[Kind, frozenset[str]] = {
     "stdio": frozenset({"stdin", "stdout", "generate", "alternatives", "outputs", "checker_args", "files"}),
-    "call": frozenset({"target", "args", "kwargs", "returns", "types", "files"}),
+    "call": frozenset({"target", "args", "kwargs", "init", "returns", "types", "files"}),
     "assert": frozenset({"code", "files"}),
     "file": frozenset({"name", "content", "expect", "files"}),
 }
@@ -327,6 +329,10 @@ _NO_LIMITS = RunLimits()
 _NO_RULES = Group()
 _USUAL_TEXT, _USUAL_VALUE = TextChecker(), ValueChecker()
 _FILE = re.compile(r"(?:[A-Za-z0-9_][\w-]*/)*[A-Za-z0-9_][\w-]*\.py", re.ASCII)
+_SHARING = re.compile(
+    r"^[ \t]*(?:async[ \t]+)?def[ \t]+test\w*\([^)]*\b(tmp_path(?:_factory)?|tmpdir(?:_factory)?)\b", re.MULTILINE
+)
+"""A test function with a fixture that gives it a folder, in which the candidate's files are expected."""
 _TEXT_TYPES = frozenset(get_args(TextType))
 
 
@@ -418,6 +424,10 @@ def _trial(
     if kind != "stdio":
         for name in others:
             _check_shim(replace(reference, language=name), test, path)
+    fixture = _SHARING.search(test.code or test.content or "") if reference.isolation == "separate" else None
+    if fixture is not None:
+        field = "code" if kind == "assert" else "content"
+        raise invalid(f"{fixture[1]!r} needs isolation: shared, because two rooms share no files", f"{path}.{field}")
     if not (math.isfinite(test.weight) and test.weight >= 0):
         raise invalid("a weight is a finite number of at least 0", f"{path}.weight")
     if kind == "file" and not test.expect:
@@ -426,6 +436,8 @@ def _trial(
         raise invalid(f"{test.name!r} is no name of a Python file", f"{path}.name")
     if kind == "call":
         _check_target(test.target or "", f"{path}.target")
+        if test.init and "." not in (test.target or ""):
+            raise invalid("only the target of a method makes an object", f"{path}.init")
     checker = _checker_of(reference, test, path, checkers)
     _check_input(reference, test, path)
     if kind == "stdio" and not _has_answer(reference, test) and _needs_answer(checker):
@@ -478,6 +490,8 @@ def _check_shim(reference: CodeReference, test: Test, path: str) -> None:
     kind, shim = test.type, shim_of(reference.language)
     if shim is None or kind == "file":
         raise invalid(f"a test of type {kind!r} needs Python, not {reference.language!r}", f"{path}.type")
+    if test.init and shim is cpp:
+        raise invalid(f"objects in {reference.language!r} are made without arguments", f"{path}.init")
     if test.kwargs:
         raise invalid(f"calls in {reference.language!r} have no arguments by name", f"{path}.kwargs")
     reason = shim.unfit(entry_of(reference)) if kind == "assert" and reference.isolation == "separate" else None
