@@ -9,6 +9,7 @@ import pytest
 from rewarden.errors import InvalidReference
 from rewarden_verifiers.execution.checkers import TextChecker
 from rewarden_verifiers.execution.reference import JudgeProgram, Suite, read_reference
+from rewarden_verifiers.execution.shared_need import shared_need
 from rewarden_verifiers.execution.values import ValueChecker
 from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.schema import parse_reference
@@ -113,6 +114,18 @@ def test_one_judge_is_one_object_for_all_its_tests() -> None:
             {"language": "python", "tests": [{**FILE, "content": "def test_a(tmp_path): f(str(tmp_path))"}]},
             "reference.tests[0].content",
         ),
+        (
+            {"language": "python", "tests": [{**ASSERT, "code": "assert f().equals(pd.DataFrame({'a': [1]}))"}]},
+            "reference.tests[0].code",
+        ),
+        (
+            {
+                "language": "python",
+                "prefix": "@dataclass\nclass P:\n    a: int\n",
+                "tests": [{**ASSERT, "code": "assert f(P(1)) == [P(2)]"}],
+            },
+            "reference.tests[0].code",
+        ),
         ({"language": "python", "tests": [{**CALL, "init": [1]}]}, "reference.tests[0].init"),
         ({"language": "python", "tests": [{**FILE, "expect": []}]}, "reference.tests[0].expect"),
         ({"language": "python", "tests": [{**ASSERT, "checker": "exact"}]}, "reference.tests[0].checker"),
@@ -194,3 +207,16 @@ def test_a_tests_own_flags_for_the_default_validator_come_after_the_checkers() -
 def test_a_judge_with_different_arguments_is_compiled_once() -> None:
     read = suite(STDIO, {**STDIO, "checker_args": ["x"]}, checker=JUDGE)
     assert read.trials[0].checker is read.trials[1].checker
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "assert area(P(1)) == 2",
+        "def test_a(capsys): assert f() == 1",
+        "assert f()['a'].tolist() == [1]",
+        "tmp_path = '/x'\nassert f(tmp_path) == 1",
+    ],
+)
+def test_test_code_that_crosses_is_not_taken_for_code_that_needs_one_process(code: str) -> None:
+    assert shared_need(code, "@dataclass\nclass P:\n    a: int\n") is None

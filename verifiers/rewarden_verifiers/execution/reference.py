@@ -17,6 +17,7 @@ from rewarden.errors import InvalidReference
 from rewarden_sandboxes.job import Limits
 from rewarden_sandboxes.languages import Registry
 from rewarden_verifiers.execution.checkers import TextChecker, TextType, kattis
+from rewarden_verifiers.execution.shared_need import shared_need
 from rewarden_verifiers.execution.shims import cpp
 from rewarden_verifiers.execution.shims.known import shim_of
 from rewarden_verifiers.execution.shims.written import Entry
@@ -329,10 +330,6 @@ _NO_LIMITS = RunLimits()
 _NO_RULES = Group()
 _USUAL_TEXT, _USUAL_VALUE = TextChecker(), ValueChecker()
 _FILE = re.compile(r"(?:[A-Za-z0-9_][\w-]*/)*[A-Za-z0-9_][\w-]*\.py", re.ASCII)
-_SHARING = re.compile(
-    r"^[ \t]*(?:async[ \t]+)?def[ \t]+test\w*\([^)]*\b(tmp_path(?:_factory)?|tmpdir(?:_factory)?)\b", re.MULTILINE
-)
-"""A test function with a fixture that gives it a folder, in which the candidate's files are expected."""
 _TEXT_TYPES = frozenset(get_args(TextType))
 
 
@@ -424,10 +421,11 @@ def _trial(
     if kind != "stdio":
         for name in others:
             _check_shim(replace(reference, language=name), test, path)
-    fixture = _SHARING.search(test.code or test.content or "") if reference.isolation == "separate" else None
-    if fixture is not None:
-        field = "code" if kind == "assert" else "content"
-        raise invalid(f"{fixture[1]!r} needs isolation: shared, because two rooms share no files", f"{path}.{field}")
+    if kind in ("assert", "file") and not others and reference.isolation == "separate":
+        reason = shared_need(test.code or test.content or "", reference.prefix)
+        if reason is not None:
+            field = "code" if kind == "assert" else "content"
+            raise invalid(f"this test needs isolation: shared: {reason}", f"{path}.{field}")
     if not (math.isfinite(test.weight) and test.weight >= 0):
         raise invalid("a weight is a finite number of at least 0", f"{path}.weight")
     if kind == "file" and not test.expect:
