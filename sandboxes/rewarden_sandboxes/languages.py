@@ -22,6 +22,7 @@ BUILT_IN = Path(__file__).with_name("languages.yaml")
 
 _NAME = re.compile(r"[a-z][a-z0-9+#._-]*")
 _IMAGE = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
+_ENDING = re.compile(r"\.[A-Za-z0-9+_.-]+")
 _MOUNTS = PurePosixPath("/mnt")
 """An empty folder in every image, below which rows mount."""
 
@@ -50,7 +51,8 @@ class Language:
 
     images: names of the images that have it, preferred first. file: where the program is saved, below the room's
     working folder. compile: the command that makes what `run` starts, empty where nothing is compiled; what it leaves
-    in the working folder is there in each run. run: the command, to which a case's arguments are added. version: the
+    in the working folder is there in each run. sources: endings of files beside the program that are compiled with it,
+    where the compiler does not find them itself. run: the command, to which a case's arguments are added. version: the
     command that prints the version of its toolchain. aliases: other names by which it is asked for. fences: the words
     after ``` that mark a block of it. python: it runs in a fork of a warm interpreter and knows the modes beside
     `script`. limits, compile_limits: what holds for a run or a
@@ -63,6 +65,7 @@ class Language:
     file: str
     run: tuple[str, ...]
     compile: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
     version: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     fences: tuple[str, ...] = ()
@@ -200,8 +203,11 @@ def _language(name: object, row: object) -> Language:
     for key in ("images", "file", "run"):
         if key not in row:
             raise LanguageError(f"{name}.{key}: is missing")
-    if "compile_limits" in row and "compile" not in row:
-        raise LanguageError(f"{name}.compile_limits: there is no compile")
+    for key in ("compile_limits", "sources"):
+        if key in row and "compile" not in row:
+            raise LanguageError(f"{name}.{key}: there is no compile")
+    if "sources" in row and row["file"] not in row["compile"]:
+        raise LanguageError(f"{name}.sources: {row['file']!r} is no word of compile, behind which they are put")
     aliases = _words(f"{name}.aliases", row.get("aliases", []), _NAME)
     return Language(
         name=name,
@@ -209,6 +215,7 @@ def _language(name: object, row: object) -> Language:
         file=_file(f"{name}.file", row["file"]),
         compile=_command(f"{name}.compile", row["compile"]) if "compile" in row else (),
         run=_command(f"{name}.run", row["run"]),
+        sources=_words(f"{name}.sources", row.get("sources", []), _ENDING),
         version=_command(f"{name}.version", row["version"]) if "version" in row else (),
         aliases=aliases,
         fences=_words(f"{name}.fences", row["fences"], _NAME) if "fences" in row else (name, *aliases),

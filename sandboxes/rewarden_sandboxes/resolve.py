@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -15,6 +17,7 @@ from rewarden_sandboxes.job import LIMITS, Job, Limits, Program
 from rewarden_sandboxes.languages import Language, Registry, UnknownLanguage, nested_mount
 from rewarden_sandboxes.settings import HostSettings
 
+_INCLUDED = re.compile(rb'#[ \t]*include[ \t]*"(?:[^"\n]*/)?([^"/\n]+)"')
 _UNBUFFERED = ("stdbuf", "-o0")
 _SCIENTIFIC = (b"scipy", b"pandas", b"sympy", b"networkx")
 
@@ -199,22 +202,23 @@ def _compilation(
     who: Literal["program", "partner"], program: Program, language: Language, limits: dict[str, float], *, once: bool
 ) -> Compilation:
     body = frames.Body()
-    part = _part(program, language, body) | {"run": list(language.compile)}
+    command = _compile(program, language)
+    part = _part(program, language, body) | {"run": command}
     return Compilation(
         who=who,
         header={"op": "compile", "program": part, "limits": limits, "once": once},
         body=body,
         pace_s=_pace(limits["cpu_s"] + limits["wall_s"]),
         # Whoever owns the machine can change a folder that is mounted.
-        digest=None if language.mounts else _digest(program, language, limits),
+        digest=None if language.mounts else _digest(program, language, command, limits),
     )
 
 
-def _digest(program: Program, language: Language, limits: dict[str, float]) -> str:
+def _digest(program: Program, language: Language, command: list[str], limits: dict[str, float]) -> str:
     """The digest of a compilation: of the command with its flags, the source, the files beside it, and the limits."""
     files = sorted((path, hashlib.sha256(data).hexdigest()) for path, data in program.files.items())
     source = hashlib.sha256(program.code).hexdigest()
-    about = [language.name, language.compile, language.file, program.mode, source, files, sorted(limits.items())]
+    about = [language.name, command, language.file, program.mode, source, files, sorted(limits.items())]
     return hashlib.sha256(json.dumps(about).encode()).hexdigest()
 
 
@@ -223,6 +227,24 @@ def _pace(seconds: float) -> float:
     more to have a network, and its own work beside.
     """
     return 4 * (4 * seconds + 10) + 60
+
+
+def _compile(program: Program, language: Language) -> list[str]:
+    """The row's command, with the files that are compiled as well behind the program's own. A file that another one
+    includes is compiled with that one.
+    """
+    texts = [program.code, *program.files.values()] if language.sources else []
+    included = {name for text in texts for name in _INCLUDED.findall(text)}
+    others = [
+        f"./{path}"
+        for path in sorted(program.files)
+        if path.endswith(language.sources) and path != language.file and os.path.basename(path).encode() not in included
+    ]
+    words = list(language.compile)
+    if others:
+        place = words.index(language.file) + 1
+        words[place:place] = others
+    return words
 
 
 def _image(program: Language, partner: Language | None) -> str:

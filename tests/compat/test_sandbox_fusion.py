@@ -107,7 +107,7 @@ async def test_each_field_of_the_request_reaches_the_sandbox(server: Running, sc
     assert reply["files"] == {"out": base64.b64encode(b"\xfe").decode()}
     job = script.jobs[0]
     assert (job.program.language, dict(job.program.files), list(job.collect)) == (
-        "javascript",
+        "nodejs",
         {"a/b": b"\xff"},
         ["out", "nothing"],
     )
@@ -391,7 +391,7 @@ async def test_programs_end_as_their_words_say(real: Running) -> None:
     assert await said(code="int main() { return 0; }", language="cpp") == ("Success", "Finished", "Finished")
     assert await said(code="console.log(1)", language="nodejs") == ("Success", None, "Finished")
     assert await said(code="exit 2", language="bash") == ("Failed", None, "Finished")
-    assert (await post(real, code="", language="cobol")).json()["detail"][0]["loc"] == ["body", "language"]
+    assert (await post(real, code="", language="befunge")).json()["detail"][0]["loc"] == ["body", "language"]
     written = await run(real, code="open('o', 'wb').write(open('d/i', 'rb').read()[::-1])", files={"d/i": "AAE="},
                         fetch_files=["o"])  # fmt: skip
     assert written["files"] == {"o": "AQA="}

@@ -25,6 +25,48 @@ from tests.sandbox.conftest import events_of, started
 pytestmark = [pytest.mark.needs_server, pytest.mark.group("languages"), pytest.mark.asyncio(loop_scope="module")]
 
 LANGUAGES = list(Registry.load())
+FILES: dict[str, tuple[str, dict[str, str]]] = {
+    "c": (
+        '#include <stdio.h>\n#include "six.h"\nint main(void) { printf("%d\\n", six() * 7); }',
+        {
+            "six.h": "int six(void);",
+            "lib/six.c": '#include "half.c"\nint six(void) { return 2 * half; }',
+            "lib/half.c": "static const int half = 3;",
+        },
+    ),
+    "cpp": (
+        '#include <iostream>\nint six();\nint main() { std::cout << six() * 7 << "\\n"; }',
+        {"six.cc": "int six() { return 6; }"},
+    ),
+    "javascript-module": (
+        "import { six } from './six.mjs';\nconsole.log(await six * 7);",
+        {"six.mjs": "export const six = Promise.resolve(6);"},
+    ),
+    "go": (
+        'package main\nimport ("fmt"; "main/number")\nfunc main() { fmt.Println(number.Six * seven()) }',
+        {"seven.go": "package main\nfunc seven() int { return 7 }", "number/six.go": "package number\nconst Six = 6"},
+    ),
+    "rust": (
+        'mod six;\nfn main() { println!("{}", six::SIX * 7); }',
+        {"six.rs": "pub const SIX: i32 = 6;"},
+    ),
+    "java": (
+        "package app;\nimport lib.Six;\npublic class Start {\n"
+        "    public static void main(String[] args) { System.out.println(Six.SIX * 7); }\n}",
+        {"lib/Six.java": "package lib;\npublic class Six { public static final int SIX = 6; }"},
+    ),
+    "csharp": (
+        "class Start { static void Main() { System.Console.WriteLine(Number.Six * 7); } }",
+        {"lib/Number.cs": "static class Number { public const int Six = 6; }"},
+    ),
+    "typescript": (
+        "import { six } from './six';\nconsole.log(six * 7);",
+        {"six.ts": "export const six: number = 6;"},
+    ),
+    "python": ("from number.six import SIX\nprint(SIX * 7)", {"number/six.py": "SIX = 6"}),
+}
+"""A program in several files, which prints 42: its text, and the others."""
+
 SAME_PROGRAM = {"cpp17": "cpp", "cpp23": "cpp", "python-science": "python"}
 OF_THE_USERS_OWN = {"julia", "swift"}
 """Languages of images that Debian's packages cannot make, and that no machine of ours has."""
@@ -34,9 +76,6 @@ EXIT_CODES = {"sqlite": 1, "verilog": 1}
 
 NO_MEMORY = {"cobol", "verilog"}
 """Languages whose programs get all their memory before they start."""
-
-OWN_HEAP = {"java", "kotlin", "scala", "groovy", "clojure", "lisp", "php", "racket", "prolog", "erlang", "elixir"}
-"""Languages whose runtime has a limit of its own, at which it may end the program before the sandbox does."""
 
 BROKEN = b"this is ( no { program ]"
 
@@ -107,8 +146,7 @@ async def test_a_program_that_takes_all_memory_is_stopped(host: Host, language: 
     if language.name in NO_MEMORY:
         pytest.skip(f"{language.name} has no memory to take")
     report = await run(host, language, "memory", Limits(cpu_s=30))
-    ends = {"memory_limit", "runtime_error"} if language.name in OWN_HEAP else {"memory_limit"}
-    assert report.status in ends, report
+    assert (report.status, report.limit) == ("memory_limit", "memory_mb"), report
 
 
 @pytest.mark.parametrize(
@@ -123,6 +161,15 @@ async def test_a_compile_error_names_the_version_of_the_toolchain(host: Host, la
     assert event.report.stdout + event.report.stderr
     assert event.report.message is not None
     assert event.report.message.startswith(f"{language.name}: ")
+
+
+@pytest.mark.parametrize("name", FILES)
+async def test_a_program_can_have_several_files(host: Host, name: str) -> None:
+    code, files = FILES[name]
+    program = Program(language=name, code=code.encode(), files={path: text.encode() for path, text in files.items()})
+    event = await last(host, Job(program=program))
+    assert isinstance(event, CaseResult), event
+    assert (event.program.status, event.program.stdout) == ("ok", b"42\n"), event.program
 
 
 async def test_a_toolchain_that_is_older_than_the_program_demands_is_refused_by_its_version(host: Host) -> None:

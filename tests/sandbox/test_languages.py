@@ -23,7 +23,7 @@ def extra(tmp_path: Path, text: str) -> Path:
 
 def test_make_images_is_enough_for_the_languages_of_toolchains() -> None:
     found = {name for name in Registry.load().names() if "toolchains" in Registry.load().get(name).images}
-    assert found == {"python", "c", "cpp", "cpp17", "cpp23", "javascript", "bash"}
+    assert found == {"python", "c", "cpp", "cpp17", "cpp23", "javascript", "javascript-module", "bash"}
 
 
 def test_every_language_can_print_its_toolchains_version() -> None:
@@ -103,7 +103,7 @@ def test_an_unknown_language_is_answered_with_names_that_look_like_it() -> None:
 
 
 def test_where_nothing_looks_like_it_all_that_are_known_are_named() -> None:
-    with pytest.raises(UnknownLanguage, match=r"'zzzzzz': known are python, c, cpp, cpp17, cpp23, javascript, bash"):
+    with pytest.raises(UnknownLanguage, match=r"'zzzzzz': known are python, c, cpp, cpp17, cpp23, javascript"):
         Registry.load().get("zzzzzz")
 
 
@@ -211,6 +211,9 @@ WRONG = [
     ("lua: {images: [x], file: a, run: [a], limits: {cpu_s: true}}", r"limits\.cpu_s: must be a number above 0"),
     ("lua: {images: [x], file: a, run: [a], limits: {memory_mb: 1.5}}", r"limits\.memory_mb: must be a whole number"),
     ("lua: {images: [x], file: a, run: [a], compile_limits: {cpu_s: 1}}", r"lua\.compile_limits: there is no compile"),
+    ("lua: {images: [x], file: a, run: [a], sources: [.a]}", r"lua\.sources: there is no compile"),
+    ("lua: {images: [x], file: a, run: [a], compile: [b], sources: [.a]}", r"lua\.sources: 'a' is no word of compile"),
+    ("lua: {images: [x], file: a, run: [a], compile: [a], sources: [a]}", r"lua\.sources: 'a' does not fit"),
     ("lua: {images: [x], file: a, run: [a], aliases: [C++]}", r"lua\.aliases: 'C\+\+' does not fit"),
     ("lua: {images: [x], file: a, run: [a], aliases: [py]}", r"lua\.aliases: 'py' is claimed by 'python' too"),
     ("lua: {images: [x], file: a, run: [a], aliases: [bash]}", r"lua\.aliases: 'bash' is claimed by 'bash' too"),

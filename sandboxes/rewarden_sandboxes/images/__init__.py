@@ -109,7 +109,8 @@ def substitute(text: str, values: Mapping[str, str]) -> str:
 
 def build_arguments() -> dict[str, str]:
     """Returns what of this machine's environment a build must know to reach the package registries."""
-    names = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "PIP_INDEX_URL")
+    proxies = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+    names = (*proxies, "PIP_INDEX_URL", "TORCH_INDEX")
     return {name: os.environ[name] for name in names if os.environ.get(name)}
 
 
