@@ -46,6 +46,15 @@ INVERSE = f"import numpy\nnumpy.linalg.inv(numpy.random.default_rng({MARK}).rand
 SLEEP = f"import time\ntime.sleep(2)\nprint({MARK})"
 SOCKET = f"import socket\nsocket.create_server(('127.0.0.1', 8080))\nprint({MARK})"
 ADD = f"n = int(input())\nprint({MARK}, n)"
+DOUBLE = "#include <bits/stdc++.h>\nint main() { long n; std::cin >> n; std::cout << 2 * n << '\\n'; }"
+CHECKER = """
+#include "testlib.h"
+int main(int count, char *words[]) {
+    registerTestlibCmd(count, words);
+    if (ouf.readLong() != ans.readLong()) quitf(_wa, "another number");
+    quitf(_ok, "the number");
+}
+"""
 
 
 def _program(code: str, share: float = 1.0) -> Template:
@@ -154,6 +163,7 @@ def _launcher(report: Report, launcher: str) -> None:
         _start(bench, began)
         single = _singles(bench)
         _suites(bench, single)
+        _compiled(bench)
         _human_eval(bench)
     alone, cpu = asyncio.run(_engine_alone(launcher))
     report.figure("engine alone: print(1) in the host's own process, 16 at once", alone, "/s")
@@ -240,6 +250,51 @@ def _suites(bench: Bench, single: float) -> None:
     report.figure("code, 20 tests, 16 clients: tests", 20 * many.rate, "/s")
     report.figure("  times the rate of single runs", 20 * many.rate / single, least=1)
     bench.cost()
+
+
+def _compiled(bench: Bench) -> None:
+    """Measures programs that are compiled once: C++ with 20 tests, and a group that a C++ checker judges."""
+    report = bench.report
+    tests = [{"type": "stdio", "stdin": f"{n}\n", "stdout": f"{2 * n}\n"} for n in range(20)]
+    # The answer around the program is new each time, the program is not.
+    sample = {"response": f"{MARK}\n```cpp\n{DOUBLE}\n```", "reference": {"language": "cpp", "tests": tests}}
+    template = Template(json.dumps({"use": "code", "samples": [sample]}), ('"score":1.0', '"passed":20,'))
+    began = time.perf_counter()
+    bench.ask("/v1/verify", json.loads(template.body))
+    report.figure("C++, 20 tests: the first, which compiles", time.perf_counter() - began, "s")
+    many = bench.load("C++, 20 tests", template, path="/v1/verify")
+    report.figure("C++, 20 tests, 16 clients: tests", 20 * many.rate, "/s", least=150)
+    bench.cost()
+    took: dict[str, list[float]] = {"tokens": [], "testlib": []}
+    checkers = {"tokens": "tokens", "testlib": {"type": "program", "language": "cpp", "code": CHECKER}}
+    for number in range(8):
+        for name, checker in checkers.items():
+            began = time.perf_counter()
+            right = _group(bench, checker, number)
+            took[name].append(time.perf_counter() - began)
+            if right != 8:
+                report.broken.append(f"a group with {name}: {right} of 8 are right")
+    report.figure("a group of 8 with a testlib checker: the first, which compiles", took["testlib"][0], "s")
+    plain, judged = (statistics.median(seconds[1:]) for seconds in took.values())
+    report.figure("  later ones", 1e3 * judged, "ms")
+    report.figure("  the same with `tokens`", 1e3 * plain, "ms")
+    report.figure("  times that (aim 1.3)", judged / plain)
+
+
+def _group(bench: Bench, checker: Any, number: int) -> int:
+    """Returns how many of a group's eight programs are right."""
+    tests = [{"type": "stdio", "stdin": f"{n}\n", "stdout": f"{2 * n}\n"} for n in range(5)]
+    reference = {"language": "python", "tests": tests, "checker": checker}
+    samples = [
+        {
+            "response": f"```python\nprint(2 * int(input()))  # {number} {each}\n```",
+            "reference": reference,
+            "group": "g",
+        }
+        for each in range(8)
+    ]
+    reply = bench.ask("/v1/verify", {"use": "code", "samples": samples})
+    return sum(verdict["score"] == 1.0 for verdict in reply["body"]["verdicts"])
 
 
 def _human_eval(bench: Bench) -> None:
