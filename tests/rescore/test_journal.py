@@ -89,7 +89,7 @@ def test_a_grown_journal_is_written_anew_with_what_is_still_needed(
 
 def test_only_one_run_holds_a_folder(tmp_path: Path) -> None:
     first = hold(tmp_path)
-    with pytest.raises(RescoreError, match="another rescore is running"):
+    with pytest.raises(RescoreError, match="another run is working"):
         hold(tmp_path)
     os.close(first)
     os.close(hold(tmp_path))

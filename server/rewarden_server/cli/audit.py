@@ -22,7 +22,7 @@ from rewarden.routing import Routing
 from rewarden.transports.authority import CA_HELP
 from rewarden.types import Use
 from rewarden_server.cli.columns import add_columns, columns_of
-from rewarden_server.cli.numbers import positive
+from rewarden_server.cli.numbers import positive, share
 from rewarden_server.cli.uses import add_uses, routing_of
 from rewarden_server.config import load_config
 from rewarden_server.studies.audit.asking import Asking
@@ -100,7 +100,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for item in fields(Thresholds):
         group.add_argument(
             f"--limit-{item.name}",
-            type=_share,
+            type=share,
             default=item.default,
             metavar="X",
             help=f"{_HELP[item.name]} (default: {item.default:g})",
@@ -203,10 +203,3 @@ def _client(args: argparse.Namespace, uses: Sequence[Use]) -> dict[str, Any]:
     if functions:
         raise RescoreError(f"--use {functions[0]}: {ONLY_HERE}")
     return {**options, "api_key": args.api_key or os.environ.get("REWARDEN_API_KEY") or None}
-
-
-def _share(text: str) -> float:
-    number = float(text)
-    if not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError("must be from 0 to 1")
-    return number

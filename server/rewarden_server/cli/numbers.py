@@ -11,3 +11,11 @@ def positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError("must be at least 1")
     return number
+
+
+def share(text: str) -> float:
+    """A number from 0 to 1. Raises what argparse tells as the argument's fault."""
+    number = float(text)
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError("must be from 0 to 1")
+    return number

@@ -4,42 +4,36 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import json
 import math
-import os
-import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from rewarden.client import AsyncClient
-from rewarden.commands.connection import ONLY_HERE, authority_options
+from rewarden.commands.connection import ONLY_HERE
 from rewarden.commands.terminal import say
 from rewarden.commands.use import functions_of
 from rewarden.errors import RequestError
-from rewarden.retry import Retry
-from rewarden.transports.authority import CA_HELP
 from rewarden.wire.json import STATUSES, VERDICT_FIELDS
 from rewarden_server.cli.columns import add_baseline, add_columns, columns_of
+from rewarden_server.cli.engines import add_engines, check_engine, judging, seconds
 from rewarden_server.cli.numbers import positive
 from rewarden_server.cli.uses import add_uses, routing_of
-from rewarden_server.config import ConfigError, load_config
+from rewarden_server.config import ConfigError
 from rewarden_server.studies.report.page import check_output, make_report
 from rewarden_server.studies.report.rows import ReportOptions
 from rewarden_server.studies.rescore.options import VERDICT_FIELDS_KEPT, RescoreError, RescoreOptions
 from rewarden_server.studies.rescore.progress import Console, Watcher
-from rewarden_server.studies.rescore.run import published, rescore
+from rewarden_server.studies.rescore.resuming import published
+from rewarden_server.studies.rescore.run import rescore
 from rewarden_server.studies.rescore.summary import Summary
 from rewarden_server.studies.rescore.target import LOCAL
 
 HELP = "judge files of rollouts, as trainers and evaluators write them: the same rows with verdicts out"
 
 FINISHED, FAILED, REFUSED, NOTHING_SCORED, SET_ASIDE, INTERRUPTED = 0, 1, 2, 3, 4, 130
-
-_AT_FIRST = Retry(patience_s=5.0)
 
 _EPILOG = """\
 exit status:
@@ -149,32 +143,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="STATUS,…",
         help="judge only these verdicts of an earlier output again: error, undecided, scored, missing",
     )
-    add("--checkpoint-s", type=_seconds, metavar="S", help="seconds between checkpoints (default: 2)")
+    add("--checkpoint-s", type=seconds, metavar="S", help="seconds between checkpoints (default: 2)")
 
     group = parser.add_argument_group("where to judge")
     add = group.add_argument
-    add(
-        "--target",
-        default=LOCAL,
-        metavar="URL",
-        help="http://… or grpc://HOST:PORT (default: an engine in this process)",
-    )
-    add(
-        "--engine",
-        choices=("local", "ray"),
-        default="local",
-        help="without --target: judge in this process (local) or on Ray",
-    )
-    add(
-        "--ray-address",
-        metavar="ADDRESS",
-        help="ray://HOST:PORT, or auto for a Ray that runs here (default: start one)",
-    )
-    add("--shards", type=positive, metavar="N", help="the number of engines on Ray (default: as many as fit)")
-    add("--shard-cores", type=positive, metavar="N", help="cores per engine (default: at most 4)")
-    add("--api-key", metavar="KEY", help="the API key (default: REWARDEN_API_KEY)")
-    add("--ca", metavar="FILE", help=CA_HELP)
-    add("--timeout", type=_seconds, metavar="S", help="give up if the server sends nothing for S seconds")
+    add_engines(add)
     add("--sort-mb", type=positive, metavar="MB", help="memory for sorting (default: 64)")
     add("--max-line-mb", type=positive, metavar="MB", help="set longer lines aside (default: 64)")
     add("--workers", metavar="N", help="the number of worker processes, if the engine runs in this process")
@@ -235,7 +208,7 @@ def read_options(args: argparse.Namespace) -> RescoreOptions:
     """Returns the options that the arguments give. Raises RescoreError, naming the flag."""
     if args.resume and args.force:
         raise RescoreError("--resume continues a run and --force starts over: give one of them")
-    _check_engine(args)
+    check_engine(args)
     if args.output is None:
         raise RescoreError("no output: give -o OUT (--report alone shows rows that are already scored)")
     columns = _columns(args)
@@ -271,23 +244,6 @@ def read_options(args: argparse.Namespace) -> RescoreOptions:
     )
 
 
-def _check_engine(args: argparse.Namespace) -> None:
-    """Refuses flags that would have no effect."""
-    of_ray = {"--ray-address": args.ray_address, "--shards": args.shards, "--shard-cores": args.shard_cores}
-    if args.engine != "ray":
-        for flag, value in of_ray.items():
-            if value is not None:
-                raise RescoreError(f"{flag} needs --engine ray")
-        return
-    if args.target != LOCAL:
-        raise RescoreError("--engine ray starts its own engines: omit --target or --engine")
-    for flag, value in {"--api-key": args.api_key, "--ca": args.ca, "--timeout": args.timeout}.items():
-        if value is not None:
-            raise RescoreError(f"{flag} applies to a server at --target, not to --engine ray")
-    if args.workers is not None:
-        raise RescoreError("--workers applies to the engine in this process; with --engine ray, use --shard-cores")
-
-
 def _columns(args: argparse.Namespace) -> dict[str, str]:
     """Returns the columns that are given, including the column of groups. Raises RescoreError."""
     columns = columns_of(args)
@@ -295,52 +251,12 @@ def _columns(args: argparse.Namespace) -> dict[str, str]:
 
 
 async def _run(args: argparse.Namespace, options: RescoreOptions, watcher: Watcher) -> Summary | None:
-    _end_on_signals()
-    if args.engine == "ray":
-        return await _run_on_ray(args, options, watcher)
-    settings = authority_options(args.target, args.ca)
-    if args.target == LOCAL:
-        flags = {"engine.workers": ("flag --workers", args.workers)} if args.workers is not None else {}
-        settings["config"] = load_config(args.config, environ=os.environ, flags=flags)
-        settings["functions"] = functions_of(route.use for route in options.routing.routes)
-    key = args.api_key or os.environ.get("REWARDEN_API_KEY") or None
-    if args.target != LOCAL:
-        # A mistyped address fails at once; a server that disappears in the middle of a long run is waited for.
-        async with AsyncClient(args.target, api_key=key, timeout_s=args.timeout, retry=_AT_FIRST, **settings) as client:
-            await client.verifiers()
-    async with AsyncClient(args.target, api_key=key, timeout_s=args.timeout, **settings) as client:
-        return await rescore(options, client, watcher)
-
-
-def _end_on_signals() -> None:
-    """Cancels this task on SIGINT and SIGTERM."""
-    task = asyncio.current_task()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with contextlib.suppress(NotImplementedError):
-            loop.add_signal_handler(number, task.cancel if task is not None else loop.stop)
-
-
-async def _run_on_ray(args: argparse.Namespace, options: RescoreOptions, watcher: Watcher) -> Summary | None:
-    from rewarden_server.studies.rescore.ray import RayEngines
-
-    engines = await RayEngines.open(
-        load_config(args.config, environ=os.environ),
-        [route.use for route in options.routing.routes],
-        environ=os.environ,
-        address=args.ray_address,
-        engines=args.shards,
-        cores=args.shard_cores,
-        watcher=watcher,
-    )
-    _end_on_signals()  # Ray has replaced the handlers
-    try:
+    uses = [route.use for route in options.routing.routes]
+    async with judging(args, uses, watcher) as (client, in_hand):
         # Several engines hold more rows at once than one.
-        rows = max(options.window_rows, 2 * engines.in_hand)
+        rows = max(options.window_rows, 2 * in_hand)
         size = options.window_mb * rows // options.window_rows
-        return await rescore(replace(options, window_rows=rows, window_mb=size), engines, watcher)
-    finally:
-        await engines.close()
+        return await rescore(replace(options, window_rows=rows, window_mb=size), client, watcher)
 
 
 def _report(args: argparse.Namespace, options: RescoreOptions, summary: Summary) -> int:
@@ -403,11 +319,4 @@ def _unscored(text: str) -> float | Literal["skip"] | None:
         number = math.nan
     if not math.isfinite(number):
         raise RescoreError(f"--unscored must be null, skip or a number, not {text!r}")
-    return number
-
-
-def _seconds(text: str) -> float:
-    number = float(text)
-    if not 0 < number < 1e9:
-        raise argparse.ArgumentTypeError("must be a number of seconds above 0")
     return number

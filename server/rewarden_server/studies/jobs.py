@@ -28,7 +28,8 @@ from rewarden_server.engine.engine import Engine
 from rewarden_server.observe.logs import get_logger, log_defect
 from rewarden_server.studies.rescore.options import RescoreOptions
 from rewarden_server.studies.rescore.progress import Watcher
-from rewarden_server.studies.rescore.run import published, rescore
+from rewarden_server.studies.rescore.resuming import published
+from rewarden_server.studies.rescore.run import rescore
 from rewarden_server.studies.settings import JobSettings
 from rewarden_verifiers.schema import Misfit, read
 

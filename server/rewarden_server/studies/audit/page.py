@@ -12,7 +12,7 @@ from rewarden_server.studies.audit.findings import Finding
 from rewarden_server.studies.audit.forms import FORMS
 from rewarden_server.studies.audit.render import cost_text
 from rewarden_server.studies.report.page import write
-from rewarden_server.studies.report.still import still
+from rewarden_server.studies.report.still import check, still, tile
 from rewarden_verifiers.group.statistics import mean, std
 
 _SHOWN_REASONS = 30
@@ -26,7 +26,7 @@ def write_page(found: Audit, checks: Sequence[Finding], names: str, output: Path
 def render(found: Audit, checks: Sequence[Finding], names: str) -> str:
     """The page as text."""
     body = _body(found, checks, names)
-    return still(__package__, body, title=names, kind="audit", heading="audit of a reward")
+    return still(None, body, title=names, kind="audit", heading="audit of a reward")
 
 
 def _body(found: Audit, checks: Sequence[Finding], names: str) -> Iterable[str]:
@@ -55,28 +55,23 @@ def _says(name: str) -> str:
 
 def _tiles(found: Audit) -> Iterable[str]:
     score, attack = found.farmability()
-    yield _tile("farmability", f"{score:.3f}", attack)
-    yield _tile("right answers that pass", f"{found.control.share:.1%}", f"of {found.control.samples:,}")
+    yield tile("farmability", f"{score:.3f}", attack)
+    yield tile("right answers that pass", f"{found.control.share:.1%}", f"of {found.control.samples:,}")
     evaded = max((one.tally.evasion for one in found.tried), default=0.0)
-    yield _tile("unscored at will", f"{evaded:.1%}", "of rows, by the best attack")
+    yield tile("unscored at will", f"{evaded:.1%}", "of rows, by the best attack")
     if found.second is not None and found.agreement.rows:
         table = found.agreement
-        yield _tile("agreement", f"{(table.both + table.neither) / table.rows:.1%}", f"with {found.second}")
+        yield tile("agreement", f"{(table.both + table.neither) / table.rows:.1%}", f"with {found.second}")
     one = found.distribution
     if one is not None and one.scores:
         middle, spread = mean(one.scores), std(one.scores)
         groups = f"std {spread:.3f}; {one.mixed:,} of {one.groups:,} groups mixed"
-        yield _tile("the model's mean score", f"{middle:.3f}", groups)
-
-
-def _tile(name: str, value: str, note: str) -> str:
-    return f"<div class='tile'><dt>{escape(name)}</dt><dd>{escape(value)}<small>{escape(note)}</small></dd></div>"
+        yield tile("the model's mean score", f"{middle:.3f}", groups)
 
 
 def _check(one: Finding) -> str:
     told = (("cause", one.cause), ("fix", one.fix), ("rows", ", ".join(one.rows)))
-    more = "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in told if text and one.level != "ok")
-    return f"<div class='check level-{one.level}'>{escape(one.says)}{f'<dl>{more}</dl>' if more else ''}</div>"
+    return check(one.level, one.says, () if one.level == "ok" else told)
 
 
 def _attacks(tried: Sequence[Tried]) -> str:

@@ -62,8 +62,9 @@ class Examined:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """A row on its way: the samples that are judged for it; findings that need no verdict."""
+class Asked:
+    """A row on its way. sample: routed, without a response; None for a row that cannot be read. wrong, own: the samples
+    that are judged for it. findings: those that need no verdict."""
 
     file: str
     line: int
@@ -72,6 +73,11 @@ class _Asked:
     own: Sample | None = None
     reading: str | None = None
     findings: tuple[Finding, ...] = ()
+
+    @property
+    def samples(self) -> tuple[Sample, ...]:
+        """Returns the samples to judge, for `read`."""
+        return self.wrong if self.own is None else (*self.wrong, self.own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +117,9 @@ class Examiner:
         order = AsItStands(inputs, limit)
         watcher.advance(0, 0.0)
         found: list[Examined] = []
-        batch: list[_Asked] = []
+        batch: list[Asked] = []
         for line, place in order.lines(None):
-            batch.append(self._asked(line, inputs.names[line.file]))
+            batch.append(self.ask(line, inputs.names[line.file]))
             if len(batch) == _BATCH:
                 found += await self._examined(batch, client)
                 watcher.advance(len(found), order.share(place))
@@ -122,10 +128,11 @@ class Examiner:
         watcher.end()
         return found
 
-    def _asked(self, line: Line, file: str) -> _Asked:
+    def ask(self, line: Line, file: str) -> Asked:
+        """A row with the samples that `read` wants judged."""
         row = parse(line)
         if isinstance(row, str):
-            return _Asked(file, line.number, findings=(finding("unreadable_row", row),))
+            return Asked(file, line.number, findings=(finding("unreadable_row", row),))
         values = {**self.columns.common(row, file, line.number), "response": ""}
         source = self.columns.source_of(row, file, line.number)
         if source is not None:
@@ -134,14 +141,14 @@ class Examiner:
         if isinstance(sample, Sample) and self.routing.routes:
             sample = self.routing.apply(sample)
         if isinstance(sample, BadSample):
-            return _Asked(file, line.number, findings=(finding("unreadable_row", sample.message),))
+            return Asked(file, line.number, findings=(finding("unreadable_row", sample.message),))
         if sample.use is None:
-            return _Asked(file, line.number, findings=(finding("unreadable_row", "no verifier is set for it"),))
+            return Asked(file, line.number, findings=(finding("unreadable_row", "no verifier is set for it"),))
         judge = self._judge(sample.use)
         if judge.problem is not None:
-            return _Asked(file, line.number, findings=(judge.problem,))
+            return Asked(file, line.number, sample, findings=(judge.problem,))
         if sample.reference is None:
-            return _Asked(file, line.number, findings=(finding("no_reference"),))
+            return Asked(file, line.number, findings=(finding("no_reference"),))
         bare = replace(sample, prompt=None, id=None)
         boxed, whole = (read_by(judge.use, rule) or judge.use for rule in ("boxed", "whole"))
         wrong = tuple(
@@ -152,7 +159,7 @@ class Examiner:
         noted: tuple[Finding, ...] = ()
         if sample.prompt is not None and demanded(transcript(sample.prompt)):
             noted = (finding("form_demanded"),)
-        return _Asked(file, line.number, replace(sample, use=judge.use), wrong, own, reading, noted)
+        return Asked(file, line.number, replace(sample, use=judge.use), wrong, own, reading, noted)
 
     def _judge(self, use: Use) -> _Judge:
         key = canonical([use.name, use.recipe, use.params])
@@ -189,20 +196,14 @@ class Examiner:
             return None
         return str(reference)
 
-    async def _examined(self, batch: Sequence[_Asked], client: AsyncClient) -> list[Examined]:
-        samples = [sample for row in batch for sample in _samples(row)]
+    async def _examined(self, batch: Sequence[Asked], client: AsyncClient) -> list[Examined]:
+        samples = [sample for row in batch for sample in row.samples]
         verdicts = iter((await client.verify(samples)).verdicts if samples else ())
-        return [_read(row, [next(verdicts) for _ in _samples(row)]) for row in batch]
+        return [read(row, [next(verdicts) for _ in row.samples]) for row in batch]
 
 
-def _samples(row: _Asked) -> Iterator[Sample]:
-    yield from row.wrong
-    if row.own is not None:
-        yield row.own
-
-
-def _read(row: _Asked, verdicts: Sequence[Verdict]) -> Examined:
-    """A row, by the verdicts on its samples."""
+def read(row: Asked, verdicts: Sequence[Verdict]) -> Examined:
+    """Returns a row, by the verdicts on its samples."""
     if row.sample is None or not verdicts:
         return Examined(row.file, row.line, findings=row.findings)
     wrong = [verdict for verdict in verdicts[: len(row.wrong)] if not verdict.passed]
@@ -235,7 +236,7 @@ def _of_verdicts(wrong: Sequence[Verdict], unscored: Sequence[Verdict]) -> Itera
         yield finding(reason, verdict.feedback, otherwise="error" if len(unscored) == len(wrong) else "warning")
 
 
-def _of_reading(row: _Asked, branch: str | None, evidence: Mapping[str, Any]) -> Iterator[Finding]:
+def _of_reading(row: Asked, branch: str | None, evidence: Mapping[str, Any]) -> Iterator[Finding]:
     """The findings that the reading of a reference tells."""
     if "reference_reduced" in evidence:
         yield finding("worked_solution", str(evidence["reference_reduced"]))

@@ -20,64 +20,66 @@ class Finding:
     message: str
 
 
-class _Known(NamedTuple):
+class Known(NamedTuple):
+    """All that is known of a finding by its name: its kind, its meaning, and what to set."""
+
     kind: Kind
     message: str
     advice: str
 
 
-KNOWN: Mapping[str, _Known] = {
-    "unreadable_row": _Known("error", "the row cannot be read", "fix the line, or name the columns (--column)"),
-    "no_reference": _Known(
+KNOWN: Mapping[str, Known] = {
+    "unreadable_row": Known("error", "the row cannot be read", "fix the line, or name the columns (--column)"),
+    "no_reference": Known(
         "error", "the row has no reference", "remove the row, or name the column (--column reference=…)"
     ),
-    "invalid_reference": _Known("error", "the verifier rejects the reference", "use the form that the message names"),
-    "empty_reference": _Known("error", "the reference is empty", "remove the row"),
-    "unreadable_reference": _Known(
+    "invalid_reference": Known("error", "the verifier rejects the reference", "use the form that the message names"),
+    "empty_reference": Known("error", "the reference is empty", "remove the row"),
+    "unreadable_reference": Known(
         "error",
         "a formula is incomplete or retracts itself: only a literally identical answer is scored",
         "correct it; if it is prose, set use: text, or answer with type: text",
     ),
-    "reference_too_expensive": _Known("error", "the reference is too large to compare", "shorten it"),
-    "free_text_reference": _Known(
+    "reference_too_expensive": Known("error", "the reference is too large to compare", "shorten it"),
+    "free_text_reference": Known(
         "warning",
         "prose: another wording can be right, so no answer is scored as wrong",
         "fallback: a judge (params of answer), or a shorter reference",
     ),
-    "option_unknown": _Known(
+    "option_unknown": Known(
         "warning",
         "an option letter without its options: a boxed value cannot be compared",
         'options: {"answer": "B", "options": […]} as the reference, or params.choice.options',
     ),
-    "no_options": _Known(
+    "no_options": Known(
         "warning",
         "an option letter without its options: an option's text is not accepted",
         'options: {"answer": "B", "options": […]} as the reference, or the parameter options',
     ),
-    "own_text_unpaid": _Known(
+    "own_text_unpaid": Known(
         "warning",
         "an answer with the reference's own text would not pass",
         "use: another verifier, or type: (params of answer)",
     ),
-    "worked_solution": _Known(
+    "worked_solution": Known(
         "note", "a worked solution, reduced to its answer", "only the answer, if the reading is wrong"
     ),
-    "several_values": _Known(
+    "several_values": Known(
         "note",
         "several values, all of which an answer must give",
         'a list, ["…", "…"], if one of them is enough',
     ),
-    "condition": _Known(
+    "condition": Known(
         "note",
         "a condition, modulus or quantifier: an answer may leave it out, but not state another",
         "strict: true (params.math), if it must be stated",
     ),
-    "form_demanded": _Known(
+    "form_demanded": Known(
         "note",
         "the prompt asks for a box or a tag, and only that counts",
         "extraction: explicit, if the policy does not follow the form",
     ),
-    "not_examined": _Known(
+    "not_examined": Known(
         "note",
         "the verifier calls others (a judge, a sandbox, a model), so it is not tried here",
         "use: the verifier that reads the reference",

@@ -201,5 +201,5 @@ def hold(folder: Path) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise RescoreError(f"another rescore is running in {str(folder)!r}") from None
+        raise RescoreError(f"another run is working in {str(folder)!r}") from None
     return descriptor

@@ -51,9 +51,10 @@ class _Shape:
 
 
 class ParquetPacker:
-    """Joins staged rows with the input. `one`: all files of the input go into one output."""
+    """Joins staged rows with the input. `options`: of the rescore whose columns are added; None: none are. `one`: all
+    files of the input go into one output."""
 
-    def __init__(self, options: RescoreOptions, inputs: Inputs, *, one: bool) -> None:
+    def __init__(self, options: RescoreOptions | None, inputs: Inputs, *, one: bool) -> None:
         self._options = options
         self._inputs = inputs
         self._one = one
@@ -100,21 +101,24 @@ class ParquetPacker:
         return range(len(self._inputs.files)) if self._one else range(target, target + 1)
 
     def _shape(self, pa: Any, schema: Any, staged: Path, files: range) -> _Shape:
-        options = self._options
+        ours = {} if self._options is None else self._ours(pa, self._options, staged)
+        fields = [field for field in schema if field.name not in ours]
+        if self._one:  # files that are mirrored keep their folders, and so the columns that these name
+            named = {name for file in files for name in partition_of(self._inputs.names[file])}
+            fields += [pa.field(name, pa.string()) for name in sorted(named - {*schema.names, *ours})]
+        fields += [pa.field(name, kind) for name, kind in ours.items()]
+        metadata = {key: value for key, value in (schema.metadata or {}).items() if not ours or key not in _UNTRUE}
+        return _Shape(pa.schema(fields, metadata=metadata), frozenset(ours))
+
+    @staticmethod
+    def _ours(pa: Any, options: RescoreOptions, staged: Path) -> dict[str, Any]:
         score, verdict = pa.float64(), verdict_type(pa, options.fields)
         lists = pa.list_(score), pa.list_(verdict)
         one = ((options.score_column, score), (options.verdict_column, verdict))
         several = ((options.score_column + "s", lists[0]), (options.verdict_column + "s", lists[1]))
         with staged.open("rb") as rows:
             many = {several[0][0] in loads(line) for line in rows}
-        ours = dict((one if False in many or not many else ()) + (several if True in many else ()))
-        fields = [field for field in schema if field.name not in ours]
-        if self._one:  # files that are mirrored keep their folders, and so the columns that these name
-            named = {name for file in files for name in partition_of(self._inputs.names[file])}
-            fields += [pa.field(name, pa.string()) for name in sorted(named - {*schema.names, *ours})]
-        fields += [pa.field(name, kind) for name, kind in ours.items()]
-        metadata = {key: value for key, value in (schema.metadata or {}).items() if key not in _UNTRUE}
-        return _Shape(pa.schema(fields, metadata=metadata), frozenset(ours))
+        return dict((one if False in many or not many else ()) + (several if True in many else ()))
 
     def _tables(self, pa: Any, shape: _Shape, staged: _Staged) -> Iterator[Any]:
         """Small tables: of each batch of the input the rows that were staged, with our columns."""

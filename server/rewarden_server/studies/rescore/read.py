@@ -29,7 +29,7 @@ from rewarden_server.studies.rescore.unpacked import DAMAGES, unpacked
 
 _NAME = re.compile(r"\.((jsonl|ndjson)(\.gz|\.zst|\.zstd)?|parquet|parq|pq)$")
 _OTHER_NAME = re.compile(r"\.((json|csv|tsv)(\.gz|\.zst|\.zstd)?|arrow|feather|eval)$")
-_OURS = re.compile(r"\.rejected\.jsonl$")
+_OURS = re.compile(r"\.(rejected|check)\.jsonl$")
 _HEAD = 64 * 1024
 LONGEST_LINE = 64 * 1024**2
 """Bytes of the longest line that is read, unless a command has its own limit."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -15,8 +15,9 @@ from rewarden.routing import Routing
 from rewarden.types import BadSample
 from rewarden_server.studies.rescore.attempts import Attempts
 from rewarden_server.studies.rescore.columns import NONE, Columns, choose
+from rewarden_server.studies.rescore.destinations import beside, destinations
 from rewarden_server.studies.rescore.groups import AsItStands, Order, Sorted, check_contiguous
-from rewarden_server.studies.rescore.journal import Journal, Recovered, Verdicts, hold, read_header
+from rewarden_server.studies.rescore.journal import Journal, Verdicts, hold
 from rewarden_server.studies.rescore.judges import Judge, find_judges
 from rewarden_server.studies.rescore.options import THEIRS_STAYS, RescoreError, RescoreOptions
 from rewarden_server.studies.rescore.parquet_output import ParquetPacker, is_parquet_target
@@ -26,11 +27,10 @@ from rewarden_server.studies.rescore.read import (
     Inputs,
     Place,
     find_inputs,
-    holds_lines,
-    is_parquet,
     read_lines,
 )
 from rewarden_server.studies.rescore.render import Renderer
+from rewarden_server.studies.rescore.resuming import is_finished, open_journal
 from rewarden_server.studies.rescore.scoring import Scoring
 from rewarden_server.studies.rescore.stage import Outputs, PlainStage, SortedStage, Stage, Tail
 from rewarden_server.studies.rescore.summary import Summary
@@ -46,9 +46,6 @@ _PEEK_ROWS = 200
 _PEEK_LINES = 10_000
 _PEEK_FILES = 20
 
-_NO_OUTPUT = (".csv", ".tsv", ".arrow", ".feather", ".eval")
-"""The names of files that are read and never written."""
-
 
 async def rescore(options: RescoreOptions, client: Target, watcher: Watcher | None = None) -> Summary | None:
     """Rescore a file or directory; None when `resume` finds that all is finished already.
@@ -58,7 +55,7 @@ async def rescore(options: RescoreOptions, client: Target, watcher: Watcher | No
     """
     watcher = watcher or Watcher()
     inputs = find_inputs(options.paths)
-    targets = _targets(options, inputs)
+    targets = destinations(options.paths, options.output, inputs)
     one = len(targets) == 1
     for index, target in enumerate(targets):
         if is_parquet_target(target):
@@ -81,8 +78,8 @@ async def rescore(options: RescoreOptions, client: Target, watcher: Watcher | No
         "verifiers": {judge.route.describe(): judge.fingerprint for judge in judges},
         "groups": whole,
     }
-    work = _beside(options.output, WORK_SUFFIX)
-    if _is_finished(options, header, work):
+    work = beside(options.output, WORK_SUFFIX)
+    if is_finished(options, header, work):
         shutil.rmtree(work, ignore_errors=True)  # what a kill in the very last moment left
         return None
     if options.routing.flag is None:
@@ -143,7 +140,7 @@ class _Run:
 
     async def go(self, work: Path, header: Mapping[str, Any]) -> Summary:
         """Begin, or go on, and finish."""
-        journal, recovered = _open_journal(work, header, self.options)
+        journal, recovered = open_journal(work, header, self.options)
         state = recovered.checkpoint
         try:
             if recovered.finished and state is not None:
@@ -245,13 +242,13 @@ class _Run:
     def _publish(self, work: Path, header: Mapping[str, Any], summary: Summary) -> None:
         options = self.options
         self.outputs.publish()
-        rejected, beside = work / "rejected", _beside(options.output, ".rejected.jsonl")
+        rejected, aside = work / "rejected", beside(options.output, ".rejected.jsonl")
         if rejected.exists():
             if rejected.stat().st_size:
-                rejected.replace(beside)
+                rejected.replace(aside)
             else:
-                beside.unlink(missing_ok=True)
-        path = _beside(options.output, ".summary.json")
+                aside.unlink(missing_ok=True)
+        path = beside(options.output, ".summary.json")
         fresh = work / "summary"
         fresh.write_text(
             json.dumps({**summary.to_json(), "run": header}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
@@ -320,137 +317,6 @@ def _check_rows(options: RescoreOptions, columns: Columns, rows: Sequence[Mappin
                 f"the input already has a column {taken!r}; choose another name (--score-column, "
                 "--verdict-column), replace it with --overwrite, or compare with it (--baseline COLUMN)"
             )
-
-
-def _targets(options: RescoreOptions, inputs: Inputs) -> tuple[Path, ...]:
-    """The output's files. Raises RescoreError when they would lie in the input."""
-    output, place = options.output, options.output.resolve()
-    folders = [path for path in options.paths if path.is_dir()]
-    single = len(options.paths) == 1 and not inputs.root.is_dir()
-    one = single or is_parquet_target(output) or ".jsonl" in output.suffixes or ".ndjson" in output.suffixes
-    if place in {path.resolve() for path in options.paths}:
-        raise RescoreError("the output is the input; write to another file")
-    if any(place.is_relative_to(folder.resolve()) for folder in folders):
-        raise RescoreError("the output is inside the input directory, so the next run would read it; put it elsewhere")
-    if output.suffix in _NO_OUTPUT:
-        raise RescoreError(
-            f"the output {str(output)!r} has the name of a kind that is not written; name a *.jsonl or *.parquet file"
-        )
-    if one and output.is_dir():
-        raise RescoreError(f"the output {str(output)!r} is a directory; name a file")
-    if not one and output.is_file():
-        raise RescoreError(
-            f"the output {str(output)!r} is a file; for several files name a directory, or a *.jsonl or *.parquet file"
-        )
-    targets = (output,) if one else tuple(map(output.joinpath, _output_names(inputs)))
-    taken = {target.resolve() for target in targets} & {path.resolve() for path in inputs.files}
-    if taken:
-        raise RescoreError(f"the output would replace the input {str(taken.pop())!r}; name another directory")
-    return targets
-
-
-def _output_names(inputs: Inputs) -> list[str]:
-    """The files' names in an output directory: their own, with `.jsonl` behind them where the output is lines and the
-    input is not."""
-    return [
-        name if is_parquet(file) or holds_lines(file) else f"{name}.jsonl"
-        for name, file in zip(inputs.names, inputs.files, strict=True)
-    ]
-
-
-def published(output: Path) -> dict[str, Any] | None:
-    """The summary, as JSON, of the run whose output stands there whole; None where there is none, or where a run is to
-    be gone on with."""
-    if not output.exists() or (_beside(output, WORK_SUFFIX) / "journal").exists():
-        return None
-    try:
-        told = json.loads(_beside(output, ".summary.json").read_text(encoding="utf-8"))
-        del told["run"]
-    except (OSError, ValueError, KeyError):
-        return None
-    return dict(told)
-
-
-def _beside(output: Path, suffix: str) -> Path:
-    return output.with_name(output.name + suffix)
-
-
-def _is_finished(options: RescoreOptions, header: Mapping[str, Any], work: Path) -> bool:
-    """Returns whether there is nothing left to do. Raises RescoreError when something stands in the way."""
-    unfinished = (work / "journal").exists() and read_header(work / "journal") is not None
-    if options.force and not options.resume:
-        return False
-    if unfinished:
-        if options.resume:
-            return False
-        raise RescoreError(f"{str(work)!r} holds an unfinished run: continue with --resume, or start over with --force")
-    there = options.output.exists() and (not options.output.is_dir() or any(options.output.iterdir()))
-    if not there:
-        return False
-    if not options.resume:
-        raise RescoreError(f"the output {str(options.output)!r} already exists; replace it with --force")
-    try:
-        earlier = json.loads(_beside(options.output, ".summary.json").read_text(encoding="utf-8"))["run"]
-    except (OSError, ValueError, KeyError):
-        raise RescoreError(
-            f"there is no unfinished run to resume, and {str(options.output)!r} already exists; replace it with --force"
-        ) from None
-    _refuse_differences(earlier, header, "the finished output")
-    return True
-
-
-def _open_journal(work: Path, header: Mapping[str, Any], options: RescoreOptions) -> tuple[Journal, Recovered]:
-    path = work / "journal"
-    if options.resume and path.exists() and read_header(path) is not None:
-        journal, recovered = Journal.reopen(path)
-        try:
-            _refuse_differences(recovered.header, header, "the unfinished run")
-        except RescoreError:
-            journal.close()
-            raise
-        return journal, recovered
-    for entry in work.iterdir():
-        if entry.name != "lock":
-            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-    return Journal.create(path, header), Recovered(header)
-
-
-def _refuse_differences(old: Mapping[str, Any], new: Mapping[str, Any], what: str) -> None:
-    found = differences(old, new)
-    if found:
-        raise RescoreError(
-            f"{what} had other inputs or options:\n  "
-            + "\n  ".join(found)
-            + "\nuse the same, or start over with --force"
-        )
-
-
-def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Returns the differences between the headers of two runs, for people."""
-    found = []
-    if old.get("format") != new.get("format"):
-        found.append(f"journal format {old.get('format')}, now {new.get('format')}")
-    before = {entry["name"]: entry for entry in old.get("input", ())}
-    after = {entry["name"]: entry for entry in new.get("input", ())}
-    for name in sorted(before.keys() | after.keys()):
-        one, other = before.get(name), after.get(name)
-        if one is None or other is None:
-            found.append(f"input {name}: {'new' if one is None else 'gone'}")
-        else:
-            meanings: tuple[tuple[str, Callable[[Any], str]], ...] = (
-                ("size", lambda value: f"{value} bytes"),
-                ("head", lambda value: f"begins with {value[:8]}…"),
-                ("mtime_ns", lambda value: f"changed at {value / 1e9:.3f}"),
-            )
-            shown = [f"{say(one[key])}, now {say(other[key])}" for key, say in meanings if one[key] != other[key]]
-            if shown:
-                found.append(f"input {name}: {'; '.join(shown)}")
-    for part, label in (("options", ""), ("columns", "--column "), ("verifiers", "fingerprint of ")):
-        one, other = old.get(part) or {}, new.get(part) or {}
-        for key in sorted(one.keys() | other.keys()):
-            if one.get(key) != other.get(key):
-                found.append(f"{label}{key}: {json.dumps(one.get(key))}, now {json.dumps(other.get(key))}")
-    return found
 
 
 def _routes_of(
