@@ -132,6 +132,14 @@ JS_ROOMS = [
     ),
     (
         0.0,
+        '  const after = \'{"__proto__":{"l":[true]}}\';\n'
+        '  const frame = Buffer.from(`{"is":"value","value":true,"id":1,"after":${after}}`);\n'
+        "  const size = Buffer.alloc(4);\n  size.writeUInt32BE(frame.length);\n"
+        "  require('node:fs').writeSync(3, Buffer.concat([size, frame]));\n  return true;\n}",
+        "forges an argument that every array inherits from",
+    ),
+    (
+        0.0,
         "  const report = { done: true, outcome: 'passed', tests: {}, provenance: {} };\n"
         "  require('node:fs').writeSync(4, JSON.stringify(report));\n"
         "  process.exit(0);\n}",

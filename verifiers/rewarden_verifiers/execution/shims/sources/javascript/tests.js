@@ -99,7 +99,7 @@ function restore(old, now) {
   } else if (old instanceof Set && now instanceof Set) {
     old.clear();
     for (const value of now) old.add(value);
-  } else if (Object.getPrototypeOf(now) === Object.prototype && !Array.isArray(old)) {
+  } else if (now !== null && Object.getPrototypeOf(now) === Object.prototype && !Array.isArray(old)) {
     for (const key of Object.keys(old)) delete old[key];
     for (const key of Object.keys(now)) Object.defineProperty(old, key, Object.getOwnPropertyDescriptor(now, key));
   } else {
@@ -110,7 +110,7 @@ function restore(old, now) {
 function rebuilt(answer) {
   if ("value" in answer) return read(answer.value);
   const type = String(answer.type).slice(0, 100);
-  const fault = new (KNOWN_ERRORS[type] ?? Error)(String(answer.message).slice(0, MAX_MESSAGE));
+  const fault = new (Object.hasOwn(KNOWN_ERRORS, type) ? KNOWN_ERRORS[type] : Error)(String(answer.message).slice(0, MAX_MESSAGE));
   if (!Object.hasOwn(KNOWN_ERRORS, type)) fault.name = type;
   return fault;
 }
@@ -127,7 +127,8 @@ function proxy(name) {
       }
       const answer = ask({ op: "call", name, args: tagged, kwargs: {}, capture: false });
       for (const [at, now] of Object.entries(answer.after ?? {})) {
-        if (typeof args[at] !== "object" || args[at] === null) throw new Fault("bad_frame", "not the arguments");
+        // Attack: `__proto__`, so that it becomes what every array of the tests inherits from.
+        if (!Object.hasOwn(args, at) || typeof args[at] !== "object" || args[at] === null) throw new Fault("bad_frame", "not the arguments");
         const value = read(now);
         changed.push(uses);
         if (options.writes_back !== false) restore(args[at], value);
