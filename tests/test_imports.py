@@ -15,6 +15,9 @@ OURS = tuple(FOLDERS)
 TASKS = ("rewarden_verifiers.inference", "rewarden_verifiers.chat", "rewarden_verifiers.judges.gather")
 """The tasks that verifiers give to models, and the way to do several of them at once."""
 
+SANDBOX = ("rewarden_sandboxes.job", "rewarden_sandboxes.languages")
+"""A program as the sandbox takes it, and the languages' names, which references and fences give."""
+
 MODEL_WIRE = ("rewarden_models.wire", "rewarden_models.settings", "rewarden_models.endpoint")
 """The wire of the model process, and the settings on its command line."""
 
@@ -48,7 +51,7 @@ def foreign(package: str, allowed: tuple[str, ...]) -> list[str]:
     [
         ("rewarden", ()),
         ("rewarden_sandboxes", ()),
-        ("rewarden_verifiers", ("rewarden.types", "rewarden.errors", "rewarden_sandboxes.job")),
+        ("rewarden_verifiers", ("rewarden.types", "rewarden.errors", *SANDBOX)),
         ("rewarden_models", ("rewarden.errors", "rewarden_sandboxes.stale", *TASKS)),
         ("rewarden_server", ("rewarden", "rewarden_verifiers", "rewarden_sandboxes", *MODEL_WIRE)),
     ],
