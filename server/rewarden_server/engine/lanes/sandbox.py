@@ -14,6 +14,7 @@ from rewarden.types import Run, RunResult
 from rewarden_sandboxes.checks import check_job
 from rewarden_sandboxes.errors import BadJob, Busy, HostError, HostLost, Leaving, NoRoom
 from rewarden_sandboxes.job import CaseResult, Clock, Job, JobEvent, Program, Report
+from rewarden_sandboxes.launchers.launcher import build_command
 from rewarden_sandboxes.settings import default_slots
 from rewarden_server.engine.lanes.delivered_once import DeliveredOnce
 from rewarden_server.engine.lanes.host_retry import HostRetry
@@ -106,10 +107,8 @@ class SandboxLane:
                 return f"unknown language {language!r}: known are {', '.join(rows)}"
             if images and not any(images.get(image) for image in row["images"]):
                 image = row["images"][0]
-                return (
-                    f"the language {language!r} needs the image {image!r}, which is not built; build it: "
-                    f"python -m rewarden_sandboxes.building images --only {image}"
-                )
+                how = build_command(image, "images")
+                return f"the language {language!r} needs the image {image!r}, which is not built; make it: {how}"
         return None
 
     # --- sessions -----------------------------------------------------------------------------------------------
