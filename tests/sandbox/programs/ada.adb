@@ -9,7 +9,8 @@ procedure Main is
       Next : Link;
    end record;
    First : Link;
-   Count : Long_Long_Integer := 0;
+   Count : Integer := 0;
+   pragma Volatile (Count);
    Line  : constant String := Get_Line;
 begin
    if Line'Length > 5 and then Line (1 .. 5) = "echo " then
@@ -20,10 +21,7 @@ begin
       raise Program_Error;
    elsif Line = "spin" then
       loop
-         Count := Count + 1;
-         if Count < 0 then
-            Put_Line ("over");
-         end if;
+         Count := (Count + 1) mod 1000;
       end loop;
    elsif Line = "memory" then
       loop
