@@ -12,7 +12,7 @@ import os
 
 
 def count(xs: list[int], low: int = 3) -> int:
-    """How many are above 3."""
+    """Returns how many are above 3."""
     found = 0
     for x in xs:
         if x > low and x != 7:
