@@ -99,7 +99,9 @@ class SandboxLane:
                 host = await lent.client.status(timeout_s=_STATUS_S)
         except HostError:
             return None  # the job will say what is wrong
-        rows, images = host["languages"], host["images"]
+        rows, images = host.get("languages"), host.get("images")
+        if not rows:
+            return None  # a host that does not say it: the job will
         for language in languages:
             name = language.lower()
             row = next((row for key, row in rows.items() if name == key or name in row["aliases"]), None)
