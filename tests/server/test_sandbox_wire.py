@@ -173,11 +173,15 @@ def test_a_path_that_is_none_is_refused_wherever_it_stands(path: str) -> None:
         (job(program={"files": {path: b""}}), "program.files"),
         (job(case={"files": {path: b""}}), "cases[0].files"),
         (job(case={"partner_files": {path: b""}}), "cases[0].partner_files"),
-        (job(collect=[path]), "collect"),
+        (job(collect=[f"{path}/" if path == "a/" else path]), "collect"),  # one slash at the end is a folder there
     ):
         with pytest.raises(BadJob) as raised:
             check_job(asked)
         assert raised.value.path.startswith(f"{where}[")
+
+
+def test_files_and_folders_can_be_collected() -> None:
+    check_job(job(collect=["a", "b/", "b/c/"]))
 
 
 def test_paths_that_stay_inside_pass() -> None:
