@@ -115,6 +115,7 @@ class IdleSlot:
     """One that is there and does nothing."""
 
     tiers: frozenset[str] = frozenset()
+    image = "an image"
     gone = lost = False
     runs = 0
     used = 0.0
