@@ -76,7 +76,7 @@ def test_it_moves_with_python_only_where_a_verifier_says_so(monkeypatch: pytest.
         fingerprints, "sys", SimpleNamespace(version_info=version, stdlib_module_names=sys.stdlib_module_names)
     )
     moved = {name for name in BUILT_IN if fingerprint(REGISTRY.get(name)) != before[name]}
-    assert moved == {name for name in BUILT_IN if REGISTRY.get(name).per_python} == {"tool_calls"}
+    assert moved == {name for name in BUILT_IN if REGISTRY.get(name).per_python} == {"code", "tool_calls"}
 
 
 @pytest.mark.parametrize("name", BUILT_IN)

@@ -15,11 +15,11 @@ from rewarden_verifiers.execution.candidate import (
     Missing,
     TooManyFences,
     blocks,
-    complete,
     find,
     labels_of,
     rules_of,
 )
+from rewarden_verifiers.execution.completion import complete
 from rewarden_verifiers.execution.reference import CodeReference, Test
 from tests.verifiers.counting import HOSTILE, steps
 

@@ -18,18 +18,17 @@ from rewarden_verifiers.execution import datasets
 from rewarden_verifiers.execution.candidate import (
     BARE,
     Candidate,
-    Completion,
     Missing,
     Rule,
     RuleLike,
     Unclosed,
     bare,
-    complete,
     find,
     labels_of,
     language_of,
     rules_of,
 )
+from rewarden_verifiers.execution.completion import Completion, complete
 from rewarden_verifiers.execution.controls import Controls
 from rewarden_verifiers.execution.feedback import Reveal, evidence, feedback
 from rewarden_verifiers.execution.generators import generated
@@ -119,7 +118,7 @@ def _variant(params: CodeParams) -> VerifierSpec | None:
     return spec_of(published) if params.dataset is not None else None
 
 
-@verifier(version="3", graded=True, determinism="sampled", children=_children, variant=_variant)
+@verifier(version="3", graded=True, determinism="sampled", children=_children, variant=_variant, per_python=True)
 async def code(response: str | None, reference: CodeReference, params: CodeParams, ctx: Context) -> Outcome:
     """The program in the response passes the reference's tests, run in the locked rooms of the sandbox.
 
@@ -152,6 +151,7 @@ _READING: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDi
     determinism="sampled",
     children=_children,
     resources=datasets.Unpacking,
+    per_python=True,
 )
 async def published(
     response: str | None,

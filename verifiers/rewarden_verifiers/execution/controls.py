@@ -25,7 +25,8 @@ from rewarden.errors import InvalidSample, SandboxError
 from rewarden_sandboxes.job import Case, CaseResult, Job, Limits, Program, Report, source
 from rewarden_verifiers.contract import Context
 from rewarden_verifiers.execution import judges, modes
-from rewarden_verifiers.execution.candidate import Candidate, Completion, closed, complete
+from rewarden_verifiers.execution.candidate import Candidate
+from rewarden_verifiers.execution.completion import Completion, closed, complete
 from rewarden_verifiers.execution.plan import judging, plan
 from rewarden_verifiers.execution.reference import PYTHON, JudgeProgram, Suite, Trial, invalid
 from rewarden_verifiers.execution.results import Result

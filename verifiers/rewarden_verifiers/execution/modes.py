@@ -12,7 +12,7 @@ from typing import Any, Literal
 from rewarden.errors import InvalidReference, SandboxError
 from rewarden_sandboxes.job import Mode, Program, Report, source
 from rewarden_verifiers.execution import calls
-from rewarden_verifiers.execution.candidate import closed
+from rewarden_verifiers.execution.completion import closed
 from rewarden_verifiers.execution.reference import Suite, Trial, entry_of, invalid
 from rewarden_verifiers.execution.results import JUDGE_FAILED, LIMITS, Doubted, Result, Side, ended, result_of, unjudged
 from rewarden_verifiers.execution.shims.known import shim_of

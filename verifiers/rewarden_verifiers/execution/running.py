@@ -16,8 +16,9 @@ from rewarden.types import Sample, Use
 from rewarden_sandboxes.job import CaseResult, CompileResult, Job, Report
 from rewarden_verifiers.contract import Context
 from rewarden_verifiers.execution import calls, judges, modes
-from rewarden_verifiers.execution.candidate import Candidate, Completion
+from rewarden_verifiers.execution.candidate import Candidate
 from rewarden_verifiers.execution.checkers import TextChecker, beyond_repair, compare
+from rewarden_verifiers.execution.completion import Completion
 from rewarden_verifiers.execution.controls import Controls
 from rewarden_verifiers.execution.output import as_text
 from rewarden_verifiers.execution.plan import Batch, judging, plan
