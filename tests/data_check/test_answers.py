@@ -73,7 +73,7 @@ def test_json_must_equal_the_reference(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_queries_are_checked_on_their_database(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("sqlglot", reason="the extra sql is not installed")
+    pytest.importorskip("sqlglot", reason="sqlglot is not installed")
     rows = [
         {"reference": {"database": DATABASE, "sql": "SELECT n FROM t WHERE x > 5"}},
         {"reference": {"database": DATABASE, "sql": "SELECT nothing FROM t"}},

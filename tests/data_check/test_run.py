@@ -88,7 +88,7 @@ def test_only_good_rows_are_copied_byte_for_byte(tmp_path: Path) -> None:
 
 
 def test_parquet_keeps_its_schema(tmp_path: Path) -> None:
-    pa = pytest.importorskip("pyarrow", reason="the extra parquet is not installed")
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     import pyarrow.parquet as pq
 
     table = pa.table(

@@ -30,6 +30,7 @@ class Slots:
     def __init__(self, *words: str, during: Callable[[Slots], None] = lambda slots: None) -> None:
         self.losses = 0
         self.idle_losses = 0
+        self.sample = ScriptedSlot(WELL)  # one that lives
         self._words = list(words)
         self._during = during
 
