@@ -35,7 +35,7 @@ PEERS = "needs data sets that are not ours to ship"
 ALL_CASES = "judges every case there is, for minutes: tests/verdicts does it with some"
 READER = "stands for what the reader does"
 OWN_FILES = "needs records and logs of the reader's own: tests/report opens such files"
-OWN_ROWS = "reads the reader's own rows: tests/audit, tests/rescore and tests/adapters do it with rows of their own"
+OWN_ROWS = "reads the reader's own rows: tests/audit, tests/rescore, tests/data_check and tests/adapters have such rows"
 OWN_RUN = "needs a run of the reader's own, and a terminal: tests/server shows runs in one"
 PLAYED = "plays a run of 300 steps in a clone, for minutes: make screenshots does it"
 
@@ -51,6 +51,13 @@ NOT_RUN = {
         "rewarden check-trainer trl --use math --target http://127.0.0.1:8080 --file rows.jsonl": OWN_ROWS,
     },
     "README.md": {"make demo": CLONE, "make test": CLONE, "docker compose up -d": STACK},
+    "docs/data-check.md": {
+        "rewarden data check train.jsonl --use code -o good.jsonl --report check.html": OWN_ROWS,
+        "rewarden data check train.parquet --use code --column reference=reward_model.ground_truth "
+        "--solutions solution": OWN_ROWS,
+        "rewarden data check train.jsonl --use math": OWN_ROWS,
+        "rewarden data check train.jsonl --use code -o good.jsonl": OWN_ROWS,
+    },
     "docs/deploying.md": {
         "git clone … rewarden && cd rewarden": READER,
         "docker compose up -d": STACK,
@@ -82,6 +89,7 @@ NOT_RUN = {
         "python -m rewarden_sandboxes.building images --only jvm native scripts": IMAGES,
         "rewarden sandbox-host build --only python-science": IMAGES,
         "python -m rewarden_sandboxes.building rootfs": IMAGES,
+        "docker build -t rewarden-sandbox-julia .": IMAGES,
     },
     "docs/models.md": {
         "rewarden serve --config rewarden.toml": GPU,
