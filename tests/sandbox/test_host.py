@@ -367,7 +367,6 @@ async def test_leaving_a_job_kills_it_and_the_slot_serves_on(host: Host) -> None
     ("program", "path"),
     [
         (Program(language="klingon", code=b""), "program.language"),
-        (Program(language="c", code=b"", mode="call"), "program.mode"),
         (Program(language="python", code=b"", limits=Limits(memory_mb=10**6)), "cases[0].limits.memory_mb"),
     ],
 )

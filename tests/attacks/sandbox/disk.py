@@ -68,6 +68,8 @@ for size in (1 << 40, 1 << 30, 8 << 20):
         pass
 print("HELD")
 """,
+        ends=("output_limit",),
+        limit="output_bytes",
         held=True,
         limits=DISK,
         collect=("out.txt",),
