@@ -50,6 +50,8 @@ class SandboxLane:
         self._hosts.changed = self._count_slots
         self._turns = ResizableSemaphore(settings.in_flight or _FOR_EACH_SLOT * (self._hosts.slots or default_slots()))
         self._closed = False
+        self._runnable: set[str] = set()
+        """Languages, as they were asked for, that a host was found to have."""
 
     def start(self) -> None:
         """Starts the server's own host, or the checks of remote ones; returns at once. Otherwise the first job does
@@ -88,7 +90,11 @@ class SandboxLane:
                     yield event
 
     async def lacking(self, languages: Sequence[str]) -> str | None:
-        """See `rewarden_verifiers.sandbox.Sandbox`."""
+        """See `rewarden_verifiers.sandbox.Sandbox`. Each sample asks, so what is there is looked up once: an image that
+        is removed later is the host's to refuse.
+        """
+        if self._runnable.issuperset(languages):
+            return None
         status = await self._hosts.status()
         if status.get("differences"):
             return None  # a job goes to a host that has its language
@@ -111,6 +117,8 @@ class SandboxLane:
                 image = row["images"][0]
                 how = build_command(image, "images")
                 return f"the language {language!r} needs the image {image!r}, which is not built; make it: {how}"
+            if images:  # a host that is starting does not know its images yet
+                self._runnable.add(language)
         return None
 
     # --- sessions -----------------------------------------------------------------------------------------------
