@@ -42,7 +42,7 @@ class Episode:
         self._max_turns = max_turns
         self._turn = turn
         self._turns = 0
-        self._paid = 0.0
+        self._earned = 0.0
         self._prompt: Any = None
 
     async def reset(self, states: dict[str, Any], **_: Any) -> dict[str, Any]:
@@ -63,9 +63,9 @@ class Episode:
         number = number_of(verdict, settings)
         answer = answer_of([verdict], [number])
         done = self._turns >= self._max_turns or verdict.status != "scored" or passed_of(verdict)
-        earned, self._paid = number - self._paid, number
+        gained, self._earned = number - self._earned, number
         return {
-            "rewards": torch.tensor(earned, dtype=torch.float64),
+            "rewards": torch.tensor(gained, dtype=torch.float64),
             "scores": answer["scores"][0],
             "environment_feedback": "" if done else self._turn.replace(_MARK, verdict.feedback or _AGAIN),
             "done": done,

@@ -14,7 +14,7 @@ from rewarden.commands.use import functions_of
 from rewarden.errors import RequestError
 from rewarden_server.cli.columns import add_columns, columns_of
 from rewarden_server.cli.engines import add_engines, check_engine, judging
-from rewarden_server.cli.numbers import positive, share
+from rewarden_server.cli.numbers import count, positive, share
 from rewarden_server.cli.uses import add_uses, routing_of
 from rewarden_server.config import ConfigError
 from rewarden_server.studies.data_check.figures import Figures
@@ -25,7 +25,7 @@ from rewarden_server.studies.data_check.run import CheckOptions, check_data
 from rewarden_server.studies.report.page import check_output
 from rewarden_server.studies.rescore.options import RescoreError
 from rewarden_server.studies.rescore.progress import Console, Watcher
-from rewarden_server.studies.rescore.resuming import published
+from rewarden_server.studies.rescore.resuming import is_kept, published
 from rewarden_server.studies.rescore.target import LOCAL
 
 HELP = "check a data set before training: stored solutions, mutants and empty programs against each row's tests"
@@ -84,7 +84,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--mutants",
-        type=_count,
+        type=count,
         default=usual.mutants,
         metavar="N",
         help=f"mutants to run per row (default: {usual.mutants})",
@@ -188,12 +188,4 @@ def _say(text: str, status: int) -> int:
 
 
 def _hint(args: argparse.Namespace) -> str:
-    kept = args.output is not None and args.output.with_name(args.output.name + ".rescore").exists()
-    return "; finished rows are kept: to continue, run the same command with --resume" if kept else ""
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError("must be at least 0")
-    return number
+    return "; finished rows are kept: to continue, run the same command with --resume" if is_kept(args.output) else ""

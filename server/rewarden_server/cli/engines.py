@@ -18,7 +18,7 @@ from rewarden.commands.use import functions_of
 from rewarden.retry import Retry
 from rewarden.transports.authority import CA_HELP
 from rewarden.types import Use
-from rewarden_server.cli.numbers import positive
+from rewarden_server.cli.numbers import positive, seconds
 from rewarden_server.config import load_config
 from rewarden_server.studies.rescore.options import RescoreError
 from rewarden_server.studies.rescore.progress import Watcher
@@ -116,11 +116,3 @@ def _end_on_signals() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError):
             loop.add_signal_handler(number, task.cancel if task is not None else loop.stop)
-
-
-def seconds(text: str) -> float:
-    """A number of seconds above 0. Raises what argparse tells as the argument's fault."""
-    number = float(text)
-    if not 0 < number < 1e9:
-        raise argparse.ArgumentTypeError("must be a number of seconds above 0")
-    return number

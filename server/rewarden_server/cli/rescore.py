@@ -18,15 +18,15 @@ from rewarden.commands.use import functions_of
 from rewarden.errors import RequestError
 from rewarden.wire.json import STATUSES, VERDICT_FIELDS
 from rewarden_server.cli.columns import add_baseline, add_columns, columns_of
-from rewarden_server.cli.engines import add_engines, check_engine, judging, seconds
-from rewarden_server.cli.numbers import positive
+from rewarden_server.cli.engines import add_engines, check_engine, judging
+from rewarden_server.cli.numbers import positive, seconds
 from rewarden_server.cli.uses import add_uses, routing_of
 from rewarden_server.config import ConfigError
 from rewarden_server.studies.report.page import check_output, make_report
 from rewarden_server.studies.report.rows import ReportOptions
 from rewarden_server.studies.rescore.options import VERDICT_FIELDS_KEPT, RescoreError, RescoreOptions
 from rewarden_server.studies.rescore.progress import Console, Watcher
-from rewarden_server.studies.rescore.resuming import published
+from rewarden_server.studies.rescore.resuming import is_kept, published
 from rewarden_server.studies.rescore.run import rescore
 from rewarden_server.studies.rescore.summary import Summary
 from rewarden_server.studies.rescore.target import LOCAL
@@ -296,8 +296,7 @@ def _say(text: str, status: int) -> int:
 
 
 def _hint(args: argparse.Namespace) -> str:
-    kept = args.output is not None and args.output.with_name(args.output.name + ".rescore").exists()
-    return "; finished work is kept: to continue, run the same command with --resume" if kept else ""
+    return "; finished work is kept: to continue, run the same command with --resume" if is_kept(args.output) else ""
 
 
 def _names(flag: str, text: str | None, known: Sequence[str]) -> tuple[str, ...]:

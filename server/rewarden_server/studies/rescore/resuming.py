@@ -43,6 +43,11 @@ def published(output: Path) -> dict[str, Any] | None:
     return dict(told)
 
 
+def is_kept(output: Path | None) -> bool:
+    """Returns whether the folder of a run that can be gone on with stands beside an output."""
+    return output is not None and beside(output, WORK_SUFFIX).exists()
+
+
 def is_finished(options: Resumable, header: Mapping[str, Any], work: Path) -> bool:
     """Returns whether there is nothing left to do. Raises RescoreError when something stands in the way."""
     unfinished = (work / "journal").exists() and read_header(work / "journal") is not None
