@@ -171,6 +171,24 @@ async def test_what_no_host_has_is_said_at_once_and_a_missing_image_is_no_fault_
         await asyncio.wait_for(told(lane, Job(program=Program(language="zig", code=b""), cases=[Case()])), 30)
 
 
+async def test_what_no_host_has_is_told_before_any_job_also_while_the_only_host_is_away(open_lane: Open) -> None:
+    script = with_slots(1)
+    rows = {"python": {"images": ["python"], "aliases": ["py"]}, "go": {"images": ["native"], "aliases": []}}
+    script.told |= {"languages": rows, "images": {"python": "1", "native": ""}}
+    lane = await open_lane(script)
+    assert await lane.lacking(["PY"]) is None
+    assert "--only native" in (await lane.lacking(["python", "go"]) or "")
+    (host,) = remote(lane).hosts
+    host.lost()
+    host._rest_until = float("inf")
+    asked = asyncio.create_task(lane.lacking(["python", "zig"]))
+    await until(lane, "lost")
+    host._rest_until = 0.0
+    host._wake.set()
+    assert await asyncio.wait_for(asked, 30) == "unknown language 'zig': known are python, go"
+    assert script.jobs == []
+
+
 async def test_a_host_that_is_not_ready_gets_nothing_while_another_is(open_lane: Open) -> None:
     limping, well = with_slots(900), with_slots(1)
     limping.told |= {"ready": False, "reason": "docker is gone"}

@@ -121,9 +121,9 @@ class RemoteHost(Lent):
     # --- whether it fits
 
     def has(self, languages: Collection[str]) -> bool:
-        """Returns whether it has these languages, according to its status so far."""
+        """Returns whether it has these languages, according to its status so far. Every host has none."""
         rows: Mapping[str, Any] | None = self.told.get("languages")
-        if rows is None:
+        if rows is None or not languages:
             return True
         found = [_row(rows, name.lower()) for name in languages]
         if any(row is None for row in found):
