@@ -141,6 +141,11 @@ PRIME_CALL = {
     "language": "python",
     "test_cases": [{"type": "function_call", "fn_name": "add", "input": [1, 2], "output": 3}],
 }
+GOLD = f"```python\n{SQUARE}\n```"
+INFERENCES = [
+    {"model_name": "one", "completion_id": 0, "completion": f"So:\n```python\n{SUBTRACT}\n```", "pass_rate": 0.5},
+    {"model_name": "two", "completion_id": 0, "completion": f"So:\n```python\n{ADD}\n```", "pass_rate": 1.0},
+]
 
 PUBLISHED = [
     Published(
@@ -162,6 +167,7 @@ PUBLISHED = [
         "taco",
         {
             "input_output": json.dumps(CALLS),
+            "solutions": json.dumps(["class Solution:\n    def add(self, a, b):\n        return [a + b]", ""]),
             "starter_code": "class Solution:",
             "time_limit": "2 seconds",
             "memory_limit": "256 megabytes",
@@ -218,7 +224,11 @@ PUBLISHED = [
     Published(
         "DeepCoder, LiveCodeBench's part",
         "deepcoder",
-        {"problem": "…", "tests": json.dumps([{**FUNCTIONAL[0], "metadata": {"func_name": "add"}}])},
+        {
+            "problem": "…",
+            "tests": json.dumps([{**FUNCTIONAL[0], "metadata": {"func_name": "add"}}]),
+            "solutions": [f"```python\n{METHOD}\n```"],
+        },
         METHOD,
         WRONG_METHOD,
         broken={"reference.tests": {"problem": "…"}, "reference.tests[0].output": {"tests": [{"input": "3"}]}},
@@ -234,7 +244,7 @@ PUBLISHED = [
     Published(
         "PrimeIntellect",
         "primeintellect",
-        {"problem_id": "vcp_9000", "verification_info": json.dumps(PRIME)},
+        {"problem_id": "vcp_9000", "verification_info": json.dumps(PRIME), "gold_standard_solution": GOLD},
         SQUARE,
         TWICE,
         broken={
@@ -242,7 +252,13 @@ PUBLISHED = [
             "reference.verification_info.test_cases": {"verification_info": {"language": "python"}},
         },
     ),
-    Published("SYNTHETIC-1", "synthetic_1", {"verification_info": repr(PRIME_CALL)}, ADD, SUBTRACT),
+    Published(
+        "SYNTHETIC-1",
+        "synthetic_1",
+        {"verification_info": repr(PRIME_CALL), "gold_standard_solution": ADD},
+        ADD,
+        SUBTRACT,
+    ),
     Published(
         "SYNTHETIC-1, C++",
         "synthetic_1",
@@ -254,14 +270,18 @@ PUBLISHED = [
     Published(
         "SYNTHETIC-2",
         "synthetic_2",
-        {"task_type": "prime_rl_code", "verification_info": json.dumps({"test_cases": json.dumps(CALLS)})},
+        {
+            "task_type": "prime_rl_code",
+            "verification_info": json.dumps({"test_cases": json.dumps(CALLS)}),
+            "gold_standard_solution": ADD,
+        },
         ADD,
         SUBTRACT,
     ),
     Published(
         "AceCode",
         "acecode",
-        {"id": "oss_9000", "question": "…", "test_cases": MBPP["test_list"]},
+        {"id": "oss_9000", "question": "…", "test_cases": MBPP["test_list"], "inferences": INFERENCES},
         ADD,
         SUBTRACT,
         broken={"reference.test_cases[0]": {"test_cases": [3]}, "reference.test_cases": {"id": "oss_9000"}},
@@ -331,7 +351,15 @@ PUBLISHED = [
     Published(
         "Codeforces-Python-Submissions",
         "codeforces_python",
-        {"contestId": 9000, "time-limit": "2 seconds", "memory-limit": "256 megabytes", "test_cases": PAIRS},
+        {
+            "contestId": 9000,
+            "time-limit": "2 seconds",
+            "memory-limit": "256 megabytes",
+            "test_cases": PAIRS,
+            "programmingLanguage": "PyPy 3-64",
+            "verdict": "OK",
+            "code": SQUARE,
+        },
         SQUARE,
         TWICE,
         broken={"reference.test_cases": {"contestId": 9000}},

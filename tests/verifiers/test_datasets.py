@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, get_args
 
 import pytest
+from pydantic import TypeAdapter
 
 from rewarden.errors import InvalidReference
 from rewarden.routing import routing_from_json
@@ -18,8 +19,10 @@ from rewarden.types import Batch, Sample, Use, Verdict
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_verifiers.execution import datasets
-from rewarden_verifiers.execution.datasets import DATASETS, read_row
-from rewarden_verifiers.execution.reference import read_reference
+from rewarden_verifiers.execution.datasets import DATASETS, read_row, read_solutions
+from rewarden_verifiers.execution.datasets.stored import none
+from rewarden_verifiers.execution.reference import CodeReference, read_reference
+from rewarden_verifiers.execution.reference_json import reference_to_json
 from tests.verifiers.published_rows import CODEFORCES, CPP_SQUARE, HUMANEVAL, PUBLISHED, SQUARE, Published, packed
 
 BROKEN = [
@@ -101,6 +104,40 @@ def test_assertions_as_the_sets_write_them(name: str, written: Any, code: str) -
 def test_inputs_and_outputs_as_the_sets_write_them(written: Any) -> None:
     reference = read_row("deepcoder", written, None)
     assert ([(test.stdin, test.stdout) for test in reference.tests], reference.checker) == ([("3\n", "9\n")], "floats")
+
+
+STORING = [name for name, data_set in DATASETS.items() if data_set.stored is not none]
+
+
+@pytest.mark.parametrize("name", STORING)
+def test_the_solutions_of_a_row_are_known(name: str) -> None:
+    rows = [one for one in PUBLISHED if one.dataset == name and isinstance(one.row, dict)]
+    found = [solution for one in rows for solution in read_solutions(name, one.row, None, ["python", one.label])]
+    assert found
+    for solution in found:
+        assert any(one.gold in solution.text or solution.text.endswith(f"{one.gold}\n") for one in rows), solution
+
+
+def test_only_solutions_that_the_row_allows_are_taken() -> None:
+    row = next(one.row for one in PUBLISHED if one.dataset == "codecontests")
+    assert [one.language for one in read_solutions("codecontests", row, None, ["python", "cpp"])] == ["cpp", "python"]
+    assert [one.text for one in read_solutions("codecontests", row, None, ["python"])] == [SQUARE]
+    submission = {"test_cases": [], "programmingLanguage": "Python 2", "verdict": "OK", "code": "print 1"}
+    assert read_solutions("codeforces_python", submission, None, ["python"]) == []
+    wrong = {**submission, "programmingLanguage": "Python 3", "verdict": "WRONG_ANSWER"}
+    assert read_solutions("codeforces_python", wrong, None, ["python"]) == []
+
+
+def test_solutions_beside_the_tests_are_found() -> None:
+    beside = {"solutions": json.dumps([SQUARE])}
+    assert [one.text for one in read_solutions("apps", '{"inputs": []}', beside, ["python"])] == [SQUARE]
+
+
+@pytest.mark.parametrize("one", PUBLISHED, ids=lambda one: one.title)
+def test_a_reference_can_be_written_as_json(one: Published) -> None:
+    reference = read_row(one.dataset, one.row, one.metadata)
+    written = json.loads(json.dumps(reference_to_json(reference)))
+    assert TypeAdapter(CodeReference).validate_python(written) == reference
 
 
 @pytest.mark.parametrize("one", PUBLISHED, ids=lambda one: one.title)

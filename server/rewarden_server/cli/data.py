@@ -11,7 +11,7 @@ from pathlib import Path
 from rewarden.commands.connection import ONLY_HERE
 from rewarden.commands.terminal import add_examples, say
 from rewarden.commands.use import functions_of
-from rewarden.errors import RequestError
+from rewarden.errors import RequestError, near
 from rewarden_server.cli.columns import add_columns, columns_of
 from rewarden_server.cli.engines import add_engines, check_engine, judging
 from rewarden_server.cli.numbers import count, positive, share
@@ -27,6 +27,7 @@ from rewarden_server.studies.rescore.options import RescoreError
 from rewarden_server.studies.rescore.progress import Console, Watcher
 from rewarden_server.studies.rescore.resuming import is_kept, published
 from rewarden_server.studies.rescore.target import LOCAL
+from rewarden_verifiers.execution.datasets import DATASETS
 
 HELP = "check a data set before training: stored solutions, mutants and empty programs against each row's tests"
 
@@ -43,6 +44,7 @@ exit status:
 examples:
   rewarden data check train.jsonl --use code -o good.jsonl --report check.html
   rewarden data check train.parquet --use code --column reference=reward_model.ground_truth --solutions solution
+  rewarden data check apps.jsonl --dataset apps -o good.jsonl
   rewarden data check train.jsonl --use math
   rewarden data check data/ --use 'gsm8k/*=math' --use 'spider=sql' -o good/ --resume
 """
@@ -64,6 +66,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "input", type=Path, nargs="+", metavar="FILE", help="rows with references: files and directories as for rescore"
     )
     add_uses(add, "the verifier that will judge, as for rescore (repeatable; default: code)")
+    add(
+        "--dataset",
+        metavar="NAME",
+        help="instead of --use: rows as this data set publishes them, judged by code (docs/datasets.md)",
+    )
     add_columns(add)
     add(
         "--solutions",
@@ -151,6 +158,8 @@ def _options(args: argparse.Namespace) -> CheckOptions:
         raise RescoreError("--resume needs -o GOOD, beside which an interrupted run is kept")
     check_engine(args)
     columns = columns_of(args)
+    if args.dataset is not None:
+        _choose_dataset(args)
     if not args.use and args.routing is None and "use" not in columns:
         args.use = ["code"]
     routing = routing_of(args)
@@ -173,6 +182,17 @@ def _options(args: argparse.Namespace) -> CheckOptions:
         force=args.force,
         line_mb=args.max_line_mb,
     )
+
+
+def _choose_dataset(args: argparse.Namespace) -> None:
+    """Sets the use that --dataset stands for. Raises RescoreError."""
+    if args.use or args.routing is not None or args.params is not None:
+        raise RescoreError(
+            f"--dataset {args.dataset} stands for --use: give one of them, without --params or --routing"
+        )
+    if args.dataset not in DATASETS:
+        raise RescoreError(f"--dataset {args.dataset}: no such data set{near(args.dataset, DATASETS)}")
+    args.use, args.params = ["code"], json.dumps({"dataset": args.dataset})
 
 
 async def _check(args: argparse.Namespace, options: CheckOptions, watcher: Watcher) -> Figures | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from rewarden.errors import InvalidReference
 from rewarden.types import Sample, Verdict
 from rewarden_sandboxes.languages import Registry as Languages
 from rewarden_server.engine.plan import Planner
@@ -25,11 +26,14 @@ from rewarden_server.studies.data_check.kinds import (
 )
 from rewarden_server.studies.data_check.measuring import language_of, measured
 from rewarden_server.studies.data_check.mutants import Mutant, mutants
+from rewarden_server.studies.data_check.published import read_published
 from rewarden_server.studies.data_check.solutions import Solution, SolutionColumn
 from rewarden_server.studies.data_check.stand_ins import EMPTY, constant, printing, replaced
 from rewarden_server.studies.lint.examination import Examiner, read
 from rewarden_server.studies.lint.findings import Finding
+from rewarden_server.studies.lint.findings import finding as of_lint
 from rewarden_server.studies.rescore.read import Line
+from rewarden_server.studies.rescore.threads import in_thread
 from rewarden_server.studies.rescore.units import parse
 from rewarden_verifiers.group.statistics import passes
 from rewarden_verifiers.registry import Registry
@@ -106,9 +110,19 @@ class RowCheck:
         if not row.good:
             return row
         sample = replace(sample, id=None, group=None, group_size=None)
-        kind = kind_of(sample)
         values = parse(line)
-        stored = [] if isinstance(values, str) else self.column.read(values)
+        if isinstance(values, str):
+            values = {}
+        try:
+            published = await in_thread(read_published, sample, values)
+        except InvalidReference as error:
+            return row.having(of_lint("invalid_reference", error.message))
+        stored = self.column.read(values)
+        if published is not None:
+            sample = published.sample
+            if self.column.guessed and published.solutions is not None:
+                stored = list(published.solutions)
+        kind = kind_of(sample)
         solutions = solutions_of(kind, sample.reference, stored, named=not self.column.guessed)
         if not solutions:
             row = row.having(finding("no_solution"))
@@ -204,6 +218,9 @@ class RowCheck:
         broken = next((one for one in verdicts if one.status == "error"), None)
         if broken is not None:
             return row.having(finding("not_judged", _said(broken)))
+        refused = next((one for one in verdicts if one.reason == "invalid_reference"), None)
+        if refused is not None:
+            return row.having(of_lint("invalid_reference", refused.feedback))
         found: dict[str, list[str]] = {}
         for one, verdict in zip(tried, verdicts, strict=False):
             if passes(verdict):

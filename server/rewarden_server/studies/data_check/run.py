@@ -19,6 +19,7 @@ from rewarden.wire.json import dumps
 from rewarden_server.studies.data_check.checked import Checked
 from rewarden_server.studies.data_check.exchange import Exchange
 from rewarden_server.studies.data_check.figures import Figures
+from rewarden_server.studies.data_check.published import dataset_of, reference_column, stores_solutions
 from rewarden_server.studies.data_check.row_check import Effort, RowCheck
 from rewarden_server.studies.data_check.solutions import SolutionColumn, find_solutions
 from rewarden_server.studies.lint.examination import Examiner
@@ -94,7 +95,8 @@ async def check_data(options: CheckOptions, client: Target, watcher: Watcher | N
     watcher = watcher or Watcher()
     inputs = find_inputs(options.paths)
     rows = peek(inputs, options.columns, options.line_mb)
-    columns = choose(options.columns, rows, options.routing.metadata, responses=False)
+    given = reference_column(options.columns, options.routing, rows)
+    columns = choose(given, rows, options.routing.metadata, responses=False)
     if not columns.has_reference:
         raise RescoreError(
             "no column holds the expected answer or the tests; name it with --column reference=COLUMN. The columns "
@@ -157,9 +159,7 @@ class _Run:
         named = ", ".join(map(str, options.paths[:3])) + (", …" if len(options.paths) > 3 else "")
         lines = [f"input      {named} ({size / 1e6:,.1f} MB)"]
         lines += [f"{'columns' if at == 0 else '':<10} {line}" for at, line in enumerate(self.columns.describe())]
-        guessed = "  (guessed)" if self.solutions.guessed else ""
-        none = "no column; of references that hold a solution, that" if self.solutions.guessed else "none"
-        lines.append(f"solutions  {none if self.solutions.name is None else self.solutions.name + guessed}")
+        lines.append(f"solutions  {self._solutions()}")
         lines += [f"{'use' if at == 0 else '':<10} {judge.describe()}" for at, judge in enumerate(self.judges)]
         lines.append(
             f"per row    {effort.solutions} solutions at most, {effort.runs} runs of each where verdicts can differ, "
@@ -168,6 +168,18 @@ class _Run:
         if options.output is not None:
             lines.append(f"output     {options.output}")
         return lines
+
+    def _solutions(self) -> str:
+        name, guessed = self.solutions.name, self.solutions.guessed
+        if not guessed:
+            return name or "none"
+        found = "no column; of references that hold a solution, that" if name is None else f"{name}  (guessed)"
+        sets = dict.fromkeys(dataset_of(route.use) for route in self.options.routing.routes)
+        known = [one for one in sets if one is not None and stores_solutions(one)]
+        if not known:
+            return found
+        own = f"those that rows of {', '.join(known)} store"
+        return own if len(known) == len(sets) else f"{own}; of others, {found}"
 
     def outputs(self, work: Path) -> Outputs:
         """The files of good rows. Raises RescoreError when they cannot be written from this input."""

@@ -1,7 +1,8 @@
 """Columns to samples: which column of a row holds what, said by flags or guessed by the usual names.
 
-A column is named by a path, as `rewarden.columns` says. Two columns are always there: `@file` (the file's name within
-the input) and `@line` (its line number). A file of a known shape (`shapes`) has columns of its own that begin with `@`.
+A column is named by a path, as `rewarden.columns` says. Three columns are always there: `@file` (the file's name within
+the input), `@line` (its line number) and `@row` (the whole row). A file of a known shape (`shapes`) has columns of its
+own that begin with `@`.
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ WHOLE = (
     "metadata",
 )
 """The fields that can be mapped; `messages` stands for prompt and response in one conversation."""
+
+FILE, LINE, ROW = "@file", "@line", "@row"
+"""The columns of every row."""
 
 BUILT = ("reference", "signals", "metadata")
 """Fields that can be built of several columns: `reference.answer=label`."""
@@ -266,9 +270,7 @@ def _get(row: Mapping[str, Any], column: str, file: str, line: int) -> Any:
     value = value_of(row, column, ABSENT)
     if value is not ABSENT:
         return value
-    if column == "@file":
-        return file
-    return line if column == "@line" else None
+    return {FILE: file, LINE: line, ROW: row}.get(column)
 
 
 # --- from flags, files and guesses -----------------------------------------------------------------------------
@@ -394,7 +396,7 @@ def choose(
         whole,
         parts,
         frozenset(guessed),
-        tuple(name for name in seen if name not in roots),
+        () if ROW in read else tuple(name for name in seen if name not in roots),
         shape=shape,
         baseline=chosen,
         baselines=tuple(found or ()) if baseline is None else (),
@@ -414,7 +416,7 @@ def _shaped(shape: Shape, given: Mapping[str, str], rows: Sequence[Mapping[str, 
     for name, column in shape.columns.items():
         if name in given or column == NONE or (name in ("prompt", "response") and "messages" in whole):
             continue
-        if all(_has(rows, one) or one == "@file" for one in column.split(",")):
+        if all(_has(rows, one) or one == FILE for one in column.split(",")):
             whole[name] = column
         elif name == "response":
             raise RescoreError(

@@ -14,7 +14,7 @@ from typing import Any
 from rewarden.routing import Routing
 from rewarden.types import BadSample
 from rewarden_server.studies.rescore.attempts import Attempts
-from rewarden_server.studies.rescore.columns import NONE, Columns, choose
+from rewarden_server.studies.rescore.columns import FILE, LINE, NONE, ROW, Columns, choose
 from rewarden_server.studies.rescore.destinations import beside, destinations
 from rewarden_server.studies.rescore.groups import AsItStands, Order, Sorted, check_contiguous
 from rewarden_server.studies.rescore.journal import Journal, Verdicts, hold
@@ -281,7 +281,7 @@ def peek(inputs: Inputs, columns: Mapping[str, str], line_mb: int) -> list[dict[
     first_fault = ""
     # A column that was named may begin late, where rows of several kinds stand one kind after the other.
     missing = {part.split(".")[0] for column in columns.values() for part in column.split(",")}
-    missing -= {NONE, "@file", "@line"}
+    missing -= {NONE, FILE, LINE, ROW}
     each = max(10, _PEEK_ROWS // min(len(inputs.files), _PEEK_FILES))
     for index, name in enumerate(inputs.names[:_PEEK_FILES]):
         here = 0

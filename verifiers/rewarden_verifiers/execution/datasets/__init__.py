@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
-from rewarden_verifiers.execution.datasets import cases, contests, functions
+from rewarden_verifiers.execution.datasets import cases, contests, functions, stored
 from rewarden_verifiers.execution.datasets.packed import MAX_BYTES
 from rewarden_verifiers.execution.datasets.row import Row
+from rewarden_verifiers.execution.datasets.stored import Stored
 from rewarden_verifiers.execution.reference import CodeReference
 
 Name = Literal[
@@ -42,35 +43,36 @@ Name = Literal[
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """A data set. main: the field that the reference holds, if it does not hold the row. languages: those that its
-    tasks allow, where the row says nothing and the tests are on stdin."""
+    """A data set. main: the field that the reference holds, if it does not hold the row. stored: the solutions in a
+    row. languages: those that its tasks allow, where the row says nothing and the tests are on stdin."""
 
     read: Callable[[Row, Sequence[str]], CodeReference]
     main: str
+    stored: stored.Reader = stored.none
     languages: tuple[str, ...] = ("python",)
 
 
 _CONTEST = ("python", "cpp")
 DATASETS: Mapping[str, DataSet] = {
-    "acecode": DataSet(functions.acecode, "test_cases"),
-    "apps": DataSet(contests.apps, "input_output"),
-    "bigcodebench": DataSet(functions.bigcodebench, "test"),
-    "codecontests": DataSet(contests.codecontests, "public_tests", _CONTEST),
-    "codeforces": DataSet(contests.codeforces, "official_tests", _CONTEST),
-    "codeforces_python": DataSet(contests.codeforces_python, "test_cases"),
-    "deepcoder": DataSet(cases.deepcoder, "tests"),
+    "acecode": DataSet(functions.acecode, "test_cases", stored.inferred),
+    "apps": DataSet(contests.apps, "input_output", stored.listed),
+    "bigcodebench": DataSet(functions.bigcodebench, "test", stored.continuing("code_prompt", "complete_prompt")),
+    "codecontests": DataSet(contests.codecontests, "public_tests", stored.by_language, _CONTEST),
+    "codeforces": DataSet(contests.codeforces, "official_tests", languages=_CONTEST),
+    "codeforces_python": DataSet(contests.codeforces_python, "test_cases", stored.accepted),
+    "deepcoder": DataSet(cases.deepcoder, "tests", stored.listed),
     "eurus_2": DataSet(contests.eurus, "ground_truth"),
-    "humaneval": DataSet(functions.humaneval, "test"),
-    "kodcode": DataSet(functions.kodcode, "test"),
-    "leetcode": DataSet(functions.leetcode, "test"),
+    "humaneval": DataSet(functions.humaneval, "test", stored.continuing("prompt")),
+    "kodcode": DataSet(functions.kodcode, "test", stored.column("solution")),
+    "leetcode": DataSet(functions.leetcode, "test", stored.column("completion")),
     "livecodebench": DataSet(cases.livecodebench, "private_test_cases"),
-    "mbpp": DataSet(functions.mbpp, "test_list"),
-    "primeintellect": DataSet(cases.primeintellect, "verification_info"),
+    "mbpp": DataSet(functions.mbpp, "test_list", stored.column("code")),
+    "primeintellect": DataSet(cases.primeintellect, "verification_info", stored.column("gold_standard_solution")),
     "reasoning360": DataSet(functions.reasoning360, "ground_truth"),
     "rstar_coder": DataSet(contests.rstar, "inputs"),
-    "synthetic_1": DataSet(cases.primeintellect, "verification_info"),
-    "synthetic_2": DataSet(cases.primeintellect, "verification_info"),
-    "taco": DataSet(contests.apps, "input_output"),
+    "synthetic_1": DataSet(cases.primeintellect, "verification_info", stored.column("gold_standard_solution")),
+    "synthetic_2": DataSet(cases.primeintellect, "verification_info", stored.column("gold_standard_solution")),
+    "taco": DataSet(contests.apps, "input_output", stored.listed),
 }
 assert DATASETS.keys() == set(get_args(Name))
 
@@ -102,6 +104,13 @@ def read_row(
     """
     read = _RECENT if isinstance(reference, str) else _read
     return read(name, Raw(reference, metadata), tuple(languages), max_bytes)
+
+
+def read_solutions(name: str, reference: Any, beside: Mapping[str, Any] | None, allowed: Sequence[str]) -> list[Stored]:
+    """Returns the solutions that a row of this data set stores, in the languages that are allowed. beside: the row, if
+    the reference is a field of it. Raises InvalidReference that names the field."""
+    data_set = DATASETS[name]
+    return stored.allowed(data_set.stored(Row.read(reference, beside, data_set.main, MAX_BYTES)), allowed)
 
 
 def _read(name: str, row: Raw, languages: tuple[str, ...], max_bytes: int) -> CodeReference:

@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rewarden_verifiers.execution.datasets.row import Row
+from rewarden_verifiers.execution.datasets.stored import by_language, first_in, listed
 from rewarden_verifiers.execution.datasets.tests import asserted, contest, inputs_outputs, printed
 from rewarden_verifiers.execution.reference import Checker, CodeReference, RunLimits, Test, invalid
-
-_SITES: Mapping[int, str] = {1: "python2", 2: "cpp", 3: "python", 4: "java"}
-"""CodeContests' numbers of languages."""
 
 
 def apps(row: Row, languages: Sequence[str]) -> CodeReference:
@@ -20,7 +18,7 @@ def apps(row: Row, languages: Sequence[str]) -> CodeReference:
         raise invalid("is empty: the row has no tests", row.at("input_output"))
     name_of = tests if tests.has("fn_name") else row
     made = inputs_outputs(tests, name_of.get("fn_name"), name_of.at("fn_name"))
-    return contest(made, languages, row, limits=_limits(row), solution=_solution(row, languages))
+    return contest(made, languages, row, limits=_limits(row), solution=first_in(languages[0], listed(row)))
 
 
 def eurus(row: Row, languages: Sequence[str]) -> CodeReference:
@@ -52,7 +50,7 @@ def codecontests(row: Row, languages: Sequence[str]) -> CodeReference:
             ]
     if not tests:
         raise invalid("there are no tests", row.at("public_tests"))
-    return contest(tests, languages, row, limits=_limits(row), solution=_solved(row, languages[0]))
+    return contest(tests, languages, row, limits=_limits(row), solution=first_in(languages[0], by_language(row)))
 
 
 def codeforces(row: Row, languages: Sequence[str]) -> CodeReference:
@@ -108,19 +106,3 @@ def _limits(row: Row) -> RunLimits:
     megabytes = row.number(row.first("memory_limit", "memory-limit", "memoryLimit"))
     memory_mb = max(int(in_bytes // 2**20), 1) if in_bytes else int(megabytes) if megabytes else None
     return RunLimits(cpu_s=cpu_s, memory_mb=memory_mb)
-
-
-def _solution(row: Row, languages: Sequence[str]) -> str | None:
-    """Returns the first solution of a set whose solutions are Python."""
-    if languages[0] != "python" or not row.has("solutions"):
-        return None
-    return next((text for text in row.items("solutions") if isinstance(text, str) and text.strip()), None)
-
-
-def _solved(row: Row, language: str) -> str | None:
-    """Returns the first of CodeContests' solutions in this language."""
-    if not row.has("solutions"):
-        return None
-    solutions = row.inner("solutions")
-    pairs = zip(solutions.items("language"), solutions.items("solution"), strict=False)
-    return next((text for number, text in pairs if _SITES.get(number) == language and isinstance(text, str)), None)
