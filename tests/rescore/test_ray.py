@@ -26,6 +26,7 @@ from rewarden_server.studies.rescore.ray import RayEngines
 from rewarden_server.studies.rescore.ray_engine import pack, unpack
 from rewarden_server.studies.rescore.run import rescore
 from rewarden_server.studies.rescore.summary import Summary
+from tests.ray_cluster import running_cluster
 from tests.rescore.conftest import Desk
 
 psutil = pytest.importorskip("psutil", reason="psutil, which comes with the test tools, is not installed")
@@ -80,22 +81,8 @@ ROUTING = Routing.by_source(
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[str]:
     """A cluster with room for two engines of one core; its address."""
-    # Flake: a busy machine needs more than Ray's 30 and 60 s, and processes that nobody asked for cost it seconds each.
-    waits = ("RAY_gcs_server_port_wait_time_s", "RAY_raylet_start_wait_time_s", "RAY_worker_register_timeout_seconds")
-    patience = dict.fromkeys(waits, "300")
-    spare = {"RAY_prestart_worker_first_driver": "0", "RAY_enable_worker_prestart": "0"}
-    os.environ.update({"RAY_USAGE_STATS_ENABLED": "0", **patience, **spare})
-    ray = pytest.importorskip("ray", reason="the package ray is not installed")
-    ray.init(
-        "local",
-        num_cpus=2,
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level="ERROR",
-        object_store_memory=100 * 1024**2,
-    )
-    yield ray.get_runtime_context().gcs_address
-    ray.shutdown()
+    with running_cluster() as address:
+        yield address
 
 
 @asynccontextmanager
