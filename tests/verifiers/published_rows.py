@@ -14,6 +14,12 @@ SQUARE = "print(int(input()) ** 2)"
 TWICE = "print(int(input()) * 2)"
 CPP_SQUARE = "#include <iostream>\nint main() { long n; std::cin >> n; std::cout << n * n; }"
 CPP_TWICE = "#include <iostream>\nint main() { long n; std::cin >> n; std::cout << n * 2; }"
+FILES_SQUARE = "n = int(open('square.in').read())\nwith open('square.out', 'w') as file:\n    print(n ** 2, file=file)"
+FILES_SOLVED = {"language": [3], "solution": [FILES_SQUARE]}
+READING_SQUARE = "print(int(open('square.in').read()) ** 2)"
+CPP_FILES_SQUARE = (
+    '#include <fstream>\nint main() { long n; std::ifstream("input.txt") >> n; std::ofstream("output.txt") << n * n; }'
+)
 ADD = "def add(a, b):\n    return a + b"
 SUBTRACT = "def add(a, b):\n    return a - b"
 METHOD = "class Solution:\n    def add(self, a: int, b: List[int]) -> int:\n        return a + sum(b)"
@@ -190,8 +196,23 @@ PUBLISHED = [
         broken={
             "reference.public_tests.output": {"public_tests": {"input": ["3"], "output": []}},
             "reference.public_tests": {"name": "9000_A"},
-            "reference.input_file": {**CODECONTESTS, "input_file": "in.txt"},
+            "reference.input_file": {**CODECONTESTS, "input_file": "../in.txt"},
+            "reference.output_file": {**CODECONTESTS, "output_file": "/out.txt"},
         },
+    ),
+    Published(
+        "CodeContests, files",
+        "codecontests",
+        {**CODECONTESTS, "input_file": "square.in", "output_file": "square.out", "solutions": FILES_SOLVED},
+        FILES_SQUARE,
+        FILES_SQUARE.replace("** 2", "* 2"),
+    ),
+    Published(
+        "CodeContests, a file to read",
+        "codecontests",
+        {**CODECONTESTS, "input_file": "square.in", "solutions": {"language": [3], "solution": [READING_SQUARE]}},
+        READING_SQUARE,
+        "print(int(open('square.in').read()) * 2)",
     ),
     Published(
         "LiveCodeBench, stdin",
@@ -335,7 +356,7 @@ PUBLISHED = [
         CPP_TWICE,
         label="cpp",
         broken={
-            "reference.input_mode": {**CODEFORCES, "input_mode": "file"},
+            "reference.input_mode": {**CODEFORCES, "input_mode": "interactive"},
             "reference.interaction_format": {**CODEFORCES, "interaction_format": "Ask."},
             "reference.official_tests[0].input": {**CODEFORCES, "official_tests": [{"output": "1"}]},
             "reference.official_tests": {**CODEFORCES, "official_tests": []},
@@ -347,6 +368,27 @@ PUBLISHED = [
         {**CODEFORCES, "language": "python", "generated_checker": CHECKER, "official_tests": [PAIRS[1]]},
         "n = int(input())\nprint(1, n - 1)",
         "n = int(input())\nprint(1, n)",
+    ),
+    Published(
+        "open-r1/codeforces, files",
+        "codeforces",
+        {**CODEFORCES, "input_mode": "file"},
+        CPP_FILES_SQUARE,
+        CPP_FILES_SQUARE.replace("n * n", "n * 2"),
+        label="cpp",
+    ),
+    Published(
+        "open-r1/codeforces, a checker of files",
+        "codeforces",
+        {
+            **CODEFORCES,
+            "language": "python",
+            "input_mode": "file",
+            "generated_checker": CHECKER,
+            "official_tests": [PAIRS[1]],
+        },
+        "n = int(open('input.txt').read())\nprint(1, n - 1, file=open('output.txt', 'w'))",
+        "n = int(open('input.txt').read())\nprint(1, n, file=open('output.txt', 'w'))",
     ),
     Published(
         "Codeforces-Python-Submissions",

@@ -10,7 +10,15 @@ _LIMITS = ("time_limit", "memory_limit")
 DATASETS: Mapping[str, tuple[str, ...]] = {
     "apps": ("fn_name",),
     "bigcodebench": ("entry_point", "code_prompt", "complete_prompt", "canonical_solution"),
-    "codecontests": ("private_tests", "generated_tests", "solutions", "memory_limit_bytes", *_LIMITS),
+    "codecontests": (
+        "private_tests",
+        "generated_tests",
+        "solutions",
+        "input_file",
+        "output_file",
+        "memory_limit_bytes",
+        *_LIMITS,
+    ),
     "codeforces": ("generated_checker", "input_mode", "interaction_format", "language", *_LIMITS),
     "codeforces_python": ("time-limit", "memory-limit"),
     "deepcoder": ("func_name",),

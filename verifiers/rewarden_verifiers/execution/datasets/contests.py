@@ -7,7 +7,7 @@ from typing import Any
 
 from rewarden_verifiers.execution.datasets.row import Row
 from rewarden_verifiers.execution.datasets.stored import by_language, first_in, listed
-from rewarden_verifiers.execution.datasets.tests import asserted, contest, inputs_outputs, printed
+from rewarden_verifiers.execution.datasets.tests import asserted, contest, in_files, inputs_outputs, printed
 from rewarden_verifiers.execution.reference import Checker, CodeReference, RunLimits, Test, invalid
 
 
@@ -33,10 +33,9 @@ def eurus(row: Row, languages: Sequence[str]) -> CodeReference:
 
 
 def codecontests(row: Row, languages: Sequence[str]) -> CodeReference:
-    """CodeContests: `public_tests`, `private_tests` and `generated_tests`, each with lists `input` and `output`."""
-    for name in ("input_file", "output_file"):
-        if row.has(name):
-            raise invalid("names a file; only stdin and stdout are supported", row.at(name))
+    """CodeContests: `public_tests`, `private_tests` and `generated_tests`, each with lists `input` and `output`;
+    `input_file` and `output_file`, the files of tasks that do not use stdin or stdout."""
+    reads, writes = row.file_name("input_file"), row.file_name("output_file")
     tests: list[Test] = []
     for name in ("public_tests", "private_tests", "generated_tests"):
         if row.has(name):
@@ -50,13 +49,15 @@ def codecontests(row: Row, languages: Sequence[str]) -> CodeReference:
             ]
     if not tests:
         raise invalid("there are no tests", row.at("public_tests"))
+    tests = [in_files(test, reads, writes, judged=False) for test in tests]
     return contest(tests, languages, row, limits=_limits(row), solution=first_in(languages[0], by_language(row)))
 
 
 def codeforces(row: Row, languages: Sequence[str]) -> CodeReference:
-    """open-r1/codeforces: `official_tests`, `generated_tests` joined to the row, `generated_checker`, the limits."""
-    if row.get("input_mode") not in (None, "", "stdio"):
-        raise invalid("only 'stdio' is supported", row.at("input_mode"))
+    """open-r1/codeforces: `official_tests`, `generated_tests` joined to the row, `generated_checker`, the limits;
+    `input_mode`, which is `file` for tasks that read `input.txt` and write `output.txt`."""
+    if row.get("input_mode") not in (None, "", "stdio", "file"):
+        raise invalid("is neither 'stdio' nor 'file'", row.at("input_mode"))
     if row.has("interaction_format"):
         raise invalid("the task is interactive, and the row has no interactor", row.at("interaction_format"))
     tests = _pairs(row, "official_tests")
@@ -70,6 +71,8 @@ def codeforces(row: Row, languages: Sequence[str]) -> CodeReference:
         more["checker"] = checker
     if row.has("language"):
         languages = (row.text("language"),)
+    if row.get("input_mode") == "file":
+        tests = [in_files(test, "input.txt", "output.txt", judged="checker" in more) for test in tests]
     return contest(tests, languages, row, limits=_limits(row), **more)
 
 

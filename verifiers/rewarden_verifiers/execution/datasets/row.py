@@ -78,6 +78,14 @@ class Row:
             raise invalid("is blank", self.at(name))
         return found
 
+    def file_name(self, name: str) -> str:
+        """Returns a field that is the name of a file without folders, or an empty text if there is none. Raises
+        InvalidReference."""
+        found = self.text(name, "")
+        if "/" in found or "\0" in found or found in (".", ".."):
+            raise invalid(f"is not the name of a file: {found[:60]!r}", self.at(name))
+        return found
+
     def number(self, name: str) -> float | None:
         """Returns a field that is a number, or a text that begins with one (`2 seconds`). Raises InvalidReference."""
         found = self.get(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from rewarden_verifiers.execution.datasets.packed import read_json
@@ -57,6 +58,17 @@ def _lines(value: Any, path: str) -> str:
     if not isinstance(value, str):
         raise invalid("is neither a text nor a list of lines", path)
     return value.replace("\r\n", "\n")
+
+
+def in_files(test: Test, reads: str, writes: str, judged: bool) -> Test:
+    """Returns a test on stdin with its input and its output in files, if they have names. judged: a program checks the
+    output. Such a program reads the input of stdin, so the candidate has it there too."""
+    changes: dict[str, Any] = {}
+    if reads:
+        changes = {"files": {reads: test.stdin}, **({} if judged else {"stdin": ""})}
+    if writes:
+        changes |= {"stdout": None, "outputs": {writes: test.stdout}}
+    return replace(test, **changes)
 
 
 def called(name: Any, given: Any, wanted: Any, given_at: str, wanted_at: str, name_at: str) -> Test:
