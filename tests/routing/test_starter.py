@@ -240,6 +240,7 @@ SETS = {
     "openai/openai_humaneval": "humaneval",
     "evalplus/mbppplus": "mbpp",
     "bigcode/bigcodebench": "bigcodebench",
+    "nuprl/MultiPL-E": "multipl_e",
     "open-r1/codeforces": "codeforces",
     "MatrixStudio/Codeforces-Python-Submissions": "codeforces_python",
     "microsoft/rStar-Coder": "rstar_coder",

@@ -152,6 +152,32 @@ INFERENCES = [
     {"model_name": "one", "completion_id": 0, "completion": f"So:\n```python\n{SUBTRACT}\n```", "pass_rate": 0.5},
     {"model_name": "two", "completion_id": 0, "completion": f"So:\n```python\n{ADD}\n```", "pass_rate": 1.0},
 ]
+MULTIPL_E = {
+    "py": {
+        "name": "HumanEval_9000_add",
+        "language": "py",
+        "prompt": 'from typing import List\n\ndef add(a: int, b: int) -> int:\n    """Returns the sum.\n    """\n',
+        "tests": "def check(candidate):\n    assert candidate(1, 2) == 3\n    assert candidate(0, 5) == 5\n\n"
+        "def test_check():\n    check(add)\n\ntest_check()\n",
+        "stop_tokens": ["\ndef", "\n#", "\nif", "\nclass"],
+    },
+    "js": {
+        "name": "HumanEval_9000_add",
+        "language": "js",
+        "prompt": "//Returns the sum. Not so:\n//function sub(a, b){\nfunction add(a, b){\n",
+        "tests": "const assert = require('node:assert');\n\n\nfunction test() {\n  let candidate = add;\n"
+        "  assert.deepEqual(candidate(1, 2),3);\n  assert.deepEqual(candidate(0, 5),5);\n}\n\ntest();",
+        "stop_tokens": ["\nfunction ", "\n/*", "\n//", "\nconsole.log"],
+    },
+    "cpp": {
+        "name": "HumanEval_9000_add",
+        "language": "cpp",
+        "prompt": "#include<assert.h>\n#include<bits/stdc++.h>\n// Returns the sum.\nlong add(long a, long b) {\n",
+        "tests": "}\nint main() {\n    auto candidate = add;\n    assert(candidate((1), (2)) == (3));\n"
+        "    assert(candidate((0), (5)) == (5));\n}\n",
+        "stop_tokens": ["\n}"],
+    },
+}
 
 PUBLISHED = [
     Published(
@@ -336,6 +362,42 @@ PUBLISHED = [
     ),
     Published("HumanEval, continued", "humaneval", HUMANEVAL, "    return a + b", "    return a - b"),
     Published("MBPP", "mbpp", MBPP, ADD, SUBTRACT, broken={"reference.test_list": {**MBPP, "test_list": None}}),
+    Published(
+        "MultiPL-E, Python",
+        "multipl_e",
+        MULTIPL_E["py"],
+        ADD,
+        SUBTRACT,
+        broken={
+            "reference.language": {**MULTIPL_E["py"], "language": "klingon"},
+            "reference.tests": {**MULTIPL_E["py"], "tests": ""},
+            "reference.prompt": {**MULTIPL_E["py"], "prompt": "def other(a, b):\n"},
+            "reference.stop_tokens": {**MULTIPL_E["py"], "stop_tokens": [1]},
+        },
+    ),
+    Published(
+        "MultiPL-E, Python, continued",
+        "multipl_e",
+        MULTIPL_E["py"],
+        "    return a + b\n\nif __name__ == '__main__':\n    raise SystemExit",
+        "    return a - b",
+    ),
+    Published(
+        "MultiPL-E, JavaScript",
+        "multipl_e",
+        MULTIPL_E["js"],
+        "const add = (a, b) => a + b;",
+        "const add = (a, b) => a - b;",
+        label="javascript",
+    ),
+    Published(
+        "MultiPL-E, C++, continued",
+        "multipl_e",
+        MULTIPL_E["cpp"],
+        "    return a + b;\n}\nint main() {}",
+        "    return a - b;\n}",
+        label="cpp",
+    ),
     Published("MBPP+", "mbpp", MBPP_PLUS, ADD, "def add(a, b):\n    return 3"),
     Published(
         "BigCodeBench",

@@ -28,6 +28,7 @@ DATASETS: Mapping[str, tuple[str, ...]] = {
     "leetcode": ("entry_point", "prompt", "completion"),
     "livecodebench": ("public_test_cases", "func_name"),
     "mbpp": ("test_imports", "test_setup_code", "code"),
+    "multipl_e": ("language", "prompt", "stop_tokens"),
     "reasoning360": ("prefix",),
     "rstar_coder": ("outputs", "func_name"),
     "taco": ("fn_name", *_LIMITS),

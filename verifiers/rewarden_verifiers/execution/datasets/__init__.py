@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
-from rewarden_verifiers.execution.datasets import cases, contests, functions, stored
+from rewarden_verifiers.execution.datasets import cases, contests, functions, multipl_e, stored
 from rewarden_verifiers.execution.datasets.packed import MAX_BYTES
 from rewarden_verifiers.execution.datasets.row import Row
 from rewarden_verifiers.execution.datasets.stored import Stored
@@ -32,6 +32,7 @@ Name = Literal[
     "leetcode",
     "livecodebench",
     "mbpp",
+    "multipl_e",
     "primeintellect",
     "reasoning360",
     "rstar_coder",
@@ -67,6 +68,7 @@ DATASETS: Mapping[str, DataSet] = {
     "leetcode": DataSet(functions.leetcode, "test", stored.column("completion")),
     "livecodebench": DataSet(cases.livecodebench, "private_test_cases"),
     "mbpp": DataSet(functions.mbpp, "test_list", stored.column("code")),
+    "multipl_e": DataSet(multipl_e.multipl_e, "tests"),
     "primeintellect": DataSet(cases.primeintellect, "verification_info", stored.column("gold_standard_solution")),
     "reasoning360": DataSet(functions.reasoning360, "ground_truth"),
     "rstar_coder": DataSet(contests.rstar, "inputs"),
