@@ -1,0 +1,76 @@
+"""The braces of a program in a language like C, and the declaration of a function between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_BRACE = re.compile(r"[{}]")
+_OPENING, _CLOSING = "<([{", ">)]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A function's declaration: the code before it, its own text up to its name, the list of its parameters, and the
+    text after that."""
+
+    before: str
+    head: str
+    listed: str
+    tail: str
+
+
+def bare(code: str, ignored: re.Pattern[str]) -> str:
+    """Returns code of the same length with blanks for comments and literals."""
+    return ignored.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), code)
+
+
+def closed(code: str, ignored: re.Pattern[str]) -> str:
+    """Returns code in which every brace that opens also closes: with the missing ones at its end, and without those
+    after its end."""
+    depth = 0
+    text = bare(code, ignored)
+    for brace in _BRACE.finditer(text):
+        depth += 1 if brace[0] == "{" else -1
+        if depth < 0:
+            return code if text[brace.start() :].strip("} \t\r\n") else code[: brace.start()]
+    return f"{code}\n{'}' * depth}\n" if depth else code
+
+
+def outermost(code: str, ignored: re.Pattern[str]) -> str:
+    """Returns the text outside all braces."""
+    depth, outside = 0, []
+    for part in re.split(r"([{}])", bare(code, ignored)):
+        depth += (part == "{") - (part == "}")
+        if depth <= 0:
+            outside.append(part)
+    return " ".join(outside)
+
+
+def declared(code: str, name: str, ignored: re.Pattern[str], before: str) -> Declared | None:
+    """Returns the last declaration of a function in code, or None. before: the pattern of its text up to the name."""
+    text = bare(code, ignored)
+    every = list(re.finditer(rf"^[ \t]*({before})\b{re.escape(name)}[ \t]*\(", text, re.MULTILINE))
+    if not every:
+        return None
+    found = every[-1]
+    depth, end = 1, found.end()
+    while end < len(text) and depth:
+        depth += (text[end] == "(") - (text[end] == ")")
+        end += 1
+    tail = text[end:].partition("{")[0]
+    return Declared(code[: found.start()], found[1], text[found.end() : end - 1], tail.strip())
+
+
+def split(listed: str) -> Iterator[str]:
+    """Yields the parts between the outermost commas."""
+    depth = start = 0
+    text = listed.replace("->", "  ")
+    for place, sign in enumerate(text):
+        depth += (sign in _OPENING) - (sign in _CLOSING)
+        if sign == "," and depth == 0:
+            yield listed[start:place].strip()
+            start = place + 1
+    if listed[start:].strip():
+        yield listed[start:].strip()

@@ -1,0 +1,180 @@
+"""The shim of Java: classes of ours beside the program's, which find its methods and their declared types by
+reflection."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from rewarden_sandboxes.job import source
+from rewarden_verifiers.execution.shims.braces import Declared, bare, closed, declared, outermost, split
+from rewarden_verifiers.execution.shims.written import Entry, Written, read
+
+NAMES = frozenset({"java"})
+
+_IGNORED = re.compile(r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_HEAD = r"(?!return\b|new\b|else\b|throw\b|assert\b)(?:[\w@<>\[\],.?]+[ \t]+)+"
+_IMPORT = re.compile(r"^[ \t]*import\b[^;]*;", re.MULTILINE)
+_PACKAGE = re.compile(r"^[ \t]*package\s+([\w.]+)\s*;", re.MULTILINE)
+_TYPE = re.compile(r"\b(?:class|interface|enum|record)\s+(\w+)")
+_PUBLIC = re.compile(r"\bpublic\s+(?:(?:abstract|final|sealed|strictfp)\s+)*(?:class|interface|enum|record)\s+(\w+)")
+_CROSSING = (
+    "Boolean Byte Short Integer Long Float Double Character String Object Number Comparable BigInteger Void Override "
+    "SuppressWarnings Iterable Collection List ArrayList LinkedList Vector Stack Queue Deque ArrayDeque PriorityQueue "
+    "Set HashSet LinkedHashSet TreeSet SortedSet NavigableSet Map HashMap LinkedHashMap TreeMap SortedMap NavigableMap "
+    "Entry Optional"
+)
+"""Names of types whose values cross."""
+_TUPLES = ("Unit", "Pair", "Triplet", "Quartet", "Quintet", "Sextet")
+_NODES = {
+    "ListNode": "public class ListNode { public int val; public ListNode next; public ListNode() {} "
+    "public ListNode(int val) { this.val = val; } "
+    "public ListNode(int val, ListNode next) { this.val = val; this.next = next; } }",
+    "TreeNode": "public class TreeNode { public int val; public TreeNode left, right; public TreeNode() {} "
+    "public TreeNode(int val) { this.val = val; } "
+    "public TreeNode(int val, TreeNode left, TreeNode right) "
+    "{ this.val = val; this.left = left; this.right = right; } }",
+}
+"""LeetCode's classes, for programs that use them and do not define them."""
+
+
+def _declared(entry: Entry) -> Declared | None:
+    name = (entry.name or "").rpartition(".")[2]
+    if not name:
+        return None
+    prompt = declared(entry.prefix, name, _IGNORED, _HEAD)
+    return prompt or declared(entry.signature or "", name, _IGNORED, _HEAD)
+
+
+def _parameters(found: Declared) -> list[str]:
+    return [re.sub(r"[\[\]\s]+$", "", part).split()[-1].rpartition(".")[2] for part in split(found.listed)]
+
+
+def unfit(entry: Entry) -> str | None:
+    """Returns why test code cannot run in a separate room, or None."""
+    if not entry.name:
+        return "there is no entry_point, so that no method can be declared for the test code"
+    found = _declared(entry)
+    if found is None:
+        return "neither signature nor prefix declares the entry_point"
+    types = [part.rpartition(" ")[0] for part in split(found.listed)]
+    words = re.findall(r"\b[A-Z]\w*", " ".join([found.head, *types]))
+    foreign = next((word for word in words if word not in (*_CROSSING.split(), *_TUPLES)), None)
+    return None if foreign is None else f"the entry_point's declaration uses {foreign!r}, whose values cannot cross"
+
+
+def _tuple(name: str, size: int) -> str:
+    """Returns a class of the library javatuples, which MultiPL-E's prompts import."""
+    letters = "ABCDEF"[:size]
+    listed = ", ".join(f"{letter} value{at}" for at, letter in enumerate(letters))
+    given = ", ".join(f"value{at}" for at in range(size))
+    kinds = f"<{', '.join(letters)}>"
+    parts = [
+        "package org.javatuples;\nimport java.util.*;",
+        f"public final class {name}{kinds} implements Iterable<Object> {{",
+        *(f"private final {letter} value{at};" for at, letter in enumerate(letters)),
+        f"public {name}({listed}) {{ {' '.join(f'this.value{at} = value{at};' for at in range(size))} }}",
+        f"public static {kinds} {name}{kinds} with({listed}) {{ return new {name}<>({given}); }}",
+        *(f"public {letter} getValue{at}() {{ return value{at}; }}" for at, letter in enumerate(letters)),
+        f"public List<Object> toList() {{ return Arrays.asList(new Object[] {{{given}}}); }}",
+        "public Object getValue(int at) { return toList().get(at); }",
+        f"public int getSize() {{ return {size}; }}",
+        "public boolean contains(Object value) { return toList().contains(value); }",
+        "public Iterator<Object> iterator() { return toList().iterator(); }",
+        f"public boolean equals(Object other) {{ return other instanceof {name}<{', '.join('?' * size)}> same && "
+        "toList().equals(same.toList()); }",
+        "public int hashCode() { return toList().hashCode(); }",
+        "public String toString() { return toList().toString(); }",
+    ]
+    return "\n".join([*parts, "}"])
+
+
+def _beside(code: str) -> dict[str, str]:
+    """Returns the classes that code uses, and that neither it nor Java has."""
+    made: dict[str, str] = {}
+    if "org.javatuples" in code:
+        used = [(name, at + 1) for at, name in enumerate(_TUPLES) if name == "Pair" or re.search(rf"\b{name}\b", code)]
+        made |= {f"org/javatuples/{name}.java": _tuple(name, size) for name, size in used}
+    for name, text in _NODES.items():
+        if re.search(rf"\b{name}\b", code) and not re.search(rf"\bclass\s+{name}\b", code):
+            made[f"{name}.java"] = text
+    return made
+
+
+def _started(main: str, parts: Iterable[str], code: str) -> Written:
+    """Returns a program that starts in our class `Bridge.Main`, which is found before a `Main` of the program's own."""
+    found = _PUBLIC.search(outermost(code, _IGNORED))
+    texts = {f"program/{found[1] if found is not None else 'Problem'}.java": code, **_beside(code)}
+    texts |= {f"Bridge/{part}.java": read(f"java/{part}.java") for part in parts}
+    start = f"package Bridge;\n\npublic class Main {{\n    public static void main(String[] args) {{ {main}(); }}\n}}\n"
+    return Written(start, {path: source(text) for path, text in texts.items()})
+
+
+def _unit(entry: Entry, code: str) -> str:
+    """Returns code as a file: a continuation gets the braces of its class, a method alone a class around it."""
+    if entry.prefix and code.startswith(entry.prefix):
+        return closed(code, _IGNORED)
+    found = _PACKAGE.search(code)
+    if found is not None:
+        code = f"{found[0].strip()} {code[: found.start()]}{code[found.end() :]}"
+    if _TYPE.search(bare(code, _IGNORED)):
+        return code
+    imports = "\n".join(match[0].strip() for match in _IMPORT.finditer(code))
+    return f"{imports}\nclass Problem {{\n{_IMPORT.sub('', code)}\n}}\n"
+
+
+def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:
+    """Returns the program that makes one call of those targets."""
+    return _started("Candidate.call", ("Candidate", "Channel", "Classes", "Values"), _unit(entry, code))
+
+
+def serving(entry: Entry, code: str) -> Written:
+    """Returns the program that answers the tests' room."""
+    return _started("Candidate.serve", ("Candidate", "Channel", "Classes", "Values"), _unit(entry, code))
+
+
+def _with_main(tests: str) -> str:
+    """Returns test code after the brace that closes the function, with a main method."""
+    rest = tests.lstrip()
+    rest = rest[1:] if rest.startswith("}") else tests
+    if re.search(r"\bmain\s*\(", rest):
+        return rest
+    return f"public static void main(String[] args) throws Exception {{\n{rest}\n}}\n"
+
+
+def testing(entry: Entry, tests: str) -> Written:
+    """Returns the program of the tests' room: the prompt's class, whose method asks the other room."""
+    found = _declared(entry)
+    names = _parameters(found) if found is not None else []
+    before = found.before if found is not None else ""
+    method = (entry.name or "").rpartition(".")[2]
+    opened = _TYPE.findall(bare(before, _IGNORED))
+    kind = opened[-1] if opened else "Problem"
+    asked = f'Bridge.Room.ask({kind}.class, "{entry.name}", "{method}", new Object[] {{{", ".join(names)}}});'
+    head = found.head if found is not None else ""
+    parts = [
+        before if opened else f"{before}\nclass Problem {{",
+        f"{head}{method}({found.listed if found is not None else ''}) {found.tail if found is not None else ''} {{",
+        asked if re.search(r"\bvoid\s+$", head) else f"return {asked}",
+        "}",
+        _with_main(tests),
+    ]
+    code = closed("\n".join(parts), _IGNORED)
+    return _started("Room.run", ("Channel", "Classes", "Room", "Values"), code)
+
+
+def sharing(entry: Entry, code: str, tests: str) -> Written:
+    """Returns the candidate and the test code as one program: the tests' methods in the candidate's class."""
+    unit = _unit(entry, code).rstrip().removesuffix("}")
+    text = closed(f"{unit}\n{_with_main(tests)}", _IGNORED)
+    return _started("Room.run", ("Channel", "Classes", "Room", "Values"), text)
+
+
+def defines(code: str, name: str) -> bool:
+    """Returns whether code declares a method of that name."""
+    return declared(code, name.rpartition(".")[2], _IGNORED, _HEAD) is not None
+
+
+def preamble(prefix: str) -> str:
+    """Returns the lines of the prompt's code that a program needs that replaces the prompt's class."""
+    return "\n".join(match[0].strip() for match in _IMPORT.finditer(prefix))
