@@ -5,6 +5,7 @@ written.py     a program that a shim wrote, and the sources that it is made of
 javascript.py  JavaScript
 cpp.py         C++
 java.py        Java
+go.py          Go
 braces.py      the braces and declarations of a program in a language like C
 known.py       the shim of a language
 sources/       the part of each shim that is written in its language

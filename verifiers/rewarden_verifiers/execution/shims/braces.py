@@ -12,8 +12,8 @@ _OPENING, _CLOSING = "<([{", ">)]}"
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A function's declaration: the code before it, its own text up to its name, the list of its parameters, and the
-    text after that."""
+    """A function's declaration: the code before it, its own text up to its name, the list of its parameters, and all
+    text after that. Comments and literals of the last two are blanks."""
 
     before: str
     head: str
@@ -59,8 +59,7 @@ def declared(code: str, name: str, ignored: re.Pattern[str], before: str) -> Dec
     while end < len(text) and depth:
         depth += (text[end] == "(") - (text[end] == ")")
         end += 1
-    tail = text[end:].partition("{")[0]
-    return Declared(code[: found.start()], found[1], text[found.end() : end - 1], tail.strip())
+    return Declared(code[: found.start()], found[1], text[found.end() : end - 1], text[end:])
 
 
 def split(listed: str) -> Iterator[str]:

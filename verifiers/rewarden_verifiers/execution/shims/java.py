@@ -152,9 +152,10 @@ def testing(entry: Entry, tests: str) -> Written:
     kind = opened[-1] if opened else "Problem"
     asked = f'Bridge.Room.ask({kind}.class, "{entry.name}", "{method}", new Object[] {{{", ".join(names)}}});'
     head = found.head if found is not None else ""
+    tail = found.tail.partition("{")[0].strip() if found is not None else ""
     parts = [
         before if opened else f"{before}\nclass Problem {{",
-        f"{head}{method}({found.listed if found is not None else ''}) {found.tail if found is not None else ''} {{",
+        f"{head}{method}({found.listed if found is not None else ''}) {tail} {{",
         asked if re.search(r"\bvoid\s+$", head) else f"return {asked}",
         "}",
         _with_main(tests),

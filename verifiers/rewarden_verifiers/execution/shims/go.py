@@ -1,0 +1,168 @@
+"""The shim of Go: a package of ours calls the program's functions, with their declared types, by reflection."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from rewarden_sandboxes.job import source
+from rewarden_verifiers.execution.shims.braces import Declared, bare, closed, declared
+from rewarden_verifiers.execution.shims.written import Entry, Written, read
+
+NAMES = frozenset({"go", "golang"})
+
+_IGNORED = re.compile(r"`[^`]*`|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_HEAD = r"func[ \t]+"
+_PACKAGE = re.compile(r"^[ \t]*package[ \t]+\w+[ \t]*;?", re.MULTILINE)
+_IMPORT = re.compile(r'^([ \t]*(?:import[ \t]+)?)(?:(\w+|\.)[ \t]+)?"([\w./-]+)"[ \t]*;?[ \t]*$', re.MULTILINE)
+_MAIN = re.compile(r"^func[ \t]+main[ \t]*\(", re.MULTILINE)
+_TEST = re.compile(r"^func[ \t]+(Test\w*)[ \t]*\(\s*\w+\s+\*\s*testing\.T\s*\)", re.MULTILINE)
+_OWN_TYPE = re.compile(r"^type[ \t]+(\w+)", re.MULTILINE)
+_NODES = {
+    "ListNode": "type ListNode struct {\n\tVal  int\n\tNext *ListNode\n}\n",
+    "TreeNode": "type TreeNode struct {\n\tVal         int\n\tLeft, Right *TreeNode\n}\n",
+}
+"""LeetCode's types, for programs that use them and do not define them."""
+
+
+def _declared(entry: Entry) -> Declared | None:
+    """Returns the declaration of the entry point, after which nothing but its body can follow."""
+    for text in (entry.signature or "", entry.prefix):
+        found = declared(text, entry.name, _IGNORED, _HEAD) if entry.name else None
+        if found is not None:
+            return found
+    return None
+
+
+def _function(found: Declared) -> str:
+    """Returns the parameters and results of a function's type."""
+    return f"({found.listed}) {found.tail.rstrip().removesuffix('{').strip()}"
+
+
+def unfit(entry: Entry) -> str | None:
+    """Returns why test code cannot run in a separate room, or None."""
+    if not entry.name:
+        return "there is no entry_point, so that no function can be declared for the test code"
+    found = _declared(entry)
+    if found is None or "\n" in _function(found).strip():
+        return "neither signature nor prefix ends in the declaration of the entry_point"
+    own = _OWN_TYPE.search(bare(entry.prefix, _IGNORED))
+    return None if own is None else f"the prompt's code defines the type {own[1]!r}, whose values cannot cross"
+
+
+def _unit(entry: Entry, code: str) -> str:
+    """Returns code as a file of the package `main`, in which imports of the prompt can be unused. A program without a
+    package clause gets the prompt's imports that it uses."""
+    if entry.prefix and code.startswith(entry.prefix):
+        code = closed(code, _IGNORED)
+    imports = {match[3]: match for match in _IMPORT.finditer(entry.prefix)}
+    own = {match[3] for match in _IMPORT.finditer(code)}
+    lacking = "".join(
+        f"import {match[0].strip().removeprefix('import ')}\n"
+        for path, match in imports.items()
+        if path not in own and _used(code, match)
+    )
+    code = _IMPORT.sub(lambda match: _blank(code, match) if match[3] in imports else match[0], code)
+    code = _MAIN.sub("func rewardenProgramMain(", code)
+    if not _PACKAGE.search(bare(code, _IGNORED)):
+        return f"package main\n{lacking}{code}"
+    return _PACKAGE.sub("package main", code, count=1)
+
+
+def _used(code: str, spec: re.Match[str]) -> bool:
+    name = spec[2] or spec[3].rpartition("/")[2]
+    return name == "." or re.search(rf"\b{re.escape(name)}\.", bare(code, _IGNORED)) is not None
+
+
+def _blank(code: str, spec: re.Match[str]) -> str:
+    return spec[0] if _used(code, spec) else f'{spec[1]}_ "{spec[3]}"'
+
+
+def _nodes(code: str) -> dict[str, bytes]:
+    lacking = [
+        text
+        for name, text in _NODES.items()
+        if re.search(rf"\b{name}\b", code) and not re.search(rf"\btype\s+{name}\b", code)
+    ]
+    return {"nodes.go": source("\n".join(["package main\n", *lacking]))} if lacking else {}
+
+
+def _package(*parts: str) -> dict[str, bytes]:
+    return {f"rewarden/{part}.go": source(read(f"go/{part}.go")) for part in ("values", "channel", *parts)}
+
+
+def _answering(code: str, how: str, targets: Iterable[str]) -> Written:
+    rows = "".join(f'"{target}": {_expression(code, target)}, ' for target in dict.fromkeys(targets))
+    main = f'package main\n\nimport "main/rewarden"\n\nfunc main() {{ rewarden.{how}(map[string]any{{{rows}}}) }}\n'
+    return Written(main, {"solution.go": source(code), **_package("candidate"), **_nodes(code)})
+
+
+def _expression(code: str, target: str) -> str:
+    """Returns a function, or a method of a new object. LeetCode has functions in Go, and a class elsewhere."""
+    kind, _, name = target.rpartition(".")
+    return f"new({kind}).{name}" if kind and re.search(rf"\btype\s+{re.escape(kind)}\b", code) else name
+
+
+def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:
+    """Returns the program that makes one call of those targets."""
+    return _answering(_unit(entry, code), "Call", targets)
+
+
+def serving(entry: Entry, code: str) -> Written:
+    """Returns the program that answers the tests' room."""
+    return _answering(_unit(entry, code), "Serve", [entry.name or ""])
+
+
+def _after(tests: str) -> str:
+    """Returns test code after the brace that closes the function."""
+    rest = tests.lstrip()
+    return rest[1:] if rest.startswith("}") else tests
+
+
+def _running(tests: str) -> tuple[str, str]:
+    """Returns test code as declarations, and the statement that runs it: its tests, else its `main`, else all of it."""
+    named = _TEST.findall(bare(tests, _IGNORED))
+    if named:
+        rows = "".join(f'{{Name: "{name}", F: {name}}}, ' for name in named)
+        return tests, f"rewarden.Tests([]testing.InternalTest{{{rows}}})"
+    if not _MAIN.search(tests):
+        tests = f"func main() {{\n{tests}\n}}\n"
+    return _MAIN.sub("func rewardenTestsMain(", tests), "rewarden.Main(rewardenTestsMain)"
+
+
+def _tested(files: dict[str, str], run: str) -> Written:
+    testing_import = 'import "testing"\n' if "testing." in run else ""
+    main = f'package main\n\nimport "main/rewarden"\n{testing_import}\nfunc main() {{ {run} }}\n'
+    texts = {path: source(text) for path, text in files.items()}
+    return Written(main, {**texts, **_package("room"), **_nodes("\n".join(files.values()))})
+
+
+def testing(entry: Entry, tests: str) -> Written:
+    """Returns the program of the tests' room: the prompt's code, with a function that asks the other room."""
+    found = _declared(entry)
+    kind = f"func{_function(found)}" if found is not None else ""
+    prompt = declared(entry.prefix, entry.name or "", _IGNORED, _HEAD)
+    before = prompt.before if prompt is not None else ""
+    rest, run = _running(_after(tests))
+    code = f'{before}\nvar {entry.name} {kind} = rewarden.Bind[{kind}]("{entry.name}")\n{rest}'
+    unit = _unit(entry, code).replace("package main", 'package main\nimport "main/rewarden"', 1)
+    return _tested({"tests.go": unit}, run)
+
+
+def sharing(entry: Entry, code: str, tests: str) -> Written:
+    """Returns the candidate and the test code as one program."""
+    rest, run = _running(_after(tests))
+    if entry.prefix and code.startswith(entry.prefix):
+        code = closed(code, _IGNORED)
+    return _tested({"tests.go": _unit(entry, f"{code}\n{rest}")}, run)
+
+
+def defines(code: str, name: str) -> bool:
+    """Returns whether code declares a function of that name, at its outermost level."""
+    return re.search(rf"^func[ \t]+(?:\([^)\n]*\)[ \t]*)?{re.escape(name)}[ \t]*[(\[]", code, re.MULTILINE) is not None
+
+
+def preamble(prefix: str) -> str:
+    """Returns the lines of the prompt's code that a program needs that replaces the prompt's function: none, because
+    unused imports are errors in Go. A program gets those that it uses."""
+    return ""
