@@ -38,6 +38,7 @@ from rewarden_server.processes.settings import SandboxSettings
 
 _SECONDS = float(os.environ.get("REWARDEN_BENCH_SECONDS", "4"))
 _CLIENTS = 16
+_GROUPS = 10
 _seeds = itertools.count(1)
 
 PRINT = f"print({MARK})"
@@ -112,6 +113,11 @@ class Bench:
         print(
             f"      cores used by other processes: {others:.2f}; at this cost all cores reach {alone:.0f}/s", flush=True
         )
+
+    @property
+    def own_spent(self) -> float:
+        """Returns the CPU seconds of the server, its host and its slots that were metered last."""
+        return sum(self._spent[name] for name in ("server", "host", "slots"))
 
     def ask(self, path: str, body: object) -> Any:
         """Sends one request from this process."""
@@ -265,29 +271,43 @@ def _compiled(bench: Bench) -> None:
     many = bench.load("C++, 20 tests", template, path="/v1/verify")
     report.figure("C++, 20 tests, 16 clients: tests", 20 * many.rate, "/s", least=150)
     bench.cost()
-    took: dict[str, list[float]] = {"tokens": [], "testlib": []}
-    checkers = {"tokens": "tokens", "testlib": {"type": "program", "language": "cpp", "code": CHECKER}}
-    for number in range(8):
-        for name, checker in checkers.items():
+    print("   a group of 8 programs with 5 tests each, beside the same group with the checker `tokens`")
+    for name, alike in (("that print the same", True), ("that all print something else", False)):
+        _checked(bench, name, alike=alike)
+
+
+def _checked(bench: Bench, name: str, *, alike: bool) -> None:
+    """Measures groups that a testlib checker judges, by CPU time, beside groups that need no judge."""
+    checkers = {"tokens": "tokens", "testlib": {"type": "program", "language": "cpp", "code": f"// {name}\n{CHECKER}"}}
+    spent: dict[str, list[float]] = {checker: [] for checker in checkers}
+    took: dict[str, list[float]] = {checker: [] for checker in checkers}
+    for _ in range(_GROUPS):
+        number = next(_seeds)
+        for checker, settings in checkers.items():
             began = time.perf_counter()
-            right = _group(bench, checker, number)
-            took[name].append(time.perf_counter() - began)
+            with bench.metering():
+                right = _group(bench, settings, number, alike=alike)
+            took[checker].append(time.perf_counter() - began)
+            spent[checker].append(bench.own_spent)
             if right != 8:
-                report.broken.append(f"a group with {name}: {right} of 8 are right")
-    report.figure("a group of 8 with a testlib checker: the first, which compiles", took["testlib"][0], "s")
+                bench.report.broken.append(f"a group with {checker}: {right} of 8 are right")
+    report = bench.report
+    report.figure(f"8 programs {name}, testlib: the first group, which compiles", took["testlib"][0], "s")
     plain, judged = (statistics.median(seconds[1:]) for seconds in took.values())
     report.figure("  later ones", 1e3 * judged, "ms")
-    report.figure("  the same with `tokens`", 1e3 * plain, "ms")
-    report.figure("  times that (aim 1.3)", judged / plain)
+    report.figure("  later ones, times `tokens`", judged / plain)
+    plain, judged = (statistics.mean(seconds[1:]) for seconds in spent.values())
+    report.figure("  CPU time", 1e3 * judged, "ms")
+    report.figure("  CPU time, times `tokens` (aim 1.3)", judged / plain)
 
 
-def _group(bench: Bench, checker: Any, number: int) -> int:
-    """Returns how many of a group's eight programs are right."""
-    tests = [{"type": "stdio", "stdin": f"{n}\n", "stdout": f"{2 * n}\n"} for n in range(5)]
+def _group(bench: Bench, checker: Any, number: int, *, alike: bool) -> int:
+    """Returns how many of a group's eight programs are right. The tests are new in each group: no ruling is known."""
+    tests = [{"type": "stdio", "stdin": f"{n}\n", "stdout": f"{2 * n}\n"} for n in range(5 * number, 5 * number + 5)]
     reference = {"language": "python", "tests": tests, "checker": checker}
     samples = [
         {
-            "response": f"```python\nprint(2 * int(input()))  # {number} {each}\n```",
+            "response": f"```python\nprint(2 * int(input()), {'' if alike else ' ' * each!r})  # {each}\n```",
             "reference": reference,
             "group": "g",
         }

@@ -32,7 +32,7 @@ READY = CompileResult(report=Report(status="ok", exit_code=0))
 EVENTS = Sequence[CompileResult | CaseResult | Exception]
 
 
-@dataclass
+@dataclass(eq=False)
 class Scripted:
     """A sandbox that tells what it was told to, job by job, and notes what it was asked."""
 

@@ -33,6 +33,7 @@ from rewarden_verifiers.execution.results import (
     result_of,
     unjudged,
 )
+from rewarden_verifiers.execution.rulings import Rulings
 from rewarden_verifiers.execution.tagged import Untagged
 from rewarden_verifiers.execution.values import ValueChecker
 
@@ -358,22 +359,22 @@ class SuiteRun:
                     await self._settle()
 
     async def _judge_part(self, judge: JudgeProgram, part: Sequence[tuple[Trial, Report]], job: Job) -> None:
-        waiting = deque(part)
+        waiting = dict(enumerate(part))
+        sandbox, code = self._ctx.sandbox, self._candidate.code
+        trials = [trial for trial, _ in part]
         try:
-            async with aclosing(self._ctx.sandbox.run(job)) as events:
+            async with aclosing(Rulings.of(sandbox).run(sandbox, job, code, judge, trials)) as events:
                 async for event in events:
                     if isinstance(event, CompileResult):
                         _check_judge(judge, event)
                         continue
-                    if not waiting:
-                        raise SandboxError("the sandbox told of more runs than there were")
-                    trial, report = waiting.popleft()
+                    trial, report = waiting.pop(event.index)
                     self._hear(judges.judged(trial, judge, report, event.program))
                     if self._over:
                         return
         except SampleError as error:
-            self._break([trial for trial, _ in waiting], _refused(error, judge.path))
-        self._break([trial for trial, _ in waiting], SandboxError("the sandbox told nothing of a judge"))
+            self._break([trial for trial, _ in waiting.values()], _refused(error, judge.path))
+        self._break([trial for trial, _ in waiting.values()], SandboxError("the sandbox told nothing of a judge"))
 
 
 def _few(trials: Sequence[Trial]) -> list[Trial]:
