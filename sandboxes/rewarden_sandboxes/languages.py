@@ -55,9 +55,10 @@ class Language:
     where the compiler does not find them itself. run: the command, to which a case's arguments are added. version: the
     command that prints the version of its toolchain. aliases: other names by which it is asked for. fences: the words
     after ``` that mark a block of it. python: it runs in a fork of a warm interpreter and knows the modes beside
-    `script`. limits, compile_limits: what holds for a run or a
-    compilation where the job says nothing; they may be above what a job may ask for. mounts: folders of this machine
-    that its programs can read and not write, by their path inside, which lies below /mnt.
+    `script`. late_network: its runs begin without a network, as those in Python do; for languages whose run time
+    handles no signal and opens no socket by itself. limits, compile_limits: what holds for a run or a compilation where
+    the job says nothing; they may be above what a job may ask for. mounts: folders of this machine that its programs
+    can read and not write, by their path inside, which lies below /mnt.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Language:
     aliases: tuple[str, ...] = ()
     fences: tuple[str, ...] = ()
     python: bool = False
+    late_network: bool = False
     limits: Limits = field(default_factory=Limits)
     compile_limits: Limits = field(default_factory=Limits)
     mounts: Mapping[str, str] = field(default_factory=dict)
@@ -220,6 +222,7 @@ def _language(name: object, row: object) -> Language:
         aliases=aliases,
         fences=_words(f"{name}.fences", row["fences"], _NAME) if "fences" in row else (name, *aliases),
         python=_flag(f"{name}.python", row.get("python", False)),
+        late_network=_flag(f"{name}.late_network", row.get("late_network", False)),
         limits=_limits(f"{name}.limits", row.get("limits", {})),
         compile_limits=_limits(f"{name}.compile_limits", row.get("compile_limits", {})),
         mounts=_mounts(f"{name}.mounts", row.get("mounts", {})),

@@ -24,7 +24,10 @@ from rewarden_sandboxes.agent.zygotes import Broken, Zygotes
 _MOST_RUNS = 3
 """Runs of a case that are needed at most until two agree."""
 
-_NETWORKERS = (b"socket", b"asyncio", b"signal", b"subprocess", b"http", b"multiprocessing")
+_NETWORKERS = (
+    *(b"socket", b"asyncio", b"signal", b"subprocess", b"http", b"multiprocessing"),
+    *(b"sigaction", b"fork(", b"popen(", b"system("),
+)
 """Words of programs that will likely want a network: a guess, which costs a beginning where it is wrong."""
 
 _COMPILED_AT = 946_684_800
@@ -243,11 +246,11 @@ def _begins_with_network(job: dict[str, Any], body: bytes) -> bool:
     """Returns whether a job's runs have a network from the start, and so never begin again to have one.
 
     Attack: hear from tests or a partner what they drew by lot, and begin again where it does not suit. Attack: use up
-    the time first, where the clock of whoever waits is the limit. Programs in other languages handle signals from
-    their first moment, and take long compared to the making of a network.
+    the time first, where the clock of whoever waits is the limit. Programs in most other languages handle signals from
+    their first moment.
     """
     program = job["program"]
-    if job["once"] or job.get("partner") is not None or program["mode"] == "shared" or not program["python"]:
+    if job["once"] or job.get("partner") is not None or program["mode"] == "shared" or not program["late_network"]:
         return True
     code = view(body, program["code"])
     return any(word in code for word in _NETWORKERS)

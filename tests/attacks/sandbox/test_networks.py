@@ -154,6 +154,45 @@ def test_a_network_is_made_for_those_who_want_one(one: Ground) -> None:
         assert {says(one, quiet + NAME)} == without
 
 
+COMPILED = """
+#include <bits/stdc++.h>
+#include <unistd.h>
+#define JOINED(a, b) a##b
+extern "C" int JOINED(sock, et)(int, int, int);
+int main() {
+    std::string asked;
+    std::cin >> asked;
+    if (asked == "thread") std::thread([] {}).join();
+    if (asked == "ask") assert(JOINED(sock, et)(2, 1, 0) >= 0);
+    if (asked == "handle") assert(JOINED(sig, nal)(15, [](int) {}) == SIG_DFL);
+    if (asked == "start") assert(JOINED(sys, tem)("true") == 0);
+    char name[64] = {};
+    assert(readlink("/proc/self/ns/net", name, 63) > 0);
+    std::cout << name << std::endl;
+}
+"""
+"""Prints the number of its network, and does before what stdin says."""
+
+
+def test_a_program_in_cpp_begins_without_a_network_too(one: Ground) -> None:
+    compiled = Program(language="cpp", code=COMPILED.encode(), limits=ROOMY)
+
+    def network(code: Program, *asked: str) -> list[str]:
+        events = one.events(Job(program=code, cases=[Case(stdin=each.encode()) for each in asked]))
+        reports = [event.program for event in events if isinstance(event, CaseResult)]
+        assert [report.status for report in reports] == ["ok"] * len(asked), reports
+        return [report.stdout.decode() for report in reports]
+
+    without = set(network(compiled, "nothing", "thread") + network(compiled, "nothing"))
+    assert len(without) == 1
+    for asked in ("ask", "handle", "start"):
+        before, after, later = network(compiled, "nothing", asked, "nothing")
+        assert {before} == without
+        assert len({before, after, later}) == 3
+    says_so = Program(language="cpp", code=COMPILED.encode() + b"// socket\n", limits=ROOMY)
+    assert not without & set(network(says_so, "nothing"))
+
+
 def test_a_job_whose_limit_is_the_limit_begins_with_a_network(one: Ground) -> None:
     """Attack: use up the time, ask for a network, and use it up again, while somebody's clock runs."""
     without = says(one, NAME)
