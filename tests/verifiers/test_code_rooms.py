@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 import pytest
 
-from rewarden.types import Batch, Sample, Use, Verdict
-from rewarden_server.engine.engine import Engine
-from rewarden_server.engine.settings import EngineSettings
+from tests.verifiers.rooms import calling, judged
 
 pytestmark = pytest.mark.needs_server
 
@@ -57,24 +52,6 @@ CPP_BODY = """    std::sort(numbers.begin(), numbers.end());
     for (size_t at = 1; at < numbers.size(); ++at) if (numbers[at] - numbers[at - 1] < threshold) return true;
     return false;
 """
-
-
-async def judged(pairs: Sequence[tuple[str, Mapping[str, Any]]], **params: Any) -> Sequence[Verdict]:
-    """The verdicts of responses, each beside its reference."""
-    engine = Engine(settings=EngineSettings(workers=1))
-    await engine.start()
-    try:
-        samples = [Sample(response=response, reference=dict(reference)) for response, reference in pairs]
-        return (await engine.verify(Batch(samples=samples, use=Use(name="code", params=params)))).verdicts
-    finally:
-        await engine.close()
-
-
-def calling(language: str, target: str, args: list[Any], returns: Any, **more: Any) -> dict[str, Any]:
-    return {
-        "language": language,
-        "tests": [{"type": "call", "target": target, "args": args, "returns": returns, **more}],
-    }
 
 
 LINKED = {"types": {"args": {"0": "ListNode"}, "returns": "ListNode"}}

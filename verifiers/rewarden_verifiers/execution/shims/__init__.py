@@ -3,10 +3,12 @@ asks them, by the protocol of docs/tagged-codec.md.
 
 written.py     a program that a shim wrote, and the sources that it is made of
 javascript.py  JavaScript
+typescript.py  TypeScript
 cpp.py         C++
 java.py        Java
 go.py          Go
 braces.py      the braces and declarations of a program in a language like C
+ruby.py        Ruby
 known.py       the shim of a language
 sources/       the part of each shim that is written in its language
 """

@@ -1,0 +1,57 @@
+"""The shim of Ruby: the program runs unchanged, loaded by a script of ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from rewarden_sandboxes.job import source
+from rewarden_verifiers.execution.shims.written import Entry, Written, read
+
+NAMES = frozenset({"ruby", "rb"})
+
+_SHARED = ("values", "loading", "nodes")
+
+
+def _script(name: str, *, solution: str | None = None, tests: str | None = None) -> Written:
+    files = {f"rewarden/{part}.rb": source(read(f"ruby/{part}.rb")) for part in _SHARED}
+    for path, text in (("solution.rb", solution), ("tests_code.rb", tests)):
+        if text is not None:
+            files[path] = source(text)
+    return Written(read(f"ruby/{name}.rb"), files)
+
+
+def unfit(entry: Entry) -> str | None:
+    """Returns why test code cannot run in a separate room, or None."""
+    return None
+
+
+def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:
+    """Returns the program that makes one call of those targets."""
+    return _script("call", solution=code)
+
+
+def serving(entry: Entry, code: str) -> Written:
+    """Returns the program that answers the tests' room."""
+    return _script("serve", solution=code)
+
+
+def testing(entry: Entry, tests: str) -> Written:
+    """Returns the program of the tests' room, where the program that test code may require is empty."""
+    return _script("tests", solution="", tests=tests)
+
+
+def sharing(entry: Entry, code: str, tests: str) -> Written:
+    """Returns the candidate and the test code as one program."""
+    return _script("tests", solution=code, tests=tests)
+
+
+def defines(code: str, name: str) -> bool:
+    """Returns whether code defines a function of that name, at its outermost level."""
+    word = re.escape(name)
+    return re.search(rf"^(?:def[ \t]+(?:self\.)?{word}(?![\w?!])|{word}[ \t]*=[^=])", code, re.MULTILINE) is not None
+
+
+def preamble(prefix: str) -> str:
+    """Returns the lines of the prompt's code that a program needs that replaces the prompt's function."""
+    return "\n".join(re.findall(r"^require(?:_relative)?[ \t(][^\n]*", prefix, re.MULTILINE))
