@@ -9,6 +9,7 @@ java.py        Java
 go.py          Go
 braces.py      the braces and declarations of a program in a language like C
 ruby.py        Ruby
+php.py         PHP
 known.py       the shim of a language
 sources/       the part of each shim that is written in its language
 """

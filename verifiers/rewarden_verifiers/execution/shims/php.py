@@ -1,0 +1,60 @@
+"""The shim of PHP: the program runs unchanged, loaded by a script of ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from rewarden_sandboxes.job import source
+from rewarden_verifiers.execution.shims.written import Entry, Written, read
+
+NAMES = frozenset({"php"})
+
+_SHARED = ("values", "loading", "nodes")
+_OPENED = re.compile(r"<\?(?:php\b|=)", re.IGNORECASE)
+
+
+def _script(name: str, *, solution: str | None = None, tests: str | None = None) -> Written:
+    files = {f"rewarden/{part}.php": source(read(f"php/{part}.php")) for part in _SHARED}
+    if solution is not None:
+        files["solution.php"] = source(solution if _OPENED.search(solution) else f"<?php\n{solution}")
+    if tests is not None:
+        files["tests_code.php"] = source(re.sub(r"\A\s*<\?php\b", "", tests, flags=re.IGNORECASE))
+    return Written(read(f"php/{name}.php"), files)
+
+
+def unfit(entry: Entry) -> str | None:
+    """Returns why test code cannot run in a separate room, or None."""
+    return None
+
+
+def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:
+    """Returns the program that makes one call of those targets."""
+    return _script("call", solution=code)
+
+
+def serving(entry: Entry, code: str) -> Written:
+    """Returns the program that answers the tests' room."""
+    return _script("serve", solution=code)
+
+
+def testing(entry: Entry, tests: str) -> Written:
+    """Returns the program of the tests' room, where the program that test code may require is empty."""
+    return _script("tests", solution="", tests=tests)
+
+
+def sharing(entry: Entry, code: str, tests: str) -> Written:
+    """Returns the candidate and the test code as one program."""
+    return _script("tests", solution=code, tests=tests)
+
+
+def defines(code: str, name: str) -> bool:
+    """Returns whether code defines a function of that name, at its outermost level."""
+    word = re.escape(name)
+    declared = rf"function\s+&?\s*{word}\s*\(|\${word}\s*=\s*(?:static\s+)?(?:function|fn)\b"
+    return re.search(rf"(?:^|<\?php\s+)(?:{declared})", code, re.MULTILINE | re.IGNORECASE) is not None
+
+
+def preamble(prefix: str) -> str:
+    """Returns the lines of the prompt's code that a program needs that replaces the prompt's function."""
+    return ""
