@@ -73,6 +73,7 @@ def _program_to_message(program: Program) -> pb.Program:
         mode=program.mode,
         limits=_limits_to_message(program.limits),
         min_version=program.min_version,
+        flags=program.flags,
     )
 
 
@@ -85,6 +86,7 @@ def _program_from_message(message: pb.Program) -> Program:
         mode=cast(Mode, message.mode),
         limits=_limits_from_message(message.limits),
         min_version=message.min_version,
+        flags=tuple(message.flags),
     )
 
 

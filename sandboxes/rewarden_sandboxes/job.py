@@ -56,7 +56,8 @@ WHOLE_LIMITS = frozenset(LIMITS) - {"cpu_s", "wall_s"}
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
     """Source text in a language of the registry, and files beside it (relative path to content). min_version: the
-    oldest toolchain that can run it, such as `1.21`; the host refuses the job where its own is older.
+    oldest toolchain that can run it, such as `1.21`; the host refuses the job where its own is older. flags: further
+    flags of its compilation, such as `-O3`, that the language's row allows.
     """
 
     language: str
@@ -66,6 +67,7 @@ class Program:
     mode: Mode = "script"
     limits: Limits = Limits()
     min_version: str = ""
+    flags: Sequence[str] = ()
 
 
 def source(text: str) -> bytes:

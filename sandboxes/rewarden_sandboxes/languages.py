@@ -52,13 +52,15 @@ class Language:
     images: names of the images that have it, preferred first. file: where the program is saved, below the room's
     working folder. compile: the command that makes what `run` starts, empty where nothing is compiled; what it leaves
     in the working folder is there in each run. sources: endings of files beside the program that are compiled with it,
-    where the compiler does not find them itself. run: the command, to which a case's arguments are added. version: the
-    command that prints the version of its toolchain. aliases: other names by which it is asked for. fences: the words
-    after ``` that mark a block of it. python: it runs in a fork of a warm interpreter and knows the modes beside
-    `script`. late_network: its runs begin without a network, as those in Python do; for languages whose run time
-    handles no signal and opens no socket by itself. limits, compile_limits: what holds for a run or a compilation where
-    the job says nothing; they may be above what a job may ask for. mounts: folders of this machine that its programs
-    can read and not write, by their path inside, which lies below /mnt.
+    where the compiler does not find them itself. flags: patterns of the flags that a program may add to `compile`,
+    where they stand before `file`: flags that read no files, write to no other place, load nothing and start nothing.
+    run: the command, to which a case's arguments are added. version: the command that prints the version of its
+    toolchain. aliases: other names by which it is asked for. fences: the words after ``` that mark a block of it.
+    python: it runs in a fork of a warm interpreter and knows the modes beside `script`. late_network: its runs begin
+    without a network, as those in Python do; for languages whose run time handles no signal and opens no socket by
+    itself. limits, compile_limits: what holds for a run or a compilation where the job says nothing; they may be above
+    what a job may ask for. mounts: folders of this machine that its programs can read and not write, by their path
+    inside, which lies below /mnt.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Language:
     run: tuple[str, ...]
     compile: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
     version: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     fences: tuple[str, ...] = ()
@@ -205,11 +208,12 @@ def _language(name: object, row: object) -> Language:
     for key in ("images", "file", "run"):
         if key not in row:
             raise LanguageError(f"{name}.{key}: is missing")
-    for key in ("compile_limits", "sources"):
+    for key in ("compile_limits", "sources", "flags"):
         if key in row and "compile" not in row:
             raise LanguageError(f"{name}.{key}: there is no compile")
-    if "sources" in row and row["file"] not in row["compile"]:
-        raise LanguageError(f"{name}.sources: {row['file']!r} is no word of compile, behind which they are put")
+    for key, side in (("sources", "behind"), ("flags", "before")):
+        if key in row and row["file"] not in row["compile"]:
+            raise LanguageError(f"{name}.{key}: {row['file']!r} is no word of compile, {side} which they are put")
     aliases = _words(f"{name}.aliases", row.get("aliases", []), _NAME)
     return Language(
         name=name,
@@ -218,6 +222,7 @@ def _language(name: object, row: object) -> Language:
         compile=_command(f"{name}.compile", row["compile"]) if "compile" in row else (),
         run=_command(f"{name}.run", row["run"]),
         sources=_words(f"{name}.sources", row.get("sources", []), _ENDING),
+        flags=_patterns(f"{name}.flags", row.get("flags", [])),
         version=_command(f"{name}.version", row["version"]) if "version" in row else (),
         aliases=aliases,
         fences=_words(f"{name}.fences", row["fences"], _NAME) if "fences" in row else (name, *aliases),
@@ -238,6 +243,17 @@ def _words(where: str, words: object, pattern: re.Pattern[str], *, empty: bool =
         if words.count(word) > 1:
             raise LanguageError(f"{where}: {word!r} is given twice")
     return tuple(words)
+
+
+def _patterns(where: str, patterns: object) -> tuple[str, ...]:
+    if not isinstance(patterns, list) or not all(isinstance(pattern, str) and pattern for pattern in patterns):
+        raise LanguageError(f"{where}: must be a list of regular expressions, such as ['-O[0-3]'] (quote them)")
+    for pattern in patterns:
+        try:
+            re.compile(pattern, re.ASCII)
+        except re.error as error:
+            raise LanguageError(f"{where}: {pattern!r} is no regular expression: {error}") from None
+    return tuple(patterns)
 
 
 def _command(where: str, words: object) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from rewarden_sandboxes.agent import frames
 from rewarden_sandboxes.errors import BadJob
+from rewarden_sandboxes.flags import refused
 from rewarden_sandboxes.job import LIMITS, Job, Limits, Program
 from rewarden_sandboxes.languages import Language, Registry, UnknownLanguage, nested_mount
 from rewarden_sandboxes.settings import HostSettings
@@ -138,9 +139,14 @@ class Resolver:
 
     def _language(self, program: Program, where: str) -> Language:
         try:
-            return self._registry.get(program.language)
+            language = self._registry.get(program.language)
         except UnknownLanguage as error:
             raise BadJob(f"{where}.language", str(error)) from None
+        problem = refused(language.name, program.flags, language.flags)
+        if problem is not None:
+            place, reason = problem
+            raise BadJob(f"{where}.flags[{place}]", reason)
+        return language
 
     def _compilations(self, job: Job, program: Language, partner: Language | None) -> tuple[Compilation, ...]:
         found = []
@@ -231,8 +237,8 @@ def _pace(seconds: float) -> float:
 
 
 def _compile(program: Program, language: Language) -> list[str]:
-    """The row's command, with the files that are compiled as well behind the program's own. A file that another one
-    includes is compiled with that one.
+    """The row's command, with the program's flags before its file, where they override the row's, and the files that
+    are compiled as well behind it. A file that another one includes is compiled with that one.
     """
     texts = [program.code, *program.files.values()] if language.sources else []
     included = {name for text in texts for name in _INCLUDED.findall(text)}
@@ -245,6 +251,9 @@ def _compile(program: Program, language: Language) -> list[str]:
     if others:
         place = words.index(language.file) + 1
         words[place:place] = others
+    if program.flags:
+        place = words.index(language.file)
+        words[place:place] = program.flags
     return words
 
 

@@ -166,7 +166,7 @@ async def test_two_who_want_the_same_two_never_wait_for_each_other() -> None:
 # --- the key -------------------------------------------------------------------------------------------------------
 
 ROWS = """
-sourced: {images: [python], file: main.sh, compile: [sh, main.sh], run: [sh, out]}
+sourced: {images: [python], file: main.sh, compile: [sh, main.sh], run: [sh, out], flags: [-x]}
 flags: {images: [python], file: main.sh, compile: [sh, -e, main.sh], run: [sh, out]}
 named: {images: [python], file: other.sh, compile: [sh, main.sh], run: [sh, out]}
 mounted: {images: [python], file: main.sh, compile: [sh, main.sh], run: [sh, out], mounts: {/mnt/tools: /usr}}
@@ -194,6 +194,7 @@ def key(rows: Path, job: Job, image: str = "sha256:1") -> bytes | None:
     [
         {"code": b"echo echo 1 > out\n"},
         {"language": "flags"},
+        {"flags": ["-x"]},
         {"language": "named"},
         {"files": {"a": b"1"}},
         {"files": {"a": b"1", "b": b"3"}},

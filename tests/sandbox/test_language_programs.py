@@ -184,6 +184,52 @@ async def test_a_toolchain_that_is_new_enough_runs_the_program(host: Host) -> No
     assert event.program.status == "ok"
 
 
+FLAGS: dict[str, list[str]] = {
+    "c": ["-O3", "-std=c99", "-Wall", "-DN=1", "-fwrapv", "-static"],
+    "cpp": ["-O3", "-std=gnu++17", "-Wextra", "-DONLINE_JUDGE", "-fno-rtti", "-pthread"],
+    "cpp17": ["-Ofast", "-Wno-unused-result"],
+    "cpp23": ["-g"],
+    "rust": ["-Coverflow-checks=on", "-Cpanic=abort"],
+    "d": ["-release", "-boundscheck=off", "-d-version=Judge"],
+    "haskell": ["-O2", "-XBangPatterns"],
+    "fortran": ["-O3", "-std=gnu", "-fcheck=bounds", "-ffree-line-length-none"],
+    "ada": ["-O3", "-gnat2012"],
+    "pascal": ["-O3", "-Mobjfpc", "-Cr"],
+    "csharp": ["-checked", "-define:JUDGE", "-langversion:7"],
+    "verilog": ["-g2009", "-Wall"],
+    "typescript": ["--strict"],
+}
+"""Flags that each row allows."""
+
+
+async def test_the_flags_of_every_row_are_tried() -> None:
+    assert FLAGS.keys() == {language.name for language in LANGUAGES if language.flags}
+
+
+@pytest.mark.parametrize("name", FLAGS)
+async def test_a_program_can_be_compiled_with_flags(host: Host, name: str) -> None:
+    (source,) = Path(__file__).parent.joinpath("programs").glob(f"{SAME_PROGRAM.get(name, name)}.*")
+    program = Program(language=name, code=source.read_bytes(), flags=FLAGS[name])
+    event = await last(host, Job(program=program, cases=[Case(stdin=b"echo a\n")]))
+    assert isinstance(event, CaseResult), event
+    assert (event.program.status, event.program.stdout.decode()) == ("ok", "é a\n"), event.program
+
+
+async def test_a_programs_flags_override_those_of_the_row(host: Host) -> None:
+    code = b'#include <cstdio>\nint main() { std::printf("%ld %d", __cplusplus, LEVEL); }'
+    program = Program(language="cpp", code=code, flags=["-std=c++11", "-DLEVEL=3"])
+    event = await last(host, Job(program=program))
+    assert isinstance(event, CaseResult), event
+    assert event.program.stdout == b"201103 3"
+
+
+async def test_a_flag_that_the_row_does_not_allow_is_refused(host: Host) -> None:
+    program = Program(language="cpp", code=b"int main() {}", flags=["-O3", "-fplugin=evil.so"])
+    with pytest.raises(BadJob, match=r"'-fplugin=evil\.so' is not allowed for 'cpp'; use flags that match") as caught:
+        await events_of(host, Job(program=program))
+    assert caught.value.path == "program.flags[1]"
+
+
 async def test_what_is_no_version_is_refused(host: Host) -> None:
     with pytest.raises(BadJob, match="'newest' is no version"):
         await events_of(host, Job(program=Program(language="c", code=b"int main(void) {}", min_version="newest")))

@@ -12,11 +12,13 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
+import docker
 import httpx
 import pytest
 import pytest_asyncio
 
 from rewarden import AsyncClient, InvalidRequest
+from rewarden_sandboxes.images import PREFIX
 from rewarden_server import scaffold
 from rewarden_server.engine.lanes.own_host import OwnHost
 from rewarden_server.processes.host import HostProcess
@@ -97,6 +99,60 @@ async def test_a_compiler_says_what_is_wrong_and_what_is_right_runs(client: Asyn
     assert (right.status, right.stdout) == ("ok", "42")
     assert right.compile is not None
     assert right.compile.status == "ok"
+
+
+@pytest.fixture
+def python_alone() -> Iterator[str]:
+    """A prefix of images under which only that of Python is built."""
+    reason = missing("docker")
+    if reason is not None:
+        pytest.skip(absent("docker", f"docker: {reason}"))
+    prefix = f"rewarden-alone-{os.getpid()}-"
+    engine = docker.from_env()
+    engine.images.get(f"{PREFIX}python:latest").tag(f"{prefix}python", "latest")
+    try:
+        yield prefix
+    finally:
+        engine.images.remove(f"{prefix}python:latest", noprune=True)
+        engine.close()
+
+
+async def test_a_reference_that_cannot_be_judged_here_is_refused_whatever_the_response_is(
+    start: Start, python_alone: str
+) -> None:
+    server = await start({"sandbox.launcher": "docker", "sandbox.image_prefix": python_alone})
+    tests = [{"type": "stdio", "stdout": "1"}]
+    python = {"language": "python", "tests": tests}
+    answers = ["```python\nprint(1)\n```", "I do not know."]
+    samples = [
+        {"response": answer, "reference": reference}
+        for reference in (
+            {"language": "ruby", "tests": tests},
+            {"language": "python", "languages": ["go"], "tests": tests},
+            {**python, "flags": ["-O"]},
+            python,
+        )
+        for answer in answers
+    ]
+    verdicts = (await server.http.post("/v1/verify", json={"use": "code", "samples": samples})).json()["verdicts"]
+    assert [verdict.get("score") for verdict in verdicts] == [None] * 6 + [1.0, 0.0]
+    for verdict, path, words in zip(
+        verdicts,
+        [*["reference.language"] * 2, *["reference.languages"] * 2, *["reference.flags[0]"] * 2],
+        [
+            *["make it: rewarden sandbox-host build --only scripts"] * 2,
+            *["make it: rewarden sandbox-host build --only native"] * 2,
+            *["the language 'python' takes no flags; remove them"] * 2,
+        ],
+        strict=False,
+    ):
+        assert (verdict["status"], verdict["fault"], verdict["reason"]) == (
+            "undecided",
+            "reference",
+            "invalid_reference",
+        )
+        assert verdict["evidence"]["path"] == path
+        assert words in verdict["feedback"]
 
 
 async def test_limits_are_held_and_named(client: AsyncClient) -> None:

@@ -22,6 +22,7 @@ from rewarden_verifiers.registry import Registry
 from tests.verifiers.direct import DirectContext, outcome_of
 
 PLANNER = Planner(Registry())
+CPP = "```cpp\nint main() {}\n```"
 RIGHT = "```python\nprint(1)\n```"
 OK = Report(status="ok", exit_code=0, stdout=b"1\n")
 WRONG = Report(status="ok", exit_code=0, stdout=b"2\n")
@@ -52,6 +53,9 @@ class Scripted:
 
     async def lacking(self, languages: Sequence[str]) -> str | None:
         return None
+
+    async def refused_flag(self, language: str, flags: Sequence[str]) -> tuple[int, str] | None:
+        return next(((place, "is no flag") for place, flag in enumerate(flags) if flag == "-bad"), None)
 
 
 class Context(DirectContext):
@@ -89,6 +93,22 @@ async def test_tests_on_stdin_are_cases_of_one_job() -> None:
     assert outcome.score == 1.0
     (job,) = sandbox.jobs
     assert (job.program.code, job.program.mode, len(job.cases), job.partner) == (b"print(1)\n", "script", 3, None)
+
+
+async def test_flags_are_those_of_the_candidates_compilation_and_of_no_judges() -> None:
+    judge = {"type": "program", "language": "cpp", "code": "int main() {}"}
+    reference = {**stdio(1), "language": "cpp", "flags": ["-O3", "-std=c++17"], "checker": judge}
+    compiled = CompileResult(report=OK)
+    _, sandbox = await judged(reference, [compiled, case(0, OK)], [compiled, case(0, OK)], response=CPP)
+    assert [tuple(job.program.flags) for job in sandbox.jobs] == [("-O3", "-std=c++17"), ()]
+
+
+@pytest.mark.parametrize("response", [CPP, "no program at all"])
+async def test_a_flag_that_is_refused_is_the_references_fault_whatever_the_response_is(response: str) -> None:
+    outcome, sandbox = await judged({**stdio(1), "language": "cpp", "flags": ["-O3", "-bad"]}, response=response)
+    assert (outcome.status, outcome.fault, outcome.reason) == ("undecided", "reference", "invalid_reference")
+    assert outcome.evidence["path"] == "reference.flags[1]"
+    assert sandbox.jobs == []
 
 
 async def test_expected_values_stay_out_of_the_candidates_room() -> None:

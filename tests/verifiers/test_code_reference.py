@@ -108,6 +108,8 @@ def test_one_judge_is_one_object_for_all_its_tests() -> None:
         ({"language": "python", "tests": [{**CALL, "types": {"arg": {}}}]}, "reference.tests[0].types.arg"),
         ({"language": "c", "tests": [CALL]}, "reference.tests[0].type"),
         ({"language": "cpp", "tests": [ASSERT]}, "reference.tests[0].code"),
+        ({"language": "c", "languages": ["cpp"], "flags": ["-O3"], "tests": [STDIO]}, "reference.flags"),
+        ({"language": "c", "flags": "-O3", "tests": [STDIO]}, "reference.flags"),
         ({"language": "js", "tests": [{**CALL, "kwargs": {"a": 1}}]}, "reference.tests[0].kwargs"),
         ({"language": "python", "tests": [{"type": "assert"}]}, "reference.tests[0].code"),
         (

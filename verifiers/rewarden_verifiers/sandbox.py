@@ -24,3 +24,8 @@ class Sandbox(Protocol):
         """Returns the reason why one of these languages cannot run here: there is no row for it, or none of its images
         is built. None if all can, and if no host answers. Waits for a host that is starting.
         """
+
+    async def refused_flag(self, language: str, flags: Sequence[str]) -> tuple[int, str] | None:
+        """Returns the place of the first flag that the language's compiler may not be given, and the reason. None if it
+        may be given all, and if no host answers.
+        """

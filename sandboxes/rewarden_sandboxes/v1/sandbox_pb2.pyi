@@ -160,7 +160,7 @@ class Order(_message.Message):
     def __init__(self, id: _Optional[int] = ..., job: _Optional[_Union[Job, _Mapping]] = ..., cancel: bool = ..., session: _Optional[_Union[Session, _Mapping]] = ..., data: _Optional[bytes] = ..., taken: _Optional[int] = ..., clock: bool = ...) -> None: ...
 
 class Program(_message.Message):
-    __slots__ = ["args", "code", "files", "language", "limits", "min_version", "mode"]
+    __slots__ = ["args", "code", "files", "flags", "language", "limits", "min_version", "mode"]
     class FilesEntry(_message.Message):
         __slots__ = ["key", "value"]
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -171,6 +171,7 @@ class Program(_message.Message):
     ARGS_FIELD_NUMBER: _ClassVar[int]
     CODE_FIELD_NUMBER: _ClassVar[int]
     FILES_FIELD_NUMBER: _ClassVar[int]
+    FLAGS_FIELD_NUMBER: _ClassVar[int]
     LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     LIMITS_FIELD_NUMBER: _ClassVar[int]
     MIN_VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -178,11 +179,12 @@ class Program(_message.Message):
     args: _containers.RepeatedScalarFieldContainer[str]
     code: bytes
     files: _containers.ScalarMap[str, bytes]
+    flags: _containers.RepeatedScalarFieldContainer[str]
     language: str
     limits: Limits
     min_version: str
     mode: str
-    def __init__(self, language: _Optional[str] = ..., code: _Optional[bytes] = ..., files: _Optional[_Mapping[str, bytes]] = ..., args: _Optional[_Iterable[str]] = ..., mode: _Optional[str] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., min_version: _Optional[str] = ...) -> None: ...
+    def __init__(self, language: _Optional[str] = ..., code: _Optional[bytes] = ..., files: _Optional[_Mapping[str, bytes]] = ..., args: _Optional[_Iterable[str]] = ..., mode: _Optional[str] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., min_version: _Optional[str] = ..., flags: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Refusal(_message.Message):
     __slots__ = ["kind", "message", "path"]

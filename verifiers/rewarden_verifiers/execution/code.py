@@ -178,6 +178,11 @@ async def _judged(response: str | None, reference: CodeReference, params: CodePa
     lacking = await ctx.sandbox.lacking(reference.allowed)
     if lacking is not None:
         raise invalid(lacking, "reference.languages" if reference.languages else "reference.language")
+    if reference.flags:
+        refused = await ctx.sandbox.refused_flag(reference.language, reference.flags)
+        if refused is not None:
+            place, why = refused
+            raise invalid(why, f"reference.flags[{place}]")
     shared = ("shared_process",) if reference.isolation == "shared" else ()
     if response is None:
         return no_answer(flags=shared)

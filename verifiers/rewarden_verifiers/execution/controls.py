@@ -262,7 +262,7 @@ class Controls:
             test,
             trial.limits,
         ]
-        small += [reference.isolation, reference.limits, reference.compile_limits]
+        small += [reference.isolation, reference.limits, reference.compile_limits, reference.flags]
         texts = [reference.prefix, reference.solution or ""]
         tables = [self._suite.files, trial.files]
         if isinstance(judge, JudgeProgram):

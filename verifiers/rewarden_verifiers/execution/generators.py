@@ -106,6 +106,7 @@ async def _make(
             code=source(solution),
             files=suite.files,
             limits=suite.reference.limits,
+            flags=suite.reference.flags,
         )
         cases = [Case(stdin=made[trial.place][0], files=trial.files, limits=trial.limits) for trial in solved]
         job = Job(program=program, cases=cases, compile_limits=suite.reference.compile_limits)
@@ -155,7 +156,7 @@ def _key(suite: Suite, trial: Trial, solution: str | None) -> bytes:
     parts: list[object] = [trial.test.generate[1:], generator.language, generator.code, generator.limits]
     parts += [generator.answer, *_flat(suite.generators[name])]
     if _needs_solution(generator, trial):
-        parts += [reference.language, solution, trial.limits, reference.compile_limits]
+        parts += [reference.language, solution, trial.limits, reference.compile_limits, reference.flags]
         parts += [*_flat(suite.files), *_flat(trial.files)]
     else:
         parts += [trial.expected]

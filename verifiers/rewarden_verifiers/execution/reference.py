@@ -203,6 +203,7 @@ class CodeReference(Strict):
     languages: All languages that are allowed, if there are several: the fence of the program decides which of them it
         is in, and one without a label is in `language`. A program in any other is wrong (`wrong_language`).
     min_version: The oldest version of the language's toolchain that can judge the programs, such as `1.21`.
+    flags: Further flags of the compilation, such as `-O3` and `-std=c++17`: those that the language's row allows.
     tests: At least one test.
     checker: The checker of tests that name none.
     groups: The rules of groups, by name; a group that is not named has the default ones.
@@ -225,6 +226,7 @@ class CodeReference(Strict):
     tests: tuple[Test, ...]
     languages: tuple[str, ...] = ()
     min_version: str = ""
+    flags: tuple[str, ...] = ()
     checker: CheckerName | Checker | None = None
     groups: dict[str, Group] = field(default_factory=dict)
     generators: dict[str, Generator] = field(default_factory=dict)
@@ -345,6 +347,8 @@ def read_reference(reference: CodeReference) -> Suite:
         raise invalid("a language is blank", "reference.languages")
     if len(reference.allowed) > 1 and reference.prefix.strip():
         raise invalid("the prompt's code is in one language, and several are allowed", "reference.prefix")
+    if len(reference.allowed) > 1 and reference.flags:
+        raise invalid("flags are of one compiler, and several languages are allowed", "reference.flags")
     shared_files = _files(reference.files, "reference.files")
     waves = _waves(reference)
     generators = {

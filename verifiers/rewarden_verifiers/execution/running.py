@@ -418,6 +418,6 @@ def _refused(error: SampleError, path: str) -> SampleError:
     if not isinstance(error, InvalidSample):
         return error
     field = str(error.details.get("path")).removeprefix("program.")
-    if field in ("language", "min_version"):
+    if field in ("language", "min_version") or field.startswith("flags["):
         path += f".{field}"
     return invalid(f"the sandbox refuses this: {error.message}", path)

@@ -4,7 +4,7 @@ arrival."""
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, aclosing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from rewarden.errors import InternalError, InvalidSample, Overloaded, SandboxErr
 from rewarden.types import Run, RunResult
 from rewarden_sandboxes.checks import check_job
 from rewarden_sandboxes.errors import BadJob, Busy, HostError, HostLost, Leaving, NoRoom
+from rewarden_sandboxes.flags import refused
 from rewarden_sandboxes.job import CaseResult, Clock, Job, JobEvent, Program, Report
 from rewarden_sandboxes.launchers.launcher import build_command
 from rewarden_sandboxes.settings import default_slots
@@ -52,6 +53,8 @@ class SandboxLane:
         self._closed = False
         self._runnable: set[str] = set()
         """Languages, as they were asked for, that a host was found to have."""
+        self._flags: dict[str, Sequence[str]] = {}
+        """By language, as it was asked for: the patterns of the flags that its row allows."""
 
     def start(self) -> None:
         """Starts the server's own host, or the checks of remote ones; returns at once. Otherwise the first job does
@@ -95,22 +98,12 @@ class SandboxLane:
         """
         if self._runnable.issuperset(languages):
             return None
-        status = await self._hosts.status()
-        if status.get("differences"):
-            return None  # a job goes to a host that has its language
-        host = status.get("host")
-        try:
-            if host is None:
-                lent = await self._lend(HostRetry(self._hosts, Wants(languages=()), patient=True))
-                host = await lent.client.status(timeout_s=_STATUS_S)
-        except HostError:
-            return None  # the job will say what is wrong
+        host = await self._host_status()
         rows, images = host.get("languages"), host.get("images")
         if not rows:
             return None  # a host that does not say it: the job will
         for language in languages:
-            name = language.lower()
-            row = next((row for key, row in rows.items() if name == key or name in row["aliases"]), None)
+            row = _row_of(language, rows)
             if row is None:
                 return f"unknown language {language!r}: known are {', '.join(rows)}"
             if images and not any(images.get(image) for image in row["images"]):
@@ -120,6 +113,31 @@ class SandboxLane:
             if images:  # a host that is starting does not know its images yet
                 self._runnable.add(language)
         return None
+
+    async def refused_flag(self, language: str, flags: Sequence[str]) -> tuple[int, str] | None:
+        """See `rewarden_verifiers.sandbox.Sandbox`. A language's row is looked up once."""
+        if language not in self._flags:
+            host = await self._host_status()
+            row = _row_of(language, host.get("languages") or {})
+            if row is None or "flags" not in row:
+                return None  # the job will say what is wrong
+            self._flags[language] = row["flags"]
+        return refused(language, flags, self._flags[language])
+
+    async def _host_status(self) -> Mapping[str, Any]:
+        """Returns what the host says of itself; nothing if hosts differ, for a job goes to one that has its language,
+        and if none answers, for the job will say what is wrong."""
+        status = await self._hosts.status()
+        if status.get("differences"):
+            return {}
+        host: Mapping[str, Any] | None = status.get("host")
+        try:
+            if host is None:
+                lent = await self._lend(HostRetry(self._hosts, Wants(languages=()), patient=True))
+                host = await lent.client.status(timeout_s=_STATUS_S)
+        except HostError:
+            return {}
+        return host
 
     # --- sessions -----------------------------------------------------------------------------------------------
 
@@ -292,6 +310,12 @@ class Session:
         """Kills everything in its room. Closing twice has no effect."""
         self._held.close()
         await self._session.close()
+
+
+def _row_of(language: str, rows: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Returns the row of a language, by its name or an alias."""
+    name = language.lower()
+    return next((row for key, row in rows.items() if name == key or name in row["aliases"]), None)
 
 
 @contextmanager
