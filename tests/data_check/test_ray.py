@@ -37,28 +37,21 @@ def told(folder: Path) -> list[dict[str, Any]]:
     return [{name: value for name, value in row.items() if name != "measured"} for row in rows]
 
 
-def same(source: Path, *words: str) -> list[dict[str, Any]]:
-    """The rows' findings, which are the same on Ray and here, as are the rows that are kept."""
-    here, there = source.parent / "here", source.parent / "there"
-    for folder, engine in ((here, ()), (there, RAY)):
-        folder.mkdir()
-        assert ran(source, *words, "-q", "-o", folder / "good.jsonl", *engine) == 1
-    assert (there / "good.jsonl").read_bytes() == (here / "good.jsonl").read_bytes()
-    assert told(there) == told(here)
-    return told(there)
-
-
 @pytest.mark.alone  # Flake: Ray gives up when its node is not up within 30 s, too short on a crowded machine.
 @pytest.mark.needs_server
 @pytest.mark.usefixtures("cluster")
 class TestOnACluster:
-    def test_the_findings_are_the_local_engines(self, tmp_path: Path) -> None:
-        rows = same(written(tmp_path, [*ROWS, BROKEN, *ROWS]), "--use", "math")
-        assert [row["good"] for row in rows] == [True] * len(ROWS) + [False] + [True] * len(ROWS)
-
     @pytest.mark.skipif(no_sandbox() is not None, reason=no_sandbox() or "")
-    def test_programs_run_in_the_engines_own_sandboxes(self, tmp_path: Path) -> None:
-        rows = same(written(tmp_path, PROGRAMS), "--runs", "1", "--mutants", "2")
+    def test_the_findings_are_the_local_engines(self, tmp_path: Path) -> None:
+        source = written(tmp_path, PROGRAMS)
+        here, there = tmp_path / "here", tmp_path / "there"
+        for folder, engine in ((here, ()), (there, RAY)):
+            folder.mkdir()
+            words = ["--runs", "1", "--mutants", "2", "-q", "-o", folder / "good.jsonl"]
+            assert ran(source, *words, *engine) == 1
+        assert (there / "good.jsonl").read_bytes() == (here / "good.jsonl").read_bytes()
+        rows = told(there)
+        assert rows == told(here)
         assert [[one["name"] for one in row["findings"] if one["kind"] == "error"] for row in rows] == [
             [],
             ["solution_fails"],
