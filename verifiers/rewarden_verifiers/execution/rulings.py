@@ -21,7 +21,7 @@ from typing import ClassVar
 from weakref import WeakKeyDictionary
 
 from rewarden.errors import SandboxError
-from rewarden_sandboxes.job import Case, CaseResult, Job, JobEvent, Program, Report, source
+from rewarden_sandboxes.job import Case, CaseResult, Job, JobEvent, Report, source
 from rewarden_verifiers.execution import judges
 from rewarden_verifiers.execution.reference import JudgeProgram, Trial
 from rewarden_verifiers.sandbox import Sandbox
@@ -177,7 +177,8 @@ def _held(report: Report) -> int:
 
 def _keys(job: Job) -> list[bytes | None]:
     """Returns a digest of everything that each case of a job depends on; None for a large one."""
-    judge = _digest(_program(job.program), repr((job.collect, job.compile_limits)).encode())
+    small = replace(job, program=replace(job.program, code=b"", files={}), cases=())
+    judge = _digest(repr(small).encode("utf-8", "surrogatepass"), job.program.code, _table(job.program.files))
     return [None if _size(case) > _LARGE_CASE else _digest(judge, _case(case)) for case in job.cases]
 
 
@@ -185,14 +186,9 @@ def _size(case: Case) -> int:
     return len(case.stdin) + sum(map(len, case.files.values()))
 
 
-def _program(program: Program) -> bytes:
-    small = (program.language, program.args, program.mode, program.limits, program.min_version)
-    return _digest(repr(small).encode("utf-8", "surrogatepass"), program.code, _table(program.files))
-
-
 def _case(case: Case) -> bytes:
-    small = (case.args, case.limits)
-    return _digest(repr(small).encode("utf-8", "surrogatepass"), case.stdin, _table(case.files))
+    small = repr(replace(case, stdin=b"", files={}))
+    return _digest(small.encode("utf-8", "surrogatepass"), case.stdin, _table(case.files))
 
 
 def _table(files: Mapping[str, bytes]) -> bytes:
