@@ -10,6 +10,8 @@ go.py          Go
 braces.py      the braces and declarations of a program in a language like C
 ruby.py        Ruby
 php.py         PHP
+brokered.py    languages whose interpreters need a broker
+bash.py        Bash
 known.py       the shim of a language
 sources/       the part of each shim that is written in its language
 """

@@ -1,0 +1,58 @@
+"""The shim of Bash: functions take texts, and their value is the text that they print."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from rewarden_verifiers.execution.shims.brokered import Interpreter
+from rewarden_verifiers.execution.shims.written import Entry, Written
+
+NAMES = frozenset({"bash", "sh", "shell"})
+
+_BASH = Interpreter(folder="bash", ending="sh", command="bash", start="exec {}\n")
+
+
+def unfit(entry: Entry) -> str | None:
+    """Returns why test code cannot run in a separate room, or None."""
+    if not re.fullmatch(r"[A-Za-z_]\w*", entry.name or "", re.ASCII):
+        return "there is no entry_point that is a function's name, so that none can be declared for the test code"
+    return None
+
+
+def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:
+    """Returns the program that makes one call of those targets."""
+    return _BASH.calling(code)
+
+
+def serving(entry: Entry, code: str) -> Written:
+    """Returns the program that answers the tests' room."""
+    return _BASH.serving(code)
+
+
+def testing(entry: Entry, tests: str) -> Written:
+    """Returns the program of the tests' room."""
+    return _BASH.testing(_opened(tests))
+
+
+def sharing(entry: Entry, code: str, tests: str) -> Written:
+    """Returns the candidate and the test code as one program."""
+    return _BASH.sharing(code, _opened(tests))
+
+
+def _opened(tests: str) -> str:
+    """Returns test code without the brace that closes the prompt's function."""
+    bare = tests.lstrip()
+    return bare[1:] if bare.startswith("}") else tests
+
+
+def defines(code: str, name: str) -> bool:
+    """Returns whether code defines a function of that name, at its outermost level."""
+    word = re.escape(name)
+    found = rf"^(?:function[ \t]+{word}\b(?![\w.-])|{word}[ \t]*\([ \t]*\))"
+    return re.search(found, code, re.MULTILINE) is not None
+
+
+def preamble(prefix: str) -> str:
+    """Returns the lines of the prompt's code that a program needs that replaces the prompt's function."""
+    return ""
