@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from rewarden_verifiers.execution.fitting import Fit, fitted
 from rewarden_verifiers.execution.tagged import Untagged, decode, encode, loads, plain
 from rewarden_verifiers.execution.values import ValueChecker, differs
 from rewarden_verifiers.extraction import encodable
@@ -50,8 +51,9 @@ def request(
     return json.dumps(asked, ensure_ascii=True, allow_nan=False).encode()
 
 
-def judge(checker: ValueChecker, reply: bytes, wanted: Any) -> Returned:
-    """Returns whether a reply contains the expected value: a reference's JSON, as `tagged.plain` reads it.
+def judge(checker: ValueChecker, reply: bytes, wanted: Any, fit: Fit | None = None) -> Returned:
+    """Returns whether a reply contains the expected value: a reference's JSON, as `tagged.plain` reads it. fit: of the
+    program's language.
 
     Raises Untagged if the reference's value is invalid.
     """
@@ -63,7 +65,10 @@ def judge(checker: ValueChecker, reply: bytes, wanted: Any) -> Returned:
         if not isinstance(said, dict):
             raise Untagged("no object")
         if "value" in said:
-            found = differs(checker, decode(said["value"]), expected)
+            value = decode(said["value"])
+            if fit is not None and not checker.strict:
+                value = fitted(fit, value, expected)
+            found = differs(checker, value, expected)
             return Returned("AC") if found is None else Returned("WA", found)
     except (Untagged, RecursionError):
         return Returned("WA", "what the program sent back is no value", BAD_REPLY)

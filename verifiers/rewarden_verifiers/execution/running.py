@@ -20,6 +20,7 @@ from rewarden_verifiers.execution.candidate import Candidate
 from rewarden_verifiers.execution.checkers import TextChecker, beyond_repair, compare
 from rewarden_verifiers.execution.completion import Completion
 from rewarden_verifiers.execution.controls import Controls
+from rewarden_verifiers.execution.fitting import fit_of
 from rewarden_verifiers.execution.output import as_text
 from rewarden_verifiers.execution.plan import Batch, judging, plan
 from rewarden_verifiers.execution.reference import PYTHON, JudgeProgram, Suite, Trial, invalid
@@ -309,8 +310,9 @@ class SuiteRun:
             self._put(result_of(trial, report, failed))
             return
         if len(report.reply) <= SMALL:
+            fit = fit_of(self._suite.reference.language)
             try:
-                found = calls.judge(checker, report.reply, trial.test.returns)
+                found = calls.judge(checker, report.reply, trial.test.returns, fit)
             except Untagged as error:
                 self._break([trial], invalid(str(error), f"{trial.path}.returns"))
                 return

@@ -12,6 +12,7 @@ ruby.py        Ruby
 php.py         PHP
 brokered.py    languages whose interpreters need a broker
 bash.py        Bash
+perl.py        Perl
 known.py       the shim of a language
 sources/       the part of each shim that is written in its language
 """

@@ -15,14 +15,14 @@ class Interpreter:
     """An interpreter, and the scripts of ours that run in it.
 
     folder: of its sources. ending: of its scripts. command: starts a script. start: the program that starts the broker,
-    with `{}` for its command line, whose words need no quotes. shared: scripts beside `candidate` and `tests`.
+    with `{}` for its command line, whose words need no quotes. framework: a script beside `values` that test code uses.
     """
 
     folder: str
     ending: str
     command: str
     start: str
-    shared: tuple[str, ...] = ("values",)
+    framework: str | None = None
 
     def calling(self, code: str) -> Written:
         """Returns the program that makes one call."""
@@ -42,7 +42,9 @@ class Interpreter:
 
     def _written(self, mode: str, script: str, texts: Mapping[str, str]) -> Written:
         files = {"rewarden/broker.py": source(read("broker/broker.py"))}
-        for part in (script, *self.shared):
+        for part in ("values", script, self.framework if script == "tests" else None):
+            if part is None:
+                continue
             files[f"rewarden/{part}.{self.ending}"] = source(read(f"{self.folder}/{part}.{self.ending}"))
         for name, text in texts.items():
             files[f"{name}.{self.ending}"] = source(text)

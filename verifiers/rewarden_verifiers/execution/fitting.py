@@ -1,0 +1,57 @@
+"""Gives a value that a call returned the type of the expected one, where the program's language has one type for both.
+
+Only the type is chosen, from the few that the same value of the language can mean: the comparison is made afterwards.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from rewarden_verifiers.execution.shims import perl
+
+Fit = Callable[[Any, Any], Any]
+"""Gets the value and the expected one, without the values in them."""
+
+_NUMBER = re.compile(r"-?[0-9]{1,300}(?:\.[0-9]{1,300})?(?:[eE][+-]?[0-9]{1,3})?")
+
+
+def fit_of(language: str) -> Fit | None:
+    """Returns the rule of a language; None if it distinguishes all types of JSON."""
+    name = language.lower()
+    return next((fit for names, fit in _FITS if name in names), None)
+
+
+def fitted(fit: Fit, got: Any, wanted: Any) -> Any:
+    """Returns a value with the types of the expected one, where the rule allows that."""
+    got = fit(got, wanted)
+    if isinstance(got, list) and isinstance(wanted, list) and wanted:
+        others = wanted if len(wanted) == len(got) else [wanted[0]] * len(got)
+        return type(got)(fitted(fit, item, other) for item, other in zip(got, others, strict=True))
+    if isinstance(got, dict) and isinstance(wanted, dict):
+        return {key: fitted(fit, item, wanted[key]) if key in wanted else item for key, item in got.items()}
+    return got
+
+
+def _perl(got: Any, wanted: Any) -> Any:
+    """A scalar is a number, a text and a truth value at once. A list of one result is that result."""
+    if isinstance(wanted, list) and not isinstance(got, list):
+        return [] if got is None else [got]
+    if isinstance(wanted, bool):
+        return False if got in (None, "", "0") else True if got == "1" else got
+    if isinstance(wanted, (int, float)) and isinstance(got, str) and _NUMBER.fullmatch(got):
+        return int(got) if got.lstrip("-").isdecimal() else float(got)
+    if isinstance(wanted, str) and isinstance(got, (int, float)) and not isinstance(got, bool):
+        return _digits(got)
+    return got
+
+
+def _digits(number: float) -> str | float:
+    """Returns a number as Perl writes it; itself if no program writes so many digits."""
+    if isinstance(number, float):
+        return f"{number:.15g}"
+    return str(number) if number.bit_length() <= 64 else number
+
+
+_FITS: tuple[tuple[frozenset[str], Fit], ...] = ((perl.NAMES, _perl),)

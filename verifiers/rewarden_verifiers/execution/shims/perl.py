@@ -1,0 +1,51 @@
+"""The shim of Perl. A scalar crosses as a number if the program made it as one, and as a text otherwise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from rewarden_verifiers.execution.shims.brokered import Interpreter
+from rewarden_verifiers.execution.shims.written import Entry, Written
+
+NAMES = frozenset({"perl", "pl"})
+
+_PERL = Interpreter(folder="perl", ending="pl", command="perl", start="exec qw({});\n", framework="deep")
+_PREAMBLE = re.compile(r"^[ \t]*use[ \t][^\n]*;[ \t]*$", re.MULTILINE)
+
+
+def unfit(entry: Entry) -> str | None:
+    """Returns why test code cannot run in a separate room, or None."""
+    if not re.fullmatch(r"[A-Za-z_]\w*", entry.name or "", re.ASCII):
+        return "there is no entry_point that is a function's name, so that none can be declared for the test code"
+    return None
+
+
+def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:
+    """Returns the program that makes one call of those targets."""
+    return _PERL.calling(code)
+
+
+def serving(entry: Entry, code: str) -> Written:
+    """Returns the program that answers the tests' room."""
+    return _PERL.serving(code)
+
+
+def testing(entry: Entry, tests: str) -> Written:
+    """Returns the program of the tests' room."""
+    return _PERL.testing(tests)
+
+
+def sharing(entry: Entry, code: str, tests: str) -> Written:
+    """Returns the candidate and the test code as one program."""
+    return _PERL.sharing(code, tests)
+
+
+def defines(code: str, name: str) -> bool:
+    """Returns whether code defines a function of that name, at its outermost level."""
+    return re.search(rf"^sub[ \t]+{re.escape(name)}\b", code, re.MULTILINE) is not None
+
+
+def preamble(prefix: str) -> str:
+    """Returns the lines of the prompt's code that a program needs that replaces the prompt's function."""
+    return "\n".join(match[0] for match in _PREAMBLE.finditer(prefix))
