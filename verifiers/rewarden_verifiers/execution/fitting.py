@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from rewarden_verifiers.execution.shims import perl
+from rewarden_verifiers.execution.shims import lua, perl
 
 Fit = Callable[[Any, Any], Any]
 """Gets the value and the expected one, without the values in them."""
@@ -54,4 +54,15 @@ def _digits(number: float) -> str | float:
     return str(number) if number.bit_length() <= 64 else number
 
 
-_FITS: tuple[tuple[frozenset[str], Fit], ...] = ((perl.NAMES, _perl),)
+def _lua(got: Any, wanted: Any) -> Any:
+    """A table is a list and a dictionary at once, and has no place for nil."""
+    if isinstance(wanted, dict) and isinstance(got, list):
+        return {str(place): item for place, item in enumerate(got, 1)}
+    if isinstance(wanted, list) and None in wanted and isinstance(got, (list, dict)):
+        items = got if isinstance(got, dict) else {str(place): item for place, item in enumerate(got, 1)}
+        places = [str(place) for place in range(1, len(wanted) + 1)]
+        return [items.get(place) for place in places] if items.keys() <= set(places) else got
+    return got
+
+
+_FITS: tuple[tuple[frozenset[str], Fit], ...] = ((perl.NAMES, _perl), (lua.NAMES, _lua))

@@ -13,6 +13,7 @@ php.py         PHP
 brokered.py    languages whose interpreters need a broker
 bash.py        Bash
 perl.py        Perl
+lua.py         Lua
 known.py       the shim of a language
 sources/       the part of each shim that is written in its language
 """

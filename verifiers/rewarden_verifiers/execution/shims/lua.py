@@ -1,0 +1,58 @@
+"""The shim of Lua. A table with the keys 1 to n crosses as a list, an empty one too; any other as a dictionary."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from rewarden_verifiers.execution.shims.brokered import Interpreter
+from rewarden_verifiers.execution.shims.written import Entry, Written
+
+NAMES = frozenset({"lua"})
+
+_LUA = Interpreter(
+    folder="lua",
+    ending="lua",
+    command="lua5.4",
+    start='os.exit(select(3, os.execute("exec {}")))\n',
+    framework="luaunit",
+)
+
+
+def unfit(entry: Entry) -> str | None:
+    """Returns why test code cannot run in a separate room, or None."""
+    if not re.fullmatch(r"[A-Za-z_]\w*", entry.name or "", re.ASCII):
+        return "there is no entry_point that is a function's name, so that none can be declared for the test code"
+    return None
+
+
+def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:
+    """Returns the program that makes one call of those targets."""
+    return _LUA.calling(code)
+
+
+def serving(entry: Entry, code: str) -> Written:
+    """Returns the program that answers the tests' room."""
+    return _LUA.serving(code)
+
+
+def testing(entry: Entry, tests: str) -> Written:
+    """Returns the program of the tests' room."""
+    return _LUA.testing(tests)
+
+
+def sharing(entry: Entry, code: str, tests: str) -> Written:
+    """Returns the candidate and the test code as one program."""
+    return _LUA.sharing(code, tests)
+
+
+def defines(code: str, name: str) -> bool:
+    """Returns whether code defines a function of that name, at its outermost level."""
+    word = re.escape(name)
+    found = rf"^(?:local[ \t]+)?(?:function[ \t]+{word}[ \t]*\(|{word}[ \t]*=[ \t]*function\b)"
+    return re.search(found, code, re.MULTILINE) is not None
+
+
+def preamble(prefix: str) -> str:
+    """Returns the lines of the prompt's code that a program needs that replaces the prompt's function."""
+    return ""
