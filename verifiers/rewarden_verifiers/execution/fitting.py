@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from rewarden_verifiers.execution.shims import lua, perl
+from rewarden_verifiers.execution.shims import lua, perl, r
 
 Fit = Callable[[Any, Any], Any]
 """Gets the value and the expected one, without the values in them."""
@@ -65,4 +65,18 @@ def _lua(got: Any, wanted: Any) -> Any:
     return got
 
 
-_FITS: tuple[tuple[frozenset[str], Fit], ...] = ((perl.NAMES, _perl), (lua.NAMES, _lua))
+def _r(got: Any, wanted: Any) -> Any:
+    """A vector of one item is that item. NULL, an empty vector and an empty list are one, and names can be ignored."""
+    empty = got is None or got in ([], {})
+    if wanted is None or isinstance(wanted, dict):
+        return type(wanted)() if empty and wanted is not None else None if empty else got
+    if isinstance(wanted, list):
+        if empty:
+            return []
+        return list(got.values()) if isinstance(got, dict) else got if isinstance(got, list) else [got]
+    if isinstance(got, (list, dict)) and len(got) == 1:
+        return next(iter(got.values() if isinstance(got, dict) else got))
+    return got
+
+
+_FITS: tuple[tuple[frozenset[str], Fit], ...] = ((perl.NAMES, _perl), (lua.NAMES, _lua), (r.NAMES, _r))

@@ -14,6 +14,7 @@ brokered.py    languages whose interpreters need a broker
 bash.py        Bash
 perl.py        Perl
 lua.py         Lua
+r.py           R
 known.py       the shim of a language
 sources/       the part of each shim that is written in its language
 """

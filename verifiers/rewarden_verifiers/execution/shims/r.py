@@ -1,0 +1,51 @@
+"""The shim of R. A vector of one item is that item, until it is compared with a list."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from rewarden_verifiers.execution.shims.brokered import Interpreter
+from rewarden_verifiers.execution.shims.written import Entry, Written
+
+NAMES = frozenset({"r", "rscript"})
+
+_R = Interpreter(folder="r", ending="R", command="Rscript --vanilla", start='quit("no", system("exec {}"))\n')
+_PREAMBLE = re.compile(r"^(?:library|require)\([^\n]*\)[ \t]*$", re.MULTILINE)
+
+
+def unfit(entry: Entry) -> str | None:
+    """Returns why test code cannot run in a separate room, or None."""
+    if not re.fullmatch(r"[A-Za-z.][\w.]*", entry.name or "", re.ASCII):
+        return "there is no entry_point that is a function's name, so that none can be declared for the test code"
+    return None
+
+
+def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:
+    """Returns the program that makes one call of those targets."""
+    return _R.calling(code)
+
+
+def serving(entry: Entry, code: str) -> Written:
+    """Returns the program that answers the tests' room."""
+    return _R.serving(code)
+
+
+def testing(entry: Entry, tests: str) -> Written:
+    """Returns the program of the tests' room."""
+    return _R.testing(tests)
+
+
+def sharing(entry: Entry, code: str, tests: str) -> Written:
+    """Returns the candidate and the test code as one program."""
+    return _R.sharing(code, tests)
+
+
+def defines(code: str, name: str) -> bool:
+    """Returns whether code defines a function of that name, at its outermost level."""
+    return re.search(rf"^{re.escape(name)}[ \t]*(?:<<?-|=)[ \t]*function\b", code, re.MULTILINE) is not None
+
+
+def preamble(prefix: str) -> str:
+    """Returns the lines of the prompt's code that a program needs that replaces the prompt's function."""
+    return "\n".join(match[0] for match in _PREAMBLE.finditer(prefix))
