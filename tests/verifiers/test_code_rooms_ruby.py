@@ -154,7 +154,7 @@ async def test_a_forged_frame_is_a_value_or_a_fault_of_its_own() -> None:
 
 async def test_a_row_of_multipl_e_is_judged_as_it_is_published() -> None:
     pairs = [(COUNT, PUBLISHED), (COUNT.replace("' '", "''"), PUBLISHED)]
-    verdicts = await judged(pairs, dataset="multipl-e", extraction="whole")
+    verdicts = await judged(pairs, dataset="multipl_e", extraction="whole")
     assert [(verdict.score, verdict.reason) for verdict in verdicts] == [(1.0, None), (0.0, "wrong_answer")]
 
 

@@ -100,7 +100,7 @@ async def test_typescript_is_tested_from_another_room() -> None:
 
 
 async def test_a_row_of_multipl_e_is_judged_as_it_is_published() -> None:
-    verdicts = await judged([(COUNT, PUBLISHED)], dataset="multipl-e", extraction="whole")
+    verdicts = await judged([(COUNT, PUBLISHED)], dataset="multipl_e", extraction="whole")
     assert [verdict.score for verdict in verdicts] == [1.0]
 
 

@@ -10,7 +10,7 @@ from rewarden_verifiers.execution.datasets.row import Row
 from rewarden_verifiers.execution.reference import PYTHON, CodeReference, Test, invalid
 from rewarden_verifiers.execution.shims.known import shim_of
 
-_LANGUAGES: Mapping[str, str] = {
+LANGUAGES: Mapping[str, str] = {
     "py": "python",
     "js": "javascript",
     "ts": "typescript",
@@ -53,8 +53,8 @@ def multipl_e(row: Row, languages: Sequence[str]) -> CodeReference:
 
 def _language(row: Row) -> str:
     told = row.code("language")
-    language = _LANGUAGES.get(told, "")
+    language = LANGUAGES.get(told, "")
     if language not in PYTHON and shim_of(language) is None:
-        known = ", ".join(name for name, ours in _LANGUAGES.items() if ours in PYTHON or shim_of(ours) is not None)
+        known = ", ".join(name for name, ours in LANGUAGES.items() if ours in PYTHON or shim_of(ours) is not None)
         raise invalid(f"tests cannot run in {told[:60]!r}; the languages are {known}", row.at("language"))
     return language
