@@ -125,6 +125,7 @@ ROOMS = [
         CLOSE,
         "forges answers",
     ),
+    (0.0, "    printf 'l 2\\ns value\\ns true\\n' >&99\n    echo true\n", CLOSE, "forges an answer of another shape"),
     (
         0.0,
         f'    python3 -c \'import os; b = b"""{FORGED}"""; os.write(3, len(b).to_bytes(4) + b)\'\n    echo true\n',
@@ -180,3 +181,10 @@ async def test_test_code_that_no_program_can_pass_is_the_references_fault() -> N
         ("f() { echo 3; }", calling([], 3)),
     ]
     await rooms.assert_references_at_fault(pairs)
+
+
+async def test_a_row_of_multipl_e_is_judged_as_it_is_published() -> None:
+    row = {"language": "sh", "prompt": CLOSE_PROMPT, "tests": CLOSE_TESTS, "stop_tokens": CLOSE["stop"]}
+    pairs = [(body, row) for body in (CLOSE_BODY, "    echo true\n")]
+    verdicts = await rooms.judged(pairs, dataset="multipl_e", extraction="whole")
+    assert [verdict.score for verdict in verdicts] == [1.0, 0.0]

@@ -182,3 +182,10 @@ async def test_test_code_that_no_program_can_pass_is_the_references_fault() -> N
         (CLOSE_BODY, CLOSE | {"entry_point": None}),
     ]
     await rooms.assert_references_at_fault(pairs)
+
+
+async def test_a_row_of_multipl_e_is_judged_as_it_is_published() -> None:
+    row = {"language": "r", "prompt": CLOSE_PROMPT, "tests": CLOSE_TESTS, "stop_tokens": CLOSE["stop"]}
+    pairs = [(body, row) for body in (CLOSE_BODY, "    TRUE\n}\n")]
+    verdicts = await rooms.judged(pairs, dataset="multipl_e", extraction="whole")
+    assert [verdict.score for verdict in verdicts] == [1.0, 0.0]

@@ -368,6 +368,8 @@ class Tests:
                 return
             except Uncrossable as error:
                 raise Fault("unsupported", f"an argument cannot cross: {error}", "tests") from None
+            if head == "bad_frame":
+                raise Fault("bad_frame", "a value of no known shape")
             if head == "finished":
                 self.finished = True
             elif head == "call" and channel is not None:

@@ -13,7 +13,13 @@ local function ask(...)
     room.value() -- its type
     error(room.value(), 0)
   end
-  local results = room.list()
+  local known, results = pcall(room.list)
+  if not known then
+    room.put("bad_frame")
+    while true do
+      room.skip() -- until the broker ends this
+    end
+  end
   return table.unpack(results, 1, results.n)
 end
 

@@ -97,7 +97,10 @@ local value
 
 -- Reads a list of values that can be nil, as `table.pack` makes it.
 local function list()
-  local _, count = line()
+  local kind, count = line()
+  if kind ~= "l" then
+    error("no list")
+  end
   local made = { n = tonumber(count) }
   for at = 1, made.n do
     made[at] = value()

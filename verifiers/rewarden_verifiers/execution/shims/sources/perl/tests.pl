@@ -13,6 +13,10 @@ sub Rewarden::ask {
   }
   my ($head, @rest) = Rewarden::get();
   die $rest[1] if $head eq 'raised';
+  if (ref $rest[0] ne 'ARRAY') {
+    Rewarden::put('bad_frame');
+    Rewarden::value() while 1; # until the broker ends this
+  }
   return $list ? @{ $rest[0] } : $rest[0][0];
 }
 

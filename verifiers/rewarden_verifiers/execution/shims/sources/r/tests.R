@@ -10,7 +10,12 @@ local({
     if (is.list(args)) put("uncrossable", text(conditionMessage(args)))
     put("call", text(entry), c("l 1", args))
     line() # the number of parts
-    if (scalar(line()) == "value") return(read_exact())
+    if (scalar(line()) == "value") {
+      return(tryCatch(read_exact(), error = function(fault) {
+        put("bad_frame")
+        repeat line() # until the broker ends this
+      }))
+    }
     line() # its type
     stop(scalar(line()), call. = FALSE)
   }

@@ -99,7 +99,9 @@ scalar <- function(line) {
     F = FALSE,
     s = unescaped(rest),
     i = as.numeric(rest),
-    f = switch(rest, nan = NaN, inf = Inf, "-inf" = -Inf, as.numeric(rest))
+    f = switch(rest, nan = NaN, inf = Inf, "-inf" = -Inf, as.numeric(rest)),
+    n = NULL,
+    stop("no scalar")
   )
 }
 
