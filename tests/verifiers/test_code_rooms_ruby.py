@@ -119,7 +119,8 @@ ONE_CALL = asserting(ROW, "close([2.0, 1.0], 0.3) == false or raise")
 OPEN, SHUT = '{"l":[', "]}"
 FORGED = [
     '{"is":"value","value":false,"id":2}',
-    '{"is":"value","value":{"f":"0x1p+99999"},"id":1}',
+    '{"is":"value","value":{"f":"0x1p+9999"},"id":1}',
+    '{"is":"value","value":{"f":"1.5"},"id":1}',
     '{"is":"value","value":{"i":"%s"},"id":1}' % ("f" * 100_001),
     '{"is":"value","value":{"l":[1]},"id":1}',
     *(f'{{"is":"value","value":{OPEN * depth}false{SHUT * depth},"id":1}}' for depth in (102, 9999)),

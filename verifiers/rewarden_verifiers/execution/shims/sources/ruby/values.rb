@@ -103,8 +103,8 @@ module Rewarden
         payload.to_i(16)
       when "f"
         return SPECIAL[payload] if SPECIAL.key?(payload)
-        Kernel.raise(BadFrame, "not a float") unless FLOAT.match?(payload)
-        Kernel.Float(payload)
+        value = FLOAT.match?(payload) ? Kernel.Float(payload) : Float::NAN
+        value.finite? ? value : Kernel.raise(BadFrame, "not a float")
       when "symbol" then whole(payload).to_sym
       else
         Kernel.raise(BadFrame, "not bytes") unless /\A(?:[0-9a-f]{2})*\z/.match?(payload)
