@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.verifiers.compiled_rooms import Row, calling, faults, judged, scores
+from tests.verifiers.compiled_rooms import Row, faults, scores
+from tests.verifiers.rooms import calling, judged
 
 pytestmark = pytest.mark.needs_server
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.verifiers.compiled_rooms import Row, calling, faults, judged, scores
+from tests.verifiers.compiled_rooms import Row, faults, scores
+from tests.verifiers.rooms import calling, judged
 
 pytestmark = pytest.mark.needs_server
 
@@ -83,6 +84,12 @@ FRAMES = """        try {
         }
         return true;
 """
+RECURSIVE = """        int end = numbers.size() - 1;
+        if (end < 1) return false;
+        return Math.abs(numbers.get(end) - numbers.get(end - 1)) >= threshold
+            ? close(new ArrayList<>(numbers.subList(0, end)), threshold)
+            : true;
+"""
 ROOMS: list[Row] = [
     (1.0, BODY, CLOSE, "the continuation of a prompt, up to a stop token"),
     (1.0, f"{BODY}    static int more() {{ return 1; }}\n}}", CLOSE, "what follows a stop token is no part of it"),
@@ -95,6 +102,7 @@ ROOMS: list[Row] = [
         "a whole program, with a main of its own",
     ),
     (1.0, f"static boolean close(List<Float> numbers, float threshold) {{\n{BODY}", CLOSE, "a method alone"),
+    (1.0, RECURSIVE, CLOSE, "calls of the function are no declaration of it"),
     (1.0, WORDS_BODY, WORDS, "tuples, optional values, dictionaries, and an argument that changes"),
     (0.0, "        return Optional.empty();\n", WORDS, "wrong"),
     (0.0, "        return true;\n", CLOSE, "wrong"),

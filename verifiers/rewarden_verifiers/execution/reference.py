@@ -18,7 +18,7 @@ from rewarden_sandboxes.job import Limits
 from rewarden_sandboxes.languages import Registry
 from rewarden_verifiers.execution.checkers import TextChecker, TextType, kattis
 from rewarden_verifiers.execution.shared_need import shared_need
-from rewarden_verifiers.execution.shims import bash, cpp, go
+from rewarden_verifiers.execution.shims import bash, cpp, go, rust
 from rewarden_verifiers.execution.shims.known import shim_of
 from rewarden_verifiers.execution.shims.written import Entry
 from rewarden_verifiers.execution.values import ValueChecker
@@ -492,7 +492,7 @@ def _check_shim(reference: CodeReference, test: Test, path: str) -> None:
     kind, shim = test.type, shim_of(reference.language)
     if shim is None or kind == "file":
         raise invalid(f"a test of type {kind!r} needs Python, not {reference.language!r}", f"{path}.type")
-    if test.init and shim in (bash, cpp, go):
+    if test.init and shim in (bash, cpp, go, rust):
         raise invalid(f"objects in {reference.language!r} are made without arguments", f"{path}.init")
     if shim is bash and kind == "call" and not isinstance(test.returns, str):
         raise invalid("a function in Bash returns the text that it prints", f"{path}.returns")

@@ -7,6 +7,7 @@ typescript.py  TypeScript
 cpp.py         C++
 java.py        Java
 go.py          Go
+rust.py        Rust
 braces.py      the braces and declarations of a program in a language like C
 ruby.py        Ruby
 php.py         PHP

@@ -1,4 +1,7 @@
-"""The braces of a program in a language like C, and the declaration of a function between them."""
+"""The braces of a program in a language like C, and the declaration of a function between them.
+
+Programs are hostile text. The time is linear in it, if the pattern of what is ignored cannot fail after it began.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,12 @@ _OPENING, _CLOSING = "<([{", ">)]}"
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A function's declaration: the code before it, its own text up to its name, the list of its parameters, and all
-    text after that. Comments and literals of the last two are blanks."""
+    """A function's declaration: the code before it, its own text up to its name, the parameters in angle brackets after
+    the name, the list of its parameters, and all text after that. Comments and literals of the last two are blanks."""
 
     before: str
     head: str
+    generic: str
     listed: str
     tail: str
 
@@ -48,18 +52,35 @@ def outermost(code: str, ignored: re.Pattern[str]) -> str:
     return " ".join(outside)
 
 
-def declared(code: str, name: str, ignored: re.Pattern[str], before: str) -> Declared | None:
-    """Returns the last declaration of a function in code, or None. before: the pattern of its text up to the name."""
+def declared(code: str, name: str, ignored: re.Pattern[str], before: str, after: str = "") -> Declared | None:
+    """Returns the last declaration of a function in code, or None. before, after: the patterns of the text between it
+    and its name, and of the text after its parameters."""
     text = bare(code, ignored)
-    every = list(re.finditer(rf"^[ \t]*({before})\b{re.escape(name)}[ \t]*\(", text, re.MULTILINE))
-    if not every:
+    ends = _ends(text)
+    pattern = rf"(?:^|(?<=[{{}};]))[ \t]*({before})\b{re.escape(name)}[ \t]*(<[^(){{}};\n]*>)?[ \t]*\("
+    following = re.compile(after)
+    found = None
+    for start in re.finditer(pattern, text, re.MULTILINE):
+        end = ends.get(start.end() - 1)
+        if end is not None and following.match(text, end):
+            found = start
+    if found is None:
         return None
-    found = every[-1]
-    depth, end = 1, found.end()
-    while end < len(text) and depth:
-        depth += (text[end] == "(") - (text[end] == ")")
-        end += 1
-    return Declared(code[: found.start()], found[1], text[found.end() : end - 1], text[end:])
+    end = ends[found.end() - 1]
+    listed = text[found.end() : end - 1]
+    return Declared(code[: found.start()], found[1], found[2] or "", listed, text[end:])
+
+
+def _ends(text: str) -> dict[int, int]:
+    """Returns the place after the parenthesis that closes each one."""
+    ends: dict[int, int] = {}
+    opened: list[int] = []
+    for sign in re.finditer(r"[()]", text):
+        if sign[0] == "(":
+            opened.append(sign.start())
+        elif opened:
+            ends[opened.pop()] = sign.end()
+    return ends
 
 
 def split(listed: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ from rewarden_verifiers.execution.shims.written import Entry, Written, read
 
 NAMES = frozenset({"go", "golang"})
 
-_IGNORED = re.compile(r"`[^`]*`|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_IGNORED = re.compile(r"`[^`]*`?|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _HEAD = r"func[ \t]+"
 _PACKAGE = re.compile(r"^[ \t]*package[ \t]+\w+[ \t]*;?", re.MULTILINE)
 _IMPORT = re.compile(r'^([ \t]*(?:import[ \t]+)?)(?:(\w+|\.)[ \t]+)?"([\w./-]+)"[ \t]*;?[ \t]*$', re.MULTILINE)
@@ -57,25 +57,24 @@ def _unit(entry: Entry, code: str) -> str:
         code = closed(code, _IGNORED)
     imports = {match[3]: match for match in _IMPORT.finditer(entry.prefix)}
     own = {match[3] for match in _IMPORT.finditer(code)}
+    used = {".", *re.findall(r"\b(\w+)\.", bare(code, _IGNORED))}
     lacking = "".join(
         f"import {match[0].strip().removeprefix('import ')}\n"
         for path, match in imports.items()
-        if path not in own and _used(code, match)
+        if path not in own and _name(match) in used
     )
-    code = _IMPORT.sub(lambda match: _blank(code, match) if match[3] in imports else match[0], code)
+    code = _IMPORT.sub(
+        lambda spec: spec[0] if spec[3] not in imports or _name(spec) in used else f'{spec[1]}_ "{spec[3]}"', code
+    )
     code = _MAIN.sub("func rewardenProgramMain(", code)
     if not _PACKAGE.search(bare(code, _IGNORED)):
         return f"package main\n{lacking}{code}"
     return _PACKAGE.sub("package main", code, count=1)
 
 
-def _used(code: str, spec: re.Match[str]) -> bool:
-    name = spec[2] or spec[3].rpartition("/")[2]
-    return name == "." or re.search(rf"\b{re.escape(name)}\.", bare(code, _IGNORED)) is not None
-
-
-def _blank(code: str, spec: re.Match[str]) -> str:
-    return spec[0] if _used(code, spec) else f'{spec[1]}_ "{spec[3]}"'
+def _name(spec: re.Match[str]) -> str:
+    """Returns the name under which a file uses an import."""
+    return spec[2] or spec[3].rpartition("/")[2]
 
 
 def _nodes(code: str) -> dict[str, bytes]:

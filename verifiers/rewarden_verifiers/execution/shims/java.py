@@ -12,9 +12,12 @@ from rewarden_verifiers.execution.shims.written import Entry, Written, read
 
 NAMES = frozenset({"java"})
 
-_IGNORED = re.compile(r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_IGNORED = re.compile(
+    r'"""(?:\\.|[^\\])*?(?:"""|\Z)|"(?:\\.|[^"\\\n])*"?|\'(?:\\.|[^\'\\\n])*\'?|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL
+)
 _HEAD = r"(?!return\b|new\b|else\b|throw\b|assert\b)(?:[\w@<>\[\],.?]+[ \t]+)+"
-_IMPORT = re.compile(r"^[ \t]*import\b[^;]*;", re.MULTILINE)
+_TAIL = r"\s*(?:throws\b[^{}();]*)?(?:\{|\Z)"
+_IMPORT = re.compile(r"^[ \t]*import\b[^;\n]*;", re.MULTILINE)
 _PACKAGE = re.compile(r"^[ \t]*package\s+([\w.]+)\s*;", re.MULTILINE)
 _TYPE = re.compile(r"\b(?:class|interface|enum|record)\s+(\w+)")
 _PUBLIC = re.compile(r"\bpublic\s+(?:(?:abstract|final|sealed|strictfp)\s+)*(?:class|interface|enum|record)\s+(\w+)")
@@ -42,8 +45,8 @@ def _declared(entry: Entry) -> Declared | None:
     name = (entry.name or "").rpartition(".")[2]
     if not name:
         return None
-    prompt = declared(entry.prefix, name, _IGNORED, _HEAD)
-    return prompt or declared(entry.signature or "", name, _IGNORED, _HEAD)
+    prompt = declared(entry.prefix, name, _IGNORED, _HEAD, _TAIL)
+    return prompt or declared(entry.signature or "", name, _IGNORED, _HEAD, _TAIL)
 
 
 def _parameters(found: Declared) -> list[str]:
@@ -173,7 +176,7 @@ def sharing(entry: Entry, code: str, tests: str) -> Written:
 
 def defines(code: str, name: str) -> bool:
     """Returns whether code declares a method of that name."""
-    return declared(code, name.rpartition(".")[2], _IGNORED, _HEAD) is not None
+    return declared(code, name.rpartition(".")[2], _IGNORED, _HEAD, _TAIL) is not None
 
 
 def preamble(prefix: str) -> str:

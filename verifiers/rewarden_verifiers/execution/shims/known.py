@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol, cast
 
-from rewarden_verifiers.execution.shims import bash, cpp, go, java, javascript, lua, perl, php, r, ruby, typescript
+from rewarden_verifiers.execution.shims import (
+    bash,
+    cpp,
+    go,
+    java,
+    javascript,
+    lua,
+    perl,
+    php,
+    r,
+    ruby,
+    rust,
+    typescript,
+)
 from rewarden_verifiers.execution.shims.written import Entry, Written
 
 
@@ -36,7 +49,7 @@ class Shim(Protocol):
         """Returns the lines of a prompt that every program needs."""
 
 
-_SHIMS = cast(tuple[Shim, ...], (javascript, typescript, cpp, java, go, ruby, php, bash, perl, lua, r))
+_SHIMS = cast(tuple[Shim, ...], (javascript, typescript, cpp, java, go, rust, ruby, php, bash, perl, lua, r))
 
 
 def shim_of(language: str) -> Shim | None:

@@ -1,0 +1,214 @@
+"""The shim of Rust: modules of ours beside the program's, and a function that calls its functions with their declared
+types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from rewarden_sandboxes.job import source
+from rewarden_verifiers.execution.shims.braces import Declared, bare, closed, declared, split
+from rewarden_verifiers.execution.shims.written import Entry, Written, read
+
+NAMES = frozenset({"rust", "rs"})
+
+_IGNORED = re.compile(
+    r'\br(#*)".*?(?:"\1|\Z)|"(?:\\.|[^"\\])*"?|\'(?:\\(?:u\{[0-9a-fA-F]*\}|.)[^\']?|[^\'\\])\'|//[^\n]*'
+    r"|/\*.*?(?:\*/|\Z)",
+    re.DOTALL,
+)
+_HEAD = r"(?:pub(?:\([^)\n]*\))?[ \t]+)?(?:(?:const|unsafe)[ \t]+)*fn[ \t]+"
+_USE = re.compile(r"^use\b[^;]*;", re.MULTILINE)
+_MAIN = re.compile(r"^[ \t]*(?:pub[ \t]+)?fn[ \t]+main\b([ \t]*\()", re.MULTILINE)
+_OWN_TYPE = re.compile(r"\b(struct|enum|trait|union|impl|type)\s+(\w+)")
+_LIFETIME = re.compile(r"'\w+\s*")
+_MUTABLE = re.compile(r"&\s*mut\b\s*")
+_CROSSING = (
+    "i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize f32 f64 bool char str String Vec VecDeque Option Result Box "
+    "HashMap BTreeMap HashSet BTreeSet std collections string vec option boxed result mut"
+)
+"""Words of types whose values cross."""
+_NODES = ("ListNode", "TreeNode")
+_PASSED = "crate::rewarden::room"
+_CALLED = "crate::rewarden::candidate"
+
+
+def _declared(entry: Entry) -> Declared | None:
+    if not entry.name:
+        return None
+    signature = declared(entry.signature or "", entry.name, _IGNORED, _HEAD)
+    return signature or declared(entry.prefix, entry.name, _IGNORED, _HEAD)
+
+
+def _result(found: Declared) -> str:
+    """Returns the type of a function's result, or nothing."""
+    text = re.split(r"\{|\bwhere\b", found.tail, maxsplit=1)[0].strip()
+    return text.removeprefix("->").strip() if text.startswith("->") else ""
+
+
+def _parameters(found: Declared) -> list[tuple[str, str]]:
+    """Returns the pattern and the type of each parameter; a receiver has no type."""
+    parts = [part.partition(":") for part in split(found.listed)]
+    return [(pattern.strip().removeprefix("mut "), kind.strip()) for pattern, _, kind in parts]
+
+
+def unfit(entry: Entry) -> str | None:
+    """Returns why test code cannot run in a separate room, or None."""
+    if not entry.name:
+        return "there is no entry_point, so that no function can be declared for the test code"
+    found = _declared(entry)
+    if found is None:
+        return "neither signature nor prefix declares the entry_point"
+    own = _OWN_TYPE.search(bare(entry.prefix, _IGNORED))
+    if own is not None:
+        return f"the prompt's code has {own[0]!r}, whose values cannot cross"
+    parameters = _parameters(found)
+    if not all(re.fullmatch(r"\w+", pattern) and kind for pattern, kind in parameters):
+        return "a parameter of the entry_point has no name"
+    text = _LIFETIME.sub("", " ".join([*(kind for _, kind in parameters), _result(found)]))
+    foreign = next((word for word in re.findall(r"[A-Za-z_]\w*", text) if word not in _CROSSING.split()), None)
+    return None if foreign is None else f"the entry_point's declaration uses {foreign!r}, whose values cannot cross"
+
+
+def _unit(entry: Entry, code: str) -> str:
+    return closed(code, _IGNORED) if entry.prefix and code.startswith(entry.prefix) else code
+
+
+def _beside(code: str) -> tuple[str, dict[str, bytes]]:
+    """Returns the lines and files that provide LeetCode's types where code uses and lacks them."""
+    text = bare(code, _IGNORED)
+    lacking = [
+        name for name in _NODES if re.search(rf"\b{name}\b", text) and not re.search(rf"struct\s+{name}\b", text)
+    ]
+    lines = [f"use crate::rewarden::{name}::*;" for name in map(_snake, lacking)]
+    if re.search(r"\bimpl\s+Solution\b", text) and not re.search(r"\bstruct\s+Solution\b", text):
+        lines.append("pub struct Solution;")
+    return "\n".join(lines), {
+        f"rewarden/{_snake(name)}.rs": source(read(f"rust/{_snake(name)}.rs")) for name in lacking
+    }
+
+
+def _snake(name: str) -> str:
+    return name.replace("Node", "_node").lower()
+
+
+def _started(name: str, code: str, part: str, run: str) -> Written:
+    """Returns a program with that code as a module, beside ours."""
+    lines, files = _beside(code)
+    parts = ("values", "channel", part)
+    files |= {f"rewarden/{each}.rs": source(read(f"rust/{each}.rs")) for each in parts}
+    modules = " ".join(f"pub mod {path[9:-3]};" for path in files)
+    main = f"#![allow(warnings)]\nmod rewarden {{ {modules} }}\nmod {name};\nfn main() {{ rewarden::{part}::{run} }}\n"
+    return Written(main, {**files, f"{name}.rs": source(f"{code}\n{lines}\n")})
+
+
+def _answering(entry: Entry, code: str, how: str, targets: Iterable[str]) -> Written:
+    arms = "".join(
+        f'"{target}" => ::std::option::Option::Some((|| {{\n{_called(entry, code, target, how)}\n}})()),\n'
+        for target in dict.fromkeys(targets)
+    )
+    function = (
+        "pub fn rewarden_called(name: &str, args: &[crate::rewarden::values::Json])\n-> ::std::option::Option<"
+        f"::std::result::Result<{_CALLED}::Outcome, crate::rewarden::values::Fault>> {{\n"
+        f"match name {{\n{arms}_ => ::std::option::Option::None,\n}}\n}}"
+    )
+    return _started("solution", f"{code}\n{function}", "candidate", f"{how}(solution::rewarden_called)")
+
+
+def _called(entry: Entry, code: str, target: str, how: str) -> str:
+    """Returns statements that call a function with arguments of its declared types. One that is behind `&mut` is
+    compared with its text before the call."""
+    kind, _, name = target.rpartition(".")
+    signed = entry.signature if target == entry.name else None
+    found = declared(signed or code, name, _IGNORED, _HEAD)
+    parameters = _parameters(found) if found is not None else []
+    path = f"{kind}::{name}" if kind else name
+    if parameters and not parameters[0][1]:  # a receiver
+        parameters = parameters[1:]
+        path = f"{_object(code, kind)}.{name}"
+    lines, given, after = [], [], []
+    for at, (_, declared_type) in enumerate(parameters):
+        owned = _LIFETIME.sub("", declared_type)
+        passed = f"a{at}"
+        if _MUTABLE.match(owned):
+            owned = _MUTABLE.sub("", owned, count=1)
+            owned = f"Vec<{owned[1:-1]}>" if re.fullmatch(r"\[[^;]*\]", owned) else owned
+            passed = f"&mut a{at}"
+            after.append(f"done.argument({at}, before{at}, &a{at})?;")
+        lines.append(f"let mut a{at}: {owned} = {_CALLED}::argument(args, {at}, {len(parameters)})?;")
+        if passed != f"a{at}":
+            lines.append(f"let before{at} = crate::rewarden::values::encoded(&a{at})?;")
+        given.append(passed)
+    value = f"{path}({', '.join(given)})"
+    if how == "call" and found is not None and re.match(r"(?:\w+::)*Result\s*<", _result(found)):
+        value = f"match {value} {{ Ok(value) => value, Err(fault) => return {_CALLED}::raised(fault) }}"
+    lines += [
+        f"let mut done = {_CALLED}::Outcome::new(crate::rewarden::values::encoded(&{value})?);",
+        *after,
+        "::std::result::Result::Ok(done)",
+    ]
+    return "\n".join(lines)
+
+
+def _object(code: str, kind: str) -> str:
+    """Returns an expression that makes an object."""
+    maker = re.search(r"\bfn\s+new\s*\(\s*\)", bare(code, _IGNORED))
+    return f"{kind}::new()" if maker is not None else f"({kind} {{}})"
+
+
+def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:
+    """Returns the program that makes one call of those targets."""
+    return _answering(entry, _unit(entry, code), "call", targets)
+
+
+def serving(entry: Entry, code: str) -> Written:
+    """Returns the program that answers the tests' room."""
+    return _answering(entry, _unit(entry, code), "serve", [entry.name or ""])
+
+
+def _with_main(tests: str) -> str:
+    """Returns test code after the brace that closes the function, with a `main`."""
+    rest = tests.lstrip()
+    rest = rest[1:] if rest.startswith("}") else tests
+    rest = rest if _MAIN.search(rest) else f"fn main() {{\n{rest}\n}}\n"
+    return _MAIN.sub(r"pub fn rewarden_tests\1", rest)
+
+
+def testing(entry: Entry, tests: str) -> Written:
+    """Returns the program of the tests' room: the prompt's code, with a function that asks the other room."""
+    found = _declared(entry)
+    parameters = _parameters(found) if found is not None else []
+    prompt = declared(entry.prefix, entry.name or "", _IGNORED, _HEAD)
+    passed = ", ".join(f"{_PASSED}::passed(&{pattern})" for pattern, _ in parameters)
+    result = _result(found) if found is not None else ""
+    generic = found.generic if found is not None else ""
+    parts = [
+        prompt.before if prompt is not None else "",
+        f"fn {entry.name}{generic}({found.listed if found is not None else ''}) {f'-> {result}' if result else ''} {{",
+        f'let rewarden_answer = {_PASSED}::ask("{entry.name}", &[{passed}]);',
+        *(
+            f"{_PASSED}::changed(&rewarden_answer, {at}, &mut *{pattern});"
+            for at, (pattern, kind) in enumerate(parameters)
+            if _MUTABLE.match(_LIFETIME.sub("", kind))
+        ),
+        f"{_PASSED}::answered(&rewarden_answer)",
+        "}",
+        _with_main(tests),
+    ]
+    return _started("tests", "\n".join(parts), "room", "run(tests::rewarden_tests)")
+
+
+def sharing(entry: Entry, code: str, tests: str) -> Written:
+    """Returns the candidate and the test code as one program."""
+    program = _MAIN.sub(r"fn rewarden_program_main\1", _unit(entry, code))
+    return _started("tests", f"{program}\n{_with_main(tests)}", "room", "run(tests::rewarden_tests)")
+
+
+def defines(code: str, name: str) -> bool:
+    """Returns whether code declares a function of that name."""
+    return declared(code, name, _IGNORED, _HEAD) is not None
+
+
+def preamble(prefix: str) -> str:
+    """Returns the lines of the prompt's code that a program needs that replaces the prompt's function."""
+    return "\n".join(match[0] for match in _USE.finditer(prefix))
