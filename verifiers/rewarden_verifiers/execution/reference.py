@@ -491,7 +491,8 @@ def _check_shim(reference: CodeReference, test: Test, path: str) -> None:
     """Raises InvalidReference for a test that no shim of the language can run."""
     kind, shim = test.type, shim_of(reference.language)
     if shim is None or kind == "file":
-        raise invalid(f"a test of type {kind!r} needs Python, not {reference.language!r}", f"{path}.type")
+        fit = "Python" if kind == "file" else "a language with two rooms, such as Python or Java (docs/rooms.md)"
+        raise invalid(f"a test of type {kind!r} needs {fit}, not {reference.language!r}", f"{path}.type")
     if test.init and shim in (bash, cpp, go, rust):
         raise invalid(f"objects in {reference.language!r} are made without arguments", f"{path}.init")
     if shim is bash and kind == "call" and not isinstance(test.returns, str):
