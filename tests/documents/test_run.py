@@ -50,8 +50,14 @@ NOT_RUN = {
     "docs/trainers/README.md": {
         "rewarden check-trainer trl --use math --target http://127.0.0.1:8080 --file rows.jsonl": OWN_ROWS,
     },
-    "README.md": {"make demo": CLONE, "make test": CLONE, "docker compose up -d": STACK},
+    "README.md": {
+        "make demo": CLONE,
+        "make test": CLONE,
+        "docker compose up -d": STACK,
+        "rewarden data check apps.jsonl --dataset apps": OWN_ROWS,
+    },
     "docs/data-check.md": {
+        "rewarden data check apps.jsonl --dataset apps -o good.jsonl": OWN_ROWS,
         "rewarden data check train.jsonl --use code -o good.jsonl --report check.html": OWN_ROWS,
         "rewarden data check train.parquet --use code --column reference=reward_model.ground_truth "
         "--solutions solution": OWN_ROWS,

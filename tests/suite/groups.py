@@ -14,7 +14,7 @@ import pytest
 GROUPS = {
     "launcher": "the second sandbox launcher",
     "transports": "programs over each transport",
-    "languages": "problems in each language of the sandbox",
+    "languages": "problems, calls and tests in each language of the sandbox",
     "browser": "the pages in a browser",
     "stack": "the stack of docker-compose.yml",
 }

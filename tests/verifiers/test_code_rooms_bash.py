@@ -8,7 +8,7 @@ import pytest
 
 from tests.verifiers import rooms
 
-pytestmark = pytest.mark.needs_server
+pytestmark = [pytest.mark.needs_server, pytest.mark.group("languages")]
 
 CLOSE_PROMPT = """#!/bin/bash
 # Prints whether two numbers lie closer than the threshold.

@@ -7,7 +7,7 @@ import pytest
 from tests.verifiers.compiled_rooms import Row, faults, scores
 from tests.verifiers.rooms import calling, judged
 
-pytestmark = pytest.mark.needs_server
+pytestmark = [pytest.mark.needs_server, pytest.mark.group("languages")]
 
 IMPORTS = 'package close_test\n\nimport (\n    "testing"\n    "fmt"\n)\n\n'
 TESTS = """}

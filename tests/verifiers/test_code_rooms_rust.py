@@ -7,7 +7,7 @@ import pytest
 from tests.verifiers.compiled_rooms import Row, faults, scores
 from tests.verifiers.rooms import calling, judged
 
-pytestmark = pytest.mark.needs_server
+pytestmark = [pytest.mark.needs_server, pytest.mark.group("languages")]
 
 PROMPT = """/// Returns whether two numbers lie closer than the threshold: it's {not} a sort.
 /// >>> close_by(vec![1.0, 2.0], 0.3)

@@ -10,7 +10,7 @@ import pytest
 from rewarden_verifiers.execution.datasets.multipl_e import LANGUAGES
 from tests.verifiers.rooms import judged
 
-pytestmark = pytest.mark.needs_server
+pytestmark = [pytest.mark.needs_server, pytest.mark.group("languages")]
 
 
 @dataclass(frozen=True, slots=True)
