@@ -5,22 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from rewarden_sandboxes.job import source
-from rewarden_verifiers.execution.shims.written import Entry, Written, read
+from rewarden_verifiers.execution.shims.written import Entry, Written, scripted
 
 NAMES = frozenset({"php"})
 
-_SHARED = ("values", "loading", "nodes")
 _OPENED = re.compile(r"<\?(?:php\b|=)", re.IGNORECASE)
 
 
 def _script(name: str, *, solution: str | None = None, tests: str | None = None) -> Written:
-    files = {f"rewarden/{part}.php": source(read(f"php/{part}.php")) for part in _SHARED}
-    if solution is not None:
-        files["solution.php"] = source(solution if _OPENED.search(solution) else f"<?php\n{solution}")
+    if solution is not None and not _OPENED.search(solution):
+        solution = f"<?php\n{solution}"
     if tests is not None:
-        files["tests_code.php"] = source(re.sub(r"\A\s*<\?php\b", "", tests, flags=re.IGNORECASE))
-    return Written(read(f"php/{name}.php"), files)
+        tests = re.sub(r"\A\s*<\?php\b", "", tests, flags=re.IGNORECASE)
+    return scripted(name, "php", "php", solution=solution, tests=tests)
 
 
 def unfit(entry: Entry) -> str | None:

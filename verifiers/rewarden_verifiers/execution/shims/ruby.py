@@ -5,20 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from rewarden_sandboxes.job import source
-from rewarden_verifiers.execution.shims.written import Entry, Written, read
+from rewarden_verifiers.execution.shims.written import Entry, Written, scripted
 
 NAMES = frozenset({"ruby", "rb"})
-
-_SHARED = ("values", "loading", "nodes")
-
-
-def _script(name: str, *, solution: str | None = None, tests: str | None = None) -> Written:
-    files = {f"rewarden/{part}.rb": source(read(f"ruby/{part}.rb")) for part in _SHARED}
-    for path, text in (("solution.rb", solution), ("tests_code.rb", tests)):
-        if text is not None:
-            files[path] = source(text)
-    return Written(read(f"ruby/{name}.rb"), files)
 
 
 def unfit(entry: Entry) -> str | None:
@@ -28,22 +17,22 @@ def unfit(entry: Entry) -> str | None:
 
 def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:
     """Returns the program that makes one call of those targets."""
-    return _script("call", solution=code)
+    return scripted("call", "ruby", "rb", solution=code)
 
 
 def serving(entry: Entry, code: str) -> Written:
     """Returns the program that answers the tests' room."""
-    return _script("serve", solution=code)
+    return scripted("serve", "ruby", "rb", solution=code)
 
 
 def testing(entry: Entry, tests: str) -> Written:
     """Returns the program of the tests' room, where the program that test code may require is empty."""
-    return _script("tests", solution="", tests=tests)
+    return scripted("tests", "ruby", "rb", solution="", tests=tests)
 
 
 def sharing(entry: Entry, code: str, tests: str) -> Written:
     """Returns the candidate and the test code as one program."""
-    return _script("tests", solution=code, tests=tests)
+    return scripted("tests", "ruby", "rb", solution=code, tests=tests)
 
 
 def defines(code: str, name: str) -> bool:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
+from rewarden_sandboxes.job import source
+
 _SOURCES = Path(__file__).with_name("sources")
 
 
@@ -31,3 +33,16 @@ class Written:
 def read(name: str) -> str:
     """Returns a shim's source, such as `cpp/values.hpp`."""
     return (_SOURCES / name).read_text(encoding="utf-8")
+
+
+def scripted(
+    name: str, language: str, ending: str, *, solution: str | None = None, tests: str | None = None
+) -> Written:
+    """Returns the script of that name in a language whose programs are loaded unchanged, and beside it what it loads:
+    the shim's parts, the program and the test code."""
+    parts = ("values", "loading", "nodes")
+    files = {f"rewarden/{part}.{ending}": source(read(f"{language}/{part}.{ending}")) for part in parts}
+    for file, text in (("solution", solution), ("tests_code", tests)):
+        if text is not None:
+            files[f"{file}.{ending}"] = source(text)
+    return Written(read(f"{language}/{name}.{ending}"), files)

@@ -301,7 +301,7 @@ class Tests:
         self.command, self.shared = command, shared
         self.uses = 0
         self.raised = False
-        """Whether the last call raised an exception."""
+        """True if the last call raised an exception."""
         self.finished = False
 
     def run(self) -> NoReturn:
