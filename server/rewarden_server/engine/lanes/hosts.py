@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,13 @@ class Wants:
 
     languages: tuple[str, ...]
     session: bool = False
+
+
+def row_of(rows: Mapping[str, Any], language: str) -> Mapping[str, Any] | None:
+    """Returns the row of a language in a host's status, by its name or an alias in any case."""
+    name = language.lower()
+    found = rows.get(name) or next((row for row in rows.values() if name in row.get("aliases", ())), None)
+    return found if isinstance(found, Mapping) else None
 
 
 class Lent:

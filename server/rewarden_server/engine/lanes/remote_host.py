@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rewarden_sandboxes.errors import HostError
 from rewarden_sandboxes.settings import default_slots
-from rewarden_server.engine.lanes.hosts import Lent, Wants
+from rewarden_server.engine.lanes.hosts import Lent, Wants, row_of
 from rewarden_server.observe.logs import get_logger
 from rewarden_server.processes.host import client_of
 from rewarden_server.processes.settings import SandboxSettings
@@ -125,7 +125,7 @@ class RemoteHost(Lent):
         rows: Mapping[str, Any] | None = self.told.get("languages")
         if rows is None or not languages:
             return True
-        found = [_row(rows, name.lower()) for name in languages]
+        found = [row_of(rows, name) for name in languages]
         if any(row is None for row in found):
             return False
         # A job has one image: the first that contains all its languages.
@@ -140,7 +140,7 @@ class RemoteHost(Lent):
     def knows(self, languages: Collection[str]) -> bool:
         """Returns whether it has reported these languages, with or without their images."""
         rows: Mapping[str, Any] = self.told.get("languages") or {}
-        return all(_row(rows, name.lower()) is not None for name in languages)
+        return all(row_of(rows, name) is not None for name in languages)
 
     def load_with(self, wants: Wants) -> tuple[float, int]:
         """Returns the load of the host with this job, for comparison with other hosts: our jobs and the jobs of others
@@ -234,12 +234,6 @@ class RemoteHost(Lent):
             "sessions": self.sessions,
             "host": self.told,
         }
-
-
-def _row(rows: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
-    """Returns the row of a language, by its name or an alias."""
-    found = rows.get(name) or next((row for row in rows.values() if name in row.get("aliases", ())), None)
-    return found if isinstance(found, Mapping) else None
 
 
 def _occupied(told: Mapping[str, Any]) -> tuple[int, int]:

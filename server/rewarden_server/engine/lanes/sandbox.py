@@ -19,7 +19,7 @@ from rewarden_sandboxes.launchers.launcher import build_command
 from rewarden_sandboxes.settings import default_slots
 from rewarden_server.engine.lanes.delivered_once import DeliveredOnce
 from rewarden_server.engine.lanes.host_retry import HostRetry
-from rewarden_server.engine.lanes.hosts import Hosts, Lent, Wants
+from rewarden_server.engine.lanes.hosts import Hosts, Lent, Wants, row_of
 from rewarden_server.engine.lanes.own_host import OwnHost
 from rewarden_server.engine.lanes.remote_hosts import RemoteHosts
 from rewarden_server.engine.lanes.resizable_semaphore import ResizableSemaphore
@@ -103,7 +103,7 @@ class SandboxLane:
         if not rows:
             return None  # a host that does not say it: the job will
         for language in languages:
-            row = _row_of(language, rows)
+            row = row_of(rows, language)
             if row is None:
                 return f"unknown language {language!r}: known are {', '.join(rows)}"
             if images and not any(images.get(image) for image in row["images"]):
@@ -118,7 +118,7 @@ class SandboxLane:
         """See `rewarden_verifiers.sandbox.Sandbox`. A language's row is looked up once."""
         if language not in self._flags:
             host = await self._host_status()
-            row = _row_of(language, host.get("languages") or {})
+            row = row_of(host.get("languages") or {}, language)
             if row is None or "flags" not in row:
                 return None  # the job will say what is wrong
             self._flags[language] = row["flags"]
@@ -310,12 +310,6 @@ class Session:
         """Kills everything in its room. Closing twice has no effect."""
         self._held.close()
         await self._session.close()
-
-
-def _row_of(language: str, rows: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Returns the row of a language, by its name or an alias."""
-    name = language.lower()
-    return next((row for key, row in rows.items() if name == key or name in row["aliases"]), None)
 
 
 @contextmanager
