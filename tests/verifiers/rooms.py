@@ -58,6 +58,21 @@ async def assert_rooms(reference: Mapping[str, Any], rows: Sequence[tuple[float,
     assert found == [(score, why) for score, _, why in rows], [verdict.feedback for verdict in verdicts]
 
 
+async def assert_each(rows: Sequence[tuple[float, str, Mapping[str, Any], str]]) -> None:
+    """Each response has the score beside it. Rows: score, response, reference, its title."""
+    verdicts = await judged([(body, reference) for _, body, reference, _ in rows], extraction="whole")
+    found = [(verdict.score, why) for verdict, (_, _, _, why) in zip(verdicts, rows, strict=True)]
+    assert found == [(score, why) for score, _, _, why in rows], [verdict.feedback for verdict in verdicts]
+
+
+async def assert_published(language: str, reference: Mapping[str, Any], right: str, wrong: str) -> None:
+    """The same task as a row of MultiPL-E: one response passes, and another does not."""
+    (test,) = reference["tests"]
+    row = {"language": language, "prompt": reference["prefix"], "tests": test["code"], "stop_tokens": reference["stop"]}
+    verdicts = await judged([(right, row), (wrong, row)], dataset="multipl_e", extraction="whole")
+    assert [verdict.score for verdict in verdicts] == [1.0, 0.0]
+
+
 async def assert_shared(reference: Mapping[str, Any], rows: Sequence[tuple[float, str]]) -> None:
     """Each response has the score beside it in one process with the tests, and a flag that says so."""
     one = {**reference, "isolation": "shared"}

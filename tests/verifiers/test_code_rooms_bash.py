@@ -154,9 +154,7 @@ async def test_a_function_is_called_with_texts_and_its_output_compared_outside()
 
 
 async def test_a_function_is_tested_from_another_room() -> None:
-    verdicts = await rooms.judged([(body, reference) for _, body, reference, _ in ROOMS], extraction="whole")
-    found = [(verdict.score, why) for verdict, (_, _, _, why) in zip(verdicts, ROOMS, strict=True)]
-    assert found == [(score, why) for score, _, _, why in ROOMS]
+    await rooms.assert_each(ROOMS)
 
 
 async def test_the_tests_see_the_exit_status_of_a_function() -> None:
@@ -184,7 +182,4 @@ async def test_test_code_that_no_program_can_pass_is_the_references_fault() -> N
 
 
 async def test_a_row_of_multipl_e_is_judged_as_it_is_published() -> None:
-    row = {"language": "sh", "prompt": CLOSE_PROMPT, "tests": CLOSE_TESTS, "stop_tokens": CLOSE["stop"]}
-    pairs = [(body, row) for body in (CLOSE_BODY, "    echo true\n")]
-    verdicts = await rooms.judged(pairs, dataset="multipl_e", extraction="whole")
-    assert [verdict.score for verdict in verdicts] == [1.0, 0.0]
+    await rooms.assert_published("sh", CLOSE, CLOSE_BODY, "    echo true\n")

@@ -170,9 +170,7 @@ async def test_a_function_is_called_and_its_value_compared_outside() -> None:
 
 
 async def test_a_function_is_tested_from_another_room() -> None:
-    verdicts = await rooms.judged([(body, reference) for _, body, reference, _ in ROOMS], extraction="whole")
-    found = [(verdict.score, why) for verdict, (_, _, _, why) in zip(verdicts, ROOMS, strict=True)]
-    assert found == [(score, why) for score, _, _, why in ROOMS]
+    await rooms.assert_each(ROOMS)
 
 
 async def test_one_process_is_the_references_choice_and_reports_with_a_nonce() -> None:
@@ -192,7 +190,4 @@ async def test_test_code_that_no_program_can_pass_is_the_references_fault() -> N
 
 
 async def test_a_row_of_multipl_e_is_judged_as_it_is_published() -> None:
-    row = {"language": "lua", "prompt": CLOSE_PROMPT, "tests": CLOSE_TESTS, "stop_tokens": CLOSE["stop"]}
-    pairs = [(body, row) for body in (CLOSE_BODY, "    return true\nend\n")]
-    verdicts = await rooms.judged(pairs, dataset="multipl_e", extraction="whole")
-    assert [verdict.score for verdict in verdicts] == [1.0, 0.0]
+    await rooms.assert_published("lua", CLOSE, CLOSE_BODY, "    return true\nend\n")

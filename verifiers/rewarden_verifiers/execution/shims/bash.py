@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from rewarden_verifiers.execution.shims.brokered import Interpreter
-from rewarden_verifiers.execution.shims.written import Entry, Written
+from rewarden_verifiers.execution.shims.written import Entry, Written, after_brace
 
 NAMES = frozenset({"bash", "sh", "shell"})
 
@@ -15,9 +15,7 @@ _BASH = Interpreter(folder="bash", ending="sh", command="bash", start="exec {}\n
 
 def unfit(entry: Entry) -> str | None:
     """Returns why test code cannot run in a separate room, or None."""
-    if not re.fullmatch(r"[A-Za-z_]\w*", entry.name or "", re.ASCII):
-        return "there is no entry_point that is a function's name, so that none can be declared for the test code"
-    return None
+    return _BASH.unfit(entry)
 
 
 def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:
@@ -32,18 +30,12 @@ def serving(entry: Entry, code: str) -> Written:
 
 def testing(entry: Entry, tests: str) -> Written:
     """Returns the program of the tests' room."""
-    return _BASH.testing(_opened(tests))
+    return _BASH.testing(after_brace(tests))
 
 
 def sharing(entry: Entry, code: str, tests: str) -> Written:
     """Returns the candidate and the test code as one program."""
-    return _BASH.sharing(code, _opened(tests))
-
-
-def _opened(tests: str) -> str:
-    """Returns test code without the brace that closes the prompt's function."""
-    bare = tests.lstrip()
-    return bare[1:] if bare.startswith("}") else tests
+    return _BASH.sharing(code, after_brace(tests))
 
 
 def defines(code: str, name: str) -> bool:

@@ -3,11 +3,12 @@ protocol for them (`sources/broker/broker.py`)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rewarden_sandboxes.job import source
-from rewarden_verifiers.execution.shims.written import Written, read
+from rewarden_verifiers.execution.shims.written import Entry, Written, read
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,7 @@ class Interpreter:
 
     folder: of its sources. ending: of its scripts. command: starts a script. start: the program that starts the broker,
     with `{}` for its command line, whose words need no quotes. framework: a script beside `values` that test code uses.
+    names: the pattern of a function's name.
     """
 
     folder: str
@@ -23,6 +25,13 @@ class Interpreter:
     command: str
     start: str
     framework: str | None = None
+    names: str = r"[A-Za-z_]\w*"
+
+    def unfit(self, entry: Entry) -> str | None:
+        """Returns why test code cannot run in a separate room, or None."""
+        if not re.fullmatch(self.names, entry.name or "", re.ASCII):
+            return "there is no entry_point that is a function's name, so that none can be declared for the test code"
+        return None
 
     def calling(self, code: str) -> Written:
         """Returns the program that makes one call."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from rewarden_verifiers.execution.shims.written import Entry, Written, read
+from rewarden_verifiers.execution.shims.braces import split
+from rewarden_verifiers.execution.shims.written import Entry, Written, after_brace, read
 
 NAMES = frozenset({"cpp", "c++", "cxx", "cc", "cpp11", "cpp14", "cpp17", "cpp20", "cpp23"})
 
@@ -35,27 +36,20 @@ def _named(entry: Entry) -> tuple[str, str] | None:
     return bare, bare[starts[-1].end() : -1]
 
 
+def _listed(parameters: str) -> Iterator[str]:
+    """Returns the parameters of a list of them: none for `void`."""
+    return split("" if parameters.strip() == "void" else parameters)
+
+
 def _parameters(listed: str) -> list[str] | None:
     """Returns the names of parameters; None where one has none, or is an array or a function."""
     names: list[str] = []
-    for part in _split(listed):
+    for part in _listed(listed):
         found = _PARAMETER.search(part.strip())
         if found is None or part.rstrip().endswith("]") or "(" in part or found.start() == 0:
             return None
         names.append(found[1])
     return names
-
-
-def _split(listed: str) -> Iterator[str]:
-    """Yields the parts between the outermost commas."""
-    depth = start = 0
-    for place, sign in enumerate(listed):
-        depth += (sign in "<([{") - (sign in ">)]}")
-        if sign == "," and depth == 0:
-            yield listed[start:place]
-            start = place + 1
-    if listed[start:].strip() not in ("", "void"):
-        yield listed[start:]
 
 
 def unfit(entry: Entry) -> str | None:
@@ -102,7 +96,7 @@ def _typed(signature: str, name: str) -> str | None:
     names = _parameters(found[2]) if found is not None else None
     if found is None or names is None:
         return None
-    given = ", ".join(re.sub(r"=[^=].*$", "", part, flags=re.DOTALL) for part in _split(found[2]))
+    given = ", ".join(re.sub(r"=[^=].*$", "", part, flags=re.DOTALL) for part in _listed(found[2]))
     return f"+[]({given}) -> {found[1].strip()} {{ return {name}({', '.join(names)}); }}"
 
 
@@ -116,12 +110,6 @@ def serving(entry: Entry, code: str) -> Written:
     return _candidate(code, f"return ::rewarden::serve({_table(entry, [entry.name or ''])});")
 
 
-def _opened(tests: str) -> tuple[str, str]:
-    """Returns what closes the function before the test code, and the test code after that."""
-    bare = tests.lstrip()
-    return "}\n", bare[1:] if bare.startswith("}") else tests
-
-
 def _with_main(tests: str) -> str:
     return tests if re.search(r"\bmain\s*\(", tests) else f"int main() {{\n{tests}\n}}\n"
 
@@ -133,7 +121,6 @@ def testing(entry: Entry, tests: str) -> Written:
     name = entry.name or ""
     given = ", ".join(names)
     more = f", {given}" if given else ""
-    close, rest = _opened(tests)
     parts = [
         read("cpp/values.hpp"),
         read("cpp/tests.hpp"),
@@ -141,9 +128,9 @@ def testing(entry: Entry, tests: str) -> Written:
         _preamble_for(entry),
         f"{named[0] if named is not None else ''} {{",
         f'return ::rewarden::ask<decltype({name}({given}))>("{name}"{more});',
-        close,
+        "}\n",
         '#line 1 "tests.cpp"',
-        _with_main(rest),
+        _with_main(after_brace(tests)),
     ]
     return Written("\n".join(parts))
 
@@ -154,7 +141,6 @@ def _preamble_for(entry: Entry) -> str:
 
 def sharing(entry: Entry, code: str, tests: str) -> Written:
     """Returns the candidate and the test code as one program. What follows the tests' `main` reports."""
-    _, rest = _opened(tests)
     parts = [
         read("cpp/values.hpp"),
         read("cpp/tests.hpp"),
@@ -164,7 +150,7 @@ def sharing(entry: Entry, code: str, tests: str) -> Written:
         f"{_UNDEFINED}\n#include <cassert>",
         'int main() __asm__("rewarden_tests_main");\nextern "C" int rewarden_tests() __asm__("rewarden_tests_main");',
         '#line 1 "tests.cpp"',
-        _with_main(rest),
+        _with_main(after_brace(tests)),
         'extern "C" int rewarden_start() __asm__("main");\nextern "C" int rewarden_start() {',
         "int status = rewarden_tests();",
         'if (status) ::rewarden::Room::here().fail("exception", "main returned another value than 0");',

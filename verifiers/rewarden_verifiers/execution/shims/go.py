@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from rewarden_sandboxes.job import source
 from rewarden_verifiers.execution.shims.braces import Declared, bare, closed, declared
-from rewarden_verifiers.execution.shims.written import Entry, Written, read
+from rewarden_verifiers.execution.shims.written import Entry, Written, after_brace, read
 
 NAMES = frozenset({"go", "golang"})
 
@@ -112,12 +112,6 @@ def serving(entry: Entry, code: str) -> Written:
     return _answering(_unit(entry, code), "Serve", [entry.name or ""])
 
 
-def _after(tests: str) -> str:
-    """Returns test code after the brace that closes the function."""
-    rest = tests.lstrip()
-    return rest[1:] if rest.startswith("}") else tests
-
-
 def _running(tests: str) -> tuple[str, str]:
     """Returns test code as declarations, and the statement that runs it: its tests, else its `main`, else all of it."""
     named = _TEST.findall(bare(tests, _IGNORED))
@@ -142,7 +136,7 @@ def testing(entry: Entry, tests: str) -> Written:
     kind = f"func{_function(found)}" if found is not None else ""
     prompt = declared(entry.prefix, entry.name or "", _IGNORED, _HEAD)
     before = prompt.before if prompt is not None else ""
-    rest, run = _running(_after(tests))
+    rest, run = _running(after_brace(tests))
     code = f'{before}\nvar {entry.name} {kind} = rewarden.Bind[{kind}]("{entry.name}")\n{rest}'
     unit = _unit(entry, code).replace("package main", 'package main\nimport "main/rewarden"', 1)
     return _tested({"tests.go": unit}, run)
@@ -150,7 +144,7 @@ def testing(entry: Entry, tests: str) -> Written:
 
 def sharing(entry: Entry, code: str, tests: str) -> Written:
     """Returns the candidate and the test code as one program."""
-    rest, run = _running(_after(tests))
+    rest, run = _running(after_brace(tests))
     if entry.prefix and code.startswith(entry.prefix):
         code = closed(code, _IGNORED)
     return _tested({"tests.go": _unit(entry, f"{code}\n{rest}")}, run)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from rewarden_sandboxes.job import source
 from rewarden_verifiers.execution.shims.braces import Declared, bare, closed, declared, outermost, split
-from rewarden_verifiers.execution.shims.written import Entry, Written, read
+from rewarden_verifiers.execution.shims.written import Entry, Written, after_brace, read
 
 NAMES = frozenset({"java"})
 
@@ -138,8 +138,7 @@ def serving(entry: Entry, code: str) -> Written:
 
 def _with_main(tests: str) -> str:
     """Returns test code after the brace that closes the function, with a main method."""
-    rest = tests.lstrip()
-    rest = rest[1:] if rest.startswith("}") else tests
+    rest = after_brace(tests)
     if re.search(r"\bmain\s*\(", rest):
         return rest
     return f"public static void main(String[] args) throws Exception {{\n{rest}\n}}\n"

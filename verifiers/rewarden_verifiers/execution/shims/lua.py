@@ -21,9 +21,7 @@ _LUA = Interpreter(
 
 def unfit(entry: Entry) -> str | None:
     """Returns why test code cannot run in a separate room, or None."""
-    if not re.fullmatch(r"[A-Za-z_]\w*", entry.name or "", re.ASCII):
-        return "there is no entry_point that is a function's name, so that none can be declared for the test code"
-    return None
+    return _LUA.unfit(entry)
 
 
 def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:

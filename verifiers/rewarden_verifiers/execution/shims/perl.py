@@ -16,9 +16,7 @@ _PREAMBLE = re.compile(r"^[ \t]*use[ \t][^\n]*;[ \t]*$", re.MULTILINE)
 
 def unfit(entry: Entry) -> str | None:
     """Returns why test code cannot run in a separate room, or None."""
-    if not re.fullmatch(r"[A-Za-z_]\w*", entry.name or "", re.ASCII):
-        return "there is no entry_point that is a function's name, so that none can be declared for the test code"
-    return None
+    return _PERL.unfit(entry)
 
 
 def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:

@@ -10,15 +10,19 @@ from rewarden_verifiers.execution.shims.written import Entry, Written
 
 NAMES = frozenset({"r", "rscript"})
 
-_R = Interpreter(folder="r", ending="R", command="Rscript --vanilla", start='quit("no", system("exec {}"))\n')
+_R = Interpreter(
+    folder="r",
+    ending="R",
+    command="Rscript --vanilla",
+    start='quit("no", system("exec {}"))\n',
+    names=r"[A-Za-z.][\w.]*",
+)
 _PREAMBLE = re.compile(r"^(?:library|require)\([^\n]*\)[ \t]*$", re.MULTILINE)
 
 
 def unfit(entry: Entry) -> str | None:
     """Returns why test code cannot run in a separate room, or None."""
-    if not re.fullmatch(r"[A-Za-z.][\w.]*", entry.name or "", re.ASCII):
-        return "there is no entry_point that is a function's name, so that none can be declared for the test code"
-    return None
+    return _R.unfit(entry)
 
 
 def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:

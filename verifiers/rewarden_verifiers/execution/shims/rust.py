@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from rewarden_sandboxes.job import source
 from rewarden_verifiers.execution.shims.braces import Declared, bare, closed, declared, split
-from rewarden_verifiers.execution.shims.written import Entry, Written, read
+from rewarden_verifiers.execution.shims.written import Entry, Written, after_brace, read
 
 NAMES = frozenset({"rust", "rs"})
 
@@ -168,8 +168,7 @@ def serving(entry: Entry, code: str) -> Written:
 
 def _with_main(tests: str) -> str:
     """Returns test code after the brace that closes the function, with a `main`."""
-    rest = tests.lstrip()
-    rest = rest[1:] if rest.startswith("}") else tests
+    rest = after_brace(tests)
     rest = rest if _MAIN.search(rest) else f"fn main() {{\n{rest}\n}}\n"
     return _MAIN.sub(r"pub fn rewarden_tests\1", rest)
 

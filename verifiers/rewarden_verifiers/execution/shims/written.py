@@ -35,6 +35,12 @@ def read(name: str) -> str:
     return (_SOURCES / name).read_text(encoding="utf-8")
 
 
+def after_brace(tests: str) -> str:
+    """Returns test code after the brace with which it closes the prompt's function, if it begins with one."""
+    rest = tests.lstrip()
+    return rest[1:] if rest.startswith("}") else tests
+
+
 def scripted(
     name: str, language: str, ending: str, *, solution: str | None = None, tests: str | None = None
 ) -> Written:
