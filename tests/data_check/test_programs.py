@@ -13,6 +13,7 @@ from tests.programs import no_sandbox
 
 pytestmark = [
     pytest.mark.needs_server,
+    pytest.mark.slow,
     pytest.mark.skipif(no_sandbox() is not None, reason=no_sandbox() or ""),
 ]
 

@@ -19,7 +19,7 @@ from tests.programs import LAUNCHERS, problem_of
 from tests.sandbox.host_processes import HostServer, host_servers
 from tests.stopped import stop
 
-pytestmark = [pytest.mark.needs_server, pytest.mark.alone]
+pytestmark = [pytest.mark.needs_server, pytest.mark.alone, pytest.mark.slow]
 
 CASES = 6
 

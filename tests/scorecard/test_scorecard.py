@@ -77,6 +77,7 @@ async def engine() -> AsyncIterator[Engine]:
 
 
 @pytest.mark.needs_server
+@pytest.mark.slow
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 async def test_the_labelled_rows_are_judged_right(engine: Engine, path: Path) -> None:

@@ -2,7 +2,8 @@
 
 They repeat what others show: the same attacks on the second launcher, problems in each language where the core runs a
 program in each, the same programs over every transport. Or they drive what is heavy and seldom changes: a browser, the
-images of the whole.
+images of the whole. Or they are slow: together they take longer than all others, and a machine on which the quick tests
+pass fails none of them for a reason of its own.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ GROUPS = {
     "languages": "problems, calls and tests in each language of the sandbox",
     "browser": "the pages in a browser",
     "stack": "the stack of docker-compose.yml",
+    "slow": "slow tests",
 }
-"""Name to what the group shows. A test is in one by its marker `group(name)`, or by its launcher."""
+"""Name to what the group shows. A test is in one by its marker `group(name)`, by its launcher, or by its marker
+`slow`."""
 
 
 def group_of(item: pytest.Item) -> str | None:
@@ -28,10 +31,11 @@ def group_of(item: pytest.Item) -> str | None:
         (name,) = marker.args
         assert name in GROUPS, f"{item.nodeid}: there is no group {name!r}"
         return str(name)
-    if item.get_closest_marker("needs_server") is None:
-        return None
-    values = getattr(getattr(item, "callspec", None), "params", {}).values()
-    return "launcher" if second_launcher() in [value for value in values if isinstance(value, str)] else None
+    if item.get_closest_marker("needs_server") is not None:
+        values = getattr(getattr(item, "callspec", None), "params", {}).values()
+        if second_launcher() in [value for value in values if isinstance(value, str)]:
+            return "launcher"
+    return "slow" if item.get_closest_marker("slow") is not None else None
 
 
 @lru_cache(maxsize=1)

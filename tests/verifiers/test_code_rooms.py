@@ -198,6 +198,7 @@ async def test_cpp_is_called_and_its_value_compared_outside() -> None:
     assert [(verdict.score, verdict.status) for verdict in verdicts] == [(score, "scored") for score, _, _ in CPP_CALLS]
 
 
+@pytest.mark.slow
 async def test_cpp_is_tested_from_another_room() -> None:
     verdicts = await judged([(body, CPP) for _, body, _ in CPP_ROOMS], extraction=["last_block", "whole"])
     found = [(verdict.score, why) for verdict, (_, _, why) in zip(verdicts, CPP_ROOMS, strict=True)]

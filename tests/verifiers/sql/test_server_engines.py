@@ -33,7 +33,7 @@ from tests.stopped import stop
 from tests.verifiers.sql.servers import Server
 from tests.verifiers.sql.world import SCRIPT, World
 
-pytestmark = pytest.mark.needs_server
+pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
 
 POSTGRES, MYSQL = "postgres", "mysql"
 
