@@ -14,6 +14,9 @@ from rewarden_server.engine.settings import EngineSettings
 NOT_BUILT = "sandbox-host build"
 """A part of the feedback where the image of a language is not built: the command that builds it."""
 
+MANY = list(range(100_000))
+"""So many numbers that a worker compares them."""
+
 
 async def judged(pairs: Sequence[tuple[str, Mapping[str, Any]]], **params: Any) -> Sequence[Verdict]:
     """The verdicts of responses, each beside its reference. Skips where the language has no image here."""

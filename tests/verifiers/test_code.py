@@ -418,6 +418,13 @@ async def test_a_judge_that_does_not_compile_is_the_references_fault() -> None:
     assert (outcome.status, outcome.evidence["path"]) == ("undecided", "reference.checker")
 
 
+async def test_an_expected_value_that_no_program_can_send_is_the_references_fault() -> None:
+    reference = {"language": "python", "tests": [{"type": "call", "target": "f", "returns": [0.5] * 300_000}]}
+    for ended in (Report(status="output_limit", limit="output_bytes"), Report(status="ok", exit_code=0, reply=b"{}")):
+        outcome, _ = await judged(reference, [case(0, ended)])
+        assert (outcome.status, outcome.evidence["path"]) == ("undecided", "reference.tests[0].returns")
+
+
 async def test_a_bad_reference_changes_nothing_that_is_decided() -> None:
     tests = [{"type": "stdio", "stdout": "1"}, {"type": "call", "target": "f", "returns": {"$": {"x": 1}}}]
     reference = {"language": "python", "tests": tests}

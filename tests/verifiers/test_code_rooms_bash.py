@@ -94,6 +94,8 @@ CALLS = [
     (1.0, 'set -euo pipefail\nIFS=,\nf() { for n in $1; do echo "<$n>"; done; false; }', calling([[1, 2]], "<1 2>")),
     (1.0, 'f() { sort <<< "$1"; }', calling([{"b": 1, "a": "x"}], "a,x\nb,1")),
     (1.0, "f() { echo done; return 3; }", calling([], "done")),
+    (1.0, "f() { seq 0 99999; }", calling([], "\n".join(map(str, rooms.MANY)))),
+    (0.0, "f() { seq 0 99998; }", calling([], "\n".join(map(str, rooms.MANY)))),
     (0.0, 'f() { echo "$(($1 - $2))"; }', calling([1, 2], "3")),
     (0.0, "g() { echo 3; }", calling([], "3")),
     (0.0, "cat() { echo 3; }", calling([], "3", "ls")),

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rewarden_verifiers.execution.fitting import Fit, fitted
+from rewarden_verifiers.execution.fitting import fit_of, fitted
 from rewarden_verifiers.execution.tagged import Untagged, decode, encode, loads, plain
 from rewarden_verifiers.execution.values import ValueChecker, differs
 from rewarden_verifiers.extraction import encodable
@@ -51,9 +51,9 @@ def request(
     return json.dumps(asked, ensure_ascii=True, allow_nan=False).encode()
 
 
-def judge(checker: ValueChecker, reply: bytes, wanted: Any, fit: Fit | None = None) -> Returned:
-    """Returns whether a reply contains the expected value: a reference's JSON, as `tagged.plain` reads it. fit: of the
-    program's language.
+def judge(checker: ValueChecker, reply: bytes, wanted: Any, language: str | None = None) -> Returned:
+    """Returns whether a reply contains the expected value: a reference's JSON, as `tagged.plain` reads it. language:
+    that of the program.
 
     Raises Untagged if the reference's value is invalid.
     """
@@ -66,7 +66,8 @@ def judge(checker: ValueChecker, reply: bytes, wanted: Any, fit: Fit | None = No
             raise Untagged("no object")
         if "value" in said:
             value = decode(said["value"])
-            if fit is not None and not checker.strict:
+            fit = fit_of(language) if language is not None and not checker.strict else None
+            if fit is not None:
                 value = fitted(fit, value, expected)
             found = differs(checker, value, expected)
             return Returned("AC") if found is None else Returned("WA", found)

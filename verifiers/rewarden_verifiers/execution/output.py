@@ -36,6 +36,8 @@ class OutputParams:
     match: `full`: the whole text matches; `search`: part of it matches.
     unordered: Whether the list in a `value` can be in any order; `deep` includes the lists within it.
     strict: Whether the types in a `value` must match too.
+    language: The language of the program that returned a `value`. If the language has one type for several of JSON's,
+        the value is compared as the type of the expected one (docs/rooms.md).
     """
 
     type: TextType | Literal["value"] = "trimmed"
@@ -47,6 +49,7 @@ class OutputParams:
     match: Literal["full", "search"] = "full"
     unordered: bool | Literal["deep"] = False
     strict: bool = False
+    language: str | None = None
 
     def __post_init__(self) -> None:
         self.checker  # noqa: B018 - evaluated now, so that an error is reported once, and not for each sample
@@ -60,6 +63,8 @@ class OutputParams:
             return ValueChecker(abs=self.abs, rel=self.rel, unordered=self.unordered, strict=self.strict)
         if self.unordered or self.strict:
             raise ValueError(f"unordered and strict belong to the checker 'value', not to {self.type!r}")
+        if self.language is not None:
+            raise ValueError(f"language belongs to the checker 'value', not to {self.type!r}")
         return TextChecker(
             type=self.type,
             abs=self.abs,
@@ -82,7 +87,7 @@ def output(response: str, params: OutputParams, reference: Any = None) -> Outcom
     checker = params.checker
     if isinstance(checker, ValueChecker):
         try:
-            returned = calls.judge(checker, as_bytes(response), reference)
+            returned = calls.judge(checker, as_bytes(response), reference, params.language)
         except Untagged as error:
             raise InvalidReference(f"reference: it is no value: {error}", path="reference") from None
         if returned.verdict == "AC":

@@ -21,6 +21,7 @@ from rewarden_verifiers.execution.shared_need import shared_need
 from rewarden_verifiers.execution.shims import bash, cpp, go, rust
 from rewarden_verifiers.execution.shims.known import shim_of
 from rewarden_verifiers.execution.shims.written import Entry
+from rewarden_verifiers.execution.tagged import Untagged, fits
 from rewarden_verifiers.execution.values import ValueChecker
 
 Kind = Literal["stdio", "call", "assert", "file"]
@@ -274,8 +275,8 @@ AnyChecker = TextChecker | ValueChecker | JudgeProgram | None
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trial:
     """A test, ready to be planned. `stdin` and `expected` are bytes; `test` is the original. `wave`: the number of
-    waves of tests that come first. `turn` and `feedback`: the number of this run of a test with several passes, and the
-    files that its judge kept from the earlier ones."""
+    waves of tests that come first. `crosses`: whether a program can send the expected value. `turn` and `feedback`: the
+    number of this run of a test with several passes, and the files that its judge kept from the earlier ones."""
 
     place: int
     id: str
@@ -290,6 +291,7 @@ class Trial:
     outputs: Mapping[str, bytes] = field(default_factory=dict)
     rules: Group = Group()
     wave: int = 0
+    crosses: bool = True
     turn: int = 1
     feedback: Mapping[str, bytes] = field(default_factory=dict)
 
@@ -466,7 +468,15 @@ def _trial(
         alternatives=[_bytes(one, f"{path}.alternatives[{at}]") for at, one in enumerate(test.alternatives)],
         outputs=_files(test.outputs, f"{path}.outputs"),
         rules=reference.groups.get(test.group or "", _NO_RULES),
+        crosses=kind != "call" or _crosses(test.returns),
     )
+
+
+def _crosses(value: Any) -> bool:
+    try:
+        return fits(value)
+    except Untagged:  # its test has no verdict, and others can decide the score
+        return True
 
 
 def _check_input(reference: CodeReference, test: Test, path: str) -> None:

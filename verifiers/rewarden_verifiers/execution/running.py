@@ -20,7 +20,6 @@ from rewarden_verifiers.execution.candidate import Candidate
 from rewarden_verifiers.execution.checkers import TextChecker, beyond_repair, compare
 from rewarden_verifiers.execution.completion import Completion
 from rewarden_verifiers.execution.controls import Controls
-from rewarden_verifiers.execution.fitting import fit_of
 from rewarden_verifiers.execution.output import as_text
 from rewarden_verifiers.execution.plan import Batch, judging, plan
 from rewarden_verifiers.execution.reference import PYTHON, JudgeProgram, Suite, Trial, invalid
@@ -306,19 +305,22 @@ class SuiteRun:
         checker = trial.checker
         assert isinstance(checker, ValueChecker)
         failed = ended(report)
+        if not trial.crosses:  # whatever limit a program met that sent it
+            self._break([trial], invalid("the value is too large to be sent (docs/rooms.md)", f"{trial.path}.returns"))
+            return
         if failed not in (None, "RE"):
             self._put(result_of(trial, report, failed))
             return
+        language = self._suite.reference.language
         if len(report.reply) <= SMALL:
-            fit = fit_of(self._suite.reference.language)
             try:
-                found = calls.judge(checker, report.reply, trial.test.returns, fit)
+                found = calls.judge(checker, report.reply, trial.test.returns, language)
             except Untagged as error:
                 self._break([trial], invalid(str(error), f"{trial.path}.returns"))
                 return
             result = result_of(trial, report, found.verdict, found.message, (found.flag,) if found.flag else ())
         else:
-            params = {"type": "value", **asdict(checker)}
+            params = {"type": "value", "language": language, **asdict(checker)}
             result = await self._beside(trial, report, params, report.reply, trial.test.returns)
         if failed and result.verdict == "AC":  # it sent its result, and then ended badly
             result = result_of(trial, report, failed)

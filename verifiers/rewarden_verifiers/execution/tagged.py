@@ -271,3 +271,8 @@ def encode(value: Any, depth: int = 0) -> Any:
             return value[ESCAPE]
         return {"d": [[encode(key, depth + 1), encode(item, depth + 1)] for key, item in value.items()]}
     raise Untagged(f"{type(value).__name__} is no JSON")
+
+
+def fits(value: Any) -> bool:
+    """Returns whether a program can send a reference's value. Raises Untagged."""
+    return len(json.dumps({"value": encode(value)})) <= MAX_BYTES

@@ -21,7 +21,8 @@ from typing import Any, BinaryIO, NoReturn
 
 MAX_BYTES = 8 * 1024 * 1024
 MAX_DEPTH = 100
-MAX_VALUES = 1_000_000
+MAX_VALUES = MAX_BYTES // 4
+"""More do not fit into that many bytes of tagged JSON."""
 MAX_DIGITS = 3_000
 MAX_MESSAGE = 2000
 CHANNEL, REPLY, TO_WORKER, FROM_WORKER = 3, 4, 98, 99

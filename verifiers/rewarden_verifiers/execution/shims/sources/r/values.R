@@ -77,10 +77,33 @@ put <- function(head, ...) {
 
 # --- reading
 
+# Lines that were read, and not used yet: reading each by itself takes most of the time of a large value.
+ahead <- character(0)
+used <- 0
+
+# Reads lines until there are that many. The broker has sent them, if that many values must follow.
+read_ahead <- function(count) {
+  lacking <- count - (length(ahead) - used)
+  if (lacking <= 0) return()
+  found <- readLines(input, lacking, warn = FALSE, encoding = "UTF-8")
+  if (length(found) < lacking) quit("no", 0)
+  ahead <<- c(ahead[seq_len(length(ahead) - used) + used], found)
+  used <<- 0
+}
+
 line <- function() {
-  found <- readLines(input, 1, warn = FALSE, encoding = "UTF-8")
-  if (length(found) == 0) quit("no", 0)
-  found
+  if (used == length(ahead)) read_ahead(1)
+  used <<- used + 1
+  ahead[used]
+}
+
+# Reads the items of a list that has nothing but numbers in it. Returns NULL, and reads nothing, for any other list.
+numbers <- function(count) {
+  read_ahead(count)
+  found <- ahead[used + seq_len(count)]
+  if (count == 0 || !all(grepl("^[if] -?[0-9]", found))) return(NULL)
+  used <<- used + count
+  as.numeric(substring(found, 3))
 }
 
 unescaped <- function(value) {
@@ -111,6 +134,8 @@ value <- function() {
   kind <- substring(found, 1, 1)
   if (!kind %in% c("l", "d")) return(scalar(found))
   count <- as.integer(substring(found, 3))
+  flat <- if (kind == "l") numbers(count)
+  if (!is.null(flat)) return(flat)
   made <- vector("list", count)
   names <- character(if (kind == "d") count else 0)
   for (at in seq_len(count)) {
@@ -128,8 +153,9 @@ read_exact <- function() {
   type <- scalar(line())
   stopifnot(type %in% TYPES)
   count <- as.integer(substring(line(), 3))
-  made <- vector(type, count)
-  for (at in seq_len(count)) {
+  flat <- if (type %in% c("double", "integer")) numbers(count)
+  made <- if (is.null(flat)) vector(type, count) else flat
+  for (at in seq_len(if (is.null(flat)) count else 0)) {
     if (type == "list") {
       made[at] <- list(read_exact())
     } else {
