@@ -6,7 +6,7 @@ import pytest
 
 from rewarden.errors import InvalidReference
 from rewarden_verifiers.execution.datasets import read_row
-from rewarden_verifiers.execution.datasets.heads import LANGUAGES, functions_of
+from rewarden_verifiers.execution.datasets.multipl_e import LANGUAGES, functions_of
 from tests.verifiers.published_rows import MULTIPL_E
 
 PROMPTS = [
@@ -67,7 +67,7 @@ def test_the_functions_of_a_prompt_are_found_by_their_heads(
 
 
 def test_every_language_of_the_data_set_has_a_prompt_here() -> None:
-    assert {language for language, _, _ in PROMPTS} == LANGUAGES
+    assert {language for language, _, _ in PROMPTS} == set(LANGUAGES.values())
 
 
 def test_a_row_is_the_prompt_its_function_and_the_tests() -> None:

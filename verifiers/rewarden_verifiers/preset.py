@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rewarden.errors import InvalidParams
+from rewarden_verifiers.field_default import default_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +42,7 @@ def filled(params_type: type, params: Mapping[str, Any]) -> Mapping[str, Any]:
     for one in dataclasses.fields(params_type):
         if one.name == "preset" or one.name not in params or one.name in preset.free:
             continue
-        wanted = preset.sets.get(one.name, _default(one))
+        wanted = preset.sets.get(one.name, default_of(one))
         if _plain(params[one.name]) != _plain(wanted):
             free = ", ".join(preset.free) or "none"
             raise InvalidParams(
@@ -50,10 +51,6 @@ def filled(params_type: type, params: Mapping[str, Any]) -> Mapping[str, Any]:
                 path=f"params.{one.name}",
             )
     return {**preset.sets, **params}
-
-
-def _default(one: dataclasses.Field[Any]) -> Any:
-    return one.default if one.default_factory is dataclasses.MISSING else one.default_factory()
 
 
 def _plain(value: Any) -> Any:

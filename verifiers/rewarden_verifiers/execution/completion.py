@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
 from rewarden_verifiers.execution.candidate import Candidate
 from rewarden_verifiers.execution.reference import PYTHON, CodeReference
+from rewarden_verifiers.execution.shims.heads import PYTHON as PYTHON_HEADS
 from rewarden_verifiers.execution.shims.known import shim_of
 from rewarden_verifiers.extraction import encodable
 
@@ -63,8 +63,7 @@ def _stands_alone(code: str, reference: CodeReference, prefix: str, python: bool
         names.add(reference.entry_point)
     if not names:
         return not code.lstrip("\r\n").startswith((" ", "\t"))
-    listed = "|".join(sorted(re.escape(name) for name in names))
-    return re.search(rf"^(?:(?:async[ \t]+)?def|class)[ \t]+(?:{listed})\b", code, re.MULTILINE) is not None
+    return PYTHON_HEADS.defines(code, *sorted(names))
 
 
 def _body_indent(prefix: str) -> str:

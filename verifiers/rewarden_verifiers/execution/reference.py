@@ -18,7 +18,6 @@ from rewarden_sandboxes.job import Limits
 from rewarden_sandboxes.languages import Registry
 from rewarden_verifiers.execution.checkers import TextChecker, TextType, kattis
 from rewarden_verifiers.execution.shared_need import shared_need
-from rewarden_verifiers.execution.shims import bash, cpp, go, rust
 from rewarden_verifiers.execution.shims.known import shim_of
 from rewarden_verifiers.execution.shims.written import Entry
 from rewarden_verifiers.execution.tagged import Untagged, fits
@@ -503,10 +502,10 @@ def _check_shim(reference: CodeReference, test: Test, path: str) -> None:
     if shim is None or kind == "file":
         fit = "Python" if kind == "file" else "a language with two rooms, such as Python or Java (docs/rooms.md)"
         raise invalid(f"a test of type {kind!r} needs {fit}, not {reference.language!r}", f"{path}.type")
-    if test.init and shim in (bash, cpp, go, rust):
+    if test.init and not shim.INIT:
         raise invalid(f"objects in {reference.language!r} are made without arguments", f"{path}.init")
-    if shim is bash and kind == "call" and not isinstance(test.returns, str):
-        raise invalid("a function in Bash returns the text that it prints", f"{path}.returns")
+    if shim.TEXTS and kind == "call" and not isinstance(test.returns, str):
+        raise invalid(f"a function in {reference.language!r} returns the text that it prints", f"{path}.returns")
     if test.kwargs:
         raise invalid(f"calls in {reference.language!r} have no arguments by name", f"{path}.kwargs")
     reason = shim.unfit(entry_of(reference)) if kind == "assert" and reference.isolation == "separate" else None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from rewarden_verifiers.execution.datasets.heads import functions_of
 from rewarden_verifiers.execution.datasets.row import Row
 from rewarden_verifiers.execution.reference import PYTHON, CodeReference, Test, invalid
+from rewarden_verifiers.execution.shims.heads import PYTHON as PYTHON_HEADS
 from rewarden_verifiers.execution.shims.known import shim_of
 
 LANGUAGES: Mapping[str, str] = {
@@ -49,6 +49,11 @@ def multipl_e(row: Row, languages: Sequence[str]) -> CodeReference:
         prefix=prompt,
         stop=tuple(stop),
     )
+
+
+def functions_of(language: str, prompt: str) -> list[str]:
+    """Returns the names of the functions that a prompt declares, in order. language: one of `LANGUAGES`."""
+    return (shim_of(language) or PYTHON_HEADS).functions(prompt)
 
 
 def _language(row: Row) -> str:

@@ -8,6 +8,7 @@ cpp.py         C++
 java.py        Java
 go.py          Go
 rust.py        Rust
+heads.py       the functions that code declares
 braces.py      the braces and declarations of a program in a language like C
 ruby.py        Ruby
 php.py         PHP

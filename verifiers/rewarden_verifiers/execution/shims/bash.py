@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from rewarden_verifiers.execution.shims.brokered import Interpreter
+from rewarden_verifiers.execution.shims.heads import HASH, TEXT, Heads
 from rewarden_verifiers.execution.shims.written import Entry, Written, after_brace
 
 NAMES = frozenset({"bash", "sh", "shell"})
+INIT = False
+TEXTS = True
 
 _BASH = Interpreter(folder="bash", ending="sh", command="bash", start="exec {}\n")
+_HEADS = Heads(
+    ignored=f"{HASH}|{TEXT}",
+    head=r"function[ \t]+NAME|NAME[ \t]*\([ \t]*\)",
+    name=r"[A-Za-z_][\w-]*",
+    more=".-",
+)
 
 
 def unfit(entry: Entry) -> str | None:
@@ -38,11 +46,14 @@ def sharing(entry: Entry, code: str, tests: str) -> Written:
     return _BASH.sharing(code, after_brace(tests))
 
 
+def functions(prompt: str) -> list[str]:
+    """Returns the names of the functions that a prompt declares, in order."""
+    return _HEADS.functions(prompt)
+
+
 def defines(code: str, name: str) -> bool:
     """Returns whether code defines a function of that name, at its outermost level."""
-    word = re.escape(name)
-    found = rf"^(?:function[ \t]+{word}\b(?![\w.-])|{word}[ \t]*\([ \t]*\))"
-    return re.search(found, code, re.MULTILINE) is not None
+    return _HEADS.defines(code, name)
 
 
 def preamble(prefix: str) -> str:

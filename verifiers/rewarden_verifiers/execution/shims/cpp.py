@@ -6,9 +6,12 @@ import re
 from collections.abc import Iterable, Iterator
 
 from rewarden_verifiers.execution.shims.braces import split
+from rewarden_verifiers.execution.shims.heads import before_braces
 from rewarden_verifiers.execution.shims.written import Entry, Written, after_brace, read
 
 NAMES = frozenset({"cpp", "c++", "cxx", "cc", "cpp11", "cpp14", "cpp17", "cpp20", "cpp23"})
+INIT = False
+TEXTS = False
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _OWN_TYPES = re.compile(r"\b(?:struct|class|union|template|std::any|std::function|std::variant)\b")
@@ -158,6 +161,11 @@ def sharing(entry: Entry, code: str, tests: str) -> Written:
         "}",
     ]
     return Written("\n".join(parts))
+
+
+def functions(prompt: str) -> list[str]:
+    """Returns the names of the functions that a prompt declares, in order."""
+    return list(before_braces(prompt))
 
 
 def defines(code: str, name: str) -> bool:

@@ -7,9 +7,12 @@ from collections.abc import Iterable
 
 from rewarden_sandboxes.job import source
 from rewarden_verifiers.execution.shims.braces import Declared, bare, closed, declared
+from rewarden_verifiers.execution.shims.heads import SLASHES, TEXT, Heads
 from rewarden_verifiers.execution.shims.written import Entry, Written, after_brace, read
 
 NAMES = frozenset({"go", "golang"})
+INIT = False
+TEXTS = False
 
 _IGNORED = re.compile(r"`[^`]*`?|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _HEAD = r"func[ \t]+"
@@ -23,6 +26,11 @@ _NODES = {
     "TreeNode": "type TreeNode struct {\n\tVal         int\n\tLeft, Right *TreeNode\n}\n",
 }
 """LeetCode's types, for programs that use them and do not define them."""
+_HEADS = Heads(
+    ignored=f"{SLASHES}|{TEXT}",
+    head=r"func[ \t]+NAME[ \t]*[(\[]",
+    also=r"func[ \t]+\([^)\n]*\)[ \t]*NAME[ \t]*[(\[]",
+)
 
 
 def _declared(entry: Entry) -> Declared | None:
@@ -150,9 +158,14 @@ def sharing(entry: Entry, code: str, tests: str) -> Written:
     return _tested({"tests.go": _unit(entry, f"{code}\n{rest}")}, run)
 
 
+def functions(prompt: str) -> list[str]:
+    """Returns the names of the functions that a prompt declares, in order."""
+    return _HEADS.functions(prompt)
+
+
 def defines(code: str, name: str) -> bool:
-    """Returns whether code declares a function of that name, at its outermost level."""
-    return re.search(rf"^func[ \t]+(?:\([^)\n]*\)[ \t]*)?{re.escape(name)}[ \t]*[(\[]", code, re.MULTILINE) is not None
+    """Returns whether code defines a function of that name, at its outermost level."""
+    return _HEADS.defines(code, name)
 
 
 def preamble(prefix: str) -> str:

@@ -8,9 +8,12 @@ from collections.abc import Iterable
 
 from rewarden_sandboxes.job import source
 from rewarden_verifiers.execution.shims.braces import Declared, bare, closed, declared, outermost, split
+from rewarden_verifiers.execution.shims.heads import before_braces
 from rewarden_verifiers.execution.shims.written import Entry, Written, after_brace, read
 
 NAMES = frozenset({"java"})
+INIT = True
+TEXTS = False
 
 _IGNORED = re.compile(
     r'"""(?:\\.|[^\\])*?(?:"""|\Z)|"(?:\\.|[^"\\\n])*"?|\'(?:\\.|[^\'\\\n])*\'?|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL
@@ -171,6 +174,11 @@ def sharing(entry: Entry, code: str, tests: str) -> Written:
     unit = _unit(entry, code).rstrip().removesuffix("}")
     text = closed(f"{unit}\n{_with_main(tests)}", _IGNORED)
     return _started("Room.run", ("Channel", "Classes", "Room", "Values"), text)
+
+
+def functions(prompt: str) -> list[str]:
+    """Returns the names of the functions that a prompt declares, in order."""
+    return list(before_braces(prompt))
 
 
 def defines(code: str, name: str) -> bool:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
+from rewarden_verifiers.execution.shims.heads import SLASHES, TEXT, Heads
 from rewarden_verifiers.execution.shims.written import Entry, Written, scripted
 
 NAMES = frozenset({"javascript", "js", "node", "nodejs"})
+INIT = True
+TEXTS = False
+_HEADS = Heads(
+    ignored=f"{SLASHES}|{TEXT}",
+    head=r"(?:export[ \t]+)?(?:default[ \t]+)?(?:(?:async[ \t]+)?function\b[\s*]*NAME|(?:const|let|var)[ \t]+NAME"
+    r"[^=\n]*=[ \t]*(?:async\b[ \t]*)?(?:function\b|\(|[A-Za-z_$][\w$]*[ \t]*=>))",
+    also=r"(?:export[ \t]+)?(?:default[ \t]+)?(?:const|let|var)[ \t]+NAME",
+    name=r"[A-Za-z_$][\w$]*",
+    more="$",
+)
 
 
 def unfit(entry: Entry) -> str | None:
@@ -35,11 +45,14 @@ def sharing(entry: Entry, code: str, tests: str) -> Written:
     return scripted("tests", "javascript", "js", solution=code, tests=tests)
 
 
+def functions(prompt: str) -> list[str]:
+    """Returns the names of the functions that a prompt declares, in order."""
+    return _HEADS.functions(prompt)
+
+
 def defines(code: str, name: str) -> bool:
     """Returns whether code defines a function of that name, at its outermost level."""
-    word = re.escape(name)
-    declared = rf"(?:async[ \t]+)?function\b[ \t*]*{word}\b|(?:const|let|var)[ \t]+{word}\b"
-    return re.search(rf"^(?:export[ \t]+)?(?:default[ \t]+)?(?:{declared})", code, re.MULTILINE) is not None
+    return _HEADS.defines(code, name)
 
 
 def preamble(prefix: str) -> str:

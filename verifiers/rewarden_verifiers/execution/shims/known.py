@@ -26,6 +26,10 @@ class Shim(Protocol):
     """The functions of a module of this package for a language, such as `javascript`."""
 
     NAMES: frozenset[str]
+    INIT: bool
+    """True if an object can be made with arguments."""
+    TEXTS: bool
+    """True if the result of every function is a text."""
 
     def unfit(self, entry: Entry) -> str | None:
         """Returns why test code cannot run in a separate room, or None."""
@@ -41,6 +45,9 @@ class Shim(Protocol):
 
     def sharing(self, entry: Entry, code: str, tests: str) -> Written:
         """Returns both in one program."""
+
+    def functions(self, prompt: str) -> list[str]:
+        """Returns the names of the functions that a prompt declares, in order."""
 
     def defines(self, code: str, name: str) -> bool:
         """Returns whether code defines a function of that name."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from rewarden_verifiers.execution.shims.brokered import Interpreter
+from rewarden_verifiers.execution.shims.heads import TEXT, Heads
 from rewarden_verifiers.execution.shims.written import Entry, Written
 
 NAMES = frozenset({"lua"})
+INIT = True
+TEXTS = False
 
 _LUA = Interpreter(
     folder="lua",
@@ -16,6 +18,10 @@ _LUA = Interpreter(
     command="lua5.4",
     start='os.exit(select(3, os.execute("exec {}")))\n',
     framework="luaunit",
+)
+_HEADS = Heads(
+    ignored=rf"--\[\[.*?\]\]|--[^\n]*|{TEXT}",
+    head=r"(?:local[ \t]+)?(?:function[ \t]+NAME[ \t]*\(|NAME[ \t]*=[ \t]*function\b)",
 )
 
 
@@ -44,11 +50,14 @@ def sharing(entry: Entry, code: str, tests: str) -> Written:
     return _LUA.sharing(code, tests)
 
 
+def functions(prompt: str) -> list[str]:
+    """Returns the names of the functions that a prompt declares, in order."""
+    return _HEADS.functions(prompt)
+
+
 def defines(code: str, name: str) -> bool:
     """Returns whether code defines a function of that name, at its outermost level."""
-    word = re.escape(name)
-    found = rf"^(?:local[ \t]+)?(?:function[ \t]+{word}[ \t]*\(|{word}[ \t]*=[ \t]*function\b)"
-    return re.search(found, code, re.MULTILINE) is not None
+    return _HEADS.defines(code, name)
 
 
 def preamble(prefix: str) -> str:

@@ -6,12 +6,16 @@ import re
 from collections.abc import Iterable
 
 from rewarden_verifiers.execution.shims.brokered import Interpreter
+from rewarden_verifiers.execution.shims.heads import HASH, TEXT, Heads
 from rewarden_verifiers.execution.shims.written import Entry, Written
 
 NAMES = frozenset({"perl", "pl"})
+INIT = True
+TEXTS = False
 
 _PERL = Interpreter(folder="perl", ending="pl", command="perl", start="exec qw({});\n", framework="deep")
 _PREAMBLE = re.compile(r"^[ \t]*use[ \t][^\n]*;[ \t]*$", re.MULTILINE)
+_HEADS = Heads(ignored=f"{HASH}|{TEXT}", head=r"sub\s+NAME")
 
 
 def unfit(entry: Entry) -> str | None:
@@ -39,9 +43,14 @@ def sharing(entry: Entry, code: str, tests: str) -> Written:
     return _PERL.sharing(code, tests)
 
 
+def functions(prompt: str) -> list[str]:
+    """Returns the names of the functions that a prompt declares, in order."""
+    return _HEADS.functions(prompt)
+
+
 def defines(code: str, name: str) -> bool:
     """Returns whether code defines a function of that name, at its outermost level."""
-    return re.search(rf"^sub[ \t]+{re.escape(name)}\b", code, re.MULTILINE) is not None
+    return _HEADS.defines(code, name)
 
 
 def preamble(prefix: str) -> str:

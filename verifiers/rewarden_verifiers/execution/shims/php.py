@@ -5,11 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from rewarden_verifiers.execution.shims.heads import HASH, SLASHES, TEXT, Heads
 from rewarden_verifiers.execution.shims.written import Entry, Written, scripted
 
 NAMES = frozenset({"php"})
+INIT = True
+TEXTS = False
 
 _OPENED = re.compile(r"<\?(?:php\b|=)", re.IGNORECASE)
+_HEADS = Heads(
+    ignored=f"{SLASHES}|{HASH}|{TEXT}",
+    head=r"(?i:(?:[^\n]*<\?php\s+)?function\s+&?\s*NAME\s*\()",
+    also=r"(?i:(?:[^\n]*<\?php\s+)?\$NAME\s*=\s*(?:static\s+)?(?:function|fn)\b)",
+)
 
 
 def _script(name: str, *, solution: str | None = None, tests: str | None = None) -> Written:
@@ -45,11 +53,14 @@ def sharing(entry: Entry, code: str, tests: str) -> Written:
     return _script("tests", solution=code, tests=tests)
 
 
+def functions(prompt: str) -> list[str]:
+    """Returns the names of the functions that a prompt declares, in order."""
+    return _HEADS.functions(prompt)
+
+
 def defines(code: str, name: str) -> bool:
     """Returns whether code defines a function of that name, at its outermost level."""
-    word = re.escape(name)
-    declared = rf"function\s+&?\s*{word}\s*\(|\${word}\s*=\s*(?:static\s+)?(?:function|fn)\b"
-    return re.search(rf"(?:^|<\?php\s+)(?:{declared})", code, re.MULTILINE | re.IGNORECASE) is not None
+    return _HEADS.defines(code, name)
 
 
 def preamble(prefix: str) -> str:

@@ -6,9 +6,12 @@ import re
 from collections.abc import Iterable
 
 from rewarden_verifiers.execution.shims.brokered import Interpreter
+from rewarden_verifiers.execution.shims.heads import HASH, TEXT, Heads
 from rewarden_verifiers.execution.shims.written import Entry, Written
 
 NAMES = frozenset({"r", "rscript"})
+INIT = True
+TEXTS = False
 
 _R = Interpreter(
     folder="r",
@@ -18,6 +21,12 @@ _R = Interpreter(
     names=r"[A-Za-z.][\w.]*",
 )
 _PREAMBLE = re.compile(r"^(?:library|require)\([^\n]*\)[ \t]*$", re.MULTILINE)
+_HEADS = Heads(
+    ignored=f"{HASH}|{TEXT}",
+    head=r"NAME[ \t]*(?:<<?-|=)[ \t]*function\b",
+    name=r"[A-Za-z.][\w.]*",
+    more=".",
+)
 
 
 def unfit(entry: Entry) -> str | None:
@@ -45,9 +54,14 @@ def sharing(entry: Entry, code: str, tests: str) -> Written:
     return _R.sharing(code, tests)
 
 
+def functions(prompt: str) -> list[str]:
+    """Returns the names of the functions that a prompt declares, in order."""
+    return _HEADS.functions(prompt)
+
+
 def defines(code: str, name: str) -> bool:
     """Returns whether code defines a function of that name, at its outermost level."""
-    return re.search(rf"^{re.escape(name)}[ \t]*(?:<<?-|=)[ \t]*function\b", code, re.MULTILINE) is not None
+    return _HEADS.defines(code, name)
 
 
 def preamble(prefix: str) -> str:

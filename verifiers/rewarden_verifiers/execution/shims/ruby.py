@@ -5,9 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from rewarden_verifiers.execution.shims.heads import HASH, TEXT, Heads
 from rewarden_verifiers.execution.shims.written import Entry, Written, scripted
 
 NAMES = frozenset({"ruby", "rb"})
+INIT = True
+TEXTS = False
+_HEADS = Heads(
+    ignored=rf"^=begin\b.*?^=end\b|{HASH}|{TEXT}",
+    head=r"def[ \t]+(?:self\.)?NAME",
+    also=r"NAME[ \t]*=[^=]",
+    name=r"[A-Za-z_]\w*[?!]?",
+    more="?!",
+)
 
 
 def unfit(entry: Entry) -> str | None:
@@ -35,10 +45,14 @@ def sharing(entry: Entry, code: str, tests: str) -> Written:
     return scripted("tests", "ruby", "rb", solution=code, tests=tests)
 
 
+def functions(prompt: str) -> list[str]:
+    """Returns the names of the functions that a prompt declares, in order."""
+    return _HEADS.functions(prompt)
+
+
 def defines(code: str, name: str) -> bool:
     """Returns whether code defines a function of that name, at its outermost level."""
-    word = re.escape(name)
-    return re.search(rf"^(?:def[ \t]+(?:self\.)?{word}(?![\w?!])|{word}[ \t]*=[^=])", code, re.MULTILINE) is not None
+    return _HEADS.defines(code, name)
 
 
 def preamble(prefix: str) -> str:

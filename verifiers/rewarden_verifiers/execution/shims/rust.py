@@ -8,9 +8,12 @@ from collections.abc import Iterable
 
 from rewarden_sandboxes.job import source
 from rewarden_verifiers.execution.shims.braces import Declared, bare, closed, declared, split
+from rewarden_verifiers.execution.shims.heads import SLASHES, Heads
 from rewarden_verifiers.execution.shims.written import Entry, Written, after_brace, read
 
 NAMES = frozenset({"rust", "rs"})
+INIT = False
+TEXTS = False
 
 _IGNORED = re.compile(
     r'\br(#*)".*?(?:"\1|\Z)|"(?:\\.|[^"\\])*"?|\'(?:\\(?:u\{[0-9a-fA-F]*\}|.)[^\']?|[^\'\\])\'|//[^\n]*'
@@ -31,6 +34,10 @@ _CROSSING = (
 _NODES = ("ListNode", "TreeNode")
 _PASSED = "crate::rewarden::room"
 _CALLED = "crate::rewarden::candidate"
+_HEADS = Heads(
+    ignored=rf"{SLASHES}|" + r'"(?:[^"\\]|\\.)*"',
+    head=r"(?:pub(?:\([^)\n]*\))?\s+)?(?:(?:const|async|unsafe)\s+)*fn\s+NAME",
+)
 
 
 def _declared(entry: Entry) -> Declared | None:
@@ -201,6 +208,11 @@ def sharing(entry: Entry, code: str, tests: str) -> Written:
     """Returns the candidate and the test code as one program."""
     program = _MAIN.sub(r"fn rewarden_program_main\1", _unit(entry, code))
     return _started("tests", f"{program}\n{_with_main(tests)}", "room", "run(tests::rewarden_tests)")
+
+
+def functions(prompt: str) -> list[str]:
+    """Returns the names of the functions that a prompt declares, in order."""
+    return _HEADS.functions(prompt)
 
 
 def defines(code: str, name: str) -> bool:

@@ -13,6 +13,8 @@ from rewarden_verifiers.execution.shims import javascript
 from rewarden_verifiers.execution.shims.written import Entry, Written
 
 NAMES = frozenset({"typescript", "ts"})
+INIT = True
+TEXTS = False
 
 _UNCHECKED = "// @ts-nocheck\n"
 _MODULE = "\nexport {};\n"
@@ -54,6 +56,11 @@ def testing(entry: Entry, tests: str) -> Written:
 def sharing(entry: Entry, code: str, tests: str) -> Written:
     """Returns the candidate and the test code as one program."""
     return _compiled(javascript.sharing(entry, code, tests), solution=code, tests=tests)
+
+
+def functions(prompt: str) -> list[str]:
+    """Returns the names of the functions that a prompt declares, in order."""
+    return javascript.functions(prompt)
 
 
 def defines(code: str, name: str) -> bool:
