@@ -35,6 +35,10 @@ def errors(row: dict[str, Any]) -> dict[str, str]:
     return {one["name"]: one["message"] for one in row["findings"] if one["kind"] == "error"}
 
 
+def warnings(row: dict[str, Any]) -> dict[str, str]:
+    return {one["name"]: one["message"] for one in row["findings"] if one["kind"] == "warning"}
+
+
 @needs_sandbox
 @pytest.mark.needs_server
 def test_the_solutions_of_each_set_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,6 +96,30 @@ def test_limits_and_languages_of_the_row_count(tmp_path: Path, capsys: pytest.Ca
     near, other = json.loads(capsys.readouterr().out)["checked"]
     assert "near_limit" in [one["name"] for one in near["findings"]]
     assert [one["name"] for one in other["findings"]] == ["no_solution"]
+
+
+@needs_sandbox
+@pytest.mark.needs_server
+def test_programs_that_are_stored_as_wrong_ones_must_fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fails, passes = "print(int(input()) + 6)", "n = int(input())\nprint(n ** 2 if n < 100 else 0)"
+    broken = {"language": [2, 3, 1], "solution": ["int main() {", "print(", "print 1"]}
+    rows = [
+        {**CODECONTESTS, "incorrect_solutions": {"language": [3, 3, 3], "solution": [fails, f"{fails}\n", passes]}},
+        {**CODECONTESTS, "incorrect_solutions": {"language": [3, 3], "solution": [passes, f"{passes}\n"]}},
+        {**CODECONTESTS, "incorrect_solutions": broken},
+        {**CODECONTESTS, "incorrect_solutions": {"language": [3], "solution": [passes]}, "solutions": None},
+    ]
+    assert (
+        ran(written(tmp_path, rows), "--dataset", "codecontests", "--runs", "1", "--mutants", "3", "--json", "-q") == 1
+    )
+    told = json.loads(capsys.readouterr().out)
+    some, weak, none_judged, unsolved = told["checked"]
+    assert [(row["wrong"], row["wrong_passed"]) for row in told["checked"]] == [(3, 1), (2, 2), (1, 0), (1, 1)]
+    assert (some["good"], weak["good"], none_judged["good"], unsolved["good"]) == (True, False, True, True)
+    assert "1 of 3: stored as wrong" in warnings(some)["wrong_solutions_pass"]
+    assert "2 of 2: stored as wrong" in errors(weak)["weak_tests"]
+    assert warnings(unsolved).keys() == {"no_solution", "wrong_solutions_pass"}
+    assert (told["wrong_solutions"], told["wrong_solutions_passed"]) == (7, 4)
 
 
 def _python(program: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from rewarden.types import Batch, Sample, Use, Verdict
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_verifiers.execution import datasets
-from rewarden_verifiers.execution.datasets import DATASETS, read_row, read_solutions
+from rewarden_verifiers.execution.datasets import DATASETS, read_row, read_solutions, read_wrong
 from rewarden_verifiers.execution.datasets.stored import none
 from rewarden_verifiers.execution.reference import CodeReference, read_reference
 from rewarden_verifiers.execution.reference_json import reference_to_json
@@ -126,6 +126,17 @@ def test_only_solutions_that_the_row_allows_are_taken() -> None:
     assert read_solutions("codeforces_python", submission, None, ["python"]) == []
     wrong = {**submission, "programmingLanguage": "Python 3", "verdict": "WRONG_ANSWER"}
     assert read_solutions("codeforces_python", wrong, None, ["python"]) == []
+
+
+def test_programs_that_are_stored_as_wrong_ones_are_no_solutions() -> None:
+    row = {"incorrect_solutions": {"language": [3, 2, 1], "solution": ["print(1)", "int main() {}", "print 1"]}}
+    found = read_wrong("codecontests", row, None, ["python", "cpp"])
+    assert [(one.language, one.text) for one in found] == [("python", "print(1)"), ("cpp", "int main() {}")]
+    assert read_solutions("codecontests", row, None, ["python", "cpp"]) == []
+    submission = {"test_cases": [], "programmingLanguage": "PyPy 3-64", "verdict": "WRONG_ANSWER", "code": "print(1)"}
+    assert [one.text for one in read_wrong("codeforces_python", submission, None, ["python"])] == ["print(1)"]
+    assert read_wrong("codeforces_python", {**submission, "verdict": "OK"}, None, ["python"]) == []
+    assert read_wrong("apps", {"incorrect_solutions": ["print(1)"]}, None, ["python"]) == []
 
 
 def test_solutions_beside_the_tests_are_found() -> None:

@@ -23,8 +23,9 @@ class Measured:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
     """A row. row: its place in the whole input, from 0. use: the verifier. solutions, passed: how many are stored and
-    were judged, and how many of them pass. runs: of each. mutants: how many were judged; survivors: those that pass,
-    in words."""
+    were judged, and how many of them pass. runs: of each. wrong, wrong_passed: how many programs that are stored as
+    wrong ones were judged, and how many of them pass. mutants: how many were judged; survivors: those that pass, in
+    words."""
 
     file: str
     line: int
@@ -35,6 +36,8 @@ class Checked:
     passed: int = 0
     runs: int = 0
     measured: Measured = Measured()
+    wrong: int = 0
+    wrong_passed: int = 0
     mutants: int = 0
     survivors: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()

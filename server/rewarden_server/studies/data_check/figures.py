@@ -66,6 +66,11 @@ class Figures:
         """Returns how many mutants were judged, and how many of them passed."""
         return sum(row.mutants for row in self.rows), sum(len(row.survivors) for row in self.rows)
 
+    @property
+    def wrong(self) -> tuple[int, int]:
+        """Returns how many programs that are stored as wrong ones were judged, and how many of them passed."""
+        return sum(row.wrong for row in self.rows), sum(row.wrong_passed for row in self.rows)
+
     def findings(self) -> list[Found]:
         """Returns the findings, errors first, the commonest first."""
         found: dict[str, Found] = {}
@@ -93,12 +98,15 @@ class Figures:
     def to_json(self) -> dict[str, Any]:
         """JSON-ready, without the rows."""
         judged, survived = self.mutants
+        wrong, wrong_passed = self.wrong
         return {
             "rows": len(self.rows),
             "good": self.good,
             "bad": len(self.rows) - self.good,
             "with_solution": self.solved,
             "solution_passes": self.passing,
+            "wrong_solutions": wrong,
+            "wrong_solutions_passed": wrong_passed,
             "mutants": judged,
             "mutants_survived": survived,
             "missing_modules": dict(self.modules()),

@@ -51,8 +51,13 @@ KNOWN: Mapping[str, Known] = {
     ),
     "weak_tests": Known(
         "error",
-        "most solutions with a mistake in them pass, so the tests hardly test",
+        "most programs with a mistake in them pass, so the tests hardly test",
         "add tests, or raise --max-survivors if the mistakes make no difference",
+    ),
+    "wrong_solutions_pass": Known(
+        "warning",
+        "some of the programs that the row stores as wrong ones pass, so the tests do not notice their mistakes",
+        "add tests, or raise --max-survivors if the tests are as good as those of the site",
     ),
     "mutants_survive": Known("note", "some solutions with a mistake in them pass", "look at the mistakes; add tests"),
     "some_solutions_fail": Known(

@@ -45,6 +45,9 @@ def _tiles(found: Figures) -> Iterable[str]:
     total, judged, survived = len(found.rows), *found.mutants
     yield tile("good rows", f"{found.good:,}", f"of {total:,}" + (f" ({found.good / total:.1%})" if total else ""))
     yield tile("solutions that pass", f"{found.passing:,}", f"of {found.solved:,} rows with one")
+    wrong, passed = found.wrong
+    if wrong:
+        yield tile("wrong solutions that pass", f"{passed / wrong:.1%}", f"{passed:,} of {wrong:,}")
     if judged:
         yield tile("mutants that pass", f"{survived / judged:.1%}", f"{survived:,} of {judged:,}")
     modules = found.modules()

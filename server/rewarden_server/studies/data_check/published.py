@@ -11,18 +11,19 @@ from rewarden.routing import Routing
 from rewarden.types import Sample, Use
 from rewarden_server.studies.data_check.solutions import Solution
 from rewarden_server.studies.rescore.columns import ROW
-from rewarden_verifiers.execution.datasets import DATASETS, read_row, read_solutions
-from rewarden_verifiers.execution.datasets.stored import none
+from rewarden_verifiers.execution.datasets import DATASETS, read_row, read_solutions, read_wrong
+from rewarden_verifiers.execution.datasets.stored import Stored, none
 from rewarden_verifiers.execution.reference_json import reference_to_json
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
     """A row, read. sample: with the tests in the terms of `code`. solutions: those that the row stores; None: rows of
-    this set store none."""
+    this set store none. wrong: programs that it stores as wrong ones."""
 
     sample: Sample
     solutions: Sequence[Solution] | None
+    wrong: Sequence[Solution] = ()
 
 
 def dataset_of(use: Use | None) -> str | None:
@@ -45,15 +46,20 @@ def read_published(sample: Sample, row: Mapping[str, Any]) -> Published | None:
     if use is None or name is None:
         return None
     reference = read_row(name, sample.reference, sample.metadata, use.params.get("languages", ()))
+    beside = {**row, **(sample.metadata or {})}
     solutions = None
     if stores_solutions(name):
-        found = read_solutions(name, sample.reference, {**row, **(sample.metadata or {})}, reference.allowed)
-        solutions = [Solution(one.text, one.language) for one in dict.fromkeys(found)]
+        solutions = _distinct(read_solutions(name, sample.reference, beside, reference.allowed))
     params = {key: value for key, value in use.params.items() if key not in ("dataset", "languages")}
     return Published(
         replace(sample, reference=reference_to_json(reference), use=replace(use, params=params), metadata=None),
         solutions,
+        _distinct(read_wrong(name, sample.reference, beside, reference.allowed)),
     )
+
+
+def _distinct(found: Sequence[Stored]) -> list[Solution]:
+    return [Solution(one.text, one.language) for one in dict.fromkeys(found)]
 
 
 def reference_column(given: Mapping[str, str], routing: Routing, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:

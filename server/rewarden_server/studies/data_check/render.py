@@ -44,6 +44,9 @@ def figures(found: Figures) -> list[str]:
     judged, survived = found.mutants
     lines = [f"rows       {len(found.rows):,}: {found.good:,} good, {len(found.rows) - found.good:,} bad"]
     lines.append(f"solutions  {found.passing:,} of {found.solved:,} rows with a solution have one that passes")
+    wrong, passed = found.wrong
+    if wrong:
+        lines.append(f"wrong      {wrong:,} stored: {wrong - passed:,} fail, {passed:,} pass ({passed / wrong:.1%})")
     if judged:
         lines.append(f"mutants    {judged:,}: {judged - survived:,} fail, {survived:,} pass ({survived / judged:.1%})")
     modules = found.modules()

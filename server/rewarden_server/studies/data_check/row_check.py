@@ -118,18 +118,21 @@ class RowCheck:
         except InvalidReference as error:
             return row.having(of_lint("invalid_reference", error.message))
         stored = self.column.read(values)
+        wrong: Sequence[Solution] = ()
         if published is not None:
-            sample = published.sample
+            sample, wrong = published.sample, published.wrong[: self.effort.mutants]
             if self.column.guessed and published.solutions is not None:
                 stored = list(published.solutions)
         kind = kind_of(sample)
         solutions = solutions_of(kind, sample.reference, stored, named=not self.column.guessed)
         if not solutions:
             row = row.having(finding("no_solution"))
-            return await self._stand_ins(row, kind, sample, None)
-        return await self._solutions(row, kind, sample, solutions[: self.effort.solutions])
+            return await self._stand_ins(row, kind, sample, None, wrong)
+        return await self._solutions(row, kind, sample, solutions[: self.effort.solutions], wrong)
 
-    async def _solutions(self, row: Checked, kind: Kind, sample: Sample, solutions: Sequence[Solution]) -> Checked:
+    async def _solutions(
+        self, row: Checked, kind: Kind, sample: Sample, solutions: Sequence[Solution], wrong: Sequence[Solution]
+    ) -> Checked:
         judged = [await self._judged(kind, sample, solution) for solution in solutions]
         passed = [one for one in judged if passes(one.verdict)]
         row = replace(row, solutions=len(judged), passed=len(passed), runs=1)
@@ -152,7 +155,7 @@ class RowCheck:
             row = row.having(finding("near_limit", " and ".join(near)))
         if not row.good:
             return row
-        return await self._stand_ins(row, kind, sample, first)
+        return await self._stand_ins(row, kind, sample, first, wrong)
 
     async def _judged(self, kind: Kind, sample: Sample, solution: Solution) -> _Passed:
         """A solution in the form in which it passes, or in the usual one."""
@@ -210,11 +213,14 @@ class RowCheck:
         said = f"{len(failed)} of {len(passed) * runs} runs fail: {_said(failed[0])}"
         return row.having(finding("flaky", said))
 
-    async def _stand_ins(self, row: Checked, kind: Kind, sample: Sample, first: _Passed | None) -> Checked:
+    async def _stand_ins(
+        self, row: Checked, kind: Kind, sample: Sample, first: _Passed | None, wrong: Sequence[Solution]
+    ) -> Checked:
         """Judges all that ought to fail."""
         tried = list(self._tried(kind, sample, first))
         made = [] if first is None else self._mutants(row, kind, sample, first)
-        verdicts = await self.exchange.ask([*(one.sample for one in tried), *(one for _, one in made)])
+        stored = [replace(sample, response=forms_of(kind, one)[0](one.text)) for one in wrong]
+        verdicts = await self.exchange.ask([*(one.sample for one in tried), *stored, *(one for _, one in made)])
         broken = next((one for one in verdicts if one.status == "error"), None)
         if broken is not None:
             return row.having(finding("not_judged", _said(broken)))
@@ -235,18 +241,27 @@ class RowCheck:
             if name in found:  # the others follow from it
                 found = {name: found[name]}
         row = row.having(*(finding(name, "; ".join(says)) for name, says in found.items()))
+        ended = [one for one in verdicts[len(tried) : len(tried) + len(stored)] if _ran(one)]
+        row = replace(row, wrong=len(ended), wrong_passed=sum(map(passes, ended)))
         judged = [
             (mutant, verdict)
-            for (mutant, _), verdict in zip(made, verdicts[len(tried) :], strict=True)
-            if verdict.score is not None and verdict.reason != "compile_error"
+            for (mutant, _), verdict in zip(made, verdicts[len(tried) + len(stored) :], strict=True)
+            if _ran(verdict)
         ]
         survivors = tuple(mutant.name for mutant, verdict in judged if passes(verdict))
         row = replace(row, mutants=len(judged), survivors=survivors)
-        if not survivors or not row.good:
+        if not row.good:
             return row
-        said = f"{len(survivors)} of {len(judged)}: {'; '.join(survivors[:_SHOWN])}"
-        weak = len(judged) > 1 and len(survivors) / len(judged) > self.effort.max_survivors
-        return row.having(finding("weak_tests" if weak else "mutants_survive", said))
+        return row.having(
+            *self._weak("wrong_solutions_pass", row.wrong_passed, row.wrong, "stored as wrong"),
+            *self._weak("mutants_survive", len(survivors), len(judged), "; ".join(survivors[:_SHOWN])),
+        )
+
+    def _weak(self, name: str, passed: int, judged: int, said: str) -> Iterator[Finding]:
+        """Yields the finding on programs with a mistake, if some of them passed. name: the one if few did."""
+        if passed:
+            weak = judged > 1 and passed / judged > self.effort.max_survivors
+            yield finding("weak_tests" if weak else name, f"{passed} of {judged}: {said}")
 
     def _tried(self, kind: Kind, sample: Sample, first: _Passed | None) -> Iterator[_Tried]:
         def tried(name: str, says: str, response: str) -> _Tried:
@@ -334,6 +349,11 @@ def _queries(text: str, most: int) -> list[Mutant]:
     except Unreadable:
         return []
     return [Mutant("query", " ".join(one.split())[:80], one) for one in found[:most]]
+
+
+def _ran(verdict: Verdict) -> bool:
+    """Returns whether a program with a mistake was judged at all."""
+    return verdict.score is not None and verdict.reason != "compile_error"
 
 
 def _said(verdict: Verdict) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 from rewarden_verifiers.execution.datasets import cases, contests, functions, multipl_e, stored
 from rewarden_verifiers.execution.datasets.packed import MAX_BYTES
 from rewarden_verifiers.execution.datasets.row import Row
-from rewarden_verifiers.execution.datasets.stored import Stored
+from rewarden_verifiers.execution.datasets.stored import Reader, Stored, none
 from rewarden_verifiers.execution.reference import CodeReference
 
 Name = Literal[
@@ -45,11 +45,13 @@ Name = Literal[
 @dataclass(frozen=True, slots=True)
 class DataSet:
     """A data set. main: the field that the reference holds, if it does not hold the row. stored: the solutions in a
-    row. languages: those that its tasks allow, where the row says nothing and the tests are on stdin."""
+    row. wrong: programs in it that are known to be wrong. languages: those that its tasks allow, where the row says
+    nothing and the tests are on stdin."""
 
     read: Callable[[Row, Sequence[str]], CodeReference]
     main: str
-    stored: stored.Reader = stored.none
+    stored: Reader = none
+    wrong: Reader = none
     languages: tuple[str, ...] = ("python",)
 
 
@@ -58,9 +60,17 @@ DATASETS: Mapping[str, DataSet] = {
     "acecode": DataSet(functions.acecode, "test_cases", stored.inferred),
     "apps": DataSet(contests.apps, "input_output", stored.listed),
     "bigcodebench": DataSet(functions.bigcodebench, "test", stored.continuing("code_prompt", "complete_prompt")),
-    "codecontests": DataSet(contests.codecontests, "public_tests", stored.by_language, _CONTEST),
+    "codecontests": DataSet(
+        contests.codecontests,
+        "public_tests",
+        stored.by_language("solutions"),
+        stored.by_language("incorrect_solutions"),
+        _CONTEST,
+    ),
     "codeforces": DataSet(contests.codeforces, "official_tests", languages=_CONTEST),
-    "codeforces_python": DataSet(contests.codeforces_python, "test_cases", stored.accepted),
+    "codeforces_python": DataSet(
+        contests.codeforces_python, "test_cases", stored.submitted(None, "OK"), stored.submitted("WRONG_ANSWER")
+    ),
     "deepcoder": DataSet(cases.deepcoder, "tests", stored.listed),
     "eurus_2": DataSet(contests.eurus, "ground_truth"),
     "humaneval": DataSet(functions.humaneval, "test", stored.continuing("prompt")),
@@ -111,8 +121,18 @@ def read_row(
 def read_solutions(name: str, reference: Any, beside: Mapping[str, Any] | None, allowed: Sequence[str]) -> list[Stored]:
     """Returns the solutions that a row of this data set stores, in the languages that are allowed. beside: the row, if
     the reference is a field of it. Raises InvalidReference that names the field."""
-    data_set = DATASETS[name]
-    return stored.allowed(data_set.stored(Row.read(reference, beside, data_set.main, MAX_BYTES)), allowed)
+    return _stored(name, DATASETS[name].stored, reference, beside, allowed)
+
+
+def read_wrong(name: str, reference: Any, beside: Mapping[str, Any] | None, allowed: Sequence[str]) -> list[Stored]:
+    """Returns the programs that a row stores as wrong ones; see `read_solutions`."""
+    return _stored(name, DATASETS[name].wrong, reference, beside, allowed)
+
+
+def _stored(
+    name: str, read: Reader, reference: Any, beside: Mapping[str, Any] | None, allowed: Sequence[str]
+) -> list[Stored]:
+    return stored.allowed(read(Row.read(reference, beside, DATASETS[name].main, MAX_BYTES)), allowed)
 
 
 def _read(name: str, row: Raw, languages: tuple[str, ...], max_bytes: int) -> CodeReference:

@@ -50,7 +50,9 @@ def codecontests(row: Row, languages: Sequence[str]) -> CodeReference:
     if not tests:
         raise invalid("there are no tests", row.at("public_tests"))
     tests = [in_files(test, reads, writes, judged=False) for test in tests]
-    return contest(tests, languages, row, limits=_limits(row), solution=first_in(languages[0], by_language(row)))
+    return contest(
+        tests, languages, row, limits=_limits(row), solution=first_in(languages[0], by_language("solutions")(row))
+    )
 
 
 def codeforces(row: Row, languages: Sequence[str]) -> CodeReference:

@@ -1,4 +1,4 @@
-"""The solutions that published rows store: programs that the authors of the set took to be right."""
+"""The solutions that published rows store: programs that the authors of the set took to be right, or to be wrong."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Reader = Callable[[Row], Iterator[Stored]]
 
 
 def none(row: Row) -> Iterator[Stored]:
-    """Yields nothing: the set stores no solutions."""
+    """Yields nothing: the set stores none."""
     yield from ()
 
 
@@ -34,15 +34,20 @@ def listed(row: Row) -> Iterator[Stored]:
         yield from (Stored(text) for text in row.items("solutions") if isinstance(text, str) and text.strip())
 
 
-def by_language(row: Row) -> Iterator[Stored]:
-    """CodeContests: `solutions`, an object of two lists, `language` (numbers) and `solution`."""
-    if not row.has("solutions"):
-        return
-    solutions = row.inner("solutions")
-    for number, text in zip(solutions.items("language"), solutions.items("solution"), strict=False):
-        language = _SITES.get(number) if isinstance(number, int) else None
-        if language is not None and isinstance(text, str) and text.strip():
-            yield Stored(text, language)
+def by_language(name: str) -> Reader:
+    """Returns the reader of CodeContests' `solutions` and `incorrect_solutions`: an object of two lists, `language`
+    (numbers) and `solution`."""
+
+    def read(row: Row) -> Iterator[Stored]:
+        if not row.has(name):
+            return
+        solutions = row.inner(name)
+        for number, text in zip(solutions.items("language"), solutions.items("solution"), strict=False):
+            language = _SITES.get(number) if isinstance(number, int) else None
+            if language is not None and isinstance(text, str) and text.strip():
+                yield Stored(text, language)
+
+    return read
 
 
 def column(name: str) -> Reader:
@@ -65,11 +70,15 @@ def continuing(*heads: str) -> Reader:
     return read
 
 
-def accepted(row: Row) -> Iterator[Stored]:
-    """Codeforces-Python-Submissions: `code`, where the site's verdict is `OK` and the language is Python 3."""
-    language = row.text("programmingLanguage", "")
-    if row.has("code") and row.get("verdict") in (None, "OK") and "2" not in language:
-        yield Stored(row.code("code"))
+def submitted(*verdicts: str | None) -> Reader:
+    """Returns the reader of Codeforces-Python-Submissions' `code`, where the site gave one of these verdicts and the
+    language is Python 3. None: there is no verdict."""
+
+    def read(row: Row) -> Iterator[Stored]:
+        if row.has("code") and row.get("verdict") in verdicts and "2" not in row.text("programmingLanguage", ""):
+            yield Stored(row.code("code"))
+
+    return read
 
 
 def inferred(row: Row) -> Iterator[Stored]:
