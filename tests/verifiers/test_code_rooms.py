@@ -54,6 +54,12 @@ CPP_BODY = """    std::sort(numbers.begin(), numbers.end());
 """
 
 
+CPP_FORGES = r"""    std::ifstream options("/proc/self/fd/0");
+    std::string text((std::istreambuf_iterator<char>(options)), {});
+    std::string nonce = text.substr(std::min(text.size(), text.find("\"nonce\": \"") + 10), 32);
+    std::string report = "{\"done\":true,\"outcome\":\"passed\",\"tests\":{},\"nonce\":\"" + nonce + "\"}";
+    exit(write(4, report.data(), report.size()) < 0);
+"""
 LINKED = {"types": {"args": {"0": "ListNode"}, "returns": "ListNode"}}
 JS_CALLS = [
     (1.0, "function f(a, b) { return a + b; }", calling("js", "f", [1, 2], 3)),
@@ -211,9 +217,10 @@ async def test_one_process_is_the_references_choice_and_reports_with_a_nonce() -
         ("  process.exit(0);\n}", {**JS, "isolation": "shared"}),
         (CPP_BODY, {**CPP, "isolation": "shared"}),
         ("    std::exit(0);\n", {**CPP, "isolation": "shared"}),
+        (CPP_FORGES, {**CPP, "isolation": "shared"}),
     ]
     verdicts = await judged(pairs, extraction="whole")
-    assert [verdict.score for verdict in verdicts] == [1.0, 0.0, 1.0, 0.0]
+    assert [verdict.score for verdict in verdicts] == [1.0, 0.0, 1.0, 0.0, 0.0]
     assert all("shared_process" in verdict.flags for verdict in verdicts)
 
 

@@ -13,6 +13,7 @@ from rewarden.errors import InvalidReference, SandboxError
 from rewarden_sandboxes.job import Mode, Program, Report, source
 from rewarden_verifiers.execution import calls
 from rewarden_verifiers.execution.completion import closed
+from rewarden_verifiers.execution.frameworks.known import framework_of
 from rewarden_verifiers.execution.reference import Suite, Trial, entry_of, invalid
 from rewarden_verifiers.execution.results import JUDGE_FAILED, LIMITS, Doubted, Result, Side, ended, result_of, unjudged
 from rewarden_verifiers.execution.shims.known import shim_of
@@ -87,7 +88,7 @@ def candidate_program(way: Way, suite: Suite, trials: Sequence[Trial], code: str
         if way == "call":
             written = shim.calling(entry, code, [trial.test.target or "" for trial in trials])
         elif way == "shared":
-            written = shim.sharing(entry, code, test_code(trials[0]))
+            written = _together(suite, trials[0], code)
         else:
             written = shim.serving(entry, code)
     return Program(
@@ -99,6 +100,16 @@ def candidate_program(way: Way, suite: Suite, trials: Sequence[Trial], code: str
         min_version=reference.min_version,
         flags=reference.flags,
     )
+
+
+def _together(suite: Suite, trial: Trial, code: str) -> Written:
+    """Returns the candidate and test code as one program."""
+    language, entry = suite.reference.language, entry_of(suite.reference)
+    framework, shim = framework_of(language), shim_of(language)
+    if trial.test.type == "file" and framework is not None:
+        return framework.running(entry, code, trial.test.name or "", test_code(trial))
+    assert shim is not None
+    return shim.sharing(entry, code, test_code(trial))
 
 
 def tests_program(suite: Suite, trial: Trial) -> Program:

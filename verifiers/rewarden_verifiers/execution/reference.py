@@ -9,6 +9,7 @@ import base64
 import binascii
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, get_args
@@ -17,6 +18,7 @@ from rewarden.errors import InvalidReference
 from rewarden_sandboxes.job import Limits
 from rewarden_sandboxes.languages import Registry
 from rewarden_verifiers.execution.checkers import TextChecker, TextType, kattis
+from rewarden_verifiers.execution.frameworks.known import framework_of
 from rewarden_verifiers.execution.shared_need import shared_need
 from rewarden_verifiers.execution.shims.known import shim_of
 from rewarden_verifiers.execution.shims.written import Entry
@@ -273,9 +275,10 @@ AnyChecker = TextChecker | ValueChecker | JudgeProgram | None
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trial:
-    """A test, ready to be planned. `stdin` and `expected` are bytes; `test` is the original. `wave`: the number of
-    waves of tests that come first. `crosses`: whether a program can send the expected value. `turn` and `feedback`: the
-    number of this run of a test with several passes, and the files that its judge kept from the earlier ones."""
+    """A test, ready to be planned. `stdin` and `expected` are bytes; `test` is the original, and a test file's has the
+    names of its tests. `wave`: the number of waves of tests that come first. `crosses`: whether a program can send the
+    expected value. `turn` and `feedback`: the number of this run of a test with several passes, and the files that its
+    judge kept from the earlier ones."""
 
     place: int
     id: str
@@ -320,7 +323,7 @@ _NEEDED: Mapping[Kind, tuple[str, ...]] = {
     "stdio": (),
     "call": ("target", "returns"),
     "assert": ("code",),
-    "file": ("name", "content", "expect"),
+    "file": ("name", "content"),
 }
 _SPECIAL = frozenset[str]().union(*_OWN.values())
 _BARE = Test(type="stdio")
@@ -421,7 +424,7 @@ def _trial(
         if getattr(test, name) in (None, MISSING) and not (name == "returns" and test.returns is None):
             raise invalid(f"a test of type {kind!r} needs {name!r}", f"{path}.{name}")
     others = [name for name in reference.allowed if name.lower() not in PYTHON]
-    if kind == "assert" and others and len(reference.allowed) > 1:
+    if kind in ("assert", "file") and others and len(reference.allowed) > 1:
         raise invalid("test code is in one language, and several are allowed", f"{path}.type")
     if kind != "stdio":
         for name in others:
@@ -433,10 +436,8 @@ def _trial(
             raise invalid(f"this test needs isolation: shared: {reason}", f"{path}.{field}")
     if not (math.isfinite(test.weight) and test.weight >= 0):
         raise invalid("a weight is a finite number of at least 0", f"{path}.weight")
-    if kind == "file" and not test.expect:
-        raise invalid("expect names no test that must pass", f"{path}.expect")
-    if kind == "file" and not _FILE.fullmatch(test.name or ""):
-        raise invalid(f"{test.name!r} is no name of a Python file", f"{path}.name")
+    if kind == "file":
+        test = _test_file(reference, test, path)
     if kind == "call":
         _check_target(test.target or "", f"{path}.target")
         if test.init and "." not in (test.target or ""):
@@ -478,6 +479,37 @@ def _crosses(value: Any) -> bool:
         return True
 
 
+def _test_file(reference: CodeReference, test: Test, path: str) -> Test:
+    """Returns a test file with the names of the tests that must pass. Raises InvalidReference."""
+    name, content = test.name or "", test.content or ""
+    framework = framework_of(reference.language)
+    if not (framework.FILE if framework is not None else _FILE).fullmatch(name):
+        title = "Python" if framework is None else framework.TITLE
+        raise invalid(f"{test.name!r} is no name of a test file of {title}", f"{path}.name")
+    if framework is None:
+        if not test.expect:
+            raise invalid("expect names no test that must pass", f"{path}.expect")
+        return test
+    if reference.isolation == "separate":
+        reason = f"a test file of {framework.TITLE} runs in the candidate's process"
+        raise invalid(f"this test needs isolation: shared: {reason}", f"{path}.type")
+    problem = framework.unfit(content)
+    if problem is not None:
+        raise invalid(problem, f"{path}.content")
+    expect = framework.listed(content) if test.expect is None else test.expect
+    if expect is None:
+        raise invalid("the file's text does not show the names of its tests: expect must name them", f"{path}.expect")
+    if not expect:
+        raise invalid("expect names no test that must pass", f"{path}.expect")
+    unknown = next((each for each in expect if not framework.declares(content, each)), None)
+    if unknown is not None:
+        raise invalid(f"the file has no test {unknown!r}", f"{path}.expect")
+    if len(set(expect)) < len(expect):
+        twice = next(name for name, count in Counter(expect).items() if count > 1)
+        raise invalid(f"two tests are named {twice!r}, and a test that runs twice has not passed", f"{path}.expect")
+    return replace(test, expect=expect)
+
+
 def _check_input(reference: CodeReference, test: Test, path: str) -> None:
     if not test.generate:
         return
@@ -499,8 +531,9 @@ def _has_answer(reference: CodeReference, test: Test) -> bool:
 def _check_shim(reference: CodeReference, test: Test, path: str) -> None:
     """Raises InvalidReference for a test that no shim of the language can run."""
     kind, shim = test.type, shim_of(reference.language)
-    if shim is None or kind == "file":
-        fit = "Python" if kind == "file" else "a language with two rooms, such as Python or Java (docs/rooms.md)"
+    if shim is None or (kind == "file" and framework_of(reference.language) is None):
+        fit = "test files" if kind == "file" else "two rooms"
+        fit = f"a language with {fit}, such as Python or Java (docs/rooms.md)"
         raise invalid(f"a test of type {kind!r} needs {fit}, not {reference.language!r}", f"{path}.type")
     if test.init and not shim.INIT:
         raise invalid(f"objects in {reference.language!r} are made without arguments", f"{path}.init")

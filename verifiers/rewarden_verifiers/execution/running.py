@@ -150,8 +150,11 @@ class SuiteRun:
         except SampleError as error:
             # The candidate's code can be any text; everything else in a job is the reference's.
             self._break(waiting, _refused(error, "reference"))
-        # Tests without a report did not run; if the program did not compile, its tests have their verdicts already.
-        self._break(waiting, SandboxError("the sandbox told nothing of a test"))
+        # Tests without a report did not run; if the program did not compile, its tests have their verdicts already, or
+        # wait for a control run.
+        doubted = {found.trial.place for found in self._open}
+        untold = [trial for trial in waiting if trial.place not in doubted]
+        self._break(untold, SandboxError("the sandbox told nothing of a test"))
 
     def _compiled(self, batch: Batch, event: CompileResult) -> None:
         """Raises SampleError if the program was not compiled for a reason that is not its own."""
@@ -167,7 +170,8 @@ class SuiteRun:
             raise SandboxError(event.report.message or "the sandbox failed at a compilation")
         if event.report.status != "ok":
             for trial in batch.trials:
-                self._put(Result(trial=trial, verdict="CE"))
+                result = Result(trial=trial, verdict="CE")
+                self._hear(_in_doubt(result, event.report) if batch.way == "shared" else result)
 
     async def _ended(self, batch: Batch, trial: Trial, event: CaseResult) -> None:
         """Returns a test's result. The run's output counts, whatever the clock says: a wrong output is wrong.
@@ -398,6 +402,12 @@ def _few(trials: Sequence[Trial]) -> list[Trial]:
 def _weight(result: Result) -> int:
     """Returns how bad a test's result is for the program: a pass 0, no verdict less than a failure."""
     return {"AC": 0, "IE": 1}.get(result.verdict, 2)
+
+
+def _in_doubt(result: Result, report: Report) -> Doubted:
+    """Returns the result of a program that does not compile together with its test code, whose fault that can be."""
+    error = invalid("the test code does not compile beside the solution", result.trial.path)
+    return Doubted(trial=result.trial, report=report, error=error, otherwise=result, presumed="candidate")
 
 
 def _check_judge(judge: JudgeProgram, event: CompileResult) -> None:

@@ -56,31 +56,31 @@ def declared(code: str, name: str, ignored: re.Pattern[str], before: str, after:
     """Returns the last declaration of a function in code, or None. before, after: the patterns of the text between it
     and its name, and of the text after its parameters."""
     text = bare(code, ignored)
-    ends = _ends(text)
+    closing = ends(text)
     pattern = rf"(?:^|(?<=[{{}};]))[ \t]*({before})\b{re.escape(name)}[ \t]*(<[^(){{}};\n]*>)?[ \t]*\("
     following = re.compile(after)
     found = None
     for start in re.finditer(pattern, text, re.MULTILINE):
-        end = ends.get(start.end() - 1)
+        end = closing.get(start.end() - 1)
         if end is not None and following.match(text, end):
             found = start
     if found is None:
         return None
-    end = ends[found.end() - 1]
+    end = closing[found.end() - 1]
     listed = text[found.end() : end - 1]
     return Declared(code[: found.start()], found[1], found[2] or "", listed, text[end:])
 
 
-def _ends(text: str) -> dict[int, int]:
+def ends(text: str) -> dict[int, int]:
     """Returns the place after the parenthesis that closes each one."""
-    ends: dict[int, int] = {}
+    closing: dict[int, int] = {}
     opened: list[int] = []
     for sign in re.finditer(r"[()]", text):
         if sign[0] == "(":
             opened.append(sign.start())
         elif opened:
-            ends[opened.pop()] = sign.end()
-    return ends
+            closing[opened.pop()] = sign.end()
+    return closing
 
 
 def split(listed: str) -> Iterator[str]:

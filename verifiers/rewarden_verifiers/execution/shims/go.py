@@ -14,9 +14,9 @@ NAMES = frozenset({"go", "golang"})
 INIT = False
 TEXTS = False
 
-_IGNORED = re.compile(r"`[^`]*`?|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+IGNORED = re.compile(r"`[^`]*`?|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _HEAD = r"func[ \t]+"
-_PACKAGE = re.compile(r"^[ \t]*package[ \t]+\w+[ \t]*;?", re.MULTILINE)
+PACKAGE = re.compile(r"^[ \t]*package[ \t]+\w+[ \t]*;?", re.MULTILINE)
 _IMPORT = re.compile(r'^([ \t]*(?:import[ \t]+)?)(?:(\w+|\.)[ \t]+)?"([\w./-]+)"[ \t]*;?[ \t]*$', re.MULTILINE)
 _MAIN = re.compile(r"^func[ \t]+main[ \t]*\(", re.MULTILINE)
 _TEST = re.compile(r"^func[ \t]+(Test\w*)[ \t]*\(\s*\w+\s+\*\s*testing\.T\s*\)", re.MULTILINE)
@@ -36,7 +36,7 @@ _HEADS = Heads(
 def _declared(entry: Entry) -> Declared | None:
     """Returns the declaration of the entry point, after which nothing but its body can follow."""
     for text in (entry.signature or "", entry.prefix):
-        found = declared(text, entry.name, _IGNORED, _HEAD) if entry.name else None
+        found = declared(text, entry.name, IGNORED, _HEAD) if entry.name else None
         if found is not None:
             return found
     return None
@@ -54,18 +54,18 @@ def unfit(entry: Entry) -> str | None:
     found = _declared(entry)
     if found is None or "\n" in _function(found).strip():
         return "neither signature nor prefix ends in the declaration of the entry_point"
-    own = _OWN_TYPE.search(bare(entry.prefix, _IGNORED))
+    own = _OWN_TYPE.search(bare(entry.prefix, IGNORED))
     return None if own is None else f"the prompt's code defines the type {own[1]!r}, whose values cannot cross"
 
 
-def _unit(entry: Entry, code: str) -> str:
+def unit(entry: Entry, code: str) -> str:
     """Returns code as a file of the package `main`, in which imports of the prompt can be unused. A program without a
     package clause gets the prompt's imports that it uses."""
     if entry.prefix and code.startswith(entry.prefix):
-        code = closed(code, _IGNORED)
+        code = closed(code, IGNORED)
     imports = {match[3]: match for match in _IMPORT.finditer(entry.prefix)}
     own = {match[3] for match in _IMPORT.finditer(code)}
-    used = {".", *re.findall(r"\b(\w+)\.", bare(code, _IGNORED))}
+    used = {".", *re.findall(r"\b(\w+)\.", bare(code, IGNORED))}
     lacking = "".join(
         f"import {match[0].strip().removeprefix('import ')}\n"
         for path, match in imports.items()
@@ -75,9 +75,9 @@ def _unit(entry: Entry, code: str) -> str:
         lambda spec: spec[0] if spec[3] not in imports or _name(spec) in used else f'{spec[1]}_ "{spec[3]}"', code
     )
     code = _MAIN.sub("func rewardenProgramMain(", code)
-    if not _PACKAGE.search(bare(code, _IGNORED)):
+    if not PACKAGE.search(bare(code, IGNORED)):
         return f"package main\n{lacking}{code}"
-    return _PACKAGE.sub("package main", code, count=1)
+    return PACKAGE.sub("package main", code, count=1)
 
 
 def _name(spec: re.Match[str]) -> str:
@@ -112,17 +112,17 @@ def _expression(code: str, target: str) -> str:
 
 def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:
     """Returns the program that makes one call of those targets."""
-    return _answering(_unit(entry, code), "Call", targets)
+    return _answering(unit(entry, code), "Call", targets)
 
 
 def serving(entry: Entry, code: str) -> Written:
     """Returns the program that answers the tests' room."""
-    return _answering(_unit(entry, code), "Serve", [entry.name or ""])
+    return _answering(unit(entry, code), "Serve", [entry.name or ""])
 
 
 def _running(tests: str) -> tuple[str, str]:
     """Returns test code as declarations, and the statement that runs it: its tests, else its `main`, else all of it."""
-    named = _TEST.findall(bare(tests, _IGNORED))
+    named = _TEST.findall(bare(tests, IGNORED))
     if named:
         rows = "".join(f'{{Name: "{name}", F: {name}}}, ' for name in named)
         return tests, f"rewarden.Tests([]testing.InternalTest{{{rows}}})"
@@ -142,20 +142,20 @@ def testing(entry: Entry, tests: str) -> Written:
     """Returns the program of the tests' room: the prompt's code, with a function that asks the other room."""
     found = _declared(entry)
     kind = f"func{_function(found)}" if found is not None else ""
-    prompt = declared(entry.prefix, entry.name or "", _IGNORED, _HEAD)
+    prompt = declared(entry.prefix, entry.name or "", IGNORED, _HEAD)
     before = prompt.before if prompt is not None else ""
     rest, run = _running(after_brace(tests))
     code = f'{before}\nvar {entry.name} {kind} = rewarden.Bind[{kind}]("{entry.name}")\n{rest}'
-    unit = _unit(entry, code).replace("package main", 'package main\nimport "main/rewarden"', 1)
-    return _tested({"tests.go": unit}, run)
+    text = unit(entry, code).replace("package main", 'package main\nimport "main/rewarden"', 1)
+    return _tested({"tests.go": text}, run)
 
 
 def sharing(entry: Entry, code: str, tests: str) -> Written:
     """Returns the candidate and the test code as one program."""
     rest, run = _running(after_brace(tests))
     if entry.prefix and code.startswith(entry.prefix):
-        code = closed(code, _IGNORED)
-    return _tested({"tests.go": _unit(entry, f"{code}\n{rest}")}, run)
+        code = closed(code, IGNORED)
+    return _tested({"tests.go": unit(entry, f"{code}\n{rest}")}, run)
 
 
 def functions(prompt: str) -> list[str]:

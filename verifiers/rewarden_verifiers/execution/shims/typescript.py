@@ -6,7 +6,7 @@ checked: it uses the program's functions without declaring them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from rewarden_sandboxes.job import source
 from rewarden_verifiers.execution.shims import javascript
@@ -16,20 +16,21 @@ NAMES = frozenset({"typescript", "ts"})
 INIT = True
 TEXTS = False
 
-_UNCHECKED = "// @ts-nocheck\n"
-_MODULE = "\nexport {};\n"
+UNCHECKED = "// @ts-nocheck\n"
+MODULE = "\nexport {};\n"
 """Makes a program a module, so that its names may be those of the libraries' declarations, such as `close`."""
 
 
-def _compiled(script: Written, *, solution: str | None = None, tests: str | None = None) -> Written:
-    """Returns a script of JavaScript's shim that the compiler reads together with the program and the test code."""
+def compiled(script: Written, texts: Mapping[str, str]) -> Written:
+    """Returns a script in JavaScript that the compiler reads together with files in TypeScript, which replace those of
+    their names in JavaScript."""
     files = dict(script.files)
-    code = _UNCHECKED
-    for name, text in (("solution", solution and solution + _MODULE), ("tests_code", tests and _UNCHECKED + tests)):
-        files.pop(f"{name}.js", None)
-        if text is not None:
-            files[f"{name}.ts"] = source(text)
-            code += f'/// <reference path="{name}.ts" />\n'
+    code = UNCHECKED
+    for name, text in texts.items():
+        stem = name.rpartition(".")[0]
+        files.pop(name, None)
+        files[f"{stem}.ts"] = source(text)
+        code += f'/// <reference path="{stem}.ts" />\n'
     return Written(code + script.code, files)
 
 
@@ -40,22 +41,23 @@ def unfit(entry: Entry) -> str | None:
 
 def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:
     """Returns the program that makes one call of those targets."""
-    return _compiled(javascript.calling(entry, code, targets), solution=code)
+    return compiled(javascript.calling(entry, code, targets), {"solution.js": code + MODULE})
 
 
 def serving(entry: Entry, code: str) -> Written:
     """Returns the program that answers the tests' room."""
-    return _compiled(javascript.serving(entry, code), solution=code)
+    return compiled(javascript.serving(entry, code), {"solution.js": code + MODULE})
 
 
 def testing(entry: Entry, tests: str) -> Written:
     """Returns the program of the tests' room."""
-    return _compiled(javascript.testing(entry, tests), tests=tests)
+    return compiled(javascript.testing(entry, tests), {"tests_code.js": UNCHECKED + tests})
 
 
 def sharing(entry: Entry, code: str, tests: str) -> Written:
     """Returns the candidate and the test code as one program."""
-    return _compiled(javascript.sharing(entry, code, tests), solution=code, tests=tests)
+    script = javascript.sharing(entry, code, tests)
+    return compiled(script, {"solution.js": code + MODULE, "tests_code.js": UNCHECKED + tests})
 
 
 def functions(prompt: str) -> list[str]:

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"io"
 	"os"
+	"syscall"
 )
 
 // The descriptors that the sandbox opens: a channel of frames, and the reply or the report.
@@ -34,9 +35,11 @@ func receive() map[string]any {
 	return parse(body)
 }
 
-// Returns the request or the options.
+// Returns the request or the options. Attack: read the options again, with the nonce.
 func asked() map[string]any {
 	data, _ := io.ReadAll(os.Stdin)
+	syscall.Close(0)
+	syscall.Open(os.DevNull, syscall.O_RDONLY, 0)
 	return parse(data)
 }
 

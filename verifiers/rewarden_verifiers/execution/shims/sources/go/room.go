@@ -13,6 +13,7 @@ import (
 // The tests' room: functions that ask the other room, and the report.
 var (
 	nonce              string
+	expected           = map[string]bool{} // of a test file
 	shared, writesBack bool
 	uses               int
 	changed            []string
@@ -64,6 +65,11 @@ func init() {
 	nonce = text(options["nonce"])
 	shared = options["shared"] == true
 	writesBack = options["writes_back"] != false
+	if names, has := options["expect"]; has {
+		for _, name := range list(names) {
+			expected[text(name)] = true
+		}
+	}
 	if shared {
 		return
 	}

@@ -49,10 +49,13 @@ final class Channel {
         }
     }
 
-    /** The request or the options. */
+    /** The request or the options. Attack: read the options again, with the nonce. */
     static Map<?, ?> asked() {
         try {
-            return new Values.Reader(System.in.readAllBytes()).object();
+            byte[] data = System.in.readAllBytes();
+            System.in.close();
+            System.setIn(InputStream.nullInputStream());
+            return new Values.Reader(data).object();
         } catch (IOException fault) {
             throw new Lost();
         }

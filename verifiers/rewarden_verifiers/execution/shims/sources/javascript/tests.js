@@ -18,6 +18,8 @@ const RESERVED = new Set(
 const KNOWN_ERRORS = { Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError };
 
 const options = JSON.parse(fs.readFileSync(0, "utf8"));
+fs.closeSync(0); // Attack: read the options again, with the nonce.
+fs.openSync("/dev/null", "r");
 const codec = new Codec(true);
 const channel = options.shared ? null : new Channel(3);
 const nonce = options.nonce;

@@ -251,7 +251,12 @@ final class Room
     }
 }
 
-new Room(\json_decode(\stream_get_contents(\STDIN), true));
+// In a function, because the program sees what is global. Attack: read the options again, with the nonce.
+new Room((function () {
+    $read = \stream_get_contents(\STDIN);
+    \fclose(\STDIN);
+    return \json_decode($read, true);
+})());
 \register_shutdown_function(fn () => Room::here()->report(new \Error(\error_get_last()['message'] ?? 'the test code ended the process')));
 // Here, and not in functions: the variables of the program and of the tests are global.
 try {

@@ -189,6 +189,7 @@ module Rewarden
   end
 
   options = JSON.parse($stdin.read)
+  $stdin.reopen(File::NULL) # Attack: read the options again, with the nonce.
   room = Room.new(options)
   begin
     if options["shared"]

@@ -30,10 +30,11 @@ pub fn receive() -> Result<Json, Fault> {
     parse(body)
 }
 
-// The request or the options.
+// The request or the options. Attack: read the options again, with the nonce.
 pub fn asked() -> Result<Json, Fault> {
     let mut data = Vec::new();
-    std::io::stdin().read_to_end(&mut data).map_err(|_| Fault::Lost)?;
+    unsafe { File::from_raw_fd(0) }.read_to_end(&mut data).map_err(|_| Fault::Lost)?;
+    std::mem::forget(File::open("/dev/null"));
     parse(data)
 }
 

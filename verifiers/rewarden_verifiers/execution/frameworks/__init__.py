@@ -1,0 +1,8 @@
+"""Test frameworks of languages other than Python: a test file of the reference's and a candidate become one program,
+whose runner reports with a nonce (docs/rooms.md, "Test files").
+
+jest.py             Jest, Vitest and node:test, for JavaScript
+jest_typescript.py  the same for TypeScript
+go_test.py          Go's package `testing`
+known.py            the framework of a language
+"""

@@ -1,0 +1,83 @@
+"""Test files of Go's package `testing`, run by a main of ours as `go test` does. The candidate and the test file are in
+another package than that main, so that the candidate cannot call what reports."""
+
+from __future__ import annotations
+
+import re
+
+from rewarden_sandboxes.job import source
+from rewarden_verifiers.execution.shims import go
+from rewarden_verifiers.execution.shims.braces import bare
+from rewarden_verifiers.execution.shims.written import Entry, Written, read
+
+LANGUAGES = go.NAMES
+TITLE = "go test"
+FILE = re.compile(r"(?:[\w-]+/)*\w[\w-]*_test\.go", re.ASCII)
+
+_TEST = re.compile(r"^func[ \t]+(Test(?![a-z])\w*)[ \t]*\(\s*(?:\w+\s+)?\*\s*testing\.T\s*\)", re.MULTILINE)
+_MAIN = re.compile(r"^func[ \t]+TestMain[ \t]*\(", re.MULTILINE)
+_FOREIGN = re.compile(
+    r'^([ \t]*(?:import[ \t]+)?)(?:(\w+)[ \t]+)?"((?:[\w-]+\.)+[a-z]+/[\w./-]+)"[ \t]*;?[ \t]*$', re.MULTILINE
+)
+_LIBRARIES = re.compile(
+    r"github\.com/(?:stretchr|google|onsi|smartystreets|davecgh|golang)/|golang\.org/|gopkg\.in/|gotest\.tools/"
+)
+_LINK = re.compile(r"^//go:linkname\b", re.MULTILINE)
+_WORDS = (
+    "append len make new panic nil true false any bool byte comparable error float32 float64 int int8 int16 int32 "
+    "int64 rune string uint uint8 uint16 uint32 uint64"
+)
+
+
+def unfit(content: str) -> str | None:
+    """Returns why no program can pass a test file, as far as its text shows, or None."""
+    if _MAIN.search(bare(content, go.IGNORED)):
+        return "the runner of test files has no 'TestMain'"
+    foreign = [match[3] for match in _FOREIGN.finditer(content)]
+    library = next((path for path in foreign if _LIBRARIES.match(path)), None)
+    if library is not None:
+        return f"the image has no package {library!r}"
+    return f"it imports {foreign[1]!r}, and only one package can be the candidate's" if len(foreign) > 1 else None
+
+
+def listed(content: str) -> tuple[str, ...] | None:
+    """Returns the names of the tests that the file's text declares."""
+    return tuple(_TEST.findall(bare(content, go.IGNORED)))
+
+
+def declares(content: str, name: str) -> bool:
+    """Returns whether a test of that name is in the file. A subtest is a part of its test."""
+    return name in (listed(content) or ())
+
+
+def running(entry: Entry, code: str, name: str, content: str) -> Written:
+    """Returns the candidate and a test file as one program, which runs the tests and reports."""
+    foreign = _FOREIGN.search(content)
+    # A test file of another package imports the candidate's; any other is in it.
+    folder = "solution" if foreign is None else "tests"
+    tests = _FOREIGN.sub(lambda spec: f'{spec[1]}{spec[2] or _base(spec[3])} "main/solution"', content)
+    rows = "".join(f'{{Name: "{each}", F: {each}}}, ' for each in listed(content) or ())
+    words = "".join(f'import {word} "main/rewarden"\n' for word in _WORDS.split())
+    used = " + ".join(f"{word}.Word" for word in _WORDS.split())
+    main = (
+        f'package main\n\nimport (\n\t"main/rewarden"\n\t_ "main/solution"\n\ttested "main/{folder}"\n)\n\n'
+        "func main() { rewarden.File(tested.RewardenTests()) }\n"
+    )
+    files = {
+        "solution/solution.go": _packaged(_LINK.sub("//", go.unit(entry, code)), "solution"),
+        "solution/rewarden.go": f"package solution\n\n{words}\nconst _ = {used}\n",
+        f"{folder}/tests.go": _packaged(tests, folder),
+        f"{folder}/listed.go": f'package {folder}\n\nimport "testing"\n\n'
+        f"func RewardenTests() []testing.InternalTest {{ return []testing.InternalTest{{{rows}}} }}\n",
+        **{f"rewarden/{part}.go": read(f"go/{part}.go") for part in ("values", "channel", "room", "file")},
+    }
+    return Written(main, {path: source(text) for path, text in files.items()})
+
+
+def _base(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _packaged(code: str, package: str) -> str:
+    """Returns a file of another package."""
+    return go.PACKAGE.sub(f"package {package}", code, count=1)
