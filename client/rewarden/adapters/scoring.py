@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from rewarden.adapters.preflight import checked
 from rewarden.adapters.settings import Settings
 from rewarden.client import AsyncClient
-from rewarden.early_answers import EarlyAnswers
+from rewarden.early_answers import EarlyAnswers, Unread
 from rewarden.errors import (
     DeadlineExceeded,
     InvalidParams,
@@ -31,7 +31,8 @@ from rewarden.loop_thread import LoopThread
 from rewarden.retry import NO_RETRY, warn
 from rewarden.sample_stream import SampleStream
 from rewarden.transports.targets import proxied
-from rewarden.types import BadSample, Progress, Sample, Use, Verdict
+from rewarden.transports.thread_stream import ThreadStream
+from rewarden.types import BadSample, Batch, Progress, Sample, Verdict
 
 T = TypeVar("T")
 
@@ -86,14 +87,15 @@ class Scorer:
     def _start(self) -> None:
         self._pid = os.getpid()
         self._thread = LoopThread("rewarden-adapter")
+        self._thread_streams: dict[Progress | None, ThreadStream] = {}
         self._open: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Connection]
         self._open = weakref.WeakKeyDictionary()
 
     def score(self, samples: Sequence[Sample | BadSample], *, progress: Progress | None = None) -> list[Verdict]:
         """Like `verdicts`, for blocking callers. Also works inside a running event loop, which it blocks.
 
-        Single samples travel as those of `verdict` do: all threads of the process share a stream, so that a trainer
-        that calls from many threads gets the rate of a batch.
+        Single samples share a stream, as those of `verdict` do: a trainer that calls from many threads gets the rate
+        of a batch.
         """
         if (
             len(samples) == 1
@@ -101,15 +103,51 @@ class Scorer:
             and one.group is None
             and not proxied(self.settings.target)
         ):
-            verdict = self.run(self.verdict(one, progress=progress))
+            verdict = self._alone(one, progress)
             return [verdict if verdict.index == 0 else replace(verdict, index=0)]
         return self.run(self.verdicts(samples, progress=progress))
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Returns the result of a coroutine that requests verdicts, for blocking callers."""
-        if self._pid != os.getpid():  # the parent's thread stayed with the parent
-            self._start()
+        self._check_process()
         return self._thread.run(work)
+
+    def _check_process(self) -> None:
+        if self._pid != os.getpid():  # the parent's threads and connections stayed with the parent
+            self._start()
+
+    def _alone(self, sample: Sample, progress: Progress | None) -> Verdict:
+        """Like `verdict`, for blocking callers. The first attempt needs no event loop where threads can share a stream
+        without one."""
+        if not self.settings.target.startswith("http://"):
+            return self.run(self.verdict(sample, progress=progress))
+        routed = self._routed(sample)
+        first: Verdict | RequestError | None = None
+        if isinstance(routed, Sample):
+            try:
+                first = self._thread_stream(progress).verify(routed)
+            except RequestError as error:
+                first = error
+        if isinstance(first, Verdict) and not _may_pass(first):
+            _refuse_misconfigured(first)
+            if (unread := self._unread(routed, first)) is not None:
+                self.run(self._advise(unread))
+            self._note(first, sample, retried=False)
+            return first
+        return self.run(self._judged(sample, routed, progress, first))
+
+    def _thread_stream(self, progress: Progress | None) -> ThreadStream:
+        self._check_process()
+        found = self._thread_streams.get(progress)
+        if found is None:
+            for passed in [known for known, stream in list(self._thread_streams.items()) if not stream.open]:
+                self._thread_streams.pop(passed, None)
+            header = Batch(samples=(), progress=progress, **self._envelope)
+            made = ThreadStream(
+                self.settings.target, header, api_key=self._api_key(), timeout_s=self.settings.timeout_s
+            )
+            found = self._thread_streams.setdefault(progress, made)
+        return found
 
     async def verdicts(
         self, samples: Sequence[Sample | BadSample], *, progress: Progress | None = None
@@ -123,7 +161,7 @@ class Scorer:
         routed = [self._routed(sample) for sample in samples]
         verdicts, retried = await self._requested(routed, progress, _Patience(self.settings.patience_s))
         for row, verdict in zip(routed, verdicts, strict=True):
-            await self._look(row, verdict)
+            await self._advise(self._unread(row, verdict))
         if self.settings.log is not None:
             shown = [row if isinstance(row, Sample) else Sample(response="", id=row.id) for row in samples]
             self.settings.log.add(verdicts, shown, retried=retried)
@@ -175,40 +213,61 @@ class Scorer:
         """Returns the verdict of one sample as soon as it is ready: concurrent calls of the same progress share a
         stream, and never wait for each other. Otherwise as `verdicts`.
         """
-        routed = self._routed(sample)
+        return await self._judged(sample, self._routed(sample), progress, None)
+
+    async def _judged(
+        self,
+        sample: Sample,
+        routed: Sample | BadSample,
+        progress: Progress | None,
+        first: Verdict | RequestError | None,
+    ) -> Verdict:
+        """`verdict`, of a sample whose first attempt may have been made."""
         patience = _Patience(self.settings.patience_s)
         if isinstance(routed, Sample):
-            verdict = await self._streamed(routed, progress, patience)
+            verdict = await self._streamed(routed, progress, patience, first)
         else:
             verdict = _refused(routed, 0)
-        await self._look(routed, verdict)
-        if self.settings.log is not None:
-            self.settings.log.add([verdict], [sample], retried=patience.waited)
+        await self._advise(self._unread(routed, verdict))
+        self._note(verdict, sample, retried=patience.waited)
         return verdict
 
-    async def _look(self, row: Sample | BadSample, verdict: Verdict) -> None:
-        """Counts a verdict among the first of its use. Warns once if most answers are not found, but could be."""
+    def _note(self, verdict: Verdict, sample: Sample, *, retried: bool) -> None:
+        if self.settings.log is not None:
+            self.settings.log.add([verdict], [sample], retried=retried)
+
+    def _unread(self, row: Sample | BadSample, verdict: Verdict) -> Unread | None:
+        """Counts a verdict among the first of its use. Returns their responses once, if most have no answer."""
         use = (row.use or self.settings.use) if isinstance(row, Sample) else None
         if use is None or not isinstance(row, Sample) or not _early.watches(verdict):
-            return  # where the server's own routing decides, the server knows the use, and warns
-        unread = _early.add(use, row, verdict)
-        if unread is not None:
-            try:
-                advice = await asyncio.wait_for(unread.advice(self._asked), _ADVICE_S)
-            except (RequestError, asyncio.TimeoutError):
-                return  # the verdicts are there; this was only advice
-            if advice is not None:
-                _log.warning("%s", advice)
+            return None  # where the server's own routing decides, the server knows the use, and warns
+        return _early.add(use, row, verdict)
+
+    async def _advise(self, unread: Unread | None) -> None:
+        """Warns if the answers that are not found could be."""
+        if unread is None:
+            return
+        try:
+            advice = await asyncio.wait_for(unread.advice(self._asked), _ADVICE_S)
+        except (RequestError, asyncio.TimeoutError):
+            return  # the verdicts are there; this was only advice
+        if advice is not None:
+            _log.warning("%s", advice)
 
     async def _asked(self, samples: Sequence[Sample]) -> Sequence[Verdict]:
         client = self._connection().client
         return (await client.verify(list(samples), fields=("index", "status", "passed"))).verdicts
 
-    async def _streamed(self, routed: Sample, progress: Progress | None, patience: _Patience) -> Verdict:
+    async def _streamed(
+        self, routed: Sample, progress: Progress | None, patience: _Patience, first: Verdict | RequestError | None
+    ) -> Verdict:
         before: Verdict | None = None
         while True:
+            told, first = first, None
             try:
-                verdict = await self._connection().stream(progress).verify(routed)
+                if isinstance(told, RequestError):
+                    raise told
+                verdict = told or await self._connection().stream(progress).verify(routed)
             except (Overloaded, Unavailable, DeadlineExceeded) as error:
                 await patience.wait_or_raise(error)
                 continue
@@ -245,16 +304,27 @@ class Scorer:
             options: dict[str, Any] = {} if settings.ca is None else {"ca": settings.ca}
             client = AsyncClient(
                 settings.target,
-                api_key=settings.api_key or os.environ.get("REWARDEN_API_KEY") or None,
+                api_key=self._api_key(),
                 timeout_s=settings.timeout_s,
                 **options,
                 retry=NO_RETRY,  # patience is ours: two loops around each other would multiply
             )
-            envelope: dict[str, Any] = {"expect": settings.expect} if settings.expect else {}
-            envelope |= {"group_deadline_s": settings.group_deadline_s, "fields": self._fields}
-            envelope["timeout_s"] = settings.timeout_s
-            self._open[loop] = _Connection(client, settings.use, envelope)
+            self._open[loop] = _Connection(client, {**self._envelope, "timeout_s": settings.timeout_s})
         return self._open[loop]
+
+    @property
+    def _envelope(self) -> dict[str, Any]:
+        """Returns what a stream states for all its samples, but their progress."""
+        settings = self.settings
+        envelope: dict[str, Any] = {"expect": settings.expect} if settings.expect else {}
+        return envelope | {
+            "use": settings.use,
+            "group_deadline_s": settings.group_deadline_s,
+            "fields": self._fields,
+        }
+
+    def _api_key(self) -> str | None:
+        return self.settings.api_key or os.environ.get("REWARDEN_API_KEY") or None
 
     def _routed(self, sample: Sample | BadSample) -> Sample | BadSample:
         if isinstance(sample, BadSample):
@@ -342,9 +412,8 @@ def _refused(row: BadSample, place: int) -> Verdict:
 class _Connection:
     """The client of an event loop, and its streams: one for each progress, which a stream states once for all."""
 
-    def __init__(self, client: AsyncClient, use: Use | None, envelope: Mapping[str, Any]) -> None:
+    def __init__(self, client: AsyncClient, envelope: Mapping[str, Any]) -> None:
         self.client = client
-        self._use = use
         self._envelope = envelope
         self._streams: dict[Progress | None, SampleStream] = {}
 
@@ -352,7 +421,7 @@ class _Connection:
         if progress not in self._streams:
             for passed in [known for known, stream in self._streams.items() if not stream.open]:
                 del self._streams[passed]
-            self._streams[progress] = SampleStream(self.client, self._use, progress=progress, **self._envelope)
+            self._streams[progress] = SampleStream(self.client, progress=progress, **self._envelope)
         return self._streams[progress]
 
     async def close(self) -> None:

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import io
 import ssl
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from email.message import Message
-from http.client import HTTPException, parse_headers
 from urllib.parse import urlsplit
 
 from rewarden.errors import InvalidRequest, Unavailable
 from rewarden.transports.authority import distrust
 from rewarden.transports.duplex import PeerClosed
+from rewarden.transports.http1 import LAST_CHUNK, Answer, Lines, breaking_off, chunk, post_head
 
 _BLOCK = 64 * 1024
-_LONGEST_HEAD = 256 * 1024
 
 
 class Exchange:
@@ -32,8 +30,9 @@ class Exchange:
         self._writer = writer
         self._unsent = bytearray()
         self._flushing: asyncio.Handle | None = None
-        self.status = 0
-        self.headers: Message = Message()
+        self._answer = Answer()
+        self._begun = b""
+        """The part of the body that came together with the head."""
 
     async def send(self, data: bytes) -> None:
         """Send a part of the body, waiting for room. Small parts that follow at once travel together.
@@ -51,7 +50,7 @@ class Exchange:
     async def finish(self) -> None:
         """End the body. Raises PeerClosed."""
         self._flush()
-        self._writer.write(b"0\r\n\r\n")
+        self._writer.write(LAST_CHUNK)
         await self._drain()
 
     def _flush(self) -> None:
@@ -59,7 +58,7 @@ class Exchange:
             self._flushing.cancel()
             self._flushing = None
         if self._unsent:
-            self._writer.write(b"%x\r\n%b\r\n" % (len(self._unsent), bytes(self._unsent)))
+            self._writer.write(chunk(self._unsent))
             self._unsent.clear()
 
     async def _drain(self) -> None:
@@ -68,38 +67,40 @@ class Exchange:
         except OSError:
             raise PeerClosed from None
 
+    @property
+    def status(self) -> int:
+        """Returns the status of the answer, after `head`."""
+        return self._answer.status
+
+    @property
+    def headers(self) -> Message:
+        """Returns the headers of the answer, after `head`."""
+        return self._answer.headers
+
     async def head(self) -> None:
         """Read `status` and `headers` of the answer. Raises Unavailable when it breaks off."""
-        with _breaking_off():
-            while self.status < 200:  # 1xx: the answer is still to come
-                line, _, rest = (await self._reader.readuntil(b"\r\n\r\n")).partition(b"\r\n")
-                version, _, status = line.partition(b" ")
-                if not version.startswith(b"HTTP/1.") or not status[:3].isdigit():
-                    raise Unavailable("the server does not speak HTTP/1.1")
-                self.status = int(status[:3])
-                self.headers = parse_headers(io.BytesIO(rest))
+        while self.status < 200:
+            self._begun += await self._take()
 
     async def blocks(self) -> AsyncIterator[bytes]:
         """The body of the answer, as it comes. Raises Unavailable when it breaks off before its end."""
-        with _breaking_off():
-            if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
-                while size := int((await self._reader.readuntil(b"\n")).split(b";")[0], 16):
-                    yield (await self._reader.readexactly(size + 2))[:-2]
-            elif (length := self.headers.get("Content-Length")) is not None:
-                yield await self._reader.readexactly(int(length))
-            else:
-                while block := await self._reader.read(_BLOCK):
-                    yield block
+        yield self._begun
+        while not self._answer.ended:
+            yield await self._take()
+
+    async def _take(self) -> bytes:
+        with breaking_off():
+            data = await self._reader.read(_BLOCK)
+        return self._answer.take(data)
 
     async def lines(self) -> AsyncIterator[bytes]:
         """The body's lines, without their ends; only \\n ends a line. A last line without end is a line too."""
-        rest = b""
+        lines = Lines()
         async for block in self.blocks():
-            *whole, rest = (rest + block).split(b"\n") if rest else block.split(b"\n")
-            for line in whole:
+            for line in lines.take(block):
                 yield line
-        if rest:
-            yield rest
+        for line in lines.last():
+            yield line
 
     async def body(self) -> bytes:
         """The whole body."""
@@ -118,18 +119,6 @@ class Exchange:
             await self._writer.wait_closed()
 
 
-@contextlib.contextmanager
-def _breaking_off() -> Iterator[None]:
-    try:
-        yield
-    except asyncio.LimitOverrunError:
-        raise Unavailable(f"the server sent more than {_LONGEST_HEAD} bytes of headers") from None
-    except (OSError, EOFError) as error:  # EOFError: IncompleteReadError
-        raise Unavailable(f"the server aborted its response ({type(error).__name__})") from None
-    except (ValueError, HTTPException):
-        raise Unavailable("the server does not speak HTTP/1.1") from None
-
-
 async def open_exchange(
     url: str, headers: Mapping[str, str], *, tls: ssl.SSLContext | None, connect_s: float
 ) -> Exchange:
@@ -139,16 +128,12 @@ async def open_exchange(
     host = parts.hostname or ""
     port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
-        reader, writer = await asyncio.wait_for(
-            asyncio.open_connection(host, port, ssl=tls, limit=_LONGEST_HEAD), connect_s
-        )
+        reader, writer = await asyncio.wait_for(asyncio.open_connection(host, port, ssl=tls), connect_s)
     except asyncio.TimeoutError:
         raise Unavailable(f"{parts.netloc} did not accept a connection within {connect_s} s") from None
     except OSError as error:
         if (why := distrust(error)) is not None:
             raise InvalidRequest(f"{parts.netloc}: {why}") from None
         raise Unavailable(f"{parts.netloc} cannot be reached: {error.strerror or error}") from None
-    lines = [f"POST {parts.path or '/'} HTTP/1.1", f"Host: {parts.netloc}", "Transfer-Encoding: chunked"]
-    lines += [f"{name}: {value}" for name, value in headers.items()]
-    writer.write("\r\n".join([*lines, "", ""]).encode("latin-1"))
+    writer.write(post_head(url, headers))
     return Exchange(reader, writer)

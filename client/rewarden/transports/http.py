@@ -54,9 +54,7 @@ class HttpTransport:
         self._httpx = httpx
         self._base = target.rstrip("/")
         self._timeout_s = timeout_s
-        self._headers = {"Accept": "application/json", "User-Agent": "rewarden"}
-        if api_key is not None:
-            self._headers["Authorization"] = f"Bearer {api_key}"
+        self._headers = headers_of(api_key)
         try:
             self._tls = tls_context(httpx, ca) if httpx.URL(target).scheme == "https" else None
             self._client = httpx.AsyncClient(
@@ -176,16 +174,12 @@ class _LineStream:
                 raise refusal(self._exchange.status, self._exchange.headers, await self._exchange.body())
             self._lines = self._exchange.lines()
         async for line in self._lines:
-            value = understood(wire.loads, line) if line else {}
-            if not isinstance(value, dict):
-                raise InternalError("the server's response cannot be read: a line must be an object")
+            value = read_line(line) if line else {}
             if "verdict" in value:
                 self._received += 1
                 return understood(wire.verdict_from_json, value["verdict"])
             if "group" in value:
                 return understood(wire.group_from_json, value["group"])
-            if "error" in value:
-                raise understood(wire.error_from_json, value)
             if "done" in value:
                 self._check(value["done"])
                 return None
@@ -201,6 +195,25 @@ class _LineStream:
 
     async def close(self) -> None:
         await self._exchange.close()
+
+
+def headers_of(api_key: str | None) -> dict[str, str]:
+    """Returns the headers of every request."""
+    headers = {"Accept": "application/json", "User-Agent": "rewarden"}
+    if api_key is not None:
+        headers["Authorization"] = f"Bearer {api_key}"
+    return headers
+
+
+def read_line(line: bytes) -> dict[str, Any]:
+    """Returns the object in a line of a stream's answer. Raises the error that it holds, and InternalError if it is no
+    object."""
+    value = understood(wire.loads, line)
+    if not isinstance(value, dict):
+        raise InternalError("the server's response cannot be read: a line must be an object")
+    if "error" in value:
+        raise understood(wire.error_from_json, value)
+    return value
 
 
 def refusal(status: int, headers: _Headers, body: bytes) -> RequestError:
