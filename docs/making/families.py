@@ -16,6 +16,7 @@ FAMILIES: Mapping[str, str] = {
     "structure": "Format",
     "execution": "Programs",
     "sql": "Programs",
+    "patches": "Patches",
     "lean": "Proofs",
     "vision": "Images and video",
     "tools": "Tool calls",

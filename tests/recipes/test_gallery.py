@@ -23,7 +23,9 @@ MODELLED = frozenset(
     name for name in NAMES if re.search(r"params\.models?}", (GALLERY / f"{name}.yaml").read_text(encoding="utf-8"))
 )
 """Those that ask models: tests/models/test_recipes.py."""
-ELSEWHERE = SQL | LEAN | JUDGED | MODELLED
+PATCHES = frozenset({"swe_rl"})
+"""Those that read patches: tests/verifiers/test_patch_similarity.py holds them to published scores."""
+ELSEWHERE = SQL | LEAN | JUDGED | MODELLED | PATCHES
 """Those that the toys here cannot stand in for; test_lean_recipes.py tries the ones that prove."""
 WITHOUT_REFERENCE = {
     *("lean_statement", "openbezoar", "reward_design_lms", "urial_just_eval", "writing_zero", "writing_zero_grm"),

@@ -46,6 +46,7 @@ BUILT_IN: Mapping[str, str] = {
     "temporal": "rewarden_verifiers.vision.temporal:temporal",
     "tool_calls": "rewarden_verifiers.tools.tool_calls.verifier:tool_calls",
     "similarity": "rewarden_verifiers.generation.similarity:similarity",
+    "patch_similarity": "rewarden_verifiers.patches.patch_similarity:patch_similarity",
     "retrieval": "rewarden_verifiers.retrieval.retrieval:retrieval",
     "puzzle": "rewarden_verifiers.puzzles.puzzle:puzzle",
     "puzzle_rules": "rewarden_verifiers.puzzles.rules:puzzle_rules",

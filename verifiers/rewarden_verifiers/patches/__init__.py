@@ -1,0 +1,1 @@
+"""Patches in responses: reading them in three forms, applying them to files, and verifying them."""
