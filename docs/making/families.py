@@ -23,6 +23,7 @@ FAMILIES: Mapping[str, str] = {
     "generation": "Similarity and retrieval",
     "retrieval": "Similarity and retrieval",
     "puzzles": "Puzzles",
+    "planning": "Plans and games",
     "science": "Science",
     "judges": "Judges",
     "models": "Reward models",

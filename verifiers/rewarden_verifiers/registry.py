@@ -49,6 +49,7 @@ BUILT_IN: Mapping[str, str] = {
     "patch_similarity": "rewarden_verifiers.patches.patch_similarity:patch_similarity",
     "retrieval": "rewarden_verifiers.retrieval.retrieval:retrieval",
     "citation": "rewarden_verifiers.retrieval.citation:citation",
+    "planning": "rewarden_verifiers.planning.planning:planning",
     "puzzle": "rewarden_verifiers.puzzles.puzzle:puzzle",
     "puzzle_rules": "rewarden_verifiers.puzzles.rules:puzzle_rules",
     "molecule": "rewarden_verifiers.science.molecule:molecule",

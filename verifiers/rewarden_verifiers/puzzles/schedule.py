@@ -52,13 +52,13 @@ class Span:
 
 
 def _span(event: Event) -> Span:
-    earliest, latest, start = _minutes(event.min_time), _minutes(event.max_time), None
+    earliest, latest, start = minutes(event.min_time), minutes(event.max_time), None
     if event.constraint is not None:
         found = _CONSTRAINT.fullmatch(event.constraint)
         if found is None:
             raise ValueError(f"constraint {event.constraint!r} is not before, after, at or between times")
         word = (found[1] or "between").lower()
-        times = [_minutes(time) for time in found.groups()[1:] if time is not None]
+        times = [minutes(time) for time in found.groups()[1:] if time is not None]
         if word in ("after", "between"):
             earliest = max(earliest, times[0])
         if word in ("before", "between"):
@@ -70,7 +70,8 @@ def _span(event: Event) -> Span:
     return Span(event.duration, earliest, latest, start)
 
 
-def _minutes(text: str) -> int:
+def minutes(text: str) -> int:
+    """A time of day such as "10:00" or "4pm", in minutes since midnight. Raises ValueError."""
     found = _TIME.fullmatch(text)
     hour, minute = (int(found[1]), int(found[2] or 0)) if found else (99, 0)
     half = found[3] if found else None
@@ -103,7 +104,7 @@ class ScheduleChecker:
         for one in value:
             name = str(one.get("event_id"))
             try:
-                starts[name] = _minutes(str(one.get("start_time"))), one.get("duration")
+                starts[name] = minutes(str(one.get("start_time"))), one.get("duration")
             except ValueError as error:
                 return malformed(f"event {name[:40]}: {error}")
         if len(starts) != len(value) or starts.keys() != self.spans.keys():

@@ -1,0 +1,1 @@
+"""Plans: classical ones in PDDL, trips, meetings and calendars."""

@@ -1,0 +1,1 @@
+"""Classical planning: reads a domain and a problem, and simulates a plan."""
