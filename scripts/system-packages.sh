@@ -9,6 +9,7 @@ needed=(
   bwrap:bubblewrap         # sandboxes: the second launcher
   debootstrap:debootstrap  # root file systems of sandboxes, if no Debian image can be pulled
   gcc:gcc                  # attacks that are written in C
+  git:git                  # the patches that it writes
   chromium:chromium        # the HTML report and the server's pages, in a browser
   promtool:prometheus       # the alert rules' tests, and the dashboards' queries on a real Prometheus
   redis-server:redis-server  # the cache that servers share

@@ -24,8 +24,8 @@ from rewarden_verifiers.patches.similarity_reference import (
 )
 
 MOST_STEPS = 3_000_000
-"""Steps of all comparisons of a verdict: about a second. Diffs of real programs with MOST_DIFF characters take two thirds
-of them."""
+"""Steps of all comparisons of a verdict: about a second. Diffs of real programs with MOST_DIFF characters take two
+thirds of them."""
 _TAG = re.compile(r"[A-Za-z][\w-]{0,63}")
 _SHOWN = 50
 """Files whose similarity is shown."""
