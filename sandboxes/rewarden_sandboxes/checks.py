@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import get_args
 
+from rewarden_sandboxes.box import BoxSpec, Exec, Work
 from rewarden_sandboxes.errors import BadJob
 from rewarden_sandboxes.job import WHOLE_LIMITS, Case, Job, Join, Limits, Mode, Program
 
@@ -31,6 +32,8 @@ _MOST_ARGUMENT = 131_071  # Linux's MAX_ARG_STRLEN, less the NUL at the end
 _MOST_ARGUMENTS = 1 << 20
 
 _MODES = frozenset(get_args(Mode))
+_WORKS = frozenset(get_args(Work))
+_MOST_PLACE = 4000  # Linux's PATH_MAX is 4096
 _JOINS = frozenset(get_args(Join))
 
 
@@ -79,6 +82,47 @@ def check_limits(limits: Limits, where: str) -> None:
             raise BadJob(f"{where}.{name}", f"must be a {'whole number' if whole else 'number'}")
         if not 0 < value <= MOST[name]:  # NaN included
             raise BadJob(f"{where}.{name}", f"must be above 0 and at most {MOST[name]:g}")
+
+
+def check_box(spec: BoxSpec, patience_s: float | None) -> None:
+    """Raises BadJob for the first field that is wrong."""
+    if not spec.image:
+        raise BadJob("image", "must name an image; it is empty")
+    check_limits(spec.limits, "limits")
+    _check_env(spec.env)
+    if patience_s is not None and not patience_s > 0:
+        raise BadJob("patience_s", "must be a number of seconds above 0")
+
+
+def check_exec(what: Exec) -> None:
+    """Raises BadJob for the first field that is wrong."""
+    if (bool(what.argv), what.program is not None, what.files is not None).count(True) != 1:
+        raise BadJob("argv", "an exec has a command line, or a program, or work on files")
+    _check_arguments(what.argv, "argv")
+    if what.argv and not what.argv[0]:
+        raise BadJob("argv[0]", "must not be empty")
+    if what.program is not None:
+        _check_program(what.program, "program")
+    if what.files is not None:
+        if what.files.work not in _WORKS:
+            raise BadJob("files.work", f"must be one of {_words(_WORKS)}")
+        _check_place(what.files.path, "files.path", empty=what.files.work in ("snapshot", "restore"))
+    _check_place(what.cwd, "cwd")
+    _check_env(what.env)
+    check_limits(what.limits, "limits")
+
+
+def _check_place(path: str, where: str, *, empty: bool = False) -> None:
+    encoded = _encoded(path)
+    if b"\0" in encoded or len(encoded) > _MOST_PLACE or not (path or empty):
+        raise BadJob(where, "must be a path without NUL and broken text, and not too long")
+
+
+def _check_env(env: Mapping[str, str]) -> None:
+    for name, value in env.items():
+        if not name or "=" in name or any(b"\0" in _encoded(text) for text in (name, value)):
+            raise BadJob(f"env[{name[:80]!r}]", "must have a name without '=', and hold no NUL and no broken text")
+    _check_arguments([f"{name}={value}" for name, value in env.items()], "env")
 
 
 def _check_files(files: Mapping[str, bytes], where: str) -> None:

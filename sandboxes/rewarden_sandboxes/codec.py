@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from rewarden_sandboxes.box import BoxEvent, BoxSpec, Exec, ExecEvent, Files, Opened, Output, Still, Work
 from rewarden_sandboxes.errors import BadJob, Busy, HostError, Leaving, NoRoom
 from rewarden_sandboxes.job import (
     Case,
@@ -212,6 +213,88 @@ def session_event_from_answer(answer: pb.Answer) -> SessionEvent:
             return _report_from_message(answer.report)
         case _:
             raise ValueError("the host sent an event of a kind that is not known here")
+
+
+# --- boxes -----------------------------------------------------------------------------------------------------
+
+
+def box_to_message(spec: BoxSpec, patience_s: float | None) -> pb.Box:
+    """The message that opens a box. Raises ValueError or TypeError for what protobuf cannot hold."""
+    return pb.Box(image=spec.image, limits=_limits_to_message(spec.limits), env=spec.env, patience_s=patience_s or 0.0)
+
+
+def box_from_message(message: pb.Box) -> tuple[BoxSpec, float | None]:
+    """The box and the patience as they were sent."""
+    spec = BoxSpec(image=message.image, limits=_limits_from_message(message.limits), env=dict(message.env))
+    return spec, message.patience_s or None
+
+
+def exec_to_message(box: int, what: Exec) -> pb.Exec:
+    """The message that begins an exec. Raises ValueError or TypeError for what protobuf cannot hold."""
+    files = what.files
+    return pb.Exec(
+        box=box,
+        argv=what.argv,
+        program=_program_to_message(what.program) if what.program is not None else None,
+        files=pb.Files(work=files.work, path=files.path, depth=files.depth, mode=files.mode) if files else None,
+        stdin=what.stdin,
+        cwd=what.cwd,
+        env=what.env,
+        limits=_limits_to_message(what.limits),
+    )
+
+
+def exec_from_message(message: pb.Exec) -> Exec:
+    """An exec as it was sent."""
+    told = message.files
+    files = Files(work=cast(Work, told.work), path=told.path, depth=told.depth, mode=told.mode)
+    return Exec(
+        argv=tuple(message.argv),
+        program=_program_from_message(message.program) if message.HasField("program") else None,
+        files=files if message.HasField("files") else None,
+        stdin=message.stdin,
+        cwd=message.cwd,
+        env=dict(message.env),
+        limits=_limits_from_message(message.limits),
+    )
+
+
+def opened_to_answer(number: int, opened: Opened) -> pb.Answer:
+    """The answer that says that a box is there."""
+    told = pb.Opened(image=opened.image, limits=_limits_to_message(opened.limits), enforced=opened.enforced)
+    return pb.Answer(id=number, opened=told)
+
+
+def box_event_to_answer(number: int, event: BoxEvent | ExecEvent) -> pb.Answer:
+    """The answer that carries one event of a box or of an exec; a report's is the last."""
+    match event:
+        case Output(stream="stdout"):
+            return pb.Answer(id=number, data=event.data)
+        case Output():
+            return pb.Answer(id=number, errors=event.data)
+        case Still():
+            return pb.Answer(id=number, still=event.still)
+        case _:
+            return session_event_to_answer(number, event)
+
+
+def box_event_from_answer(answer: pb.Answer) -> Opened | BoxEvent | ExecEvent:
+    """An event as it was sent. Raises ValueError for one of a kind that is not known."""
+    match answer.WhichOneof("item"):
+        case "data":
+            return Output("stdout", answer.data)
+        case "errors":
+            return Output("stderr", answer.errors)
+        case "still":
+            return Still(answer.still)
+        case "opened":
+            told = answer.opened
+            limits = _limits_from_message(told.limits)
+            return Opened(image=told.image, limits=limits, enforced=dict(told.enforced))
+        case _:
+            event = session_event_from_answer(answer)
+            assert not isinstance(event, bytes)
+            return event
 
 
 # --- refusals --------------------------------------------------------------------------------------------------

@@ -33,3 +33,12 @@ class BadJob(HostError):
     def __init__(self, path: str, message: str) -> None:
         super().__init__(message)
         self.path = path
+
+
+class FileFault(HostError):
+    """Work on a box's files failed as the kernel says. `number`: the error's number, such as `errno.ENOENT`."""
+
+    def __init__(self, path: str, number: int, message: str) -> None:
+        super().__init__(f"{message}: {path}" if path else message)
+        self.path = path
+        self.number = number

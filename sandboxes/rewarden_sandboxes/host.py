@@ -14,7 +14,7 @@ import os
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from importlib import metadata
@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from rewarden_sandboxes import cgroups, socket_folder
 from rewarden_sandboxes.agent import frames
 from rewarden_sandboxes.agent.accounting import SLACK_MB
+from rewarden_sandboxes.box import BoxSpec
 from rewarden_sandboxes.compile_cache import CompileCache, Compiled
 from rewarden_sandboxes.cpu_permits import CpuPermit, CpuPermits
 from rewarden_sandboxes.errors import BadJob, Busy, HostError, Leaving, NoRoom
@@ -33,7 +34,9 @@ from rewarden_sandboxes.launchers.bwrap import BwrapLauncher
 from rewarden_sandboxes.launchers.docker import DockerLauncher
 from rewarden_sandboxes.launchers.launcher import Launcher
 from rewarden_sandboxes.lean import languages_of
+from rewarden_sandboxes.open_box import OpenBox
 from rewarden_sandboxes.pool import Pool
+from rewarden_sandboxes.reading import report_of
 from rewarden_sandboxes.resolve import Compilation, Ready, Resolver
 from rewarden_sandboxes.session import Begun, Feed, SessionEvent
 from rewarden_sandboxes.settings import HostSettings
@@ -61,16 +64,20 @@ _AHEAD_BYTES = 64 * 1024**2
 
 
 class Kind(NamedTuple):
-    """The traits of slots that are alike. memory_mb: what one run may have at most. fed: they are for sessions."""
+    """The traits of slots that are alike. memory_mb: what one run may have at most. fed: they are for sessions.
+    kept: they are for boxes.
+    """
 
     image: str
     mounts: tuple[tuple[str, str], ...] = ()
     memory_mb: int = 0
     fed: bool = False
+    kept: bool = False
 
     def __str__(self) -> str:
         """A name, which no other kind has, and which tells no folder of the machine."""
         words = [self.image, *([str(self.memory_mb)] if self.memory_mb else []), *(["sessions"] if self.fed else [])]
+        words += ["boxes"] if self.kept else []
         if self.mounts:
             words.append("mounts-" + hashlib.blake2b(json.dumps(self.mounts).encode(), digest_size=4).hexdigest())
         return "/".join(words)
@@ -92,6 +99,8 @@ class Host:
         self._pools: dict[Kind, Pool] = {}
         self._sessions = asyncio.Semaphore(settings.sessions)
         self._open_sessions = 0
+        self._boxes = asyncio.Semaphore(settings.boxes)
+        self._open_boxes = 0
         # A row may give more than a job may ask for: its slots need room for that.
         rows = (limits.processes or 0 for row in self.registry for limits in (row.limits, row.compile_limits))
         self._processes = max(settings.max_limits.processes or 512, *rows)
@@ -192,7 +201,7 @@ class Host:
                 if header["ev"] == "broken":
                     return Report(status="internal_error", message=str(header.get("message")))
                 if header["ev"] == "case":
-                    report = _report(header["program"], body, slot)
+                    report = report_of(header["program"], body, slot.enforced)
         return report
 
     def _first_pool(self) -> Pool:
@@ -441,7 +450,8 @@ class Host:
                 with _frame_of(slot, header):
                     made = header["made"]
                     found = Compiled(
-                        _report(header["report"], body, slot), frames.view(body, made) if made is not None else b""
+                        report_of(header["report"], body, slot.enforced),
+                        frames.view(body, made) if made is not None else b"",
                     )
         if found is None or (found.report.status == "ok") != bool(found.files):
             slot.lost = True
@@ -491,7 +501,7 @@ class Host:
                 async with aclosing(slot.run(ready.header, ready.body, ready.pace_s, lambda _: None)) as answers:
                     async for header, body in answers:
                         if header["ev"] == "case":
-                            report = _report(header["program"], body, slot)
+                            report = report_of(header["program"], body, slot.enforced)
                             self._versions[key] = version_line(report.stdout + b"\n" + report.stderr)
         return self._versions.get(key, "")
 
@@ -530,16 +540,7 @@ class Host:
         await self._settled(patience)
         if not self._rooms:
             raise NoRoom("this host runs each program in a container to itself, and has no sessions")
-        if self._waiting >= self.settings.queue:
-            raise Busy(f"{self._waiting} wait for a slot already; ask again a little later")
-        self._waiting += 1
-        try:
-            async with asyncio.timeout(patience):
-                await self._sessions.acquire()
-        except TimeoutError:
-            raise NoRoom(f"all {self.settings.sessions} sessions were taken for {patience:g} s") from None
-        finally:
-            self._waiting -= 1
+        await self._quota(self._sessions, f"all {self.settings.sessions} sessions", patience)
         self._open_sessions += 1
         try:
             pool = self._pool(self._kind(ready)._replace(fed=True))
@@ -558,6 +559,19 @@ class Host:
             self._open_sessions -= 1
             self._sessions.release()
 
+    async def _quota(self, of: asyncio.Semaphore, words: str, patience_s: float) -> None:
+        """Take one of these, which the caller gives back. Raises NoRoom, Busy."""
+        if self._waiting >= self.settings.queue:
+            raise Busy(f"{self._waiting} wait for a slot already; ask again a little later")
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(patience_s):
+                await of.acquire()
+        except TimeoutError:
+            raise NoRoom(f"{words} were taken for {patience_s:g} s") from None
+        finally:
+            self._waiting -= 1
+
     def _session_event(self, header: dict[str, Any], body: bytes, slot: Slot, ready: Ready, feed: Feed) -> SessionEvent:
         try:
             match header["ev"]:
@@ -575,12 +589,50 @@ class Host:
                         cpu_s=float(header["cpu_s"]), idle_s=float(header["idle_s"]), memory=int(header["memory"])
                     )
                 case _:
-                    report = _report(header["report"], body, slot)
+                    report = report_of(header["report"], body, slot.enforced)
                     self._runs[f"{ready.languages[0]} {report.status}"] += 1
                     return report
         except (KeyError, TypeError, ValueError, frames.FrameError):
             slot.lost = True
             raise SlotLost("the supervisor sent what none sends in a session") from None
+
+    # --- boxes -----------------------------------------------------------------------------------------------------
+
+    @contextlib.asynccontextmanager
+    async def box(self, spec: BoxSpec, patience_s: float | None = None) -> AsyncIterator[OpenBox]:
+        """A box, for as long as this is open; its slot is never used again. It holds one of `settings.boxes`, and no
+        CPU token. Raises BadJob, NoRoom, Busy, and HostError when its slot is lost.
+        """
+        limits = self._resolver.box(spec)
+        patience = patience_s or self.settings.queue_timeout_s
+        await self._settled(patience)
+        if not self._rooms:
+            raise NoRoom("this host runs each program in a container to itself, and has no boxes")
+        pool = self._pool(Kind(spec.image, memory_mb=self._class(int(limits["memory_mb"])), kept=True))
+        if pool.sample is None:
+            assert self._launcher is not None
+            problem = await self._launcher.problem(spec.image)
+            if problem is not None and (spec.image != FIRST_IMAGE or self._problem is None):
+                raise BadJob("image", problem)
+        await self._quota(self._boxes, f"all {self.settings.boxes} boxes", patience)
+        self._open_boxes += 1
+        try:
+            slot = await pool.acquire(frozenset({"box"}), patience)
+            try:
+                order = {"op": "box", "limits": limits, "env": dict(spec.env)}
+                async with slot.box(order), OpenBox(slot, self._resolver, limits) as box:
+                    yield box
+            except SlotLost:
+                if self._leaving:
+                    raise Leaving("a slot was lost while the sandbox host ended") from None
+                raise
+            finally:
+                if slot.lost:
+                    pool.losses += 1
+                pool.discard(slot)
+        finally:
+            self._open_boxes -= 1
+            self._boxes.release()
 
     # --- slots -----------------------------------------------------------------------------------------------------
 
@@ -600,13 +652,25 @@ class Host:
                 memory_mb=kind.memory_mb,
                 processes=self._processes,
                 mounts=dict(kind.mounts),
-                most=self.settings.sessions if kind.fed else self.settings.slots,
+                most=self._most(kind),
                 warm=(self.settings.warm if self._rooms else self.settings.slots // 2) if first else 0,
-                tiers=("modes", "numpy") if kind.image == FIRST_IMAGE and not kind.mounts and not kind.fed else (),
+                spare=self.settings.warm_boxes if kind.kept else 0,
+                tiers=self._tiers(kind),
                 rooms=self._rooms,
                 starts=self._starts,
             )
         return self._pools[kind]
+
+    def _most(self, kind: Kind) -> int:
+        if kind.kept:
+            return self.settings.boxes + self.settings.warm_boxes
+        return self.settings.sessions if kind.fed else self.settings.slots
+
+    def _tiers(self, kind: Kind) -> tuple[str, ...]:
+        """The tiers that are warmed in slots which nobody waits for."""
+        if kind.kept:
+            return ("box",)
+        return ("modes", "numpy") if kind.image == FIRST_IMAGE and not kind.mounts and not kind.fed else ()
 
     def _class(self, memory_mb: int) -> int:
         """The slot size for a run: one for all where each run's limit can be set, else the next of a few. A row may
@@ -648,7 +712,11 @@ class Host:
             "runtime": self.settings.runtime,
             "rooms": self._rooms,
             "images": images,
-            "capacity": {"slots": self.settings.slots, "sessions": self.settings.sessions},
+            "capacity": {
+                "slots": self.settings.slots,
+                "sessions": self.settings.sessions,
+                "boxes": self.settings.boxes,
+            },
             "languages": self.registry.as_dict(),
             "limits": self.settings.limits.given(),
             "most": self.settings.max_limits.given(),
@@ -658,6 +726,7 @@ class Host:
             "cgroups": cgroups.version(),
             "slots": pools,
             "sessions": {"open": self._open_sessions, "most": self.settings.sessions},
+            "boxes": {"open": self._open_boxes, "most": self.settings.boxes},
             "waiting": self._waiting,
             "waiting_cpu": self._tokens.waiting,
             "runs": dict(self._runs),
@@ -743,29 +812,6 @@ def _killed(error: SlotLost) -> Report:
 
 
 def _result(index: int, told: dict[str, Any], body: bytes, slot: Slot) -> CaseResult:
-    """The reports of one run out of a frame. Raises as `_report` does."""
-    partner = _report(told["partner"], body, slot) if "partner" in told else None
-    return CaseResult(index=index, program=_report(told["program"], body, slot), partner=partner)
-
-
-def _report(told: dict[str, Any], body: bytes, slot: Slot) -> Report:
-    """A report out of a frame. Raises KeyError, TypeError, ValueError or FrameError for what is none."""
-    limit, peak = told["limit"], told["peak_memory"]
-    return Report(
-        status=told["status"],
-        limit=None if limit is None else str(limit),
-        exit_code=told["exit_code"],
-        signal=told["signal"],
-        stdout=frames.view(body, told["stdout"]),
-        stderr=frames.view(body, told["stderr"]),
-        reply=frames.view(body, told["reply"]),
-        cpu_time=float(told["cpu_time"]),
-        wall_time=float(told["wall_time"]),
-        idle_time=float(told["idle_time"]),
-        peak_memory=None if peak is None else int(peak),
-        truncated=bool(told["truncated"]),
-        files={str(path): frames.view(body, place) for path, place in told["files"].items()},
-        enforced=slot.enforced,
-        flags=tuple(map(str, told["flags"])),
-        message=None if told["message"] is None else str(told["message"])[:2000],
-    )
+    """The reports of one run out of a frame. Raises as `report_of` does."""
+    partner = report_of(told["partner"], body, slot.enforced) if "partner" in told else None
+    return CaseResult(index=index, program=report_of(told["program"], body, slot.enforced), partner=partner)

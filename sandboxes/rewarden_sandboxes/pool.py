@@ -31,8 +31,9 @@ _NUMBERS = itertools.count(1)
 
 class Pool:
     """See the module. `memory_mb`: what one run may have at most here; `most`: slots at most; `warm`: slots that are
-    held ready always. `losses`: slots that died so far; `idle_losses`: those of them in which nothing ran then.
-    `image_id`: the identity of the image that the youngest slot was started from; empty while there was none.
+    held ready always; `spare`: that many beside those in use. `losses`: slots that died so far; `idle_losses`: those of
+    them in which nothing ran then. `image_id`: the identity of the image that the youngest slot was started from; empty
+    while there was none.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Pool:
         mounts: Mapping[str, str],
         most: int,
         warm: int,
+        spare: int,
         tiers: tuple[str, ...],
         rooms: bool,
         starts: asyncio.Semaphore,
@@ -64,6 +66,7 @@ class Pool:
         self._mounts = mounts
         self._most = most
         self._warm = warm
+        self._spare = spare
         self._tiers = tiers
         self._rooms = rooms
         self._starts = starts
@@ -140,7 +143,7 @@ class Pool:
         """Start what is held ready always, and what is waited for."""
         if self._closed:
             return
-        wanted = max(self._warm, len(self._all) - len(self._idle) + len(self._waiting))
+        wanted = max(self._warm, len(self._all) - len(self._idle) + len(self._waiting) + self._spare)
         for _ in range(min(wanted, self._most) - len(self._all) - self._starting):
             self._starting += 1
             self._begin(self._start())
@@ -217,7 +220,7 @@ class Pool:
         self._sweep()
         now = time.monotonic()
         for slot in list(self._idle):
-            if len(self._all) > self._warm and now - slot.used > _IDLE_S:
+            if len(self._all) > self._warm and len(self._idle) > self._spare and now - slot.used > _IDLE_S:
                 self.discard(slot)
         self.grow()
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from rewarden_sandboxes.agent import frames
+from rewarden_sandboxes.box import OF_BOX, OF_EXEC, BoxSpec, Exec
 from rewarden_sandboxes.errors import BadJob
 from rewarden_sandboxes.flags import refused
 from rewarden_sandboxes.job import LIMITS, Job, Limits, Program
@@ -137,6 +138,22 @@ class Resolver:
         limits = {**case["limits"], "cpu_s": math.inf, "wall_s": math.inf}
         return replace(ready, header={"op": "session", "program": part, "case": {**case, "limits": limits}})
 
+    def box(self, spec: BoxSpec) -> dict[str, float]:
+        """The limits of a box. Raises BadJob."""
+        _only(spec.limits, OF_BOX, "limits", "of an exec")
+        settled = self._limits("limits", Limits(), spec.limits)
+        return {name: settled[name] for name in OF_BOX}
+
+    def exec(self, what: Exec) -> tuple[dict[str, Any], frames.Body]:
+        """The program of an exec, and the bytes that it points into. Raises BadJob."""
+        _only(what.limits, OF_EXEC, "limits", "of the box")
+        self._limits("limits", Limits(), what.limits)
+        if what.program is not None:
+            _only(what.program.limits, frozenset(), "program.limits", "of the exec")
+            ready = self.session(what.program)
+            return ready.header["program"], ready.body
+        return {"python": False, "run": list(what.argv), "tier": "bare"}, frames.Body()
+
     def _language(self, program: Program, where: str) -> Language:
         try:
             language = self._registry.get(program.language)
@@ -176,6 +193,13 @@ class Resolver:
                 )
             settled[name] = value
         return settled
+
+
+def _only(limits: Limits, known: frozenset[str], where: str, whose: str) -> None:
+    """Raises BadJob for a limit that belongs elsewhere."""
+    for name in limits.given():
+        if name not in known:
+            raise BadJob(f"{where}.{name}", f"is a limit {whose}")
 
 
 def _case(

@@ -18,10 +18,14 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health_pb2_grpc
 
-from rewarden_sandboxes.checks import check_job
+from rewarden_sandboxes.checks import check_box, check_exec, check_job
 from rewarden_sandboxes.codec import (
+    box_event_to_answer,
+    box_from_message,
     event_to_message,
+    exec_from_message,
     job_from_message,
+    opened_to_answer,
     refusal_to_message,
     session_event_to_answer,
     session_from_message,
@@ -40,6 +44,7 @@ from rewarden_sandboxes.v1 import sandbox_pb2_grpc as stubs
 
 if TYPE_CHECKING:
     from rewarden_sandboxes.host import Host
+    from rewarden_sandboxes.open_box import OpenBox
 
 MOST_BYTES = 256 * 1024**2
 """A job's message, or one event's, in bytes."""
@@ -68,8 +73,9 @@ class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ign
         self._drain = drain
 
     async def Work(self, orders: AsyncIterator[pb.Order], context: grpc.aio.ServicerContext) -> None:
-        """Jobs and sessions, until the caller leaves, which kills what runs."""
+        """Jobs, sessions and boxes, until the caller leaves, which kills what runs."""
         begun: dict[int, tuple[asyncio.Task[None], Feed]] = {}
+        boxes: dict[int, OpenBox] = {}
         leaving: set[asyncio.Task[None]] = set()
         loop = asyncio.get_running_loop()
         answers: asyncio.Queue[pb.Answer] = asyncio.Queue(_ANSWERS)
@@ -83,10 +89,10 @@ class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ign
         try:
             async for order in orders:
                 item = order.WhichOneof("item")
-                if item in ("job", "session"):
+                if item in ("job", "session", "box", "exec"):
                     if order.id not in begun:
                         feed = Feed()
-                        work = partial(self._session, feed=feed) if item == "session" else self._do
+                        work = self._work(item, feed, boxes)
                         task = loop.create_task(self._answer(work, order, answers.put))
                         begun[order.id] = task, feed
                         task.add_done_callback(partial(_forget, begun, order.id))
@@ -103,13 +109,24 @@ class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ign
                 task.cancel()
             await asyncio.gather(*left, return_exceptions=True)
 
+    def _work(self, item: str, feed: Feed, boxes: dict[int, OpenBox]) -> Doing:
+        match item:
+            case "session":
+                return partial(self._session, feed=feed)
+            case "box":
+                return partial(self._box, feed=feed, boxes=boxes)
+            case "exec":
+                return partial(self._exec, feed=feed, boxes=boxes)
+            case _:
+                return self._do
+
     async def _answer(self, work: Doing, order: pb.Order, answer: Answer) -> None:
         """See one job or session to its last answer, whatever ends it."""
         number = order.id
         try:
             if self._drain.leaving:
                 raise self._drain.refusal()
-            with self._drain.under_way(session=order.WhichOneof("item") == "session"):
+            with self._drain.under_way(session=order.WhichOneof("item") != "job"):
                 await work(order, answer)
         except HostError as error:
             await answer(pb.Answer(id=number, refusal=refusal_to_message(error), last=True))
@@ -152,6 +169,30 @@ class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ign
             raise HostError("the session ended without a report")
         await answer(session_event_to_answer(order.id, ended))
 
+    async def _box(self, order: pb.Order, answer: Answer, *, feed: Feed, boxes: dict[int, OpenBox]) -> None:
+        """One box, until its caller wants it no more, or its slot is lost."""
+        spec, patience_s = box_from_message(order.box)
+        check_box(spec, patience_s)
+        async with self._host.box(spec, patience_s) as box:
+            boxes[order.id] = box
+            try:
+                await answer(opened_to_answer(order.id, box.opened))
+                async with aclosing(box.told(feed)) as events:
+                    async for event in events:
+                        await answer(box_event_to_answer(order.id, event))
+            finally:
+                del boxes[order.id]
+
+    async def _exec(self, order: pb.Order, answer: Answer, *, feed: Feed, boxes: dict[int, OpenBox]) -> None:
+        """One exec in a box of the same call."""
+        box, what = boxes.get(order.exec.box), exec_from_message(order.exec)
+        if box is None:
+            raise HostError("the box is over")
+        check_exec(what)
+        async with aclosing(box.exec(what, feed)) as events:
+            async for event in events:
+                await answer(box_event_to_answer(order.id, event))
+
     async def Status(self, request: pb.StatusRequest, context: grpc.aio.ServicerContext) -> pb.StatusReply:
         """Returns how the host is."""
         try:
@@ -171,7 +212,7 @@ async def _leave(task: asyncio.Task[None], last: pb.Answer, answer: Answer) -> N
 
 
 def _fed(feed: Feed, order: pb.Order) -> pb.Answer | None:
-    """Pass on what a session is fed with. The last answer, where the order ends it: it is wanted no more, or sends more
+    """Pass on what is fed. The last answer, where the order ends it: it is wanted no more, or sends more
     than it may.
     """
     try:
@@ -182,6 +223,12 @@ def _fed(feed: Feed, order: pb.Order) -> pb.Answer | None:
                 feed.grant(order.taken)
             case "clock":
                 feed.ask()
+            case "eof":
+                feed.finish()
+            case "signal":
+                feed.wish({"op": "signal", "signal": order.signal.number, "group": order.signal.group})
+            case "still":
+                feed.wish({"op": "still", "still": order.still})
             case _:
                 return pb.Answer(id=order.id, last=True)
     except BadJob as error:

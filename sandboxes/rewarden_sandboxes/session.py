@@ -1,6 +1,6 @@
-"""A session's two directions, as the host has them between its caller and the slot.
+"""The two directions of a program that is fed and read, as the host has them between its caller and the slot.
 
-At most `WINDOW` bytes are under way each way: who sends more breaks the session. So nothing here grows without bound,
+At most `WINDOW` bytes are under way each way: who sends more breaks it. So nothing here grows without bound,
 whatever caller or program do.
 """
 
@@ -28,18 +28,22 @@ class Taken:
     size: int
 
 
+_MOST_WISHES = 64
+
 SessionEvent = Begun | bytes | Taken | Clock | Report
 """bytes: what the program wrote to stdout. A report is the last."""
 
 
 class Feed:
-    """The wishes of a session's caller, until the slot is told. Never waits, holds at most `WINDOW` bytes."""
+    """The wishes of a caller, until the slot is told. Never waits, holds at most `WINDOW` bytes."""
 
     def __init__(self) -> None:
         self.changed = asyncio.Event()
         self._data = bytearray()
         self._credit = 0
         self._asked = False
+        self._ended = False
+        self._others: list[dict[str, Any]] = []
         self._sent = 0  # bytes that the program has not taken
         self._wanted = WINDOW  # bytes that may still come
 
@@ -65,6 +69,18 @@ class Feed:
         self._asked = True
         self.changed.set()
 
+    def finish(self) -> None:
+        """Nothing more comes for stdin."""
+        self._ended = True
+        self.changed.set()
+
+    def wish(self, order: dict[str, Any]) -> None:
+        """A box or an exec is to do something else. Raises BadJob for too many wishes at once."""
+        if len(self._others) >= _MOST_WISHES:
+            raise BadJob("", f"more than {_MOST_WISHES} wishes at once")
+        self._others.append(order)
+        self.changed.set()
+
     # --- the slot's side ---------------------------------------------------------------------------------------------
 
     def orders(self) -> list[tuple[dict[str, Any], frames.Body]]:
@@ -76,6 +92,9 @@ class Feed:
             body.add(bytes(self._data))
             self._data.clear()
             found.append(({"op": "data"}, body))
+        if self._ended:
+            self._ended = False
+            found.append(({"op": "eof"}, frames.Body()))
         if self._credit:
             found.append(({"op": "credit", "bytes": self._credit}, frames.Body()))
             self._wanted += self._credit
@@ -83,6 +102,8 @@ class Feed:
         if self._asked:
             self._asked = False
             found.append(({"op": "clock"}, frames.Body()))
+        found += [(order, frames.Body()) for order in self._others]
+        self._others.clear()
         return found
 
     def took(self, size: int) -> Taken:

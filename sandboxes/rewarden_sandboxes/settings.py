@@ -35,26 +35,29 @@ def default_slots() -> int:
 class HostSettings:
     """Settings of a host.
 
-    launcher: `auto` takes docker where an engine answers and has the images, else bwrap, else refuses. slots: of one
-    image, at most, for runs. sessions: programs that are fed and read while they run, at most. warm: that many are held
-    ready, the others are started as they are needed. cpu_permits: runs that may use a CPU at the same time; one that
-    idles gives its token back. runtime: the container engine's (`runc`, `runsc`; None: the engine's own choice).
-    apparmor: the profile's name; None: `unconfined` where AppArmor is active, because Docker's own denies mount.
-    image_prefix, image_tag: how the images are named. rootfs: folder with a root file system for each image (bwrap);
-    `host`: the machine's own /usr, read-only. uid: user and group number of the first slot; each slot has its own.
-    languages: a YAML file of further languages. limits, max_limits: of one run by default, and at most. queue: jobs
-    that may wait; queue_timeout_s: how long one waits for a room, where it does not say itself how long it can. runs:
-    after so many a slot is replaced. cpus: cores that one slot may use at once. rooms: `no`: each run has a container
-    to itself; `auto`: so where namespaces cannot be had inside a slot. drain_s: how long a host that is told to end
-    answers what runs, before that is killed. compile_cache_mb: MiB of compiled programs that are kept in memory and
-    used again for the same source; 0: none. folder: where the slots' sockets lie; None: the temporary folder. lean:
-    Lean projects, name to the folder of a lake project or of a toolchain; the first one's compiler is the language
-    `lean` too. lean_memory_mb: of each program of theirs.
+    launcher: `auto` takes docker where an engine answers and has the images, else bwrap, else refuses. slots: of
+    one image, at most, for runs. sessions: programs that are fed and read while they run, at most. boxes: boxes, at
+    most. warm_boxes: slots that are held ready for boxes of an image, from the first box on. warm: that many are
+    held ready, the others are started as they are needed. cpu_permits: runs that may use a CPU at the same time;
+    one that idles gives its token back. runtime: the container engine's (`runc`, `runsc`; None: the engine's own
+    choice). apparmor: the profile's name; None: `unconfined` where AppArmor is active, because Docker's own denies
+    mount. image_prefix, image_tag: how the images are named. rootfs: folder with a root file system for each image
+    (bwrap); `host`: the machine's own /usr, read-only. uid: user and group number of the first slot; each slot has
+    its own. languages: a YAML file of further languages. limits, max_limits: of one run by default, and at most.
+    queue: jobs that may wait; queue_timeout_s: how long one waits for a room, where it does not say itself how long
+    it can. runs: after so many a slot is replaced. cpus: cores that one slot may use at once. rooms: `no`: each run
+    has a container to itself; `auto`: so where namespaces cannot be had inside a slot. drain_s: how long a host
+    that is told to end answers what runs, before that is killed. compile_cache_mb: MiB of compiled programs that
+    are kept in memory and used again for the same source; 0: none. folder: where the slots' sockets lie; None: the
+    temporary folder. lean: Lean projects, name to the folder of a lake project or of a toolchain; the first one's
+    compiler is the language `lean` too. lean_memory_mb: of each program of theirs.
     """
 
     launcher: Literal["auto", "docker", "bwrap", "none"] = "auto"
     slots: int = field(default_factory=default_slots)
     sessions: int = field(default_factory=lambda: 2 * cores())
+    boxes: int = 64
+    warm_boxes: int = 1
     warm: int = field(default_factory=cores)
     cpu_permits: int = field(default_factory=lambda: cores() + 1)
     runtime: str | None = None
@@ -82,14 +85,16 @@ class HostSettings:
         for name, known in (("launcher", ("auto", "docker", "bwrap", "none")), ("rooms", ("auto", "yes", "no"))):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}")
-        for name in ("slots", "sessions", "warm", "cpu_permits", "queue", "runs", "uid", "lean_memory_mb"):
+        for name in ("slots", "sessions", "boxes", "warm", "cpu_permits", "queue", "runs", "uid", "lean_memory_mb"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise ValueError(f"{name} must be a whole number above 0, not {value!r}")
-        if isinstance(self.compile_cache_mb, bool) or not isinstance(self.compile_cache_mb, int):
-            raise ValueError(f"compile_cache_mb must be a whole number, not {self.compile_cache_mb!r}")
-        if self.compile_cache_mb < 0:
-            raise ValueError(f"compile_cache_mb must be at least 0, not {self.compile_cache_mb!r}")
+        for name in ("compile_cache_mb", "warm_boxes"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise ValueError(f"{name} must be a whole number, not {value!r}")
+            if value < 0:
+                raise ValueError(f"{name} must be at least 0, not {value!r}")
         if not isinstance(self.lean, Mapping) or not all(
             isinstance(text, str) for pair in self.lean.items() for text in pair
         ):

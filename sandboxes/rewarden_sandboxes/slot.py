@@ -209,6 +209,40 @@ class Slot:
                 following.cancel()  # not awaited: cancelled here again, the program would be left to the next job
                 self._answered()
 
+    @contextlib.asynccontextmanager
+    async def box(self, box: dict[str, Any]) -> AsyncIterator[None]:
+        """Have a box open in this slot, which `tell` and `hear` are for; afterwards nothing of it lives. Raises
+        SlotLost.
+        """
+        async with self._turn(box, frames.Body()):
+            try:
+                async with asyncio.timeout(START_S):
+                    header, _ = await self._receive(_SESSION_BYTES)
+            except TimeoutError:
+                raise SlotLost("the slot missed its deadline") from None
+            if header.get("ev") == "broken":
+                raise SlotBroken(f"a box could not be made: {header.get('message')}")
+            if header.get("ev") != "opened":
+                raise SlotLost("the supervisor says what none says")
+            yield
+
+    async def tell(self, header: dict[str, Any], body: frames.Body | None = None) -> None:
+        """Send a frame to the box in this slot. Raises SlotLost."""
+        try:
+            self._writer.writelines(frames.pack(header, body))
+            await self._writer.drain()
+        except OSError as error:
+            self.lost = True
+            raise SlotLost(f"the slot is gone ({type(error).__name__})") from None
+
+    async def hear(self) -> tuple[dict[str, Any], bytes]:
+        """Returns the next frame of the box in this slot. Raises SlotLost."""
+        try:
+            return await self._receive(_SESSION_BYTES)
+        except (OSError, asyncio.IncompleteReadError, frames.FrameError) as error:
+            self.lost = True
+            raise SlotLost(f"the slot is gone ({type(error).__name__})") from None
+
     async def _follow(self, feed: Feed) -> None:
         """Tell the supervisor what the caller wants, as it comes."""
         with contextlib.suppress(OSError):  # whoever reads finds out as well

@@ -14,11 +14,12 @@ import pytest_asyncio
 
 from rewarden.errors import InvalidSample, SandboxError
 from rewarden_sandboxes.agent.frames import WINDOW
-from rewarden_sandboxes.client import HostClient, Session
+from rewarden_sandboxes.client import HostClient
 from rewarden_sandboxes.drain import Drain
 from rewarden_sandboxes.errors import BadJob, HostError, NoRoom
 from rewarden_sandboxes.host import Host
 from rewarden_sandboxes.job import Clock, Limits, Program
+from rewarden_sandboxes.remote_session import RemoteSession
 from rewarden_sandboxes.service import make_server
 from rewarden_sandboxes.v1 import sandbox_pb2 as pb
 from rewarden_server.engine.lanes.sandbox import SandboxLane
@@ -52,7 +53,7 @@ class Served:
             await client.close()
 
     @asynccontextmanager
-    async def session(self, code: str, **program: object) -> AsyncIterator[Session]:
+    async def session(self, code: str, **program: object) -> AsyncIterator[RemoteSession]:
         """A session of a Python program, over a connection of its own; closed at the end."""
         async with self.client() as client:
             session = await client.session(python(code, **program))
@@ -83,7 +84,7 @@ async def until(true: Callable[[], object]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def rest(session: Session) -> bytes:
+async def rest(session: RemoteSession) -> bytes:
     """All that is still to come."""
     found = b""
     while data := await session.receive():
@@ -91,7 +92,7 @@ async def rest(session: Session) -> bytes:
     return found
 
 
-async def line(session: Session) -> bytes:
+async def line(session: RemoteSession) -> bytes:
     """The first line, and nothing may follow it."""
     found = b""
     while not found.endswith(b"\n"):
@@ -99,7 +100,7 @@ async def line(session: Session) -> bytes:
     return found
 
 
-async def clock_when(session: Session, true: Callable[[Clock], bool]) -> Clock:
+async def clock_when(session: RemoteSession, true: Callable[[Clock], bool]) -> Clock:
     """The clock as soon as it says so."""
     async with asyncio.timeout(60):
         while not true(clock := await session.clock()):

@@ -115,6 +115,12 @@ class Counters:
             self._aired = True
             self._limit(self._memory_limit + _AIR)
 
+    def take_air(self) -> None:
+        """Take that back, once it is free again: for what goes on after a process of it was killed."""
+        if self._aired and self._number("usage") < self._memory_limit - _AIR - _NEAR:
+            self._aired = False
+            self._limit(self._memory_limit - _AIR)
+
     @property
     def full(self) -> bool:
         """Returns whether the slot holds all the memory that it may, or nearly."""
@@ -222,7 +228,7 @@ def stat(path: str) -> list[bytes]:
 def look(rooms: Sequence[tuple[int, int]]) -> dict[int, Look]:
     """Look at the tasks of rooms, each given by its program and its init, or 0; the answers go by program."""
     found = {program: Look() for program, _ in rooms}
-    for pid, program in _members(rooms):
+    for pid, program in members(rooms):
         _look_at(pid, found[program])
     return found
 
@@ -230,7 +236,7 @@ def look(rooms: Sequence[tuple[int, int]]) -> dict[int, Look]:
 def held(room: tuple[int, int]) -> int:
     """Bytes that a room's processes hold and the kernel cannot take back: what they share counts for each."""
     total = 0
-    for pid, _ in _members([room]):
+    for pid, _ in members([room]):
         with contextlib.suppress(OSError, IndexError, ValueError), open(f"/proc/{pid}/status", "rb") as file:
             for line in file:
                 if line.startswith((b"RssAnon:", b"RssShmem:")):
@@ -238,7 +244,17 @@ def held(room: tuple[int, int]) -> int:
     return total
 
 
-def _members(rooms: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def moving(rooms: Sequence[tuple[int, int]]) -> list[int]:
+    """The processes of these rooms that are not stopped."""
+    found = []
+    for pid, _ in members(rooms):
+        with contextlib.suppress(OSError, IndexError):
+            if any(stat(f"/proc/{pid}/task/{task}/stat")[0] not in b"TtZX" for task in os.listdir(f"/proc/{pid}/task")):
+                found.append(pid)
+    return found
+
+
+def members(rooms: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Every process of these rooms, with its room's program."""
     parents: dict[int, int] = {}
     for name in os.listdir("/proc"):
@@ -366,6 +382,18 @@ class Clock:
                 self.resting = remains > 0.8 * passed
         self._last, self._last_cpu = now, cpu
         return cpu
+
+    def share(self) -> None:
+        """Something else runs in the slot from now on, whose time the control group counts as well: what this run uses
+        is what its own tasks are seen to use.
+        """
+        if self._counted:
+            self._counted = False
+            self._last_cpu = self.cpu()
+
+    def skip(self) -> None:
+        """The time since the last look is not the run's: it was stopped."""
+        self._last, self._last_cpu = time.monotonic(), self.cpu()
 
     def unseen(self, usual: float) -> float:
         """Seconds since the last look that may have been idle, beyond the `usual` gap between two looks."""

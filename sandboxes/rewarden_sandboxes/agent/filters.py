@@ -272,12 +272,13 @@ _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP = 38, 22
 _SET_FILTER, _NEW_LISTENER = 1, 8
 
 
-def lock_down() -> None:
-    """Drop every capability and take the last filter, for good. Raises OSError.
+def lock_down(keep: int = 0) -> None:
+    """Drop every capability but those of a mask, and take the last filter, for good. Raises OSError.
 
     With `no_new_privs` no program file can bring a capability back, so the bounding set, 41 calls more, may stay.
     """
-    check(LIBC.capset(_CAP_HEADER, _CAP_NONE), "capset")
+    kept = (ctypes.c_uint32 * 6)(keep, keep) if keep else _CAP_NONE
+    check(LIBC.capset(_CAP_HEADER, kept), "capset")
     _LAST.take()
 
 

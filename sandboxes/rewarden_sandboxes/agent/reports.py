@@ -7,7 +7,7 @@ import signal
 from typing import Any, Literal
 
 from rewarden_sandboxes.agent import snapshot
-from rewarden_sandboxes.agent.accounting import Counters
+from rewarden_sandboxes.agent.accounting import Clock, Counters
 from rewarden_sandboxes.agent.frames import Body
 from rewarden_sandboxes.agent.run import Room, Run
 
@@ -23,7 +23,7 @@ class Report:
     descriptor with the collected files, or -1.
     """
 
-    def __init__(self, room: Room, cpu: float, run: Run, peak: int | None) -> None:
+    def __init__(self, room: Room, cpu: float, clock: Clock, peak: int | None) -> None:
         self.doubt: Doubt | None = None
         self.kept = room.kept
         self.flags: list[str] = []
@@ -34,8 +34,8 @@ class Report:
             "exit_code": None,
             "signal": None,
             "cpu_time": cpu,
-            "wall_time": run.clock.wall,
-            "idle_time": run.clock.idle,
+            "wall_time": clock.wall,
+            "idle_time": clock.idle,
             "peak_memory": peak,
             "truncated": room.cause == "output_bytes",
             "message": None,
@@ -101,7 +101,7 @@ def reports(run: Run, counters: Counters, *, unharmed: bool) -> list[Report]:
     starved_of_memory = peak is not None and peak >= memory
     found = []
     for room, cpu in zip(run.rooms, shares, strict=True):
-        report = Report(room, cpu, run, None if peak is None else max(0, peak - room.size))
+        report = Report(room, cpu, run.clock, None if peak is None else max(0, peak - room.size))
         timed_out = room.cause in ("cpu_s", "wall_s")
         _judge(report, room, run, out_of_memory=out_of_memory or (timed_out and starved_of_memory))
         found.append(report)
@@ -122,24 +122,10 @@ def _judge(report: Report, room: Room, run: Run, *, out_of_memory: bool) -> None
         report.over(room.cause)
         if room.cause == "wall_s" and run.clock.idle > room.limits["wall_s"]:
             report.doubt = _waited(room, run)
-    elif room.cause == "output_bytes":
-        report.say("output_limit", limit="output_bytes")
-    elif room.full:
-        report.say("runtime_error", limit="disk_mb", message=room.trouble)
-    elif room.trouble is not None:
-        report.say("internal_error", message=room.trouble)
-    elif room.status is None:
-        # With its partner, which is told why.
-        report.say("runtime_error", signal=int(signal.SIGKILL))
-        report.flags.append("killed_with_partner")
-    elif os.WIFSIGNALED(room.status):
-        number = os.WTERMSIG(room.status)
-        report.say("runtime_error", signal=number)
-        if number == signal.SIGXCPU:  # the process limit behind the counters, for what runs between two looks
-            report.over("cpu_s")
     else:
-        code = os.WEXITSTATUS(room.status)
-        report.say("ok" if code == 0 else "runtime_error", exit_code=code)
+        tell_end(report, room)
+        if room.status is None and report.said["status"] == "runtime_error" and not room.full:
+            report.flags.append("killed_with_partner")  # which is told why
     if first and report.said["status"] in ("ok", "runtime_error"):
         if run.clock.idle > room.limits["wall_s"]:
             report.doubt = _waited(room, run)
@@ -153,6 +139,26 @@ def _judge(report: Report, room: Room, run: Run, *, out_of_memory: bool) -> None
                 report.over("wall_s")
             else:
                 report.doubt = "starved"
+
+
+def tell_end(report: Report, room: Room) -> None:
+    """Say how a room ended that was not over its time or its memory."""
+    if room.cause == "output_bytes":
+        report.say("output_limit", limit="output_bytes")
+    elif room.full:
+        report.say("runtime_error", limit="disk_mb", message=room.trouble)
+    elif room.trouble is not None:
+        report.say("internal_error", message=room.trouble)
+    elif room.status is None:
+        report.say("runtime_error", signal=int(signal.SIGKILL))
+    elif os.WIFSIGNALED(room.status):
+        number = os.WTERMSIG(room.status)
+        report.say("runtime_error", signal=number)
+        if number == signal.SIGXCPU:  # the process limit behind the counters, for what runs between two looks
+            report.over("cpu_s")
+    else:
+        code = os.WEXITSTATUS(room.status)
+        report.say("ok" if code == 0 else "runtime_error", exit_code=code)
 
 
 def _waited(room: Room, run: Run) -> Literal["waited"] | None:

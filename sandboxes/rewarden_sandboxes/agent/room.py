@@ -36,7 +36,7 @@ BOX = "/tmp/box"
 """The working folder."""
 
 NOSUID, NODEV, NOEXEC, READ_ONLY = 2, 4, 8, 1
-_BIND = 4096
+BIND = 4096
 NEW_USER, NEW_PID, NEW_MOUNT, NEW_IPC, NEW_NET = 0x10000000, 0x20000000, 0x20000, 0x8000000, 0x40000000
 SIBLING = 0x8000 | int(signal.SIGCHLD)
 """Clone flags of all that namespace init and zygotes make: the supervisor is the parent, so that it alone reaps, and a
@@ -49,17 +49,24 @@ _NETWORK = {"tcp_max_tw_buckets": "0", "ip_unprivileged_port_start": "0"}
 """Settings of the room's TCP and IP: a closed connection holds its port no longer, and any port may be listened at, as
 container engines have it."""
 
+_NAMESPACES = {"m": NEW_MOUNT, "h": NEW_IPC, "w": NEW_NET, "u": NEW_USER}
+"""The letter of a namespace's descriptor to its flag, in the order in which they are entered."""
+
 Start = Callable[[dict[str, Any], bytes], int]
 """Runs a Python program in the locked room: (header, the bytes it points into) to exit code."""
+
+
+Build = Callable[[dict[str, Any], socket.socket, int, int], None]
+"""Builds the root of a box: (header, where its namespaces go, user, group)."""
 
 
 class Files:
     """The descriptors of a run, in the order in which they travel."""
 
-    __slots__ = ("channel", "kept", "plan", "reply", "status", "stderr", "stdin", "stdout")
+    __slots__ = ("channel", "kept", "namespaces", "plan", "reply", "status", "stderr", "stdin", "stdout")
 
     def __init__(self, mask: str, numbers: Sequence[int]) -> None:
-        """`mask`: a letter for each descriptor (p i o e s c r k)."""
+        """`mask`: a letter for each descriptor (p i o e s c r k, and m h w u: the namespaces of a box)."""
         found = dict(zip(mask, numbers, strict=False))
         self.plan = found["p"]
         self.stdin, self.stdout, self.stderr = found["i"], found["o"], found["e"]
@@ -67,9 +74,10 @@ class Files:
         self.channel = found.get("c", -1)
         self.reply = found.get("r", -1)
         self.kept = found.get("k", -1)
+        self.namespaces = [(found[letter], flag) for letter, flag in _NAMESPACES.items() if letter in found]
 
 
-def live(files: Files, uid: int, gid: int, start: Start, *, alone: bool = False) -> None:
+def live(files: Files, uid: int, gid: int, start: Start, build: Build, *, alone: bool = False) -> None:
     """The whole life of a program, from the first moment of its process. Never returns.
 
     `alone`: there are no namespaces, and the slot is used for this run only.
@@ -81,6 +89,15 @@ def live(files: Files, uid: int, gid: int, start: Start, *, alone: bool = False)
         _write("/proc/self/oom_score_adj", "1000")  # the program goes first, never the supervisor
         if alone:
             os.makedirs(BOX, 0o755, exist_ok=True)
+        elif header["place"] == "builder":
+            build(header, status, uid, gid)
+            os._exit(0)
+        elif header["place"] == "box":
+            for number, flag in files.namespaces:
+                check(LIBC.setns(number, flag), "setns")
+            # Not dumpable: or whatever else runs in the box could open its descriptors, and speak for it.
+            LIBC.prctl(SET_DUMPABLE, 0, 0, 0, 0)
+            lock_down(header["keeps"])  # before it touches what the box's programs have made
         else:
             unshare(NEW_MOUNT | NEW_IPC | (NEW_NET if header["network"] else 0))
             _mounts(header)
@@ -130,11 +147,14 @@ def unshare(flags: int) -> None:
         raise OSError(errno.EUSERS, "unshare: no namespaces are left; raise the limits in /proc/sys/user") from None
 
 
-def own_namespace(uid: int, gid: int) -> None:
-    """Be who we were in the user namespace that was just made, and nobody else."""
-    _write("/proc/self/setgroups", "deny")
-    _write("/proc/self/uid_map", f"{uid} {uid} 1")
-    _write("/proc/self/gid_map", f"{gid} {gid} 1")
+def own_namespace(uid: int, gid: int, own: int | None = None) -> None:
+    """Be who we were in the user namespace that was just made, and nobody else. `own`: an open folder of this process
+    in /proc, where /proc shows others.
+    """
+    base = "" if own is not None else "/proc/self/"
+    _write(base + "setgroups", "deny", own)
+    _write(base + "uid_map", f"{uid} {uid} 1", own)
+    _write(base + "gid_map", f"{gid} {gid} 1", own)
 
 
 def _mounts(header: dict[str, Any]) -> None:
@@ -147,13 +167,13 @@ def _mounts(header: dict[str, Any]) -> None:
     for name, mode in (("tmp", 0o1777), ("shm", 0o1777)):
         os.mkdir("/tmp/" + name, mode)
         os.chmod("/tmp/" + name, mode)
-    mount(b"/tmp/shm", b"/dev/shm", None, _BIND)
+    mount(b"/tmp/shm", b"/dev/shm", None, BIND)
     if os.path.isdir("/dev/mqueue"):
         mount(b"mqueue", b"/dev/mqueue", b"mqueue", NOSUID | NODEV | NOEXEC)
     # Its own processes only: in init's folder, what is written goes to the namespace init's memory, which is every
     # init's.
     mount(b"proc", b"/proc", b"proc", NOSUID | NODEV | NOEXEC, "hidepid=2")
-    mount(b"/tmp/tmp", b"/tmp", None, _BIND)
+    mount(b"/tmp/tmp", b"/tmp", None, BIND)
     os.mkdir(BOX, 0o755)
 
 
@@ -171,8 +191,8 @@ def mount(source: bytes | None, target: bytes, kind: bytes | None, flags: int, d
     check(LIBC.mount(source, target, kind, flags, data.encode() if data else None), "mount " + target.decode())
 
 
-def _write(path: str, text: str) -> None:
-    number = os.open(path, os.O_WRONLY)
+def _write(path: str, text: str, folder: int | None = None) -> None:
+    number = os.open(path, os.O_WRONLY, dir_fd=folder)
     try:
         os.write(number, text.encode())
     finally:
@@ -189,30 +209,54 @@ def _become(
     if alone:  # a program and its partner have the same user and nothing between them: no memory may be opened
         LIBC.prctl(SET_DUMPABLE, 0, 0, 0, 0)
     os.setsid()
-    os.chdir(BOX)
-    if files.kept >= 0:
-        unpack(files.kept)
-    _write_files(header, blobs)
+    in_box = header["place"] == "box"
+    if not in_box:
+        os.chdir(BOX)
+        if files.kept >= 0:
+            unpack(files.kept)
+        _write_files(header, blobs)
     _descriptors(files)
     _limits(header)
+    if in_box:
+        _begin_in(header, blobs)
     if header["collect"]:
         folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         socket.send_fds(status, [b"B"], [folder])
         os.close(folder)
-    if header["python"]:
+    if not in_box:
         _lock(status, header)
+    if header["python"]:
         status.close()
+        if in_box and header["mode"] == "script":
+            LIBC.prctl(SET_DUMPABLE, 1, 0, 0, 0)
+            os.environ.clear()
+            os.environ.update(header["env"])
         os._exit(start(header, blobs) & 0xFF)
     arguments = header["run"]
-    path = _find(arguments[0])
-    status.set_inheritable(False)
-    _lock(status, header)
     try:
+        path = _find(arguments[0], header["env"]["PATH"])
+        status.set_inheritable(False)
         os.execve(path, arguments, header["env"])
-    except (PermissionError, FileNotFoundError) as error:
-        # What the compilation left is no program: the program's fault.
-        os.write(2, f"{error.strerror}: {arguments[0]}\n".encode())
-        os._exit(126)
+    except OSError as error:
+        if not in_box and not isinstance(error, (PermissionError, FileNotFoundError)):
+            raise
+        # What the compilation left, or the box has, is no program: the program's fault.
+        _refuse(error, arguments[0])
+
+
+def _begin_in(header: dict[str, Any], blobs: bytes) -> None:
+    """Go to the folder of a box in which a program begins, with its files."""
+    try:
+        os.chdir(header["cwd"])
+        _write_files(header, blobs)
+    except OSError as error:  # whoever uses the box may have made it so
+        _refuse(error, error.filename or header["cwd"])
+
+
+def _refuse(error: OSError, name: str) -> None:
+    """End as a shell does that can run no such program."""
+    os.write(2, f"{error.strerror}: {name}\n".encode("utf-8", "surrogateescape"))
+    os._exit(127 if error.errno == errno.ENOENT else 126)
 
 
 def _lock(status: socket.socket, header: dict[str, Any]) -> None:
@@ -229,12 +273,12 @@ def _lock(status: socket.socket, header: dict[str, Any]) -> None:
     os.close(listener)
 
 
-def _find(name: str) -> str:
+def _find(name: str, folders: str) -> str:
     if "/" in name:
         return name
-    for folder in ("/usr/local/bin", "/usr/bin", "/bin"):
+    for folder in folders.split(":"):
         path = folder + "/" + name
-        if os.access(path, os.X_OK):
+        if os.access(path, os.X_OK) and not os.path.isdir(path):
             return path
     raise OSError(errno.ENOEXEC, f"the image has no {name!r}")
 

@@ -390,68 +390,108 @@ class Run:
     # --- making a room ---------------------------------------------------------------------------------------------
 
     def _room(self, part: Part, ends: dict[str, int], body: bytes) -> Room:
-        sent: dict[str, int] = dict(ends)
-        pipes: dict[str, int] = {}
-        with contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours:
+        told = plan(
+            part,
+            body,
+            self._env,
+            inodes=self._inodes,
+            channel="c" in ends,
+            network=self._network,
+            data_limit=not self._counters.sees_oom,
+        )
+        init = self._zygotes.init()
+        try:
+            return open_room(self._zygotes, part, init, told, ends, body)
+        except BaseException:
+            _end_init(init)
+            raise
 
-            def send(letter: str, number: int) -> None:
-                theirs.callback(os.close, number)
-                sent[letter] = number
 
-            send("p", memory_file(self._plan(part, "c" in ends, body)))
-            if "i" not in ends:
-                send("i", memory_file(view(body, part.case["stdin"])))
-            for letter, name in (("o", "stdout"), ("e", "stderr"), ("r", "reply")):
-                if letter in ends or (letter == "r" and part.program["mode"] == "script"):
-                    continue
-                near, far = os.pipe()
-                ours.callback(os.close, near)
-                send(letter, far)
-                os.set_blocking(near, False)
-                pipes[name] = near
-            channel, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            ours.callback(channel.close)
-            send("s", other.detach())
-            channel.setblocking(False)
-            if part.kept >= 0:
-                sent["k"] = part.kept
-            init = self._zygotes.init()
-            ours.callback(_end_init, init)
-            pid = self._zygotes.program(part.program["tier"], init, "".join(sent), list(sent.values()))
-            ours.pop_all()  # the room has them
-        return Room(part, init, pid, pipes, channel)
+def open_room(
+    zygotes: Zygotes,
+    part: Part,
+    init: int,
+    told: bytes,
+    ends: dict[str, int],
+    body: bytes,
+    inside: int | None = None,
+) -> Room:
+    """Begin a program. `told`: its plan; `ends`: descriptors that it gets, by letter; `inside`: the init in whose
+    namespace it begins, where that does not end with it. Raises Broken.
+    """
+    sent: dict[str, int] = dict(ends)
+    pipes: dict[str, int] = {}
+    with contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours:
 
-    def _plan(self, part: Part, channel: bool, body: bytes) -> bytes:
-        """Returns what the room reads: see `room`."""
-        program, case, limits = part.program, part.case, part.limits
-        blobs = Body()
-        code = blobs.add(view(body, program["code"]))
-        files = [(program["file"], code)]
-        for table in (program["files"], case["files"]):
-            files += [(path, blobs.add(view(body, place))) for path, place in table.items()]
-        arguments = [*program["args"], *case["args"]]
-        disk = limits["disk_mb"] << 20
-        header = {
-            "python": program["python"],
-            "mode": program["mode"],
-            "code": code,
-            "files": files,
-            "request": blobs.add(view(body, case["request"])),
-            "argv": [program["file"], *arguments],
-            "run": [*program["run"], *arguments],
-            "env": {**self._env, **program.get("env", {})},
-            "modified": program.get("modified"),
-            "limits": limits,
-            "disk_bytes": disk,
-            "inodes": self._inodes,
-            "data_limit": not self._counters.sees_oom,
-            "channel": channel,
-            "reply": program["mode"] != "script",
-            "collect": part.collect is not None,
-            "unbuffered": program.get("unbuffered", False),
-            "network": self._network,
-        }
-        return marshal.dumps((header, b"".join(blobs.parts)))
+        def send(letter: str, number: int) -> None:
+            theirs.callback(os.close, number)
+            sent[letter] = number
+
+        send("p", memory_file(told))
+        if "i" not in ends:
+            send("i", memory_file(view(body, part.case["stdin"])))
+        for letter, name in (("o", "stdout"), ("e", "stderr"), ("r", "reply")):
+            if letter in ends or (letter == "r" and part.program["mode"] == "script"):
+                continue
+            near, far = os.pipe()
+            ours.callback(os.close, near)
+            send(letter, far)
+            os.set_blocking(near, False)
+            pipes[name] = near
+        channel, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.callback(channel.close)
+        send("s", other.detach())
+        channel.setblocking(False)
+        if part.kept >= 0:
+            sent["k"] = part.kept
+        within = init if inside is None else inside
+        pid = zygotes.program(part.program["tier"], within, "".join(sent), list(sent.values()))
+        ours.pop_all()  # the room has them
+    return Room(part, init, pid, pipes, channel)
+
+
+def plan(
+    part: Part,
+    body: bytes,
+    env: dict[str, str],
+    *,
+    inodes: int,
+    channel: bool,
+    network: bool,
+    data_limit: bool,
+    **place: Any,
+) -> bytes:
+    """Returns what the room reads: see `room`. `place`: what it is told where it is no room of its own."""
+    program, case, limits = part.program, part.case, part.limits
+    blobs = Body()
+    code = blobs.add(view(body, program["code"]))
+    files = [(program["file"], code)] if program["file"] else []
+    for table in (program["files"], case["files"]):
+        files += [(path, blobs.add(view(body, at))) for path, at in table.items()]
+    arguments = [*program["args"], *case["args"]]
+    header = {
+        "place": "room",
+        "python": program["python"],
+        "mode": program["mode"],
+        "code": code,
+        "files": files,
+        "request": blobs.add(view(body, case["request"])),
+        "argv": [program["file"], *arguments],
+        "run": [*program["run"], *arguments],
+        "env": {**env, **program.get("env", {})},
+        "modified": program.get("modified"),
+        "limits": limits,
+        "disk_bytes": limits["disk_mb"] << 20,
+        "inodes": inodes,
+        "data_limit": data_limit,
+        "channel": channel,
+        "reply": program["mode"] != "script",
+        "collect": part.collect is not None,
+        "unbuffered": program.get("unbuffered", False),
+        "network": network,
+        **place,
+    }
+    return marshal.dumps((header, b"".join(blobs.parts)))
 
 
 def _join(how: str) -> list[dict[str, int]]:

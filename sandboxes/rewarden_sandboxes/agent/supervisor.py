@@ -1,8 +1,8 @@
 """The supervisor: reads jobs, has them run, reports. The first process of a slot, and the only one that sees requests.
 
-It has one job, compilation or session at a time; a job's cases run one after the other, each in fresh rooms. A room
-ends when its program does, when a limit is reached, or when the host says stop or is gone; then its init is killed and
-reaped, so that nothing of it lives, and only then its pipes are drained and the report is made.
+It has one job, compilation, session or box at a time; a job's cases run one after the other, each in fresh rooms. A
+room ends when its program does, when a limit is reached, or when the host says stop or is gone; then its init is killed
+and reaped, so that nothing of it lives, and only then its pipes are drained and the report is made.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rewarden_sandboxes.agent.accounting import Counters
+from rewarden_sandboxes.agent.box import Box
 from rewarden_sandboxes.agent.frames import Body, FrameError, receive, send, view, window
 from rewarden_sandboxes.agent.reports import Report, Story, reports
 from rewarden_sandboxes.agent.run import HARD, Part, Room, Run, memory_file
@@ -76,6 +77,8 @@ class Supervisor:
                     self._compile(header, body)
                 elif header["op"] == "session":
                     self._session(header, body)
+                elif header["op"] == "box":
+                    self._box(header)
                 elif header["op"] == "warm":
                     self._zygotes.warm(header["tier"])
                     self._tell({"ev": "warm", "tiers": self._zygotes.tiers})
@@ -135,19 +138,28 @@ class Supervisor:
     def _session(self, session: dict[str, Any], body: bytes) -> None:
         part = Part("program", session["program"], session["case"], -1, None)
         with Run(self._zygotes, self._counters, self._env, self._inodes, [part], body, network=True) as run:
-            feed = run.open_fed(part, body)
+            fed = Session(run, run.open_fed(part, body), self._tell, self._heard)
             try:
                 self._tell({"ev": "begun"})
-                Session(run, feed, self._tell, self._heard).serve(self._host)
+                fed.serve(self._host)
             except FrameError:
                 raise Gone from None
             finally:
-                os.close(feed)
+                fed.close()
             [report] = reports(run, self._counters, unharmed=True)
             if report.story == "waited":
                 report.over("wall_s")
         out = Body()
         self._tell({"ev": "ended", "report": report.wire(out)}, out)
+
+    def _box(self, told: dict[str, Any]) -> None:
+        with Box(self._zygotes, self._counters, self._env, self._inodes, told, self._tell, self._heard) as box:
+            box.open()
+            self._tell({"ev": "opened"})
+            try:
+                box.serve(self._host)
+            except FrameError:
+                raise Gone from None
 
     def _certain(self, parts: Sequence[Part], job: dict[str, Any], body: bytes) -> list[list[Report]]:
         """Run until it is certain how the program ends: the reports of every run, the last of which tell the end.

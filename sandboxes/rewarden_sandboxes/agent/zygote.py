@@ -22,6 +22,9 @@ from rewarden_sandboxes.agent import room
 
 _MODES = "rewarden_sandboxes.agent.modes"
 
+_FILES = "rewarden_sandboxes.agent.box_files"
+_ROOT = "rewarden_sandboxes.agent.box_root"
+
 _NUMPY = ("numpy", "numpy.linalg", "numpy.random")
 
 TIERS: dict[str, tuple[str, ...]] = {
@@ -29,6 +32,7 @@ TIERS: dict[str, tuple[str, ...]] = {
     "modes": (_MODES,),
     "numpy": (_MODES, *_NUMPY),
     "scientific": (_MODES, *_NUMPY, "scipy", "scipy.linalg", "pandas", "sympy", "networkx"),
+    "box": (_FILES, _ROOT),
     "pytest": (_MODES, "pytest", "_pytest.assertion.rewrite", "unittest", "unittest.mock"),
 }
 """Tier to what it imports beside the everyday modules."""
@@ -71,13 +75,17 @@ def main(channel: socket.socket, uid: int, gid: int, tier: str) -> None:
 
 def _do(message: bytes, numbers: list[int], channel: socket.socket, uid: int, gid: int) -> None:
     mask, _, init = message.decode().partition("/")
-    if init:
+    if init and int(init):
         room.enter(int(init))
     pid = room.clone(room.SIBLING)
     if pid == 0:
         channel.close()
-        room.live(room.Files(mask, numbers), uid, gid, run_python, alone=not init)
+        room.live(room.Files(mask, numbers), uid, gid, run_python, _build, alone=not init)
     channel.send(b"P%d" % pid)
+
+
+def _build(header: dict[str, Any], status: socket.socket, uid: int, gid: int) -> None:
+    importlib.import_module(_ROOT).build(header, status, uid, gid)
 
 
 def _import(name: str) -> bool:
@@ -95,7 +103,7 @@ def run_python(header: dict[str, Any], blobs: bytes) -> int:
     """Run a Python program in this process, as `python3 main.py` would. Returns the exit code."""
     code = _part(blobs, header["code"])
     sys.argv = list(header["argv"])
-    sys.path.insert(0, room.BOX)
+    sys.path.insert(0, os.getcwd() if header["mode"] == "script" else room.BOX)
     # Why a program died must not be lost in a buffer when it does.
     unbuffered = open(2, "wb", buffering=0, closefd=False)  # noqa: SIM115
     printing: io.TextIOWrapper = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
@@ -115,6 +123,8 @@ def run_python(header: dict[str, Any], blobs: bytes) -> int:
     mode = header["mode"]
     if mode == "script":
         return _finish(_script(header["argv"][0], code))
+    if mode == "files":
+        return _finish(importlib.import_module(_FILES).main(_part(blobs, header["request"])))
     modes = importlib.import_module(_MODES)  # warm in every tier but the bare one
     channel, reply = (3 if header["channel"] else -1), (4 if header["reply"] else -1)
     return _finish(modes.MODES[mode](code, _part(blobs, header["request"]), channel, reply))
@@ -126,7 +136,7 @@ def _part(blobs: bytes, place: list[int]) -> bytes:
 
 def _script(name: str, code: bytes) -> int:
     module = types.ModuleType("__main__")
-    module.__file__ = room.BOX + "/" + name
+    module.__file__ = os.path.join(sys.path[0], name)
     module.__builtins__ = __builtins__  # type: ignore[attr-defined]
     sys.modules["__main__"] = module
     try:

@@ -65,9 +65,10 @@ class Zygotes:
         return _made(self._keeper, b"I", [])
 
     def program(self, tier: str, init: int, mask: str, numbers: list[int]) -> int:
-        """The process number of a new program in the room of this init, our child. `mask`: a letter for each
-        descriptor. Raises Broken."""
-        return _made(self._channels[tier], (f"{mask}/{init}" if init else mask).encode(), numbers)
+        """The process number of a new program in the room of this init, or with 0 beside the zygote; our child. `mask`:
+        a letter for each descriptor. Raises Broken.
+        """
+        return _made(self._channels[tier], (mask if self._alone else f"{mask}/{init}").encode(), numbers)
 
 
 def _send(channel: socket.socket, message: bytes, numbers: list[int]) -> None:

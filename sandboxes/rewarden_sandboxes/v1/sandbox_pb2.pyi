@@ -6,26 +6,51 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Answer(_message.Message):
-    __slots__ = ["begun", "clock", "data", "event", "id", "last", "refusal", "report", "taken"]
+    __slots__ = ["begun", "clock", "data", "errors", "event", "id", "last", "opened", "refusal", "report", "still", "taken"]
     BEGUN_FIELD_NUMBER: _ClassVar[int]
     CLOCK_FIELD_NUMBER: _ClassVar[int]
     DATA_FIELD_NUMBER: _ClassVar[int]
+    ERRORS_FIELD_NUMBER: _ClassVar[int]
     EVENT_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     LAST_FIELD_NUMBER: _ClassVar[int]
+    OPENED_FIELD_NUMBER: _ClassVar[int]
     REFUSAL_FIELD_NUMBER: _ClassVar[int]
     REPORT_FIELD_NUMBER: _ClassVar[int]
+    STILL_FIELD_NUMBER: _ClassVar[int]
     TAKEN_FIELD_NUMBER: _ClassVar[int]
     begun: bool
     clock: Clock
     data: bytes
+    errors: bytes
     event: JobEvent
     id: int
     last: bool
+    opened: Opened
     refusal: Refusal
     report: Report
+    still: bool
     taken: int
-    def __init__(self, id: _Optional[int] = ..., event: _Optional[_Union[JobEvent, _Mapping]] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ..., begun: bool = ..., data: _Optional[bytes] = ..., taken: _Optional[int] = ..., clock: _Optional[_Union[Clock, _Mapping]] = ..., report: _Optional[_Union[Report, _Mapping]] = ..., last: bool = ...) -> None: ...
+    def __init__(self, id: _Optional[int] = ..., event: _Optional[_Union[JobEvent, _Mapping]] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ..., begun: bool = ..., data: _Optional[bytes] = ..., taken: _Optional[int] = ..., clock: _Optional[_Union[Clock, _Mapping]] = ..., report: _Optional[_Union[Report, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., errors: _Optional[bytes] = ..., still: bool = ..., last: bool = ...) -> None: ...
+
+class Box(_message.Message):
+    __slots__ = ["env", "image", "limits", "patience_s"]
+    class EnvEntry(_message.Message):
+        __slots__ = ["key", "value"]
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    ENV_FIELD_NUMBER: _ClassVar[int]
+    IMAGE_FIELD_NUMBER: _ClassVar[int]
+    LIMITS_FIELD_NUMBER: _ClassVar[int]
+    PATIENCE_S_FIELD_NUMBER: _ClassVar[int]
+    env: _containers.ScalarMap[str, str]
+    image: str
+    limits: Limits
+    patience_s: float
+    def __init__(self, image: _Optional[str] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., env: _Optional[_Mapping[str, str]] = ..., patience_s: _Optional[float] = ...) -> None: ...
 
 class Case(_message.Message):
     __slots__ = ["args", "files", "limits", "partner_args", "partner_files", "partner_request", "partner_stdin", "request", "stdin"]
@@ -93,6 +118,45 @@ class CompileResult(_message.Message):
     who: str
     def __init__(self, who: _Optional[str] = ..., report: _Optional[_Union[Report, _Mapping]] = ...) -> None: ...
 
+class Exec(_message.Message):
+    __slots__ = ["argv", "box", "cwd", "env", "files", "limits", "program", "stdin"]
+    class EnvEntry(_message.Message):
+        __slots__ = ["key", "value"]
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    ARGV_FIELD_NUMBER: _ClassVar[int]
+    BOX_FIELD_NUMBER: _ClassVar[int]
+    CWD_FIELD_NUMBER: _ClassVar[int]
+    ENV_FIELD_NUMBER: _ClassVar[int]
+    FILES_FIELD_NUMBER: _ClassVar[int]
+    LIMITS_FIELD_NUMBER: _ClassVar[int]
+    PROGRAM_FIELD_NUMBER: _ClassVar[int]
+    STDIN_FIELD_NUMBER: _ClassVar[int]
+    argv: _containers.RepeatedScalarFieldContainer[str]
+    box: int
+    cwd: str
+    env: _containers.ScalarMap[str, str]
+    files: Files
+    limits: Limits
+    program: Program
+    stdin: bool
+    def __init__(self, box: _Optional[int] = ..., argv: _Optional[_Iterable[str]] = ..., program: _Optional[_Union[Program, _Mapping]] = ..., files: _Optional[_Union[Files, _Mapping]] = ..., stdin: bool = ..., cwd: _Optional[str] = ..., env: _Optional[_Mapping[str, str]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ...) -> None: ...
+
+class Files(_message.Message):
+    __slots__ = ["depth", "mode", "path", "work"]
+    DEPTH_FIELD_NUMBER: _ClassVar[int]
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    WORK_FIELD_NUMBER: _ClassVar[int]
+    depth: int
+    mode: int
+    path: str
+    work: str
+    def __init__(self, work: _Optional[str] = ..., path: _Optional[str] = ..., depth: _Optional[int] = ..., mode: _Optional[int] = ...) -> None: ...
+
 class Job(_message.Message):
     __slots__ = ["cases", "collect", "compile_limits", "join", "once", "partner", "patience_s", "program", "rejecting"]
     CASES_FIELD_NUMBER: _ClassVar[int]
@@ -141,23 +205,50 @@ class Limits(_message.Message):
     wall_s: float
     def __init__(self, cpu_s: _Optional[float] = ..., wall_s: _Optional[float] = ..., memory_mb: _Optional[int] = ..., processes: _Optional[int] = ..., output_bytes: _Optional[int] = ..., disk_mb: _Optional[int] = ..., open_files: _Optional[int] = ...) -> None: ...
 
+class Opened(_message.Message):
+    __slots__ = ["enforced", "image", "limits"]
+    class EnforcedEntry(_message.Message):
+        __slots__ = ["key", "value"]
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    ENFORCED_FIELD_NUMBER: _ClassVar[int]
+    IMAGE_FIELD_NUMBER: _ClassVar[int]
+    LIMITS_FIELD_NUMBER: _ClassVar[int]
+    enforced: _containers.ScalarMap[str, str]
+    image: str
+    limits: Limits
+    def __init__(self, image: _Optional[str] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., enforced: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
 class Order(_message.Message):
-    __slots__ = ["cancel", "clock", "data", "id", "job", "session", "taken"]
+    __slots__ = ["box", "cancel", "clock", "data", "eof", "exec", "id", "job", "session", "signal", "still", "taken"]
+    BOX_FIELD_NUMBER: _ClassVar[int]
     CANCEL_FIELD_NUMBER: _ClassVar[int]
     CLOCK_FIELD_NUMBER: _ClassVar[int]
     DATA_FIELD_NUMBER: _ClassVar[int]
+    EOF_FIELD_NUMBER: _ClassVar[int]
+    EXEC_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     JOB_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
+    SIGNAL_FIELD_NUMBER: _ClassVar[int]
+    STILL_FIELD_NUMBER: _ClassVar[int]
     TAKEN_FIELD_NUMBER: _ClassVar[int]
+    box: Box
     cancel: bool
     clock: bool
     data: bytes
+    eof: bool
+    exec: Exec
     id: int
     job: Job
     session: Session
+    signal: Signal
+    still: bool
     taken: int
-    def __init__(self, id: _Optional[int] = ..., job: _Optional[_Union[Job, _Mapping]] = ..., cancel: bool = ..., session: _Optional[_Union[Session, _Mapping]] = ..., data: _Optional[bytes] = ..., taken: _Optional[int] = ..., clock: bool = ...) -> None: ...
+    def __init__(self, id: _Optional[int] = ..., job: _Optional[_Union[Job, _Mapping]] = ..., cancel: bool = ..., session: _Optional[_Union[Session, _Mapping]] = ..., data: _Optional[bytes] = ..., taken: _Optional[int] = ..., clock: bool = ..., box: _Optional[_Union[Box, _Mapping]] = ..., exec: _Optional[_Union[Exec, _Mapping]] = ..., eof: bool = ..., signal: _Optional[_Union[Signal, _Mapping]] = ..., still: bool = ...) -> None: ...
 
 class Program(_message.Message):
     __slots__ = ["args", "code", "files", "flags", "language", "limits", "min_version", "mode"]
@@ -253,6 +344,14 @@ class Session(_message.Message):
     patience_s: float
     program: Program
     def __init__(self, program: _Optional[_Union[Program, _Mapping]] = ..., patience_s: _Optional[float] = ...) -> None: ...
+
+class Signal(_message.Message):
+    __slots__ = ["group", "number"]
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    group: bool
+    number: int
+    def __init__(self, number: _Optional[int] = ..., group: bool = ...) -> None: ...
 
 class StatusReply(_message.Message):
     __slots__ = ["status_json"]

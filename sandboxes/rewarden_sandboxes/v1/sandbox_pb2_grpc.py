@@ -34,6 +34,8 @@ class SandboxHostServicer(object):
         result for each case, in order, as it ends; before them one for the compilation where there is one; the last says
         so. Nothing is cached or coalesced. When the call ends, everything that was ordered over it is killed.
 
+        A box's first answer is `opened`, and it has no last one until it ends; with it end the execs in it.
+
         A session's answers: `begun`, then what the program writes to stdout as it comes, and last the report when it has
         ended. It is fed by further orders with its number. In each direction 1 MiB may be under way that its reader has
         not confirmed (`taken`): whoever sends more has the session ended.

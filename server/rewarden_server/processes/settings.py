@@ -68,6 +68,8 @@ class SandboxSettings:
     launcher: Literal["auto", "docker", "bwrap", "none"] = "auto"
     slots: Whole | None = None
     sessions: Whole | None = None
+    boxes: Whole | None = None
+    warm_boxes: Count | None = None
     warm: Whole | None = None
     cpu_permits: Whole | None = None
     runtime: Text | None = None

@@ -31,7 +31,7 @@ from rewarden_server.observe.telemetry.span import current
 from rewarden_server.processes.settings import SandboxSettings
 
 if TYPE_CHECKING:
-    from rewarden_sandboxes import client as hosts
+    from rewarden_sandboxes.remote_session import RemoteSession
 
 _FOR_EACH_SLOT = 4
 """Jobs that the hosts have at once, for each slot: enough that no slot waits for its next one."""
@@ -274,7 +274,7 @@ class Session:
     `close`, or with this server. Each method can be awaited by one task at a time.
     """
 
-    def __init__(self, session: hosts.Session, held: ExitStack) -> None:
+    def __init__(self, session: RemoteSession, held: ExitStack) -> None:
         self._session = session
         self._held = held
 

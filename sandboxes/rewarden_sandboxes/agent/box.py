@@ -1,0 +1,308 @@
+"""A box: namespaces with a writable root that live for as long as the host wants, and the execs in them.
+
+Its init and its root are made once. Each exec is cloned by a zygote into the box's pid namespace, and enters the
+others before it is the program's; its parent is the supervisor, so that the kernel alone says how it ended. Work on
+files is done by execs of our own that see the box's folders from a pid namespace in which the box's programs are not:
+they can neither be seen nor be signalled by them. When init is killed, the kernel kills all that is left.
+
+The box has one limit of memory, of disk and of processes; each exec may have others for itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rewarden_sandboxes.agent.accounting import Clock, Counters, held, members, moving
+from rewarden_sandboxes.agent.exec import Exec, soonest
+from rewarden_sandboxes.agent.run import Part, open_room, plan
+from rewarden_sandboxes.agent.streams import Inlet, Tell
+from rewarden_sandboxes.agent.zygotes import Broken, Zygotes
+
+_TIER = "box"
+_CODE, _PLACES = "/tmp/code", 64
+_NONE = float("inf")
+_INSIDE, _LAYERS = "mhwu", "m"
+_READ_ALL = 1 << 2
+"""CAP_DAC_READ_SEARCH: a snapshot has what the box's user may not read, as it was."""
+_TRIES, _PAUSE_S = 500, 0.002
+"""The looks until all stand still: what waits in the kernel, as for a child of `vfork`, does nothing either."""
+
+Said = tuple[dict[str, Any], bytes]
+
+
+class Box:
+    """See the module. `told`: from the host's order. Used in a `with`, after which nothing of it lives."""
+
+    def __init__(
+        self,
+        zygotes: Zygotes,
+        counters: Counters,
+        env: dict[str, str],
+        inodes: int,
+        told: dict[str, Any],
+        tell: Tell,
+        heard: Callable[[], Said],
+    ) -> None:
+        self._zygotes = zygotes
+        self._counters = counters
+        self._env = {**env, **told["env"]}
+        self._limits: dict[str, Any] = told["limits"]
+        self._inodes = inodes
+        self._tell = tell
+        self._heard = heard
+        self._execs: dict[int, Exec] = {}
+        self._layers = -1
+        self._namespaces: list[int] = []
+        self._held: list[Said] | None = None
+        self._stopped: set[int] = set()
+        self._next_look = _NONE
+        self._kills = counters.oom_kills()
+        zygotes.warm(_TIER)
+        counters.begin_memory(self._limits["memory_mb"] << 20, beside=0)
+        self._clock = Clock(counters)
+        self._init = zygotes.init()
+        self._watch = os.pidfd_open(self._init)
+
+    def __enter__(self) -> Box:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._init, signal.SIGKILL)
+        for each in self._execs.values():  # before init, which the kernel holds until they are reaped
+            each.close()
+        os.waitpid(self._init, 0)
+        for number in (self._watch, self._layers, *self._namespaces):
+            if number >= 0:
+                os.close(number)
+
+    def open(self) -> None:
+        """Build its root. Raises Broken."""
+        limits = {**self._limits, "cpu_s": _NONE, "wall_s": _NONE, "output_bytes": 0}
+        part = _part({"request": [0, 0]}, limits)
+        told = self._plan(part, b"", {}, place="builder", init=self._init)
+        room = open_room(self._zygotes, part, 0, told, {}, b"", inside=0)
+        try:
+            room.reap()
+            with contextlib.suppress(OSError):
+                message, numbers, _, _ = socket.recv_fds(room.channel, 4096, 5)
+                if message == b"S":
+                    self._layers, *self._namespaces = numbers
+                    return
+                raise Broken(f"the box's root could not be built: {message[1:].decode('utf-8', 'replace')}")
+            raise Broken("the box's root could not be built")
+        finally:
+            room.close()
+
+    def serve(self, host: socket.socket) -> None:
+        """Until the host wants it to end, which `heard` raises. Raises Broken when it ends by itself."""
+        while True:
+            ready = self._poll(host)
+            self._mind_memory()
+            if self._watch in ready:
+                raise Broken("the box's init was killed")
+            if host.fileno() in ready:
+                self._heed(*self._heard())
+            for each in list(self._execs.values()):
+                each.turn(ready, self._kills)
+                if each.over:
+                    del self._execs[each.number]
+                    if self._has_orphans():
+                        each.share()
+                    each.tell_end(self._kills)
+                    each.close()
+            if time.monotonic() >= self._next_look:
+                self._look()
+
+    def _poll(self, host: socket.socket) -> set[int]:
+        poll = select.poll()
+        for number in (host.fileno(), self._watch):
+            poll.register(number, select.POLLIN)
+        for each in self._execs.values():
+            for number in each.awaited():
+                poll.register(number, select.POLLIN)
+            if each.inlet is not None and each.inlet.waits:
+                poll.register(each.inlet.number, select.POLLOUT)
+        wait = None if self._next_look == _NONE else max(0.0, (self._next_look - time.monotonic()) * 1000 + 0.5)
+        return {number for number, _ in poll.poll(wait)}
+
+    # --- what the host says ------------------------------------------------------------------------------------------
+
+    def _heed(self, header: dict[str, Any], body: bytes) -> None:
+        op = header["op"]
+        if op == "exec":
+            if self._held is not None and not header["helper"]:
+                self._held.append((header, body))  # it begins when the others go on
+            else:
+                self._begin(header, body)
+        elif op == "still":
+            (self._stop if header["still"] else self._resume)()
+            self._tell({"ev": "still", "still": header["still"]})
+        elif op == "clock" and header["n"] is None:
+            memory = held((self._init, self._init)) + sum(held((each.pid, 0)) for each in self._programs())
+            self._tell({"ev": "clock", "n": None, "cpu_s": self._clock.cpu(), "idle_s": 0.0, "memory": memory})
+        else:
+            self._heed_exec(op, header, body)
+
+    def _heed_exec(self, op: str, header: dict[str, Any], body: bytes) -> None:
+        each = self._execs.get(header["n"])
+        if each is None:
+            if op == "clock":
+                self._tell({"ev": "clock", "n": header["n"], "cpu_s": 0.0, "idle_s": 0.0, "memory": 0})
+            if op == "kill" and self._held:
+                self._held = [said for said in self._held if said[0]["n"] != header["n"]]
+        elif op == "data" and each.inlet is not None:
+            each.inlet.feed(body)
+        elif op == "eof" and each.inlet is not None:
+            each.inlet.finish()
+        elif op == "credit":
+            each.grant(int(header["bytes"]))
+        elif op == "signal":
+            each.signal(int(header["signal"]), group=bool(header["group"]))
+        elif op == "kill":
+            each.end("closed")
+        elif op == "clock":
+            self._tell({"ev": "clock", "n": each.number, **each.told_clock()})
+        self._next_look = min(self._next_look, soonest(list(self._execs.values())))
+
+    def _begin(self, header: dict[str, Any], body: bytes) -> None:
+        number, helper = int(header["n"]), bool(header["helper"])
+        limits = {**self._limits, **dict.fromkeys(("cpu_s", "wall_s", "output_bytes"), _NONE), **header["limits"]}
+        part = _part(_placed(header["program"], number), limits)
+        layers = bool(header["layers"])
+        keeps = _READ_ALL if layers else 0
+        told = self._plan(part, body, header["env"], place="box", cwd=header["cwd"], keeps=keeps)
+        entered = [self._layers] if layers else self._namespaces
+        ends = dict(zip(_LAYERS if layers else _INSIDE, entered, strict=True))
+        inlet: Inlet | None = None
+        far = -1
+        try:
+            if header["stdin"]:
+                far, near = os.pipe()
+                os.set_blocking(near, False)
+                inlet = Inlet(near, lambda size: self._tell({"ev": "taken", "n": number, "bytes": size}))
+                ends["i"] = far
+            room = open_room(self._zygotes, part, 0, told, ends, body, inside=0 if helper else self._init)
+        except BaseException:
+            if inlet is not None:
+                inlet.close()
+            raise
+        finally:
+            if far >= 0:
+                os.close(far)
+        each = Exec(number, room, Clock(self._counters), inlet, self._tell, helper=helper, memory_kills=self._kills)
+        self._execs[number] = each
+        if len(self._execs) > 1 or self._has_orphans():
+            for other in self._execs.values():
+                other.share()
+        self._tell({"ev": "begun", "n": number})
+        self._next_look = min(self._next_look, soonest([each]))
+
+    def _plan(self, part: Part, body: bytes, env: dict[str, str], **place: Any) -> bytes:
+        return plan(
+            part,
+            body,
+            {**self._env, **env},
+            inodes=self._inodes,
+            channel=False,
+            network=True,
+            data_limit=not self._counters.sees_oom,
+            **place,
+        )
+
+    # --- its processes -----------------------------------------------------------------------------------------------
+
+    def _programs(self) -> list[Exec]:
+        return [each for each in self._execs.values() if not each.helper and not each.room.ended]
+
+    def _rooms(self) -> list[tuple[int, int]]:
+        return [(self._init, self._init), *((each.pid, 0) for each in self._programs())]
+
+    def _has_orphans(self) -> bool:
+        """Returns whether something lives that an exec left behind."""
+        with open(f"/proc/{self._init}/task/{self._init}/children", "rb") as file:
+            return bool(file.read(1))
+
+    def _stop(self) -> None:
+        """Have all of the box's processes stand still, and begin no new ones."""
+        self._held = self._held if self._held is not None else []
+        for tried in range(_TRIES):
+            found = [pid for pid in moving(self._rooms()) if pid != self._init]
+            if not found:
+                return
+            for pid in found:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGSTOP)
+                    self._stopped.add(pid)
+            if tried:
+                time.sleep(_PAUSE_S)
+
+    def _resume(self) -> None:
+        """The opposite. What the box's own programs had stopped stays so."""
+        for pid, _ in members(self._rooms()):
+            if pid in self._stopped:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+        self._stopped.clear()
+        for each in self._execs.values():
+            each.clock.skip()
+        held_back, self._held = self._held or [], None
+        for said in held_back:
+            self._begin(*said)
+
+    # --- looking -----------------------------------------------------------------------------------------------------
+
+    def _mind_memory(self) -> None:
+        """Look first whether the kernel killed: what it killed may hold its memory for some moments more."""
+        kills = self._counters.oom_kills()
+        if kills > self._kills:
+            self._kills = kills
+            self._counters.give_air()
+            self._next_look = min(self._next_look, time.monotonic() + 0.1)
+
+    def _look(self) -> None:
+        live = [each for each in self._execs.values() if not each.room.ended]
+        if self._counters.thrashes():
+            self._end_largest()
+        self._counters.take_air()
+        for each in live:
+            if not (self._held is not None and not each.helper):
+                each.look()
+        self._next_look = soonest(live)
+
+    def _end_largest(self) -> None:
+        """The box gets nowhere for want of memory: whoever holds most of it goes."""
+        programs = self._programs()
+        largest = max(programs, key=lambda each: held((each.pid, 0)), default=None)
+        orphans = [pid for pid, _ in members([(self._init, self._init)]) if pid != self._init]
+        if largest is not None and held((largest.pid, 0)) >= held((self._init, self._init)):
+            largest.end("memory_mb")
+            return
+        for pid in orphans:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def _placed(program: dict[str, Any], number: int) -> dict[str, Any]:
+    """A program whose text lies where it is nobody's: what the box has in its working folder stays as it is. There are
+    as many places as a box has programs at once.
+    """
+    name = program.get("file")
+    if not name:
+        return program
+    path = f"{_CODE}/{number % _PLACES}/{name}"
+    return {**program, "file": path, "run": [path if word == name else word for word in program["run"]]}
+
+
+def _part(program: dict[str, Any], limits: dict[str, Any]) -> Part:
+    """A program in the form in which rooms have it."""
+    nothing: dict[str, Any] = {"python": True, "mode": "script", "file": "", "code": [0, 0], "files": {}, "args": []}
+    case = {"limits": limits, "stdin": [0, 0], "request": program.get("request", [0, 0]), "files": {}, "args": []}
+    return Part("program", {**nothing, "run": [], "tier": _TIER, **program}, case, -1, None)

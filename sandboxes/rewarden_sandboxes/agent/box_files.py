@@ -1,0 +1,431 @@
+"""Work on the files of a box: each piece is an exec of ours, in the box's folders, with the rights of the box's user.
+
+So links resolve inside the box, and can lead nowhere else. What a caller sends comes by stdin, what it gets goes to
+stdout; a refusal is a line of JSON on stderr, and exit code 1.
+
+A *snapshot* is a tar stream of what the box has changed in its image, with the names that images use for what is gone:
+`.wh.NAME`, and `.wh..wh..opq` in a folder of which nothing of the image is left; `.wh..wh..end` is its last member,
+without which it was cut off. It is taken where the layers are seen
+as what they are (`box_root`), and *restored* through the root of another box. Devices and sockets are left out, and
+counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import json
+import os
+import shutil
+import stat
+import tarfile
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from rewarden_sandboxes.agent import box_root
+
+GONE, OPAQUE, END = ".wh.", ".wh..wh..opq", ".wh..wh..end"
+
+_MARK = "REWARDEN.mark"
+"""The header of a member whose name says what is gone: a file of the box's may be called so as well."""
+_PART = 1 << 16
+_MOST_ENTRIES = 10_000
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_MODES = 0o7777
+
+
+def main(request: bytes) -> int:
+    """Do what is asked for, a JSON object. Returns the exit code."""
+    asked = json.loads(request)
+    try:
+        told = _WORKS[asked["op"]](asked) or {}
+        code = 0
+    except OSError as error:
+        told = {"errno": error.errno or errno.EIO, "message": error.strerror or str(error)}
+        told["path"] = error.filename if isinstance(error.filename, str) else asked["path"]
+        code = 1
+    except (tarfile.TarError, EOFError) as error:
+        told = {"errno": errno.EINVAL, "message": f"the archive is cut off, or none: {error}", "path": asked["path"]}
+        code = 1
+    _write(2, json.dumps(told).encode())
+    return code
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def _put(asked: dict[str, Any]) -> None:
+    path = asked["path"]
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+    try:
+        _regular(number, path)
+        os.ftruncate(number, 0)
+        while data := os.read(0, _PART):
+            _write(number, data)
+        os.fchmod(number, asked["mode"] & _MODES)
+    finally:
+        os.close(number)
+
+
+def _get(asked: dict[str, Any]) -> None:
+    number = os.open(asked["path"], os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        _regular(number, asked["path"])
+        while data := os.read(number, _PART):
+            _write(1, data)
+    finally:
+        os.close(number)
+
+
+def _list(asked: dict[str, Any]) -> None:
+    found: list[dict[str, Any]] = []
+
+    def note(path: str, name: str) -> bool:
+        about = os.lstat(path)
+        if len(found) >= _MOST_ENTRIES:
+            raise OSError(errno.EFBIG, f"there are more than {_MOST_ENTRIES} entries", path)
+        found.append(
+            {
+                "path": name,
+                "kind": _kind(about.st_mode),
+                "size": about.st_size,
+                "mode": about.st_mode & _MODES,
+                "modified": about.st_mtime,
+                "target": os.readlink(path) if stat.S_ISLNK(about.st_mode) else None,
+            }
+        )
+        return stat.S_ISDIR(about.st_mode)
+
+    def visit(folder: str, prefix: str, depth: int) -> None:
+        for name in sorted(os.listdir(folder)):
+            with contextlib.suppress(FileNotFoundError):  # its programs go on
+                path = os.path.join(folder, name)
+                if note(path, prefix + name) and depth > 1:
+                    visit(path, prefix + name + "/", depth - 1)
+
+    path = asked["path"]
+    if asked["depth"] < 1 or not os.path.isdir(path):
+        note(path, os.path.basename(path.rstrip("/")) or ".")
+    else:
+        visit(path, "", asked["depth"])
+    _write(1, json.dumps(found).encode())
+
+
+def _remove(asked: dict[str, Any]) -> None:
+    path = asked["path"].rstrip("/") or "/"
+    if stat.S_ISDIR(os.lstat(path).st_mode):
+        shutil.rmtree(path)
+    else:
+        os.unlink(path)
+
+
+def _regular(number: int, path: str) -> None:
+    mode = os.fstat(number).st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "it is no regular file", path)
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        return "folder"
+    if stat.S_ISLNK(mode):
+        return "link"
+    return "file" if stat.S_ISREG(mode) else "other"
+
+
+def _write(number: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(number, view) :]
+
+
+# --- archives --------------------------------------------------------------------------------------------------------
+
+
+def _archive(asked: dict[str, Any]) -> dict[str, Any]:
+    path = asked["path"]
+    with _Writer() as out:
+        if os.path.isdir(path):
+            out.tree(path, "")
+        else:
+            out.add(path, os.path.basename(path))
+    return {"dropped": out.dropped}
+
+
+def _snapshot(_: dict[str, Any]) -> dict[str, Any]:
+    with _Writer() as out:
+        out.add(box_root.ROOT, ".")
+        with open(box_root.MADE, encoding="utf-8", errors="surrogateescape") as file:
+            made = file.read().split("\n")
+        uppers = set(os.listdir(box_root.UPPER))
+        for name in made:
+            if name and not os.path.lexists(f"{box_root.ROOT}/{name}"):
+                out.mark(GONE + name)
+        for name in sorted(os.listdir(box_root.ROOT)):
+            if name in box_root.NOT_KEPT:
+                continue
+            if name in uppers:
+                out.add(f"{box_root.UPPER}/{name}", name)
+                out.tree(f"{box_root.UPPER}/{name}", name + "/", layer=True)
+            else:
+                out.whole(f"{box_root.ROOT}/{name}", name)
+        for tree, name in box_root.TREES.items():
+            out.whole(tree, name)
+        out.mark(END)
+    return {"dropped": out.dropped}
+
+
+class _Writer:
+    """Writes a tar stream to stdout. `dropped`: devices and sockets that are not in it."""
+
+    def __init__(self) -> None:
+        self.dropped = 0
+        self._out = open(1, "wb", closefd=False)  # noqa: SIM115
+        self._tar = tarfile.open(fileobj=self._out, mode="w|", format=tarfile.PAX_FORMAT, bufsize=_PART)  # noqa: SIM115
+        self._linked: dict[tuple[int, int], str] = {}
+
+    def __enter__(self) -> _Writer:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self._tar.close()
+            self._out.flush()
+
+    def whole(self, path: str, name: str) -> None:
+        """Something of which nothing is the image's any more: with all that is in it, where it is a folder."""
+        self.add(path, name)
+        if stat.S_ISDIR(os.lstat(path).st_mode):
+            self.mark(f"{name}/{OPAQUE}")
+            self.tree(path, name + "/")
+
+    def tree(self, folder: str, prefix: str, *, layer: bool = False) -> None:
+        """All that is in a folder. `layer`: it is an upper layer, with the kernel's marks of what is gone."""
+        names = sorted(os.listdir(folder))
+        if layer:
+            with contextlib.suppress(OSError):
+                if os.getxattr(folder, "user.overlay.opaque", follow_symlinks=False) == b"y":
+                    self.mark(prefix + OPAQUE)
+            gone = [name for name in names if _is_whiteout(os.lstat(f"{folder}/{name}"))]
+            for name in gone:
+                self.mark(prefix + GONE + name)
+            names = [name for name in names if name not in gone]
+        for name in names:
+            path = f"{folder}/{name}"
+            try:
+                kept = self.add(path, prefix + name)
+            except FileNotFoundError:  # its programs go on
+                continue
+            if kept is not None and stat.S_ISDIR(kept.st_mode):
+                self.tree(path, f"{prefix}{name}/", layer=layer)
+
+    def mark(self, name: str) -> None:
+        """An empty file whose name says something."""
+        info = tarfile.TarInfo(name)
+        info.pax_headers = {_MARK: "1"}
+        self._tar.addfile(info)
+
+    def add(self, path: str, name: str) -> os.stat_result | None:
+        """One file, folder, link or pipe. Returns what it is; None for what is dropped."""
+        about = os.lstat(path)
+        info = tarfile.TarInfo(name)
+        info.mode = about.st_mode & _MODES
+        seconds, rest = divmod(about.st_mtime_ns, 10**9)
+        info.pax_headers = {"mtime": f"{seconds}.{rest:09d}"}
+        mode = about.st_mode
+        key = (about.st_dev, about.st_ino)
+        if stat.S_ISDIR(mode):
+            info.type = tarfile.DIRTYPE
+        elif stat.S_ISLNK(mode):
+            info.type, info.linkname = tarfile.SYMTYPE, os.readlink(path)
+        elif stat.S_ISFIFO(mode):
+            info.type = tarfile.FIFOTYPE
+        elif not stat.S_ISREG(mode):
+            self.dropped += 1
+            return None
+        elif key in self._linked:
+            info.type, info.linkname = tarfile.LNKTYPE, self._linked[key]
+        else:
+            number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            with open(number, "rb") as file:
+                info.size = os.fstat(number).st_size
+                self._tar.addfile(info, _Exactly(file))
+            if about.st_nlink > 1:
+                self._linked[key] = name
+            return about
+        self._tar.addfile(info)
+        return about
+
+
+class _Exactly(io.RawIOBase):
+    """A file that has as many bytes as it had when it was looked at: one that shrinks meanwhile ends in zeros."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def read(self, size: int = -1) -> bytes:
+        return self._file.read(size).ljust(max(size, 0), b"\0")
+
+
+def _is_whiteout(about: os.stat_result) -> bool:
+    return stat.S_ISCHR(about.st_mode) and about.st_rdev == 0
+
+
+# --- the other way ---------------------------------------------------------------------------------------------------
+
+
+def _extract(asked: dict[str, Any]) -> None:
+    path = asked["path"]
+    os.makedirs(path, exist_ok=True)
+    with _Reader(path) as into:
+        into.take(marks=False)
+
+
+def _restore(_: dict[str, Any]) -> None:
+    with _Reader("/") as into:
+        into.take(marks=True)
+
+
+class _Reader:
+    """Puts the members of a tar stream from stdin below a folder, and follows no link on the way."""
+
+    def __init__(self, root: str) -> None:
+        self._root = os.open(root, _FOLDER)
+        self._tar = tarfile.open(fileobj=open(0, "rb", closefd=False), mode="r|", bufsize=_PART)  # noqa: SIM115
+        self._folders: list[tuple[str, tarfile.TarInfo]] = []
+
+    def __enter__(self) -> _Reader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._tar.close()
+        os.close(self._root)
+
+    def take(self, *, marks: bool) -> None:
+        """All members. `marks`: names that say what is gone are obeyed."""
+        whole = not marks
+        for info in self._tar:
+            folder, name = self._split(info)
+            with self._opened(folder) as number:
+                marked = marks and _MARK in info.pax_headers
+                if marked and info.name == END:
+                    whole = True
+                elif marked and name == OPAQUE:
+                    _empty(number)
+                elif marked and name.startswith(GONE):
+                    _clear(number, name.removeprefix(GONE))
+                else:
+                    self._put(info, number, name)
+        if not whole:
+            raise EOFError("it has no end")
+        while os.read(0, _PART):  # whoever sends may fill up the last block
+            pass
+        for path, info in reversed(self._folders):  # not before: a folder that may not be written to takes nothing
+            with self._opened(path) as number:
+                os.fchmod(number, info.mode & _MODES)
+                os.utime(number, ns=_times(info))
+
+    def _split(self, info: tarfile.TarInfo) -> tuple[str, str]:
+        """The folder and the name of a member. Raises OSError for a name that leads elsewhere."""
+        parts = [part for part in info.name.split("/") if part not in ("", ".")]
+        if info.name.startswith("/") or ".." in parts or "\0" in info.name:
+            raise OSError(errno.EINVAL, "a member of the archive must stay in its folder", info.name)
+        return "/".join(parts[:-1]), parts[-1] if parts else ""
+
+    @contextlib.contextmanager
+    def _opened(self, path: str) -> Iterator[int]:
+        """A folder below the root, which is made where it is not there. Raises OSError."""
+        number = os.dup(self._root)
+        try:
+            for part in filter(None, path.split("/")):
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(part, 0o755, dir_fd=number)
+                try:
+                    inner = os.open(part, _FOLDER, dir_fd=number)
+                except OSError as error:
+                    raise OSError(error.errno, error.strerror, path) from None
+                os.close(number)
+                number = inner
+            yield number
+        finally:
+            os.close(number)
+
+    def _put(self, info: tarfile.TarInfo, folder: int, name: str) -> None:
+        if info.isdir():
+            if name:
+                with contextlib.suppress(FileNotFoundError):
+                    if not stat.S_ISDIR(os.lstat(name, dir_fd=folder).st_mode):
+                        os.unlink(name, dir_fd=folder)
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(name, 0o700, dir_fd=folder)
+            self._folders.append((info.name, info))
+            return
+        if not name:
+            raise OSError(errno.EINVAL, "a member of the archive has no name", info.name)
+        _clear(folder, name)
+        if info.issym():
+            os.symlink(info.linkname, name, dir_fd=folder)
+        elif info.islnk():
+            source = tarfile.TarInfo(info.linkname)
+            with self._opened(self._split(source)[0]) as other:
+                os.link(self._split(source)[1], name, src_dir_fd=other, dst_dir_fd=folder, follow_symlinks=False)
+            return
+        elif info.isfifo():
+            os.mkfifo(name, 0o600, dir_fd=folder)
+            os.chmod(name, info.mode & _MODES, dir_fd=folder)
+        elif info.isreg():
+            self._file(info, folder, name)
+        else:
+            raise OSError(errno.EINVAL, "a member of the archive is no file, folder, link or pipe", info.name)
+        os.utime(name, ns=_times(info), dir_fd=folder, follow_symlinks=False)
+
+    def _file(self, info: tarfile.TarInfo, folder: int, name: str) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        number = os.open(name, flags, 0o600, dir_fd=folder)
+        try:
+            source = self._tar.extractfile(info)
+            assert source is not None
+            while data := source.read(_PART):
+                _write(number, data)
+            os.fchmod(number, info.mode & _MODES)
+        finally:
+            os.close(number)
+
+
+def _times(info: tarfile.TarInfo) -> tuple[int, int]:
+    """Access and modification time in nanoseconds."""
+    told = info.pax_headers.get("mtime")
+    if told is None:
+        return (int(info.mtime * 10**9),) * 2
+    seconds, _, rest = told.partition(".")
+    return (int(seconds) * 10**9 + int(rest[:9].ljust(9, "0") or 0),) * 2
+
+
+def _clear(folder: int, name: str) -> None:
+    """Take away whatever has this name."""
+    with contextlib.suppress(FileNotFoundError):
+        if stat.S_ISDIR(os.lstat(name, dir_fd=folder).st_mode):
+            shutil.rmtree(name, dir_fd=folder)
+        else:
+            os.unlink(name, dir_fd=folder)
+
+
+def _empty(folder: int) -> None:
+    for name in os.listdir(folder):
+        _clear(folder, name)
+
+
+_WORKS = {
+    "put": _put,
+    "get": _get,
+    "list": _list,
+    "remove": _remove,
+    "archive": _archive,
+    "extract": _extract,
+    "snapshot": _snapshot,
+    "restore": _restore,
+}

@@ -1,0 +1,165 @@
+"""The root of a box: the image's folders, with a layer of the box's own above each, and fresh folders beside them.
+
+It is built by a process beside the box, before anything is in it. One file system of bounded bytes and
+inodes carries all that the box will write: `/tmp`, `/dev/shm`, and the upper layers. An overlay of `/` itself is
+refused where file systems are mounted below it that a namespace may not uncover, so each top folder has its own; /etc,
+in which engines mount files, is a copy. The new root is then moved onto `/` in a mount namespace of its own: whoever
+enters that has it as its root. The namespace in which the layers are still seen as what they are (`/tmp/upper/…`) is
+kept for snapshots, and nothing of the box is ever in it.
+
+The builder hands the namespaces over by their descriptors, and ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from rewarden_sandboxes.agent import room
+
+LAYERS = "/tmp"
+"""The file system of the box, as the layers' namespace shows it."""
+UPPER, ROOT, MADE = LAYERS + "/upper", LAYERS + "/root", LAYERS + "/made"
+"""The upper layers by top folder; the new root; what was put into it, a name a line."""
+TREES = {LAYERS + "/tmp": "tmp", LAYERS + "/shm": "dev/shm", LAYERS + "/var": "var/tmp"}
+"""Fresh folders, and where the box sees them."""
+
+_MOVE, _RECURSIVE = 8192, 16384
+_FRESH = ("proc", "dev", "sys", "tmp")
+"""Top folders that no box changes, or that are trees of their own."""
+_EMPTY = ("run", "mnt")
+"""Of these the box has none of the image's content."""
+NOT_KEPT = frozenset(_FRESH)
+
+
+def build(header: dict[str, Any], status: socket.socket, uid: int, gid: int) -> None:
+    """Build the root and send the namespaces: layers, mount, IPC, network, user. Raises OSError."""
+    room.unshare(room.NEW_MOUNT | room.NEW_IPC | room.NEW_NET)
+    _mounts(header)
+    room.open_network()
+    own = os.open("/proc/self", os.O_PATH | os.O_DIRECTORY)
+    numbers = [_namespace(own, "mnt")]
+    room.unshare(room.NEW_MOUNT)
+    numbers += [_namespace(own, name) for name in ("mnt", "ipc", "net")]
+    go, going = os.pipe()
+    # Where the root is another, no user namespace can be made; and whoever has made one may move no mounts.
+    mover = _begin(lambda: _move(go, going))
+    os.close(go)
+    room.unshare(room.NEW_USER)
+    room.own_namespace(uid, gid, own)
+    numbers.append(_namespace(own, "user"))
+    os.close(going)
+    _finish(mover)
+    socket.send_fds(status, [b"S"], numbers)
+
+
+def _namespace(own: int, name: str) -> int:
+    return os.open("ns/" + name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=own)
+
+
+def _mounts(header: dict[str, Any]) -> None:
+    size, inodes = header["disk_bytes"], header["inodes"]
+    flags = room.NOSUID | room.NODEV
+    room.mount(b"tmpfs", LAYERS.encode(), b"tmpfs", flags, f"size={size},nr_inodes={inodes},mode=0755")
+    for folder in (UPPER, LAYERS + "/work", ROOT):
+        os.mkdir(folder, 0o755)
+    for tree in TREES:
+        os.mkdir(tree)
+        os.chmod(tree, 0o1777)
+    room.mount(ROOT.encode(), ROOT.encode(), None, room.BIND)
+    made = [name for name in sorted(os.listdir("/")) if _put(name)]
+    for name in set(_FRESH) - set(os.listdir(ROOT)):
+        os.mkdir(f"{ROOT}/{name}")
+    with open(MADE, "w", encoding="utf-8", errors="surrogateescape") as file:
+        file.write("\n".join(made))
+    _mount_proc(header["init"])
+    room.mount(b"/dev", (ROOT + "/dev").encode(), None, room.BIND | _RECURSIVE)
+    if os.path.isdir("/dev/mqueue"):
+        queue = room.NOSUID | room.NODEV | room.NOEXEC
+        room.mount(b"mqueue", (ROOT + "/dev/mqueue").encode(), b"mqueue", queue)
+    for tree, seen in TREES.items():
+        if os.path.isdir(f"{ROOT}/{seen}"):
+            room.mount(tree.encode(), f"{ROOT}/{seen}".encode(), None, room.BIND)
+    os.mkdir(LAYERS + "/tmp/" + os.path.basename(room.BOX), 0o755)
+
+
+def _mount_proc(init: int) -> None:
+    """Mount the box's /proc, which shows the processes of whoever mounts it: a child of ours, in the box."""
+    flags = room.NOSUID | room.NODEV | room.NOEXEC
+    room.enter(init)
+    _finish(_begin(lambda: room.mount(b"proc", (ROOT + "/proc").encode(), b"proc", flags, "hidepid=2")))
+
+
+def _move(go: int, going: int) -> None:
+    """Make the new root the root, when nobody holds the other end any more."""
+    os.close(going)
+    os.read(go, 1)
+    room.mount(ROOT.encode(), b"/", None, _MOVE)
+
+
+def _begin(work: Callable[[], None]) -> int:
+    """Have a child do something. Returns its number, for `_finish`."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        except OSError as error:
+            os._exit(error.errno or 255)
+        os._exit(0)
+    return child
+
+
+def _finish(child: int) -> None:
+    """Wait for a child. Raises OSError where its work failed."""
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if code:
+        raise OSError(abs(code), f"mount: {os.strerror(abs(code))}")
+
+
+def _put(name: str) -> bool:
+    """Put what the image has under this name into the root. Returns whether the box may take it away."""
+    source, target = "/" + name, f"{ROOT}/{name}"
+    if os.path.islink(source):
+        os.symlink(os.readlink(source), target)
+    elif name in _FRESH:
+        os.mkdir(target)
+        return False
+    elif not os.path.isdir(source):
+        return False  # what engines put there, such as /.dockerenv
+    elif name in _EMPTY or _is_empty(source):
+        os.mkdir(target)
+    elif name == "etc":
+        shutil.copytree(source, target, symlinks=True, ignore=_unreadable)
+    else:
+        _overlay(name, source, target)
+        return False
+    return True
+
+
+def _overlay(name: str, source: str, target: str) -> None:
+    upper, work = f"{UPPER}/{name}", f"{LAYERS}/work/{name}"
+    for folder in (upper, work, target):
+        os.mkdir(folder, 0o755)
+    options = f"lowerdir={source},upperdir={upper},workdir={work},userxattr"
+    room.mount(b"overlay", target.encode(), b"overlay", room.NOSUID | room.NODEV, options)
+
+
+def _is_empty(folder: str) -> bool:
+    """Returns whether the box's user could find nothing in a folder: where the image keeps it to its root as well."""
+    return not os.access(folder, os.R_OK | os.X_OK) or not os.listdir(folder)
+
+
+def _unreadable(folder: str, names: list[str]) -> list[str]:
+    """The names that an image keeps to its root: the box's user could not read them before either."""
+    found = []
+    for name in names:
+        path = os.path.join(folder, name)
+        with contextlib.suppress(OSError):
+            if os.path.islink(path) or os.access(path, os.R_OK):
+                continue
+        found.append(name)
+    return found

@@ -1,0 +1,186 @@
+"""An exec: one program in a box, fed and read by the host while it runs. It ends with its process.
+
+What it leaves running is an orphan of the box: what that prints later goes nowhere, and it ends with the box.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import signal
+import struct
+import termios
+import time
+from typing import Any
+
+from rewarden_sandboxes.agent.accounting import Clock, held, members
+from rewarden_sandboxes.agent.frames import Body
+from rewarden_sandboxes.agent.reports import Report, tell_end
+from rewarden_sandboxes.agent.run import HARD, Room, read
+from rewarden_sandboxes.agent.streams import Inlet, Outlet, Tell
+
+
+class Exec:
+    """See the module. `room`: its process, without an init of its own. `inlet`: its stdin, None where that is empty.
+    `helper`: it is ours, and runs beside the box. `memory_kills`: what the kernel killed in the box for memory before.
+    """
+
+    def __init__(
+        self, number: int, room: Room, clock: Clock, inlet: Inlet | None, tell: Tell, *, helper: bool, memory_kills: int
+    ) -> None:
+        self.number = number
+        self.room = room
+        self.clock = clock
+        self.inlet = inlet
+        self.helper = helper
+        self.shared = False
+        self._tell = tell
+        self._outlet = Outlet(tell, {"n": number})
+        self._open = dict(room.pipes)
+        self._left: dict[str, int] = {}
+        self._written = 0
+        self._memory_kills = memory_kills
+        self._killed_for_memory = False
+
+    @property
+    def over(self) -> bool:
+        """Returns whether it has ended, and all that it wrote is with the host."""
+        return self.room.ended and not self._open
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        return self.room.pid
+
+    def share(self) -> None:
+        """Something else runs in the box."""
+        if not self.shared:
+            self.shared = True
+            self.clock.share()
+
+    def grant(self, size: int) -> None:
+        """The host has read so much."""
+        self._outlet.credit += size
+
+    def awaited(self) -> list[int]:
+        """The descriptors whose input it waits for."""
+        found = list(self._open.values()) if self._outlet.credit else []
+        return found if self.room.ended else [*found, self.room.watch]
+
+    def turn(self, ready: set[int], memory_kills: int) -> None:
+        """Do what can be done now."""
+        if not self.room.ended and self.room.watch in ready:
+            self._reap(memory_kills)
+        if self.inlet is not None and self.inlet.number in ready:
+            self.inlet.write()
+        for name, number in list(self._open.items()):
+            if number in ready or self.room.ended:
+                self._pass_on(name, number)
+
+    def _reap(self, memory_kills: int) -> None:
+        self.room.reap()
+        self._killed_for_memory = memory_kills > self._memory_kills and self._shot
+        if self.inlet is not None:
+            self.inlet.drop()
+        for name, number in self._open.items():  # its orphans may go on writing there, for ever
+            self._left[name] = struct.unpack("i", fcntl.ioctl(number, termios.FIONREAD, bytes(4)))[0]
+
+    @property
+    def _shot(self) -> bool:
+        status = self.room.status
+        return status is not None and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+
+    def _pass_on(self, name: str, number: int) -> None:
+        room = self.room
+        most = room.limits["output_bytes"] - self._written
+        if most > 0 or room.ended:
+            data = self._outlet.pass_on(number, min(most, self._left.get(name, most)), stream=name)
+            self._written += len(data or b"")
+            if room.ended:
+                self._left[name] -= len(data or b"")
+        else:
+            data = read(number, 1)
+            if data:
+                self.end("output_bytes")
+        if data == b"" or (room.ended and (not self._left[name] or room.cause == "output_bytes")):
+            del self._open[name]
+
+    # --- signals and limits ----------------------------------------------------------------------------------------
+
+    def signal(self, number: int, *, group: bool) -> None:
+        """Send a signal to its process, or to all of its process group."""
+        if not self.room.ended:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                (os.killpg if group else os.kill)(self.pid, number)
+
+    def end(self, cause: str) -> None:
+        """Kill its process, its group, and what it is seen to have begun. `cause`: the limit that was hit."""
+        if self.room.ended or self.room.cause is not None:
+            return
+        self.room.cause = cause
+        begun = [pid for pid, _ in members([(self.pid, 0)]) if pid != self.pid]
+        self.signal(signal.SIGKILL, group=True)
+        for pid in begun:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.signal(signal.SIGKILL, group=False)
+
+    def look(self) -> None:
+        """Measure what it has used, and end it where that is too much."""
+        if self.room.ended:
+            return
+        limits = self.room.limits
+        cpu = self.clock.tick([(self.pid, 0)])
+        if cpu > HARD * limits["cpu_s"]:
+            self.end("cpu_s")
+        elif self.clock.idle > limits["wall_s"]:
+            self.end("wall_s")
+
+    def told_clock(self) -> dict[str, Any]:
+        """Returns what it has used so far."""
+        self.look()
+        memory = 0 if self.room.ended else held((self.pid, 0))
+        return {"cpu_s": self.clock.cpu(), "idle_s": self.clock.idle, "memory": memory}
+
+    # --- the end ---------------------------------------------------------------------------------------------------
+
+    def tell_end(self, memory_kills: int) -> None:
+        """Tell the host how it ended."""
+        room = self.room
+        room.hear()
+        report = Report(room, self.clock.finish(room.used), self.clock, None)
+        limits = room.limits
+        if room.cause == "memory_mb" or self._killed_for_memory:
+            report.say("memory_limit", limit="memory_mb")
+        elif room.cause in ("cpu_s", "wall_s"):
+            report.over(room.cause)
+        else:
+            tell_end(report, room)
+            within = report.said["status"] in ("ok", "runtime_error")
+            if within and report.said["cpu_time"] > limits["cpu_s"]:
+                report.over("cpu_s")
+            elif within and self.clock.idle > limits["wall_s"]:
+                report.over("wall_s")
+            elif memory_kills > self._memory_kills:
+                report.flags.append("memory_kill")
+        if self.shared:
+            report.flags.append("shared_clock")
+        out = Body()
+        self._tell({"ev": "ended", "n": self.number, "report": report.wire(out)}, out)
+
+    def close(self) -> None:
+        """Kill it, where it lives, and let go of its descriptors."""
+        if not self.room.ended:
+            self.room.end()
+        if self.inlet is not None:
+            self.inlet.close()
+        self.room.close()
+
+
+def soonest(execs: list[Exec]) -> float:
+    """Returns when one of these is to be looked at again: sooner, where one of them is awake."""
+    live = [each for each in execs if not each.room.ended]
+    if not live:
+        return float("inf")
+    return time.monotonic() + (1.0 if all(each.clock.resting for each in live) else 0.1)

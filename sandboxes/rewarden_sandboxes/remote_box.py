@@ -1,0 +1,225 @@
+"""A box, as its caller has it."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import contextlib
+import errno
+import json
+import os
+import posixpath
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterator, Mapping
+from dataclasses import replace
+
+from rewarden_sandboxes.agent.room import BOX
+from rewarden_sandboxes.box import Entry, Exec, Files, Opened, Output, Still
+from rewarden_sandboxes.codec import box_event_from_answer, exec_to_message
+from rewarden_sandboxes.errors import BadJob, FileFault, HostError
+from rewarden_sandboxes.exchange import Event, Exchange
+from rewarden_sandboxes.job import Limits, Report
+from rewarden_sandboxes.remote_exec import RemoteExec
+from rewarden_sandboxes.talk import Talk
+from rewarden_sandboxes.v1 import sandbox_pb2 as pb
+
+_MOST_SAID = 1 << 16
+_PART = 1 << 20
+
+
+class RemoteBox(Exchange[Output]):
+    """See `rewarden_sandboxes.box`. Used in an `async with`, or closed. `image`: the identity of what it stands on,
+    empty where that has none; `limits`: settled; `enforced`: what holds each of them. `dropped`: devices and sockets
+    that the last snapshot or archive left out.
+    """
+
+    def __init__(self, talk: Talk, numbers: Iterator[int], message: pb.Box) -> None:
+        self.image = ""
+        self.limits = Limits()
+        self.enforced: Mapping[str, str] = {}
+        self.dropped = 0
+        self._numbers = numbers
+        self._stops = 0
+        self._stills: deque[asyncio.Future[None]] = deque()
+        super().__init__(talk, pb.Order(id=next(numbers), box=message), box_event_from_answer, "box")
+
+    async def __aenter__(self) -> RemoteBox:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def wait(self) -> HostError:
+        """Returns why it is over, when it is."""
+        await asyncio.shield(self._listening)
+        assert self.fault is not None
+        return self.fault
+
+    # --- programs ----------------------------------------------------------------------------------------------------
+
+    async def exec(self, what: Exec) -> RemoteExec:
+        """Begin a program. Returns when it runs. Raises BadJob, and HostError when the box is over."""
+        if self.fault is not None:
+            raise self.fault
+        try:
+            message = exec_to_message(self._number, what)
+        except (ValueError, TypeError) as error:
+            raise BadJob("", f"the exec cannot be sent: {error}") from None
+        begun = RemoteExec(self._talk, next(self._numbers), message)
+        try:
+            await begun.begin()
+        except BaseException:
+            begun.leave()
+            raise
+        return begun
+
+    async def run(self, what: Exec, stdin: bytes = b"") -> Report:
+        """Run a program, fed with `stdin`, to its end. Returns its report, with what it wrote."""
+        begun = await self.exec(replace(what, stdin=bool(stdin)))
+        feeding = asyncio.get_running_loop().create_task(begun.feed(_pieces(stdin))) if stdin else None
+        try:
+            return await begun.finish()
+        finally:
+            await _end(begun, feeding)
+
+    async def stop(self) -> None:
+        """Have all of its programs stand still, until as many times they were told to go on."""
+        self._stops += 1
+        if self._stops == 1:
+            await self._still(True)
+
+    async def resume(self) -> None:
+        """Have its programs go on."""
+        self._stops -= 1
+        if not self._stops:
+            await self._still(False)
+
+    async def _still(self, still: bool) -> None:
+        if self.fault is not None:
+            raise self.fault
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._stills.append(future)
+        self._talk.order(pb.Order(id=self._number, still=still))
+        await future
+
+    def _note(self, event: Event) -> None:
+        if isinstance(event, Opened):
+            self.image, self.limits, self.enforced = event.image, event.limits, event.enforced
+        elif isinstance(event, Still) and self._stills:
+            future = self._stills.popleft()
+            if not future.done():
+                future.set_result(None)
+        super()._note(event)
+
+    def _over_with(self, fault: HostError) -> None:
+        super()._over_with(fault)
+        while self._stills:
+            future = self._stills.popleft()
+            if not future.done():
+                future.set_exception(fault)
+
+    # --- files -------------------------------------------------------------------------------------------------------
+
+    async def put(self, path: str, data: bytes | AsyncIterable[bytes], mode: int = 0o644) -> None:
+        """Write a file, and make the folders above it. Raises FileFault; so do all of these."""
+        source = _pieces(data) if isinstance(data, bytes) else data
+        await self._do(Files(work="put", path=_place(path), mode=mode), source)
+
+    async def get(self, path: str) -> AsyncGenerator[bytes, None]:
+        """The bytes of a regular file."""
+        async with contextlib.aclosing(self._work(Files(work="get", path=_place(path)))) as parts:
+            async for part in parts:
+                yield part
+
+    async def list(self, path: str = ".", depth: int = 1) -> builtins.list[Entry]:
+        """The entries of a folder, and of the folders in it down to a depth; with depth 0 the path itself."""
+        told = await self._do(Files(work="list", path=_place(path), depth=depth))
+        return [Entry(**entry) for entry in json.loads(told)]
+
+    async def remove(self, path: str) -> None:
+        """Remove a file, a link, or a folder with all that is in it."""
+        await self._do(Files(work="remove", path=_place(path)))
+
+    async def archive(self, path: str = ".") -> AsyncGenerator[bytes, None]:
+        """A tar stream of what is in a folder, or of one file."""
+        async with contextlib.aclosing(self._work(Files(work="archive", path=_place(path)))) as parts:
+            async for part in parts:
+                yield part
+
+    async def extract(self, path: str, data: AsyncIterable[bytes]) -> None:
+        """Put the members of a tar stream below a folder. Names that lead elsewhere and devices are refused."""
+        await self._do(Files(work="extract", path=_place(path)), data)
+
+    async def snapshot(self, *, live: bool = False) -> AsyncGenerator[bytes, None]:
+        """A tar stream of all that the box has changed in its image. Its programs stand still meanwhile, but with
+        `live`.
+        """
+        if not live:
+            await self.stop()
+        try:
+            async with contextlib.aclosing(self._work(Files(work="snapshot"))) as parts:
+                async for part in parts:
+                    yield part
+        finally:
+            if not live and self.fault is None:
+                await self.resume()
+
+    async def restore(self, data: AsyncIterable[bytes]) -> None:
+        """Make of a fresh box of the same image what a snapshot says."""
+        await self._do(Files(work="restore"), data)
+
+    async def _do(self, files: Files, data: AsyncIterable[bytes] | None = None) -> bytes:
+        async with contextlib.aclosing(self._work(files, data)) as parts:
+            return b"".join([part async for part in parts])
+
+    async def _work(self, files: Files, data: AsyncIterable[bytes] | None = None) -> AsyncGenerator[bytes, None]:
+        """Work on files: what comes of it. Raises FileFault, HostError, and whatever `data` raises."""
+        begun = await self.exec(Exec(files=files, stdin=data is not None, cwd="/"))
+        feeding = asyncio.get_running_loop().create_task(begun.feed(data)) if data is not None else None
+        said = b""
+        try:
+            try:
+                async for output in begun:
+                    if output.stream == "stdout":
+                        yield output.data
+                    else:
+                        said = (said + output.data)[:_MOST_SAID]
+            except HostError:
+                if feeding is not None and feeding.done():
+                    feeding.result()  # what it was to be fed with broke
+                raise
+            assert begun.report is not None
+            self._judge(files, begun.report, said)
+        finally:
+            await _end(begun, feeding)
+
+    def _judge(self, files: Files, report: Report, said: bytes) -> None:
+        """Raises FileFault or HostError where work on files failed."""
+        if report.status == "memory_limit":
+            raise FileFault(files.path, errno.ENOMEM, os.strerror(errno.ENOMEM))
+        try:
+            told = json.loads(said)
+            if report.status == "ok":
+                self.dropped = int(told.get("dropped", 0))
+                return
+            fault = FileFault(str(told["path"]), int(told["errno"]), str(told["message"]))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise HostError(f"work on the box's files ended with {report.status}: {report.message}") from None
+        raise fault
+
+
+async def _end(begun: RemoteExec, feeding: asyncio.Task[None] | None) -> None:
+    if feeding is not None:
+        feeding.cancel()
+        await asyncio.gather(feeding, return_exceptions=True)
+    if begun.report is None:
+        await begun.close()
+
+
+async def _pieces(data: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(data), _PART):
+        yield data[start : start + _PART]
+
+
+def _place(path: str) -> str:
+    return posixpath.join(BOX, path)

@@ -1,0 +1,103 @@
+"""One call to a host, over which orders go out and their answers come in."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+import grpc
+import grpc.aio
+
+from rewarden_sandboxes.v1 import sandbox_pb2 as pb
+from rewarden_sandboxes.v1 import sandbox_pb2_grpc as stubs
+
+_CAUSE_S = 5.0
+"""Patience with a host that is asked why it broke a call."""
+
+
+class Talk:
+    """One call, over which jobs go out and their answers come in, until it breaks.
+
+    Whoever orders never writes: a task that is cancelled while it writes would end the call for all.
+    """
+
+    def __init__(self, stub: stubs.SandboxHostStub, metadata: tuple[tuple[str, str], ...]) -> None:
+        self.why = "the connection to the sandbox host was closed"
+        self.over = False
+        self._call = stub.Work(metadata=metadata)
+        self._stub, self._metadata = stub, metadata
+        self._expected: dict[int, asyncio.Queue[pb.Answer | None]] = {}
+        self._orders: asyncio.Queue[pb.Order] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+        self._tasks = (loop.create_task(self._listen()), loop.create_task(self._write()))
+
+    def expect(self, number: int) -> asyncio.Queue[pb.Answer | None]:
+        """Returns where the answers to an order will come; None when the call breaks."""
+        answers = self._expected[number] = asyncio.Queue()
+        return answers
+
+    def order(self, order: pb.Order) -> None:
+        """Send an order."""
+        self._orders.put_nowait(order)
+
+    def forget(self, number: int, *, cancel: bool) -> None:
+        """No more answers are wanted; `cancel`: and the job is to end, if it has not."""
+        self._expected.pop(number, None)
+        if cancel and not self.over:
+            self.order(pb.Order(id=number, cancel=True))
+
+    def hang_up(self, why: str) -> None:
+        """Break it from this side."""
+        if not self.over:
+            self.over, self.why = True, why
+            self._call.cancel()
+
+    def _note(self, why: str) -> None:
+        if not self.over:  # else we hung up, and have said why
+            self.why = why
+
+    async def _write(self) -> None:
+        # Who listens finds out why a call does not take any more.
+        with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError, asyncio.CancelledError):
+            while True:
+                await self._call.write(await self._orders.get())
+
+    async def _cause(self, error: grpc.aio.AioRpcError) -> grpc.aio.AioRpcError:
+        """Returns why the call broke. When the host refuses it while we write, gRPC reports the write that failed and
+        not the refusal; a call of one message has no such race, and is refused for the same reason.
+        """
+        if error.code() is grpc.StatusCode.INTERNAL:
+            try:
+                await self._stub.Status(pb.StatusRequest(), timeout=_CAUSE_S, metadata=self._metadata)
+            except grpc.aio.AioRpcError as again:
+                if again.code() is grpc.StatusCode.UNAUTHENTICATED:
+                    return again
+            except asyncio.CancelledError:
+                pass  # the channel was closed
+        return error
+
+    async def _listen(self) -> None:
+        try:
+            while (answer := await self._call.read()) is not grpc.aio.EOF:
+                expected = self._expected.get(answer.id)
+                if expected is not None:
+                    expected.put_nowait(answer)
+            self._note(
+                f"the sandbox host cannot be reached, or went away: {await self._call.details() or 'it hung up'}"
+            )
+        except grpc.aio.AioRpcError as error:
+            self._note(why(await self._cause(error)))
+        except asyncio.CancelledError:
+            pass  # the channel was closed
+        finally:
+            self.over = True
+            self._tasks[1].cancel()
+            for expected in self._expected.values():
+                expected.put_nowait(None)
+
+
+def why(error: grpc.aio.AioRpcError) -> str:
+    """Returns why a call failed, in words for whoever waits."""
+    if error.code() is grpc.StatusCode.UNAUTHENTICATED:
+        return str(error.details())
+    return f"the sandbox host cannot be reached, or went away: {error.details() or error.code().name}"
