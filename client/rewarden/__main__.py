@@ -28,6 +28,7 @@ COMMAND_GROUP = "rewarden.commands"
 _HELP = re.compile(r"^HELP = (\"(?:[^\"\\\n]|\\.)*\")$", re.MULTILINE)
 
 _OWN = {
+    "box": "rewarden.commands.box",
     "check-trainer": "rewarden.commands.check_trainer",
     "completion": "rewarden.commands.completion",
     "verify": "rewarden.commands.verify",

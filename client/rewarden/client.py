@@ -23,9 +23,14 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import aclosing
+from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from typing import Any, TypeVar, Union
 
+from rewarden.boxes.blocking import Box
+from rewarden.boxes.box import AsyncBox, Desk, listed
+from rewarden.boxes.call import BoxCall, with_boxes
+from rewarden.boxes.types import BoxInfo, BoxLimits, BoxRequest
 from rewarden.errors import DeadlineExceeded, InvalidRequest, Overloaded, RequestError, Unavailable
 from rewarden.loop_thread import LoopThread
 from rewarden.resume import resume
@@ -214,6 +219,48 @@ class AsyncClient:
     async def info(self) -> dict[str, Any]:
         """Returns information on the target: versions, lanes, limits."""
         return await self._tries(lambda transport: transport.info())
+
+    def box(
+        self,
+        image: str = "python",
+        *,
+        env: Mapping[str, str] | None = None,
+        files: Mapping[str, Content] | None = None,
+        limits: BoxLimits | Mapping[str, int] | None = None,
+        ttl_s: float | None = None,
+        idle_s: float | None = None,
+        rollout: str | None = None,
+        snapshot: str | None = None,
+    ) -> AsyncBox:
+        """Returns a box of the server, a sandbox that lives for a rollout; `async with` opens and closes it. The
+        arguments are the fields of `rewarden.boxes.types.BoxRequest`."""
+        asked = _box_request(
+            image=image,
+            env=env,
+            files=files,
+            limits=limits,
+            ttl_s=ttl_s,
+            idle_s=idle_s,
+            rollout=rollout,
+            snapshot=snapshot,
+        )
+        return AsyncBox(self._desk(), asked, None)
+
+    def join(self, box: str, lease: str | None = None) -> AsyncBox:
+        """Returns an open box by its id, of the client's key or by a lease. It is not closed at the end of `async
+        with`."""
+        return AsyncBox(self._desk(), None, BoxInfo(id=box), lease)
+
+    async def boxes(self) -> list[BoxInfo]:
+        """Returns the key's open boxes."""
+        return listed(await self._desk().call(BoxCall(operation="list")))
+
+    async def delete_snapshot(self, snapshot: str) -> None:
+        """Deletes a snapshot."""
+        await self._desk().call(BoxCall(operation="forget", box=snapshot))
+
+    def _desk(self) -> Desk:
+        return Desk(lambda: with_boxes(self._open(), self.target), self._retry, self._options["timeout_s"])
 
     async def close(self) -> None:
         """Closes the connections; pending calls fail. A closed client can be used again."""
@@ -450,6 +497,26 @@ class Client:
         client, thread = self._own()
         return thread.run(client.info())
 
+    def box(self, image: str = "python", **options: Any) -> Box:
+        """As `AsyncClient.box`, with `with`."""
+        client, thread = self._own()
+        return Box(client.box(image, **options), thread)
+
+    def join(self, box: str, lease: str | None = None) -> Box:
+        """As `AsyncClient.join`."""
+        client, thread = self._own()
+        return Box(client.join(box, lease), thread)
+
+    def boxes(self) -> list[BoxInfo]:
+        """As `AsyncClient.boxes`."""
+        client, thread = self._own()
+        return thread.run(client.boxes())
+
+    def delete_snapshot(self, snapshot: str) -> None:
+        """As `AsyncClient.delete_snapshot`."""
+        client, thread = self._own()
+        thread.run(client.delete_snapshot(snapshot))
+
     def close(self) -> None:
         """Closes the connections and ends the thread. Pending calls and streams raise Unavailable. A closed client can
         be used again."""
@@ -489,6 +556,21 @@ def _run(
     if not isinstance(limits, Limits):
         value["limits"] = dict(limits)
     return run_from_json(value)  # read as the server would: what is wrong is told here, by field
+
+
+def _box_request(
+    *, files: Mapping[str, Content] | None, limits: BoxLimits | Mapping[str, int] | None, **fields: Any
+) -> BoxRequest:
+    given = {name: value for name, value in fields.items() if value is not None}
+    if files is not None:
+        given["files"] = {path: _content(item) for path, item in files.items()}
+    if limits is not None:
+        try:
+            given["limits"] = limits if isinstance(limits, BoxLimits) else BoxLimits(**limits)
+        except TypeError:
+            known = ", ".join(each.name for each in dataclass_fields(BoxLimits))
+            raise InvalidRequest(f"limits: of a box are {known}", path="limits") from None
+    return BoxRequest(**given)
 
 
 def _content(content: Content) -> str | Mapping[str, str]:

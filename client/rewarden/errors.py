@@ -45,6 +45,12 @@ class InvalidRequest(RequestError):
     http_status = 400
 
 
+class UnknownImage(InvalidRequest):
+    """No sandbox host has that image; the message has the command that builds it."""
+
+    code = "unknown_image"
+
+
 class Unauthorized(RequestError):
     """The API key is missing or unknown."""
 
@@ -60,7 +66,7 @@ class Forbidden(RequestError):
 
 
 class NotFound(RequestError):
-    """The verifier, recipe, job, blob or route does not exist."""
+    """The verifier, recipe, job, blob, box, file or route does not exist."""
 
     code = "not_found"
     http_status = 404
@@ -71,6 +77,21 @@ class FingerprintMoved(RequestError):
 
     code = "fingerprint_moved"
     http_status = 409
+
+
+class ImageMismatch(RequestError):
+    """A snapshot was taken of a box with another image. `details`: `image_id` of both."""
+
+    code = "image_mismatch"
+    http_status = 409
+
+
+class BoxEnded(RequestError):
+    """The box has ended. `details["reason"]`: see `rewarden.boxes.types.EndReason`. A lost host says nothing about the
+    policy: `details["fault"]` is then `infra`."""
+
+    code = "box_ended"
+    http_status = 410
 
 
 class TooLarge(RequestError):
@@ -88,12 +109,26 @@ class Overloaded(RequestError):
     retryable = True
 
 
+class TooManyBoxes(RequestError):
+    """The key has as many boxes, or as much memory or disk in boxes, as it may. `details["limit"]` names the setting.
+    Clients do not retry: the caller must close a box."""
+
+    code = "too_many_boxes"
+    http_status = 429
+
+
 class Unavailable(RequestError):
     """The server cannot be reached, is draining, or disconnected during a response."""
 
     code = "unavailable"
     http_status = 503
     retryable = True
+
+
+class NoRoom(Unavailable):
+    """No sandbox host has room for another box now."""
+
+    code = "no_room"
 
 
 class DeadlineExceeded(RequestError):
@@ -241,6 +276,12 @@ class Cancelled(SampleError):
 REQUEST_ERRORS: Mapping[str, type[RequestError]] = {
     cls.code: cls
     for cls in (
+        # Errors of boxes first: of a status without a known code, a client makes the last class that has it.
+        UnknownImage,
+        ImageMismatch,
+        BoxEnded,
+        TooManyBoxes,
+        NoRoom,
         InvalidRequest,
         Unauthorized,
         Forbidden,

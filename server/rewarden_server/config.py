@@ -17,6 +17,7 @@ import tomllib
 
 from rewarden.errors import RewardenError, near
 from rewarden_server.access.settings import AuditSettings, KeySettings
+from rewarden_server.boxes.settings import BoxSettings
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.intake.settings import LimitSettings, RoutingSettings
 from rewarden_server.judges.settings import JudgeSettings
@@ -86,6 +87,7 @@ class Config:
     server: ServerSettings = field(default_factory=ServerSettings)
     engine: EngineSettings = field(default_factory=lambda: EngineSettings(eager=True))
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)
+    boxes: BoxSettings = field(default_factory=BoxSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     keys: KeySettings = field(default_factory=KeySettings)
     audit: AuditSettings = field(default_factory=AuditSettings)

@@ -14,10 +14,10 @@ from rewarden_server.verifier_resources import engines_of
 
 async def info(service: Service) -> dict[str, Any]:
     """Returns information on the server, ready for JSON. `limits` are those that a client must keep to; `sandbox` says
-    which limits of programs are enforced; `lean` lists the projects and their problems; `judges` says what each judge
-    has spent and has left; `models` gives the state of each model; `sql` lists the engines on which a request's
-    databases can be made; `runs` says what is stored of training runs; `problems` lists everything that is missing,
-    with the fix."""
+    which limits of programs are enforced; `boxes` counts the boxes; `lean` lists the projects and their problems;
+    `judges` says what each judge has spent and has left; `models` gives the state of each model; `sql` lists the
+    engines on which a request's databases can be made; `runs` says what is stored of training runs; `problems` lists
+    everything that is missing, with the fix."""
     made = await _parts(service)
     found = problems(
         made, service.config, keys_usable=service.keys.problem is None, verifiers=service.installed.problems()
@@ -32,6 +32,7 @@ async def _parts(service: Service) -> dict[str, Any]:
         "version": version("rewarden-server"),
         "engine": service.engine.info(),
         "sandbox": await service.engine.sandbox.status(),
+        "boxes": service.boxes.figures(),
         "lean": await service.engine.lean.status(),
         "judges": service.engine.judges.status(),
         "models": service.engine.models.status(),

@@ -12,8 +12,9 @@ from rewarden.errors import TooLarge, Unavailable
 from rewarden.routing import Routing
 from rewarden.types import BadSample, Batch, BatchResult, Run, RunResult, Sample
 from rewarden_server.access.audit import Audit
-from rewarden_server.access.caller import charged, note
+from rewarden_server.access.caller import Caller, charged, note
 from rewarden_server.access.keys import Keys
+from rewarden_server.boxes.registry import Boxes
 from rewarden_server.config import Config
 from rewarden_server.engine.engine import Engine
 from rewarden_server.intake.blobs import Blobs, fill_media, fill_shared
@@ -37,6 +38,9 @@ T = TypeVar("T")
 LARGE = 1024**2
 """Bytes from which decoding and encoding leave the loop to others, on a thread."""
 
+BOX_SCOPE = "sessions"
+"""The scope that boxes need."""
+
 _log = get_logger("service")
 
 
@@ -54,6 +58,7 @@ class Service:
     metrics: Metrics
     blobs: Blobs
     bodies: Budget
+    boxes: Boxes
     jobs: Jobs | None = None
     runs: Store | None = None
     routing: Routing | None = None
@@ -95,6 +100,7 @@ class Service:
                 max_blob_bytes=limits.max_blob_bytes, max_bytes=limits.blob_store_bytes, folder=limits.blob_dir
             ),
             bodies=Budget(limits.max_open_bytes),
+            boxes=Boxes(config.boxes, engine.sandbox),
             jobs=Jobs(engine, config.jobs.dir, config.jobs, keys.spend) if config.jobs.dir is not None else None,
             runs=runs,
             routing=load_routing(config),
@@ -162,6 +168,16 @@ class Service:
         RequestError."""
         with charged(1):
             return await self.until_stopped(self.engine.run(run, source=surface))
+
+    def leaseholder(self, text: str) -> Caller:
+        """Returns the caller that a lease identifies: it has the name and the rates of the key that gave it, and can
+        use the one box. Raises Unauthorized, Forbidden."""
+        lease = self.boxes.read_lease(text)
+        giver = self.keys.holder(lease.owner)
+        giver.demand(BOX_SCOPE)
+        if "score" in lease.rights:
+            giver.demand("verify")
+        return replace(giver, scopes=frozenset({BOX_SCOPE}), lease=lease)
 
     async def why_not_ready(self) -> str | None:
         """Returns the reason why no work should be sent here now, or None where it may be."""

@@ -57,6 +57,7 @@ class Serving:
         # `close` stops admission at its first step: /readyz answers 503 from here on.
         closing = asyncio.ensure_future(self.service.engine.close(seconds))
         await self._rpc.refuse()
+        await self.service.boxes.drain()  # before the sandbox host ends: a box says why it ended
         if self.service.jobs is not None:
             await self.service.jobs.close()  # they go on at the next start; nobody waits for them
         await closing

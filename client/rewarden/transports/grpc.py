@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from contextlib import aclosing
 from typing import Any
 
+from rewarden.boxes.call import BoxCall
 from rewarden.errors import (
     DeadlineExceeded,
     FingerprintMoved,
@@ -104,6 +105,7 @@ class GrpcTransport:
         else:
             self._channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
         self._stub = stubs.RewardServiceStub(self._channel)
+        self._boxes = stubs.BoxServiceStub(self._channel)
 
     async def verify(self, batch: Batch) -> BatchResult:
         """`Verify`."""
@@ -138,6 +140,36 @@ class GrpcTransport:
         reply = await self._call(self._stub.Info, pb.InfoRequest())
         return _object(reply.info_json)
 
+    # --- boxes
+
+    async def box_call(self, call: BoxCall) -> Any:
+        """See `BoxTransport`."""
+        method = getattr(self._boxes, "Run" if call.operation == "exec" else call.operation.capitalize())
+        streams = call.content is not None or call.operation in ("stdin", "write", "extract")
+        message: Any = _inputs(call) if streams else _box_message(call)
+        try:
+            reply = await method(message, metadata=self._box_metadata(call), timeout=self._timeout_s)
+        except grpc.aio.AioRpcError as error:
+            raise refusal(error) from None
+        return understood(plain.loads, reply.reply_json) if reply.HasField("reply_json") else None
+
+    async def box_events(self, call: BoxCall) -> AsyncGenerator[Any, None]:
+        """See `BoxTransport`."""
+        stream = self._boxes.Exec(_inputs(call), metadata=self._box_metadata(call))
+        async with aclosing(_replies(stream)) as replies:
+            async for reply in replies:
+                yield understood(plain.loads, reply.reply_json)
+
+    async def box_bytes(self, call: BoxCall) -> AsyncGenerator[bytes, None]:
+        """See `BoxTransport`."""
+        method = getattr(self._boxes, call.operation.capitalize())
+        async with aclosing(_replies(method(_box_message(call), metadata=self._box_metadata(call)))) as replies:
+            async for reply in replies:
+                yield reply.data
+
+    def _box_metadata(self, call: BoxCall) -> tuple[tuple[str, str], ...]:
+        return self._metadata if call.lease is None else (*self._metadata, ("rewarden-lease", call.lease))
+
     async def close(self) -> None:
         """Close the channel."""
         await self._channel.close()
@@ -147,6 +179,42 @@ class GrpcTransport:
             return await method(message, metadata=self._metadata, timeout=self._timeout_s)
         except grpc.aio.AioRpcError as error:
             raise refusal(error) from None
+
+
+def _box_message(call: BoxCall) -> pb.BoxCall:
+    """Raises InvalidRequest for what JSON or protobuf cannot hold."""
+    try:
+        return pb.BoxCall(
+            box=call.box,
+            path=call.path,
+            number=call.number,
+            request_json=None if call.value is None else plain.dumps(call.value).decode(),
+            query_json=plain.dumps(dict(call.query)).decode() if call.query else None,
+        )
+    except (ValueError, TypeError) as error:
+        raise InvalidRequest(f"the request cannot be sent: {error}") from None
+
+
+async def _inputs(call: BoxCall) -> AsyncGenerator[pb.BoxInput, None]:
+    yield pb.BoxInput(call=_box_message(call))
+    content = call.content
+    if isinstance(content, bytes):
+        for start in range(0, len(content), _MOST_BYTES):
+            yield pb.BoxInput(data=content[start : start + _MOST_BYTES])
+    elif content is not None:
+        async for piece in content:
+            yield pb.BoxInput(data=piece)
+
+
+async def _replies(stream: Any) -> AsyncGenerator[Any, None]:
+    """The replies of a call, which is cancelled if they are not read to the end."""
+    try:
+        async for reply in stream:
+            yield reply
+    except grpc.aio.AioRpcError as error:
+        raise refusal(error) from None
+    finally:
+        stream.cancel()
 
 
 class _MessageStream:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ssl
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from email.utils import parsedate_to_datetime
 from typing import Any, Protocol
 from urllib.parse import quote
 
+from rewarden.boxes.call import BoxCall
 from rewarden.errors import (
     REQUEST_ERRORS,
     DeadlineExceeded,
@@ -29,6 +30,33 @@ from rewarden.wire import json as wire
 CONNECT_S = 10.0
 
 _BY_STATUS = {error.http_status: error for error in REQUEST_ERRORS.values()} | {502: Unavailable}
+
+
+_BOX = "/v1/sessions/{id}"
+_BOX_ROUTES = {
+    "open": ("POST", "/v1/sessions"),
+    "list": ("GET", "/v1/sessions"),
+    "get": ("GET", _BOX),
+    "close": ("DELETE", _BOX),
+    "exec": ("POST", f"{_BOX}/exec"),
+    "progress": ("GET", f"{_BOX}/exec/{{number}}"),
+    "stdin": ("POST", f"{_BOX}/exec/{{number}}/stdin"),
+    "signal": ("POST", f"{_BOX}/exec/{{number}}/signal"),
+    "kill": ("DELETE", f"{_BOX}/exec/{{number}}"),
+    "files": ("GET", f"{_BOX}/files"),
+    "read": ("GET", f"{_BOX}/files/{{path}}"),
+    "write": ("PUT", f"{_BOX}/files/{{path}}"),
+    "remove": ("DELETE", f"{_BOX}/files/{{path}}"),
+    "archive": ("GET", f"{_BOX}/archive"),
+    "extract": ("PUT", f"{_BOX}/archive"),
+    "fork": ("POST", f"{_BOX}/fork"),
+    "snapshot": ("POST", f"{_BOX}/snapshot"),
+    "snapshots": ("GET", "/v1/snapshots"),
+    "forget": ("DELETE", "/v1/snapshots/{id}"),
+    "lease": ("POST", f"{_BOX}/lease"),
+    "score": ("POST", f"{_BOX}/score"),
+}
+"""The method and the path of each operation of `BoxCall`."""
 
 
 class _Headers(Protocol):
@@ -114,10 +142,19 @@ class HttpTransport:
         return answer
 
     async def _call(self, method: str, path: str, body: bytes | None = None) -> Any:
-        httpx = self._httpx
         headers = {} if body is None else {"Content-Type": "application/json"}
-        try:
+        with self._named_failures():
             response = await self._client.request(method, self._base + path, content=body, headers=headers)
+        if response.status_code != 200:
+            raise refusal(response.status_code, response.headers, response.content)
+        return understood(wire.loads, response.content)
+
+    @contextmanager
+    def _named_failures(self) -> Iterator[None]:
+        """Raises httpx's exceptions as ours."""
+        httpx = self._httpx
+        try:
+            yield
         except (httpx.ReadTimeout, httpx.WriteTimeout):
             raise DeadlineExceeded(f"no response within {self._timeout_s} s", timeout_s=self._timeout_s) from None
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
@@ -126,9 +163,63 @@ class HttpTransport:
             if (why := distrust(error)) is not None:
                 raise InvalidRequest(f"{self._base}: {why}") from None
             raise Unavailable(f"{self._base} cannot be reached: {error or type(error).__name__}") from None
-        if response.status_code != 200:
-            raise refusal(response.status_code, response.headers, response.content)
-        return understood(wire.loads, response.content)
+
+    # --- boxes
+
+    async def box_call(self, call: BoxCall) -> Any:
+        """See `BoxTransport`."""
+        async with self._box_response(call) as response:
+            with self._named_failures():
+                content = await response.aread()
+        return understood(wire.loads, content) if content else None
+
+    async def box_events(self, call: BoxCall) -> AsyncGenerator[Any, None]:
+        """See `BoxTransport`."""
+        async with self._box_response(call, accept="application/x-ndjson") as response:
+            rest = b""
+            async with aclosing(self._blocks(response)) as blocks:
+                async for block in blocks:
+                    *whole, rest = (rest + block).split(b"\n")
+                    for line in whole:
+                        yield understood(wire.loads, line)
+
+    async def box_bytes(self, call: BoxCall) -> AsyncGenerator[bytes, None]:
+        """See `BoxTransport`."""
+        async with self._box_response(call) as response, aclosing(self._blocks(response)) as blocks:
+            async for block in blocks:
+                yield block
+
+    @asynccontextmanager
+    async def _box_response(self, call: BoxCall, accept: str = "application/json") -> AsyncIterator[Any]:
+        """Yields the response to a call, unread. Raises RequestError."""
+        method, template = _BOX_ROUTES[call.operation]
+        path = template.format(id=quote(call.box, safe=""), number=call.number, path=quote(call.path or "", safe=""))
+        headers = {"Accept": accept}
+        body: Any = call.content
+        if call.value is not None:
+            body = _written(call.value, "the request")
+            headers["Content-Type"] = "application/json"
+        elif body is not None:
+            headers["Content-Type"] = "application/octet-stream"
+        if call.lease is not None:
+            headers["Rewarden-Lease"] = call.lease
+        url = self._base + path
+        with self._named_failures():
+            request = self._client.build_request(method, url, params=call.query or None, content=body, headers=headers)
+            response = await self._client.send(request, stream=True)
+        try:
+            if response.status_code >= 300:
+                with self._named_failures():
+                    content = await response.aread()
+                raise refusal(response.status_code, response.headers, content)
+            yield response
+        finally:
+            await response.aclose()
+
+    async def _blocks(self, response: Any) -> AsyncGenerator[bytes, None]:
+        with self._named_failures():
+            async for block in response.aiter_raw():
+                yield block
 
 
 def tls_context(httpx: Any, ca: PathLike | None = None) -> ssl.SSLContext:

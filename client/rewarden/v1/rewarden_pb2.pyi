@@ -5,6 +5,40 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class BoxBytes(_message.Message):
+    __slots__ = ["data"]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    data: bytes
+    def __init__(self, data: _Optional[bytes] = ...) -> None: ...
+
+class BoxCall(_message.Message):
+    __slots__ = ["box", "number", "path", "query_json", "request_json"]
+    BOX_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    QUERY_JSON_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_JSON_FIELD_NUMBER: _ClassVar[int]
+    box: str
+    number: int
+    path: str
+    query_json: str
+    request_json: str
+    def __init__(self, box: _Optional[str] = ..., path: _Optional[str] = ..., number: _Optional[int] = ..., request_json: _Optional[str] = ..., query_json: _Optional[str] = ...) -> None: ...
+
+class BoxInput(_message.Message):
+    __slots__ = ["call", "data"]
+    CALL_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    call: BoxCall
+    data: bytes
+    def __init__(self, call: _Optional[_Union[BoxCall, _Mapping]] = ..., data: _Optional[bytes] = ...) -> None: ...
+
+class BoxReply(_message.Message):
+    __slots__ = ["reply_json"]
+    REPLY_JSON_FIELD_NUMBER: _ClassVar[int]
+    reply_json: str
+    def __init__(self, reply_json: _Optional[str] = ...) -> None: ...
+
 class Component(_message.Message):
     __slots__ = ["fault", "reason", "score", "status", "verifier"]
     FAULT_FIELD_NUMBER: _ClassVar[int]

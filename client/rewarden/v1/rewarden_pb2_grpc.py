@@ -203,3 +203,786 @@ class RewardService(object):
             rewarden_dot_v1_dot_rewarden__pb2.RunReply.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+
+class BoxServiceStub(object):
+    """Boxes: sandboxes that live for a rollout. Each method is the operation of the HTTP route that is named here; requests
+    and answers are its JSON, as text. A lease is sent as the metadata `rewarden-lease`, or as the bearer token.
+    """
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.Open = channel.unary_unary(
+                '/rewarden.v1.BoxService/Open',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+                )
+        self.List = channel.unary_unary(
+                '/rewarden.v1.BoxService/List',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+                )
+        self.Get = channel.unary_unary(
+                '/rewarden.v1.BoxService/Get',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+                )
+        self.Close = channel.unary_unary(
+                '/rewarden.v1.BoxService/Close',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+                )
+        self.Exec = channel.stream_stream(
+                '/rewarden.v1.BoxService/Exec',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxInput.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+                )
+        self.Run = channel.unary_unary(
+                '/rewarden.v1.BoxService/Run',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+                )
+        self.Progress = channel.unary_unary(
+                '/rewarden.v1.BoxService/Progress',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+                )
+        self.Stdin = channel.stream_unary(
+                '/rewarden.v1.BoxService/Stdin',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxInput.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+                )
+        self.Signal = channel.unary_unary(
+                '/rewarden.v1.BoxService/Signal',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+                )
+        self.Kill = channel.unary_unary(
+                '/rewarden.v1.BoxService/Kill',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+                )
+        self.Files = channel.unary_unary(
+                '/rewarden.v1.BoxService/Files',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+                )
+        self.Read = channel.unary_stream(
+                '/rewarden.v1.BoxService/Read',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxBytes.FromString,
+                )
+        self.Write = channel.stream_unary(
+                '/rewarden.v1.BoxService/Write',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxInput.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+                )
+        self.Remove = channel.unary_unary(
+                '/rewarden.v1.BoxService/Remove',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+                )
+        self.Archive = channel.unary_stream(
+                '/rewarden.v1.BoxService/Archive',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxBytes.FromString,
+                )
+        self.Extract = channel.stream_unary(
+                '/rewarden.v1.BoxService/Extract',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxInput.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+                )
+        self.Fork = channel.unary_unary(
+                '/rewarden.v1.BoxService/Fork',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+                )
+        self.Snapshot = channel.unary_unary(
+                '/rewarden.v1.BoxService/Snapshot',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+                )
+        self.Snapshots = channel.unary_unary(
+                '/rewarden.v1.BoxService/Snapshots',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+                )
+        self.Forget = channel.unary_unary(
+                '/rewarden.v1.BoxService/Forget',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+                )
+        self.Lease = channel.unary_unary(
+                '/rewarden.v1.BoxService/Lease',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+                )
+        self.Score = channel.unary_unary(
+                '/rewarden.v1.BoxService/Score',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+                )
+
+
+class BoxServiceServicer(object):
+    """Boxes: sandboxes that live for a rollout. Each method is the operation of the HTTP route that is named here; requests
+    and answers are its JSON, as text. A lease is sent as the metadata `rewarden-lease`, or as the bearer token.
+    """
+
+    def Open(self, request, context):
+        """POST /v1/sessions
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def List(self, request, context):
+        """GET /v1/sessions
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Get(self, request, context):
+        """GET /v1/sessions/{box}
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Close(self, request, context):
+        """DELETE /v1/sessions/{box}
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Exec(self, request_iterator, context):
+        """POST …/exec. The first message is the call; further ones are the program's input, which ends with the caller's side
+        of the stream, if the request has `feed`. Replies are the lines of the route's stream. Cancelling kills the program.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Run(self, request, context):
+        """POST …/exec, in one piece or in the background.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Progress(self, request, context):
+        """GET …/exec/{number}
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Stdin(self, request_iterator, context):
+        """POST …/exec/{number}/stdin: the call, then the bytes.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Signal(self, request, context):
+        """POST …/exec/{number}/signal
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Kill(self, request, context):
+        """DELETE …/exec/{number}
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Files(self, request, context):
+        """GET …/files
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Read(self, request, context):
+        """GET …/files/{path}
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Write(self, request_iterator, context):
+        """PUT …/files/{path}: the call, then the bytes.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Remove(self, request, context):
+        """DELETE …/files/{path}
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Archive(self, request, context):
+        """GET …/archive
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Extract(self, request_iterator, context):
+        """PUT …/archive: the call, then the bytes.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Fork(self, request, context):
+        """POST …/fork
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Snapshot(self, request, context):
+        """POST …/snapshot
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Snapshots(self, request, context):
+        """GET /v1/snapshots
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Forget(self, request, context):
+        """DELETE /v1/snapshots/{box}
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Lease(self, request, context):
+        """POST …/lease
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Score(self, request, context):
+        """POST …/score
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_BoxServiceServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'Open': grpc.unary_unary_rpc_method_handler(
+                    servicer.Open,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
+            ),
+            'List': grpc.unary_unary_rpc_method_handler(
+                    servicer.List,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
+            ),
+            'Get': grpc.unary_unary_rpc_method_handler(
+                    servicer.Get,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
+            ),
+            'Close': grpc.unary_unary_rpc_method_handler(
+                    servicer.Close,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
+            ),
+            'Exec': grpc.stream_stream_rpc_method_handler(
+                    servicer.Exec,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxInput.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
+            ),
+            'Run': grpc.unary_unary_rpc_method_handler(
+                    servicer.Run,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
+            ),
+            'Progress': grpc.unary_unary_rpc_method_handler(
+                    servicer.Progress,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
+            ),
+            'Stdin': grpc.stream_unary_rpc_method_handler(
+                    servicer.Stdin,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxInput.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
+            ),
+            'Signal': grpc.unary_unary_rpc_method_handler(
+                    servicer.Signal,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
+            ),
+            'Kill': grpc.unary_unary_rpc_method_handler(
+                    servicer.Kill,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
+            ),
+            'Files': grpc.unary_unary_rpc_method_handler(
+                    servicer.Files,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
+            ),
+            'Read': grpc.unary_stream_rpc_method_handler(
+                    servicer.Read,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxBytes.SerializeToString,
+            ),
+            'Write': grpc.stream_unary_rpc_method_handler(
+                    servicer.Write,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxInput.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
+            ),
+            'Remove': grpc.unary_unary_rpc_method_handler(
+                    servicer.Remove,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
+            ),
+            'Archive': grpc.unary_stream_rpc_method_handler(
+                    servicer.Archive,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxBytes.SerializeToString,
+            ),
+            'Extract': grpc.stream_unary_rpc_method_handler(
+                    servicer.Extract,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxInput.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
+            ),
+            'Fork': grpc.unary_unary_rpc_method_handler(
+                    servicer.Fork,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
+            ),
+            'Snapshot': grpc.unary_unary_rpc_method_handler(
+                    servicer.Snapshot,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
+            ),
+            'Snapshots': grpc.unary_unary_rpc_method_handler(
+                    servicer.Snapshots,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
+            ),
+            'Forget': grpc.unary_unary_rpc_method_handler(
+                    servicer.Forget,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
+            ),
+            'Lease': grpc.unary_unary_rpc_method_handler(
+                    servicer.Lease,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
+            ),
+            'Score': grpc.unary_unary_rpc_method_handler(
+                    servicer.Score,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'rewarden.v1.BoxService', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+
+
+ # This class is part of an EXPERIMENTAL API.
+class BoxService(object):
+    """Boxes: sandboxes that live for a rollout. Each method is the operation of the HTTP route that is named here; requests
+    and answers are its JSON, as text. A lease is sent as the metadata `rewarden-lease`, or as the bearer token.
+    """
+
+    @staticmethod
+    def Open(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/rewarden.v1.BoxService/Open',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def List(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/rewarden.v1.BoxService/List',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Get(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/rewarden.v1.BoxService/Get',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Close(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/rewarden.v1.BoxService/Close',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Exec(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(request_iterator, target, '/rewarden.v1.BoxService/Exec',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxInput.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Run(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/rewarden.v1.BoxService/Run',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Progress(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/rewarden.v1.BoxService/Progress',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Stdin(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_unary(request_iterator, target, '/rewarden.v1.BoxService/Stdin',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxInput.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Signal(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/rewarden.v1.BoxService/Signal',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Kill(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/rewarden.v1.BoxService/Kill',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Files(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/rewarden.v1.BoxService/Files',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Read(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(request, target, '/rewarden.v1.BoxService/Read',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxBytes.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Write(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_unary(request_iterator, target, '/rewarden.v1.BoxService/Write',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxInput.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Remove(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/rewarden.v1.BoxService/Remove',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Archive(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(request, target, '/rewarden.v1.BoxService/Archive',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxBytes.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Extract(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_unary(request_iterator, target, '/rewarden.v1.BoxService/Extract',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxInput.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Fork(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/rewarden.v1.BoxService/Fork',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Snapshot(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/rewarden.v1.BoxService/Snapshot',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Snapshots(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/rewarden.v1.BoxService/Snapshots',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Forget(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/rewarden.v1.BoxService/Forget',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Lease(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/rewarden.v1.BoxService/Lease',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Score(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/rewarden.v1.BoxService/Score',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)

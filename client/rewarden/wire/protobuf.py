@@ -22,6 +22,11 @@ from rewarden.v1 import rewarden_pb2 as pb
 from rewarden.wire import json as plain
 
 GRPC_STATUS: Mapping[str, str] = {
+    "unknown_image": "INVALID_ARGUMENT",
+    "image_mismatch": "FAILED_PRECONDITION",
+    "box_ended": "FAILED_PRECONDITION",
+    "too_many_boxes": "RESOURCE_EXHAUSTED",
+    "no_room": "UNAVAILABLE",
     "invalid_request": "INVALID_ARGUMENT",
     "unauthorized": "UNAUTHENTICATED",
     "forbidden": "PERMISSION_DENIED",
@@ -34,7 +39,8 @@ GRPC_STATUS: Mapping[str, str] = {
     "storage_full": "ABORTED",
     "internal": "INTERNAL",
 }
-"""An error's code → the name of its gRPC status; one each, so that `too_large` is never taken for `overloaded`."""
+"""An error's code → the name of its gRPC status; one each, so that `too_large` is never taken for `overloaded`. Boxes'
+own codes share those of their kind: who calls boxes reads the code."""
 
 ERROR_METADATA = "rewarden-error-bin"
 """The trailing metadata that carries an error's JSON form, in bytes."""

@@ -6,22 +6,27 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rewarden.errors import Forbidden, Overloaded, Unavailable
 from rewarden.types import Verdict
 from rewarden_server.access.audit import Entry
 from rewarden_server.access.rates import Meter
 
+if TYPE_CHECKING:
+    from rewarden_server.boxes.lease import Lease
+
 
 @dataclass(slots=True)
 class Caller:
-    """The caller of one request. `meter`: set if its key has limits; `entry`: set if there is an audit log."""
+    """The caller of one request. `meter`: set if its key has limits; `entry`: set if there is an audit log; `lease`:
+    set if it has no key of its own, but a lease of a box, whose owner's name it then has."""
 
     name: str
     scopes: frozenset[str]
     meter: Meter | None = None
     entry: Entry | None = None
+    lease: Lease | None = None
 
     def demand(self, scope: str) -> None:
         """Raises Forbidden if the key does not have that scope."""

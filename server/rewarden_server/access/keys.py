@@ -88,6 +88,16 @@ class Keys:
         name = self.check(authorization)
         return Caller(name, self._table.scopes(name), self._meters[name])
 
+    def holder(self, name: str) -> Caller:
+        """Returns the caller whose key has this name, for a lease that it gave. Raises Unauthorized if the key was
+        revoked, or has expired."""
+        self._look()
+        record = self._table.records.get(name)
+        expired = record is not None and record.expires is not None and record.expires.timestamp() <= self._wall()
+        if name not in self._meters or expired:
+            raise Unauthorized("the key that gave this lease is no longer valid")
+        return Caller(name, self._table.scopes(name), self._meters[name])
+
     def spend(self, name: str, samples: int) -> None:
         """Counts samples that were judged for a key outside its requests, by a job. An unknown key is ignored."""
         meter = self._meters.get(name)

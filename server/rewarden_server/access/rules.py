@@ -12,9 +12,9 @@ from rewarden_server.setting import Positive, Whole
 Scope = Literal["verify", "run", "jobs", "sessions", "read", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 """verify: judge samples, by any route, and store blobs for that. run: run a program and get its output. jobs: upload
-rescores, and fetch one's own. sessions: programs that stay alive between requests; no route uses it yet. read: the
-state of the server (`/v1/info`, the catalogue, `/v1/models`, `/metrics`), and the key's own runs. admin: replace a
-model's weights, and see and delete the jobs and runs of all keys.
+rescores, and fetch one's own. sessions: boxes, which live between requests. read: the state of the server (`/v1/info`,
+the catalogue, `/v1/models`, `/metrics`), and the key's own runs. admin: replace a model's weights, see and delete the
+jobs and runs of all keys, and see and close all boxes.
 """
 
 OF_A_KEY = frozenset(SCOPES) - {"admin"}

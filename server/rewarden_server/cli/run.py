@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TextIO
 
 from rewarden.commands.connection import add_connection_arguments, open_client
+from rewarden.commands.program_end import EXIT, exit_code_of
 from rewarden.commands.terminal import add_examples, pass_on, say
 from rewarden.errors import InvalidRequest
 from rewarden.types import RunResult
@@ -20,15 +21,6 @@ from rewarden.wire.json import dumps, run_result_to_json
 from rewarden_sandboxes.languages import Language, Registry
 
 HELP = "run a program in the sandbox"
-
-EXIT = {
-    "time_limit": 124,
-    "memory_limit": 137,
-    "output_limit": 153,
-    "compile_error": 65,
-    "internal_error": 70,
-}
-"""Exit codes for programs that have none: those of `timeout`, SIGKILL and SIGXFSZ, and two from sysexits.h."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -155,14 +147,7 @@ def _show(result: RunResult) -> int:
         _write(sys.stderr, result.compile.stderr, result.compile.stderr_base64)
     _write(sys.stdout, result.stdout, result.stdout_base64)
     _write(sys.stderr, result.stderr, result.stderr_base64)
-    if result.status not in ("ok", "runtime_error"):
-        words = result.status.replace("_", " ")
-        about = result.message or (f"{result.limit} was reached" if result.limit else "")
-        say(f"rewarden: {words}{': ' if about else ''}{about}", file=sys.stderr)
-        return EXIT.get(result.status, EXIT["internal_error"])
-    if result.exit_code is not None:
-        return result.exit_code
-    return 128 + (result.signal or 0)
+    return exit_code_of(result)
 
 
 def _write(stream: TextIO, text: str, whole: str | None) -> None:

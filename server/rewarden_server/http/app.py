@@ -8,7 +8,7 @@ from fastapi.routing import APIRoute
 from starlette.types import ASGIApp
 
 from rewarden_server import compat, pages
-from rewarden_server.http import blobs, catalogue, jobs, models, rollouts, run, runs, spec, state, stream, verify
+from rewarden_server.http import blobs, boxes, catalogue, jobs, models, rollouts, run, runs, spec, state, stream, verify
 from rewarden_server.http.access import check_scopes
 from rewarden_server.http.edge import Edge
 from rewarden_server.service import Service
@@ -16,7 +16,7 @@ from rewarden_server.service import Service
 HOT = (verify, stream, run)
 """The parts that every sample of a training run passes: found first."""
 
-PARTS = (jobs, runs, rollouts, blobs, catalogue, models, state, *pages.PARTS, spec)
+PARTS = (jobs, boxes, runs, rollouts, blobs, catalogue, models, state, *pages.PARTS, spec)
 
 
 class Application(FastAPI):

@@ -14,7 +14,9 @@ _ERRORS = {
     403: "The key lacks the scope, or the host name or the origin of the page is not allowed.",
     404: "Not found.",
     408: "The body stopped arriving.",
-    409: "A verifier does not have the fingerprint or version that the request expects.",
+    409: "A verifier does not have the fingerprint or version that the request expects, or a box not the image of a "
+    "snapshot.",
+    410: "The box has ended; `details.reason` says why.",
     413: "The request is over a limit; `details.limit` names it.",
     415: "The media type or encoding of the body is not supported.",
     429: "Too many requests are in progress, or the key is over its rates; retry after `Retry-After` seconds.",

@@ -16,6 +16,7 @@ from rewarden.errors import InternalError, InvalidRequest, NotFound, RequestErro
 from rewarden_server.access.audit import Entry
 from rewarden_server.access.caller import CURRENT, Caller
 from rewarden_server.access.rates import Meter
+from rewarden_server.boxes.lease import lease_in
 from rewarden_server.http.origin import Origins
 from rewarden_server.http.protocol import MAX_HEAD_BYTES
 from rewarden_server.http.replies import ClientGone, HeadTooLarge, MethodNotAllowed, error_reply
@@ -33,7 +34,7 @@ OPEN_BELOW = ("/docs/", "/playground/", "/runs/", "/static/")
 MAX_HEADERS = 200
 """The maximum number of headers in a request; a request with more gets 431."""
 
-_ONCE = (b"host", b"authorization", b"origin", b"content-type", b"content-encoding")
+_ONCE = (b"host", b"authorization", b"rewarden-lease", b"origin", b"content-type", b"content-encoding")
 """Attack: a header that is sent twice, so that a proxy in front of the server uses one value and the server the
 other."""
 
@@ -44,6 +45,9 @@ _HEADERS = (
     (b"referrer-policy", b"no-referrer"),
 )
 """Headers of every response, which keep pages of other origins from using it."""
+
+LEASED = "/v1/sessions/"
+"""The routes on which a lease takes the place of a key."""
 
 UNTRACED_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 """Paths that probes request every few seconds."""
@@ -142,7 +146,10 @@ class Edge:
         if is_open(scope["path"]):
             return None
         self._origins.check(_text(headers.get(b"host")), _text(headers.get(b"origin")))
-        return self._service.keys.caller(_text(headers.get(b"authorization")))
+        authorization = _text(headers.get(b"authorization"))
+        leased = scope["path"].startswith(LEASED)
+        lease = lease_in(authorization, _text(headers.get(b"rewarden-lease"))) if leased else None
+        return self._service.keys.caller(authorization) if lease is None else self._service.leaseholder(lease)
 
     def _named(self, error: Exception, scope: Scope) -> RequestError:
         """Returns the error as a RequestError."""

@@ -6,11 +6,27 @@ import copy
 from dataclasses import fields
 from typing import Any
 
+from rewarden.boxes.types import (
+    BoxFile,
+    BoxInfo,
+    BoxLease,
+    BoxRequest,
+    BoxSnapshot,
+    ExecProgress,
+    ExecRequest,
+    ExecResult,
+    ForkRequest,
+    LeaseRequest,
+    ScoreRequest,
+)
 from rewarden.types import Batch, Group, Limits, Run, RunResult, Sample, Verdict
 from rewarden.wire.json import VERDICT_FIELDS
 from rewarden_verifiers.schema import json_schema
 
 _LARGEST = 2**63 - 1
+
+_BOX_REQUESTS = (BoxRequest, ExecRequest, ForkRequest, LeaseRequest, ScoreRequest)
+_BOX_ANSWERS = (BoxFile, BoxInfo, BoxLease, BoxSnapshot, ExecProgress, ExecResult)
 
 _OBJECT: dict[str, Any] = {"type": "object", "additionalProperties": True}
 _NULL: dict[str, Any] = {"type": "null"}
@@ -20,7 +36,7 @@ _NAME: dict[str, Any] = {"type": "string", "minLength": 1}
 def schemas() -> dict[str, Any]:
     """Component schemas by name. `Header` is a batch without samples: the first line of a stream."""
     found: dict[str, Any] = {}
-    for kind in (Batch, Sample, Verdict, Group, Run, RunResult):
+    for kind in (Batch, Sample, Verdict, Group, Run, RunResult, *_BOX_REQUESTS, *_BOX_ANSWERS):
         schema = copy.deepcopy(json_schema(kind))
         found.update(schema.pop("$defs", {}))
         found[kind.__name__] = schema
@@ -40,6 +56,7 @@ def schemas() -> dict[str, Any]:
         found[f"{name}Line"] = _exact({field: _ref(name)})
     found["Verdict"]["required"] = ["index", "status"]
     found["Run"]["properties"].update(_run())
+    _of_boxes(found)
     found["RunResult"]["additionalProperties"] = True
     found["BatchResult"] = {
         **_exact({"verdicts": _list(_ref("Verdict")), "groups": _list(_ref("Group"))}),
@@ -61,6 +78,27 @@ def schemas() -> dict[str, Any]:
     found["TrainingRun"] = {**_OBJECT, "required": ["id", "name", "key", "verdicts"], "properties": _training_run()}
     found["Model"] = {**_OBJECT, "required": ["name", "state"], "properties": _model()}
     return found
+
+
+def _of_boxes(found: dict[str, Any]) -> None:
+    """Adjusts the schemas of boxes to their form on the wire."""
+    content = _run()["stdin"]["anyOf"][0]
+    output = {
+        "type": "object",
+        "properties": {"stdout": content, "stderr": content},
+        "additionalProperties": True,
+    }
+    for kind in _BOX_ANSWERS:
+        found[kind.__name__]["additionalProperties"] = True
+    for name in ("BoxUsage", "ExecState"):
+        found[name]["additionalProperties"] = True
+    del found["ExecOutput"]
+    found["ExecProgress"]["properties"]["output"] = _list(output)
+    found["ExecStarted"] = {**_OBJECT, "required": ["exec"], "properties": {"exec": {"type": "integer"}}}
+    contents = {"anyOf": [{"type": "object", "additionalProperties": content}, _NULL]}
+    found["BoxRequest"]["properties"]["files"] = contents
+    found["ExecRequest"]["properties"]["stdin"] = {"anyOf": [content, _NULL]}
+    found["ExecRequest"]["properties"]["limits"] = _run()["limits"]
 
 
 def _model() -> dict[str, Any]:

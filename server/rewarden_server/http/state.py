@@ -54,6 +54,7 @@ async def readyz(request: Request, service: Served) -> Response:
 async def metrics(service: Served) -> Response:
     service.metrics.engine(service.engine.info())
     service.metrics.sandbox(await service.engine.sandbox.status())
+    service.metrics.boxes(service.boxes.figures())
     service.metrics.judges(service.engine.judges.status())
     service.metrics.models(service.engine.models.status())
     return Response(service.metrics.page(), headers={"content-type": CONTENT_TYPE})

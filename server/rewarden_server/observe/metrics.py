@@ -25,6 +25,7 @@ from prometheus_client.registry import Collector
 
 from rewarden.types import Group, Verdict
 from rewarden_server.engine.observer import Observer
+from rewarden_server.observe.box_series import box_series
 from rewarden_server.observe.rewards import Rewards
 from rewarden_server.observe.sandbox_series import sandbox_series
 from rewarden_server.observe.series import Distinct, Histogram, Tuples, counter, gauge, histogram
@@ -73,6 +74,7 @@ class Metrics(Observer, Collector):
         self._programs: dict[tuple[str, str], int] = defaultdict(int)
         self._program_s: dict[str, Histogram] = defaultdict(lambda: Histogram(PROGRAM_BUCKETS))
         self._sandbox: Mapping[str, Any] = {}
+        self._boxes: Mapping[str, Any] = {}
         self._lean = {"busy": 0, "idle": 0}
         self._judge_questions: dict[tuple[str, str], int] = defaultdict(int)
         self._judge_attempts: dict[tuple[str, str], int] = defaultdict(int)
@@ -215,6 +217,10 @@ class Metrics(Observer, Collector):
         """Note how the sandbox is, as its lane says it."""
         self._sandbox = status
 
+    def boxes(self, figures: Mapping[str, Any]) -> None:
+        """Note how many boxes there are and were, as `Boxes.figures` says it."""
+        self._boxes = figures
+
     def judges(self, status: Mapping[str, Any]) -> None:
         """Note how the judges are, as their lane says it."""
         self._judges = status
@@ -272,6 +278,7 @@ class Metrics(Observer, Collector):
         )
         yield histogram("rewarden_sandbox_run_seconds", "Wall time of a program.", ("language",), self._program_s)
         yield from sandbox_series(self._sandbox)
+        yield from box_series(self._boxes)
         if self._sandbox:
             yield gauge(
                 "rewarden_sandbox_state",

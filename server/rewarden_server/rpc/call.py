@@ -13,16 +13,23 @@ import grpc
 import structlog
 
 from rewarden.errors import InternalError, InvalidRequest, RequestError, RewardenError
+from rewarden.v1 import rewarden_pb2 as pb
 from rewarden.wire.json import dumps, error_to_json
 from rewarden.wire.protobuf import ERROR_METADATA, GRPC_STATUS
-from rewarden_server.access.caller import CURRENT
+from rewarden_server.access.caller import CURRENT, Caller
 from rewarden_server.access.rates import Meter
+from rewarden_server.boxes.lease import lease_in
 from rewarden_server.observe.logs import get_logger, log_defect
 from rewarden_server.observe.telemetry.span import within
 from rewarden_server.refusals import as_request_error
-from rewarden_server.service import Service
+from rewarden_server.service import BOX_SCOPE, Service
 
 SURFACE = "grpc"
+
+BOX_METHODS: Mapping[str, str] = {
+    method.name: f"Box.{method.name}" for method in pb.DESCRIPTOR.services_by_name["BoxService"].methods
+}
+"""The methods of boxes, by their names in logs and metrics."""
 
 NEEDS: Mapping[str, str] = {
     "Verify": "verify",
@@ -30,8 +37,12 @@ NEEDS: Mapping[str, str] = {
     "ListVerifiers": "read",
     "Info": "read",
     "Run": "run",
+    **dict.fromkeys(BOX_METHODS.values(), BOX_SCOPE),
 }
 """The scope that each method asks for."""
+
+LEASE = "rewarden-lease"
+"""The metadata key of a lease."""
 
 PUSHBACK = "grpc-retry-pushback-ms"
 """The metadata key that gRPC's own retries read: when a refused call may be tried again."""
@@ -50,6 +61,20 @@ def authorization_in(metadata: Iterable[tuple[str, str | bytes]]) -> str | None:
     return values[0] if values else None
 
 
+def caller_in(service: Service, metadata: Iterable[tuple[str, str | bytes]], method: str) -> Caller:
+    """Returns the caller, by its key, or for a method of boxes by its lease. Raises Unauthorized, InvalidRequest."""
+    pairs = list(metadata)
+    authorization = authorization_in(pairs)
+    if method in BOX_METHODS.values():
+        leases = [value for name, value in pairs if name == LEASE and isinstance(value, str)]
+        if len(leases) > 1:
+            raise InvalidRequest(f"the metadata {LEASE} is sent twice")
+        lease = lease_in(authorization, leases[0] if leases else None)
+        if lease is not None:
+            return service.leaseholder(lease)
+    return service.keys.caller(authorization)
+
+
 @asynccontextmanager
 async def call(service: Service, context: grpc.aio.ServicerContext, method: str) -> AsyncIterator[None]:
     """Serve one call within; what it raises ends the call with the right status."""
@@ -65,7 +90,7 @@ async def call(service: Service, context: grpc.aio.ServicerContext, method: str)
     with structlog.contextvars.bound_contextvars(request_id=request_id), within(span):
         try:
             try:
-                caller = service.keys.caller(authorization_in(context.invocation_metadata() or ()))
+                caller = caller_in(service, context.invocation_metadata() or (), method)
                 key = caller.name
                 if service.audit is not None:
                     caller.entry = entry

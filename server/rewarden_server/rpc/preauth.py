@@ -15,10 +15,14 @@ from grpc_health.v1 import health, health_pb2
 
 from rewarden.errors import Forbidden, InvalidRequest, Unauthorized, Unavailable
 from rewarden.v1 import rewarden_pb2 as pb
-from rewarden_server.rpc.call import NEEDS, authorization_in, call
+from rewarden_server.rpc.call import BOX_METHODS, NEEDS, call, caller_in
 from rewarden_server.service import Service
 
-_PREFIX = f"/{pb.DESCRIPTOR.services_by_name['RewardService'].full_name}/"
+_PATHS = {
+    **{f"/{pb.DESCRIPTOR.services_by_name['RewardService'].full_name}/{name}": name for name in NEEDS},
+    **{f"/{pb.DESCRIPTOR.services_by_name['BoxService'].full_name}/{name}": told for name, told in BOX_METHODS.items()},
+}
+"""Our methods by path."""
 _CHECK, _WATCH = "/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"
 WATCHES = 100
 """Health's streams at once of all who have no key. Attack: such streams without end, each of which is held."""
@@ -42,10 +46,9 @@ class Preauth(grpc.aio.ServerInterceptor):  # type: ignore[misc,unused-ignore]
     ) -> grpc.RpcMethodHandler:
         """The method's handler, or one that refuses."""
         path = handler_call_details.method
-        method = path.removeprefix(_PREFIX)
-        known = method if method != path and method in NEEDS else _OTHER
+        known = _PATHS.get(path, _OTHER)
         held = path == _WATCH and not self._service.keys.required  # by one who has no key, where nobody needs one
-        if not held and self._lets_in(handler_call_details, NEEDS.get(known)):
+        if not held and self._lets_in(handler_call_details, known):
             return await continuation(handler_call_details)
         if path in (_CHECK, _WATCH):
             serializer = health_pb2.HealthCheckResponse.SerializeToString
@@ -53,9 +56,10 @@ class Preauth(grpc.aio.ServerInterceptor):  # type: ignore[misc,unused-ignore]
             return grpc.stream_stream_rpc_method_handler(answer, response_serializer=serializer)
         return grpc.stream_stream_rpc_method_handler(self._refusing(known))
 
-    def _lets_in(self, details: grpc.HandlerCallDetails, scope: str | None) -> bool:
+    def _lets_in(self, details: grpc.HandlerCallDetails, method: str) -> bool:
+        scope = NEEDS.get(method)
         try:
-            caller = self._service.keys.caller(authorization_in(details.invocation_metadata or ()))
+            caller = caller_in(self._service, details.invocation_metadata or (), method)
             if scope is not None:
                 caller.demand(scope)
         except (InvalidRequest, Unauthorized, Forbidden):

@@ -9,6 +9,7 @@ from grpc_reflection.v1alpha import reflection
 from rewarden_server.access.tls import Certificate
 from rewarden_server.config import ConfigError
 from rewarden_server.http.protocol import MAX_HEAD_BYTES
+from rewarden_server.rpc import box_service
 from rewarden_server.rpc.preauth import Preauth
 from rewarden_server.rpc.reward_service import NAME, handlers
 from rewarden_server.service import LARGE, Service
@@ -46,9 +47,11 @@ class RpcServer:
                 ("grpc.keepalive_timeout_ms", 2 * 60_000),
             ],
         )
-        self._server.add_generic_rpc_handlers((handlers(service),))
+        self._server.add_generic_rpc_handlers((handlers(service), box_service.handlers(service)))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        reflection.enable_server_reflection((NAME, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server)
+        reflection.enable_server_reflection(
+            (NAME, box_service.NAME, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server
+        )
         where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         try:
             self.port: int = (
@@ -64,7 +67,7 @@ class RpcServer:
     async def start(self) -> None:
         """Begin to answer, and to say so."""
         await self._server.start()
-        for name in ("", NAME):
+        for name in ("", NAME, box_service.NAME):
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
 
     async def refuse(self) -> None:

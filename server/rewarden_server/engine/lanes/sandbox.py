@@ -31,6 +31,8 @@ from rewarden_server.observe.telemetry.span import current
 from rewarden_server.processes.settings import SandboxSettings
 
 if TYPE_CHECKING:
+    from rewarden_sandboxes.box import BoxSpec
+    from rewarden_sandboxes.remote_box import RemoteBox
     from rewarden_sandboxes.remote_session import RemoteSession
 
 _FOR_EACH_SLOT = 4
@@ -158,6 +160,19 @@ class SandboxLane:
                     except HostError as error:
                         failed = error
                 await self._again(tries, failed)
+
+    # --- boxes --------------------------------------------------------------------------------------------------
+
+    async def box(self, spec: BoxSpec) -> RemoteBox:
+        """Opens a box on the host with the least load. The caller must close it. Raises HostError."""
+        tries = HostRetry(self._hosts, Wants(languages=(), session=True), patient=False)
+        while True:
+            lent = await self._lend(tries)
+            try:
+                return await lent.client.box(spec)
+            except HostError as error:
+                failed = error
+            await self._again(tries, failed)
 
     # --- single runs --------------------------------------------------------------------------------------------
 

@@ -1,0 +1,1 @@
+"""Boxes: sandboxes that live for a rollout. `AsyncClient.box` and `Client.box` open them."""

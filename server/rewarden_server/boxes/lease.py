@@ -1,0 +1,128 @@
+"""Leases: signed, expiring permissions to use one box.
+
+A lease is `rwl_`, its terms in base64, a point, and their HMAC-SHA256 in base64. It says which box, which rights, which
+rollout and until when; nothing of it can be changed without the secret, which only servers have.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import os
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rewarden.errors import Unauthorized
+from rewarden_server.config import ConfigError
+
+PREFIX = "rwl_"
+
+_LONGEST = 2048
+"""Characters of a lease. Attack: long ones, which cost time to decode."""
+
+_SECRET_BYTES = 32
+_CONTEXT = b"rewarden lease 1\0"
+"""Signed before the terms, so that no other signature with this secret is a lease."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """The terms of a lease. owner: the name of the key that gave it. until: seconds since the epoch."""
+
+    box: str
+    owner: str
+    rights: frozenset[str]
+    rollout: str | None
+    until: float
+
+
+class Leases:
+    """Signs leases, and reads them."""
+
+    def __init__(self, secret: bytes, wall: Callable[[], float]) -> None:
+        self._secret = secret
+        self._wall = wall
+
+    def sign(self, lease: Lease) -> str:
+        """Returns the text of a lease."""
+        terms = {
+            "b": lease.box,
+            "k": lease.owner,
+            "r": sorted(lease.rights),
+            "o": lease.rollout,
+            "e": lease.until,
+            "n": secrets.token_hex(8),
+        }
+        body = json.dumps(terms, separators=(",", ":")).encode()
+        return f"{PREFIX}{_text(body)}.{_text(self._signature(body))}"
+
+    def read(self, text: str) -> Lease:
+        """Returns the terms of a lease. Raises Unauthorized if it is not genuine, or over."""
+        if len(text) > _LONGEST or not text.startswith(PREFIX):
+            raise Unauthorized("unknown lease")
+        body, _, signature = text.removeprefix(PREFIX).partition(".")
+        try:
+            terms, signed = _bytes(body), _bytes(signature)
+        except ValueError:
+            raise Unauthorized("unknown lease") from None
+        # The signature comes first: nothing of what a stranger wrote is parsed.
+        if not hmac.compare_digest(self._signature(terms), signed):
+            raise Unauthorized("unknown lease")
+        told = json.loads(terms)
+        lease = Lease(
+            box=told["b"], owner=told["k"], rights=frozenset(told["r"]), rollout=told["o"], until=float(told["e"])
+        )
+        if self._wall() >= lease.until:
+            raise Unauthorized("this lease has expired; ask the owner of the box for another one")
+        return lease
+
+    def _signature(self, body: bytes) -> bytes:
+        return hmac.digest(self._secret, _CONTEXT + body, hashlib.sha256)
+
+
+def lease_in(authorization: str | None, header: str | None) -> str | None:
+    """Returns the lease with which a call came, in its own header or as the bearer token; None for a key."""
+    if header is not None:
+        return header.strip()
+    scheme, _, value = (authorization or "").partition(" ")
+    found = value.strip()
+    return found if scheme.lower() == "bearer" and found.startswith(PREFIX) else None
+
+
+def load_secret(folder: Path) -> bytes:
+    """Returns the secret in a folder, which is made if there is none. Raises ConfigError."""
+    path = folder / "lease-secret"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.exists():
+            # Linked into place as a whole: of two servers that start at once, both read the first one's.
+            draft = folder / f".lease-secret-{os.getpid()}-{secrets.token_hex(4)}"
+            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(secrets.token_bytes(_SECRET_BYTES))
+            try:
+                os.link(draft, path)
+            except FileExistsError:
+                pass
+            finally:
+                draft.unlink()
+        found = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"boxes.dir: {path} cannot be used: {error.strerror}") from None
+    if len(found) != _SECRET_BYTES:
+        raise ConfigError(f"boxes.dir: {path} must hold {_SECRET_BYTES} bytes; delete it, and leases end")
+    return found
+
+
+def _text(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def _bytes(text: str) -> bytes:
+    if not text.isascii():
+        raise ValueError
+    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)

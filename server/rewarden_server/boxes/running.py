@@ -1,0 +1,190 @@
+"""A program in a box: its input, its output as it comes, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterable, Callable
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING
+
+from rewarden.boxes.types import ExecOutput, ExecProgress, ExecResult
+from rewarden_sandboxes.errors import HostError
+from rewarden_sandboxes.job import Report
+from rewarden_server.engine.lanes.single_runs import result_of
+
+if TYPE_CHECKING:
+    from rewarden_sandboxes.remote_exec import RemoteExec
+
+_PART = 1 << 16
+
+
+class Running:
+    """A program that has begun. A task feeds its input, and another reads the output of one in the background."""
+
+    def __init__(
+        self,
+        number: int,
+        exec_: RemoteExec,
+        *,
+        background: bool,
+        stdin: bytes | None,
+        kept: int,
+        ended: Callable[[str], None],
+    ) -> None:
+        """stdin: its whole input; None: empty, or fed later. kept: bytes of output that are kept in the background.
+        ended: called once with its status, or with `killed`."""
+        self.number = number
+        self.background = background
+        self.result: ExecResult | None = None
+        self.failure: HostError | None = None
+        self._exec = exec_
+        self._ended = ended
+        self._kept = Kept(kept)
+        self._changed = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        self._feeding = loop.create_task(self._feed_all(_once(stdin))) if stdin is not None else None
+        self._reading = loop.create_task(self._read_all()) if background else None
+
+    async def feed(self, data: bytes) -> None:
+        """Writes to its input; waits while it reads nothing. Raises HostError if it has ended."""
+        for start in range(0, len(data), _PART):
+            await self._exec.send(data[start : start + _PART])
+
+    def feed_beside(self, pieces: AsyncIterable[bytes]) -> None:
+        """Writes to its input as pieces come, and closes it after the last, while its output is read."""
+        self._feeding = asyncio.get_running_loop().create_task(self._feed_all(pieces))
+
+    def end_input(self) -> None:
+        """Closes its input."""
+        self._exec.close_stdin()
+
+    def signal(self, number: int, *, group: bool) -> None:
+        """Sends it a signal; group: and all processes of its group."""
+        if self.result is None and self.failure is None:
+            self._exec.signal(number, group=group)
+
+    async def output(self) -> AsyncGenerator[ExecOutput, None]:
+        """Yields the output of a program in the foreground; `result` is set at the end. Raises HostError if the box is
+        lost."""
+        async for item in self._exec:
+            yield ExecOutput(stream=item.stream, data=item.data)
+        self._settle(_result(self.number, self._exec.report, b"", b""))
+
+    async def whole(self) -> ExecResult:
+        """Returns the end of a program in the foreground, with all of its output. Raises HostError."""
+        parts: dict[str, list[bytes]] = {"stdout": [], "stderr": []}
+        async for item in self._exec:
+            parts[item.stream].append(item.data)
+        stdout, stderr = (b"".join(parts[name]) for name in ("stdout", "stderr"))
+        result = await asyncio.to_thread(_result, self.number, self._exec.report, stdout, stderr)
+        self._settle(result)
+        return result
+
+    def progress(self, after: int) -> ExecProgress:
+        """Returns the kept output of a program in the background, from a position on."""
+        output, dropped = self._kept.since(after)
+        return ExecProgress(
+            exec=self.number,
+            state="running" if self.result is None and self.failure is None else "ended",
+            output=output,
+            next=self._kept.end,
+            dropped=dropped,
+            result=self.result,
+        )
+
+    async def change(self, after: int, wait_s: float) -> None:
+        """Returns when there is output after a position, at its end, or after `wait_s` seconds."""
+        try:
+            async with asyncio.timeout(wait_s):
+                while self._kept.end <= after and self.result is None and self.failure is None:
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            pass
+
+    async def close(self) -> None:
+        """Kills it, if it has not ended."""
+        tasks = [task for task in (self._feeding, self._reading) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self.result is None and self.failure is None:
+            self._ended("killed")
+            await self._exec.close()
+
+    def _settle(self, result: ExecResult) -> None:
+        self.result = result
+        self._ended(result.status)
+
+    async def _feed_all(self, pieces: AsyncIterable[bytes]) -> None:
+        try:
+            async for piece in pieces:
+                await self.feed(piece)
+            self._exec.close_stdin()
+        except HostError:
+            pass  # it ended before it had read all, as programs may
+
+    async def _read_all(self) -> None:
+        try:
+            async for item in self._exec:
+                self._kept.add(ExecOutput(stream=item.stream, data=item.data))
+                self._changed.set()
+            self._settle(_result(self.number, self._exec.report, b"", b""))
+        except HostError as error:
+            self.failure = error
+        finally:
+            self._changed.set()
+
+
+class Kept:
+    """The last bytes of an output. Positions count the bytes of both streams from the beginning."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._items: deque[ExecOutput] = deque()
+        self._size = 0
+        self.end = 0
+
+    def add(self, item: ExecOutput) -> None:
+        """Adds output; the oldest goes where there is too much."""
+        if not item.data:
+            return
+        last = self._items[-1] if self._items else None
+        if last is not None and last.stream == item.stream and len(last.data) + len(item.data) <= _PART:
+            self._items[-1] = replace(last, data=last.data + item.data)
+        else:
+            self._items.append(item)
+        self.end += len(item.data)
+        self._size += len(item.data)
+        while self._size > self._most:
+            first = self._items[0]
+            surplus = self._size - self._most
+            if len(first.data) <= surplus:
+                self._items.popleft()
+                self._size -= len(first.data)
+            else:
+                self._items[0] = replace(first, data=first.data[surplus:])
+                self._size -= surplus
+
+    def since(self, after: int) -> tuple[tuple[ExecOutput, ...], int]:
+        """Returns the output from a position on, and the number of bytes after it that are no longer kept."""
+        begin = self.end - self._size
+        dropped = max(0, begin - after)
+        skip = max(0, after - begin)
+        found = []
+        for item in self._items:
+            if skip < len(item.data):
+                found.append(replace(item, data=item.data[skip:]) if skip else item)
+            skip = max(0, skip - len(item.data))
+        return tuple(found), dropped
+
+
+async def _once(data: bytes) -> AsyncGenerator[bytes, None]:
+    yield data
+
+
+def _result(number: int, report: Report | None, stdout: bytes, stderr: bytes) -> ExecResult:
+    told = report or Report(status="internal_error", message="the sandbox host returned no result for the program")
+    made = result_of(replace(told, stdout=stdout, stderr=stderr), None)
+    return ExecResult(exec=number, **{each.name: getattr(made, each.name) for each in fields(made)})

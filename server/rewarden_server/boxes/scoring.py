@@ -1,0 +1,64 @@
+"""The judging of a box: its final answer, as any sample."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rewarden.boxes.types import ScoreRequest
+from rewarden.errors import InvalidRequest
+from rewarden.types import BadSample, Batch, Sample, Verdict
+from rewarden.wire.json import sample_from_json, use_from_json
+from rewarden_sandboxes.errors import FileFault
+from rewarden_server.boxes.box import Box
+
+if TYPE_CHECKING:
+    from rewarden_server.service import Service
+
+MISSING, TOO_LARGE, NOT_TEXT = "response_file_missing", "response_file_too_large", "response_file_not_text"
+"""Flags of a verdict on a file. The first two: it was judged as an empty response, because the policy wrote none."""
+
+_ABSENT = frozenset({errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EINVAL})
+
+
+async def score(service: Service, box: Box, asked: ScoreRequest, surface: str) -> Verdict:
+    """Returns the verdict. The processes of the box stand still while its file is read. Raises RequestError."""
+    if (asked.response is None) == (asked.response_file is None):
+        raise InvalidRequest("send exactly one of response and response_file", path="response")
+    response, flag = asked.response, None
+    if asked.response_file is not None:
+        response, flag = await _text_of(service, box, asked.response_file)
+    row = {"response": response, "reference": asked.reference, "prompt": asked.prompt, "metadata": asked.metadata}
+    sample: Sample | BadSample = sample_from_json({name: value for name, value in row.items() if value is not None})
+    batch = Batch(samples=(sample,), use=use_from_json(asked.use))
+    with box.in_use():
+        result = await service.verify(service.take_batch(batch), surface)
+    (verdict,) = result.verdicts
+    return verdict if flag is None else replace(verdict, flags=(*verdict.flags, flag))
+
+
+async def _text_of(service: Service, box: Box, path: str) -> tuple[str, str | None]:
+    """Returns the text of a file, and a flag. Raises RequestError."""
+    most = service.limits.max_sample_bytes
+    data = bytearray()
+    async with service.boxes.using(box) as remote:
+        # Attack: a process that changes the file while it is read, so that no one version of it was ever there.
+        await remote.stop()
+        try:
+            async with contextlib.aclosing(remote.get(path)) as pieces:
+                async for piece in pieces:
+                    data += piece
+                    if len(data) > most:
+                        return "", TOO_LARGE
+        except FileFault as error:
+            if error.number not in _ABSENT:
+                raise
+            return "", MISSING
+        finally:
+            await remote.resume()
+    try:
+        return data.decode(), None
+    except UnicodeDecodeError:
+        return data.decode(errors="replace"), NOT_TEXT
