@@ -30,6 +30,7 @@ NAMES = (
     "costs",
     "ray",
     "sandbox",
+    "sandbox_boxes",
     "lean",
     "judges",
     "models",

@@ -608,7 +608,8 @@ class Host:
         await self._settled(patience)
         if not self._rooms:
             raise NoRoom("this host runs each program in a container to itself, and has no boxes")
-        pool = self._pool(Kind(spec.image, memory_mb=self._class(int(limits["memory_mb"])), kept=True))
+        held = int(limits["memory_mb"] + limits["disk_mb"])  # its files lie in memory
+        pool = self._pool(Kind(spec.image, memory_mb=self._class(held), kept=True))
         if pool.sample is None:
             assert self._launcher is not None
             problem = await self._launcher.problem(spec.image)

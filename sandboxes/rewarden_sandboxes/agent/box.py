@@ -5,7 +5,8 @@ others before it is the program's; its parent is the supervisor, so that the ker
 files is done by execs of our own that see the box's folders from a pid namespace in which the box's programs are not:
 they can neither be seen nor be signalled by them. When init is killed, the kernel kills all that is left.
 
-The box has one limit of memory, of disk and of processes; each exec may have others for itself.
+The box has one limit of memory, of disk and of processes; each exec may have others for itself. Its files lie in
+memory, beside what its programs may have.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ class Box:
         self._next_look = _NONE
         self._kills = counters.oom_kills()
         zygotes.warm(_TIER)
-        counters.begin_memory(self._limits["memory_mb"] << 20, beside=0)
+        # Attack: fill the memory with files, which no kill gives back, so that the next to need some is the supervisor.
+        counters.begin_memory(self._limits["memory_mb"] << 20, beside=self._limits["disk_mb"] << 20)
         self._clock = Clock(counters)
         self._init = zygotes.init()
         self._watch = os.pidfd_open(self._init)
@@ -174,6 +176,10 @@ class Box:
 
     def _begin(self, header: dict[str, Any], body: bytes) -> None:
         number, helper = int(header["n"]), bool(header["helper"])
+        if (
+            self._counters.full
+        ):  # of segments of System V, for one: they are nobody's, and this would be killed for them
+            self._counters.give_air()
         limits = {**self._limits, **dict.fromkeys(("cpu_s", "wall_s", "output_bytes"), _NONE), **header["limits"]}
         part = _part(_placed(header["program"], number), limits)
         layers = bool(header["layers"])

@@ -133,7 +133,7 @@ def _put(name: str) -> bool:
     elif name in _EMPTY or _is_empty(source):
         os.mkdir(target)
     elif name == "etc":
-        shutil.copytree(source, target, symlinks=True, ignore=_unreadable)
+        _copy(source, target)
     else:
         _overlay(name, source, target)
         return False
@@ -153,13 +153,32 @@ def _is_empty(folder: str) -> bool:
     return not os.access(folder, os.R_OK | os.X_OK) or not os.listdir(folder)
 
 
-def _unreadable(folder: str, names: list[str]) -> list[str]:
-    """The names that an image keeps to its root: the box's user could not read them before either."""
-    found = []
-    for name in names:
-        path = os.path.join(folder, name)
-        with contextlib.suppress(OSError):
-            if os.path.islink(path) or os.access(path, os.R_OK):
-                continue
-        found.append(name)
-    return found
+def _copy(source: str, target: str) -> None:
+    """Copy a folder. What an image keeps to its root, the box's user could not read before either."""
+    os.mkdir(target)
+    with contextlib.suppress(PermissionError), os.scandir(source) as entries:
+        for entry in entries:
+            copy = f"{target}/{entry.name}"
+            if entry.is_symlink():
+                os.symlink(os.readlink(entry.path), copy)
+            elif entry.is_dir():
+                _copy(entry.path, copy)
+            elif entry.is_file():
+                with contextlib.suppress(PermissionError):
+                    _copy_file(entry.path, copy)
+    shutil.copystat(source, target)
+
+
+def _copy_file(source: str, target: str) -> None:
+    reading = os.open(source, os.O_RDONLY)
+    try:
+        about = os.fstat(reading)
+        writing = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, about.st_mode & 0o777)
+        try:
+            while os.sendfile(writing, reading, None, 1 << 20):
+                pass
+            os.utime(writing, ns=(about.st_atime_ns, about.st_mtime_ns))
+        finally:
+            os.close(writing)
+    finally:
+        os.close(reading)

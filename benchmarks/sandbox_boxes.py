@@ -1,0 +1,151 @@
+"""Boxes in the sandbox, on each launcher that this machine has: how long they take, and what an idle one holds.
+
+Measured through the host's client over its socket, one after the other. "Opened" is from the call until the box is
+there, with a slot held ready (`warm_boxes`), as for a rollout that begins now and then. Execs run in an open box: a new
+`python3` and `sh`, and code in a clone of the warm interpreter. Cold starts, of a bubblewrap and of a container with a
+fresh `python3`, are measured between them, and the ratios are of medians in the same run. CPU is what the kernel counts
+for the box, so that a busy machine does not change it; memory is the proportional set size of the slot's processes and
+what the kernel charges its control group (as root), with what is cached for it, while nothing runs in it.
+`REWARDEN_BENCH_LAUNCHERS=bwrap` selects one launcher.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.report import Report
+from benchmarks.sandbox_baselines import cold_bwrap, cold_docker
+from rewarden_sandboxes.box import BoxSpec, Exec
+from rewarden_sandboxes.cgroups import Cgroup
+from rewarden_sandboxes.client import HostClient
+from rewarden_sandboxes.host import Host
+from rewarden_sandboxes.job import Program
+from rewarden_sandboxes.remote_box import RemoteBox
+from rewarden_sandboxes.service import make_server
+from rewarden_sandboxes.settings import HostSettings
+
+_TIMES = 10
+_EXECS = {
+    "exec of a new python3 that prints": Exec(argv=("python3", "-c", "print(1)")),
+    "exec of a shell": Exec(argv=("sh", "-c", "true")),
+    "exec of code": Exec(program=Program(language="python", code=b"print(1)")),
+}
+
+
+def run() -> list[str]:
+    """Runs the benchmark. Returns the broken promises."""
+    report = Report("boxes of the sandbox")
+    names = os.environ.get("REWARDEN_BENCH_LAUNCHERS", "bwrap docker").split()
+    for name in names:
+        asyncio.run(_of(report, name))
+    return report.broken
+
+
+async def _of(report: Report, launcher: str) -> None:
+    cold = {"bwrap": cold_bwrap, "docker": cold_docker}[launcher]()
+    host = Host(HostSettings(launcher=launcher, slots=2, warm=1, boxes=4, warm_boxes=1))
+    await host.start()
+    with tempfile.TemporaryDirectory() as folder:
+        server = make_server(host, f"unix:{folder}/socket")
+        await server.start()
+        client = HostClient(f"unix:{folder}/socket")
+        try:
+            await (await client.box(BoxSpec())).close()
+            await _figures(report, launcher, host, client, cold)
+        finally:
+            await client.close()
+            await server.stop(0)
+            await host.close()
+
+
+async def _figures(
+    report: Report, launcher: str, host: Host, client: HostClient, cold: Callable[[str], None] | None
+) -> None:
+    opened, starts = [], []
+    execs: dict[str, list[float]] = {name: [] for name in _EXECS}
+    for _ in range(_TIMES):
+        await _ready(host)
+        began = time.perf_counter()
+        box = await client.box(BoxSpec())
+        opened.append(time.perf_counter() - began)
+        await _ready(host)  # the next slot's start is no part of what follows
+        for name, what in _EXECS.items():
+            began = time.perf_counter()
+            await box.run(what)
+            execs[name].append(time.perf_counter() - began)
+        await box.close()
+        if cold is not None:
+            began = time.perf_counter()
+            await asyncio.to_thread(cold, "print(1)")
+            starts.append(time.perf_counter() - began)
+    report.figure(f"{launcher}: box opened, p50", _ms(opened), "ms", most=60)
+    report.figure(f"{launcher}: box opened, worst of {_TIMES}", 1000 * max(opened), "ms")
+    for name, times in execs.items():
+        report.figure(f"{launcher}: {name}, p50", _ms(times), "ms", most=40)
+    if starts:
+        report.figure(f"{launcher}: cold start, p50", _ms(starts), "ms")
+        report.figure(f"{launcher}: cold starts in one box opened", _ms(starts) / _ms(opened), "x")
+        report.figure(
+            f"{launcher}: cold starts in one exec", _ms(starts) / _ms(execs["exec of a new python3 that prints"]), "x"
+        )
+    async with await client.box(BoxSpec()) as box:
+        report.figure(f"{launcher}: CPU of opening a box", 1000 * (await box.clock()).cpu_s, "ms")
+        held, charged = _memory(await _processes(box))
+        report.figure(f"{launcher}: an idle box's processes hold", held / 2**20, "MiB")
+        if charged is not None:
+            report.figure(f"{launcher}: its control group is charged", charged / 2**20, "MiB")
+
+
+async def _processes(box: RemoteBox) -> list[int]:
+    """The processes of a box's slot that remain when nothing runs in it: the family of its supervisor."""
+    sleeper = await box.exec(Exec(argv=("sleep", "271828")))
+    try:
+        while not (found := [pid for pid in _pids() if _read(pid, "cmdline") == b"sleep\x00271828\x00"]):
+            await asyncio.sleep(0.01)
+        supervisor = _parent(found[0])
+    finally:
+        await sleeper.close()
+    return [supervisor, *(pid for pid in _pids() if _parent(pid) == supervisor and pid != found[0])]
+
+
+def _memory(processes: list[int]) -> tuple[int, int | None]:
+    """Bytes that processes hold, and that their control group is charged."""
+    group = Cgroup.of(processes[0])
+    counters = group.counters() if group is not None else {}
+    charged = int(os.pread(counters["usage"], 32, 0)) if "usage" in counters else None
+    for number in counters.values():
+        os.close(number)
+    rows = [_read(pid, "smaps_rollup").split() for pid in processes]
+    return sum(int(row[row.index(b"Pss:") + 1]) << 10 for row in rows if b"Pss:" in row), charged
+
+
+def _pids() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _parent(pid: int) -> int:
+    fields = _read(pid, "stat").rpartition(b")")[2].split()
+    return int(fields[1]) if fields else 0
+
+
+def _read(pid: int, name: str) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/{name}").read_bytes()
+    except OSError:
+        return b""
+
+
+async def _ready(host: Host) -> None:
+    """Wait for a slot that is held ready."""
+    while not any("boxes" in name and pool["idle"] for name, pool in (await host.status())["slots"].items()):
+        await asyncio.sleep(0.005)
+
+
+def _ms(times: list[float]) -> float:
+    return 1000 * statistics.median(times)
