@@ -27,7 +27,7 @@ from rewarden_sandboxes.remote_box import RemoteBox
 from rewarden_sandboxes.remote_session import RemoteSession
 from rewarden_sandboxes.secret import shown
 from rewarden_sandboxes.service import ALIVE, MOST_BYTES
-from rewarden_sandboxes.talk import Talk, why
+from rewarden_sandboxes.talk import Talk, check_size, why
 from rewarden_sandboxes.tls import Tls, is_local
 from rewarden_sandboxes.v1 import sandbox_pb2 as pb
 from rewarden_sandboxes.v1 import sandbox_pb2_grpc as stubs
@@ -48,9 +48,6 @@ _OPTIONS = (
 
 _NO_SERVICE = "none"
 """A service that no host has, to ask for its health: the host says so without looking at anything."""
-
-_ENVELOPE = 1024**2
-"""Bytes that a message may need beyond the texts in it."""
 
 
 class HostClient:
@@ -88,7 +85,7 @@ class HostClient:
             message = job_to_message(job)
         except (ValueError, TypeError) as error:
             raise BadJob("", f"the job cannot be sent: {error}") from None
-        self._check_size(message.ByteSize())
+        check_size(message.ByteSize())
         talk = self._talking()
         number = next(self._numbers)
         answers = talk.expect(number)
@@ -115,7 +112,7 @@ class HostClient:
             message = session_to_message(program, patience_s)
         except (ValueError, TypeError) as error:
             raise BadJob("", f"the program cannot be sent: {error}") from None
-        self._check_size(message.ByteSize())
+        check_size(message.ByteSize())
         session = RemoteSession(self._talking(), next(self._numbers), message)
         try:
             await session.begin()
@@ -130,7 +127,7 @@ class HostClient:
             message = box_to_message(spec, patience_s)
         except (ValueError, TypeError) as error:
             raise BadJob("", f"the box cannot be sent: {error}") from None
-        self._check_size(message.ByteSize())
+        check_size(message.ByteSize())
         box = RemoteBox(self._talking(), self._numbers, message)
         try:
             await box.begin()
@@ -182,11 +179,6 @@ class HostClient:
         if self._talk is None or self._talk.over:
             self._talk = Talk(self._stub, self._shown)
         return self._talk
-
-    @staticmethod
-    def _check_size(size: int) -> None:
-        if size > MOST_BYTES - _ENVELOPE:
-            raise BadJob("", f"the job has more than {MOST_BYTES - _ENVELOPE} bytes")
 
     async def close(self) -> None:
         """Give back the connection; calls under way raise HostLost."""

@@ -8,6 +8,7 @@ status) passes as it is; whoever reads it refuses it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, cast
 
 from rewarden_sandboxes.box import BoxEvent, BoxSpec, Exec, ExecEvent, Files, Opened, Output, Still, Work
@@ -168,6 +169,8 @@ def _result_from_message(message: pb.CaseResult) -> CaseResult:
     )
 
 
+_OF_CLOCK = ("memory", "disk", "processes")
+
 # --- sessions --------------------------------------------------------------------------------------------------
 
 
@@ -191,7 +194,8 @@ def session_event_to_answer(number: int, event: SessionEvent) -> pb.Answer:
         case Taken():
             return pb.Answer(id=number, taken=event.size)
         case Clock():
-            return pb.Answer(id=number, clock=pb.Clock(cpu_s=event.cpu_s, idle_s=event.idle_s, memory=event.memory))
+            told = {name: value for name, value in asdict(event).items() if value is not None}
+            return pb.Answer(id=number, clock=pb.Clock(**told))
         case Report():
             return pb.Answer(id=number, report=_report_to_message(event), last=True)
 
@@ -206,9 +210,9 @@ def session_event_from_answer(answer: pb.Answer) -> SessionEvent:
         case "taken":
             return Taken(answer.taken)
         case "clock":
-            told = answer.clock
-            memory = told.memory if told.HasField("memory") else None
-            return Clock(cpu_s=told.cpu_s, idle_s=told.idle_s, memory=memory)
+            clock = answer.clock
+            found = {name: getattr(clock, name) for name in _OF_CLOCK if clock.HasField(name)}
+            return Clock(cpu_s=clock.cpu_s, idle_s=clock.idle_s, **found)
         case "report":
             return _report_from_message(answer.report)
         case _:

@@ -166,14 +166,17 @@ class CompileResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clock:
-    """The usage of a session so far. cpu_s: CPU seconds of all its processes together. idle_s: seconds in which
-    nothing of it ran or was runnable. memory: bytes that it holds now and that cannot be taken back from it; what
-    processes share counts for each. None where nothing says so.
+    """The usage of a session, a box or an exec so far. cpu_s: CPU seconds of all its processes together. idle_s:
+    seconds in which nothing of it ran or was runnable. memory: bytes that it holds now and that cannot be taken
+    back from it; what processes share counts for each. None where nothing says so. Of a whole box: disk, bytes of
+    its files, and processes, how many it has; idle_s is 0 there.
     """
 
     cpu_s: float
     idle_s: float
     memory: int | None = None
+    disk: int | None = None
+    processes: int | None = None
 
 
 JobEvent = CompileResult | CaseResult

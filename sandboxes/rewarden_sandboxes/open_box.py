@@ -155,9 +155,8 @@ class OpenBox:
         elif event == "taken":
             line.events.put_nowait(feed.took(int(header["bytes"])))
         elif event == "clock":
-            memory = int(header["memory"])
-            clock = Clock(cpu_s=float(header["cpu_s"]), idle_s=float(header["idle_s"]), memory=memory)
-            line.events.put_nowait(clock)
+            counts = {name: int(header[name]) for name in ("memory", "disk", "processes") if name in header}
+            line.events.put_nowait(Clock(cpu_s=float(header["cpu_s"]), idle_s=float(header["idle_s"]), **counts))
         elif event == "still":
             line.events.put_nowait(Still(bool(header["still"])))
         elif event == "ended":

@@ -20,7 +20,7 @@ from rewarden_sandboxes.errors import BadJob, FileFault, HostError
 from rewarden_sandboxes.exchange import Event, Exchange
 from rewarden_sandboxes.job import Limits, Report
 from rewarden_sandboxes.remote_exec import RemoteExec
-from rewarden_sandboxes.talk import Talk
+from rewarden_sandboxes.talk import Talk, check_size
 from rewarden_sandboxes.v1 import sandbox_pb2 as pb
 
 _MOST_SAID = 1 << 16
@@ -65,6 +65,7 @@ class RemoteBox(Exchange[Output]):
             message = exec_to_message(self._number, what)
         except (ValueError, TypeError) as error:
             raise BadJob("", f"the exec cannot be sent: {error}") from None
+        check_size(message.ByteSize())
         begun = RemoteExec(self._talk, next(self._numbers), message)
         try:
             await begun.begin()

@@ -8,11 +8,23 @@ import contextlib
 import grpc
 import grpc.aio
 
+from rewarden_sandboxes.errors import BadJob
+from rewarden_sandboxes.service import MOST_BYTES
 from rewarden_sandboxes.v1 import sandbox_pb2 as pb
 from rewarden_sandboxes.v1 import sandbox_pb2_grpc as stubs
 
 _CAUSE_S = 5.0
 """Patience with a host that is asked why it broke a call."""
+
+
+_ENVELOPE = 1024**2
+"""Bytes that a message may need beyond the texts in it."""
+
+
+def check_size(size: int) -> None:
+    """Raises BadJob for a message that is too large: sent, it would end the call for all."""
+    if size > MOST_BYTES - _ENVELOPE:
+        raise BadJob("", f"what is sent has more than {MOST_BYTES - _ENVELOPE} bytes")
 
 
 class Talk:

@@ -227,6 +227,7 @@ async def test_a_flood_is_held_back_until_somebody_reads(box: RemoteBox) -> None
         seen[output.stream] += len(output.data)
         if min(seen.values()) > WINDOW:
             break
+    await flood.close()
 
 
 async def test_the_clock_of_a_box_and_of_a_program(box: RemoteBox) -> None:
@@ -235,9 +236,16 @@ async def test_the_clock_of_a_box_and_of_a_program(box: RemoteBox) -> None:
     async with asyncio.timeout(60):
         while (await busy.clock()).cpu_s < 0.3:
             await asyncio.sleep(0.02)
-    clock = await box.clock()
+        while (clock := await box.clock()).processes != 1:  # what other tests have killed is on its way
+            await asyncio.sleep(0.02)
     assert clock.cpu_s >= 0.3
     assert clock.memory
+    assert clock.disk is not None
+    await box.put("counted", bytes(5 << 20))
+    more = await box.clock()
+    assert more.disk is not None
+    assert more.disk - clock.disk >= 5 << 20
+    await busy.close()
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
@@ -406,6 +414,12 @@ async def test_an_exec_that_cannot_be_is_refused_by_field_and_the_box_lives(
     with pytest.raises(BadJob) as refused:
         await box.exec(what)
     assert refused.value.path == path
+    assert await said(box, "echo lives") == "lives\n"
+
+
+async def test_an_exec_that_is_too_large_is_refused_and_ends_no_call(box: RemoteBox) -> None:
+    with pytest.raises(BadJob, match="more than"):
+        await box.exec(python("x" * (256 << 20)))
     assert await said(box, "echo lives") == "lives\n"
 
 

@@ -59,7 +59,7 @@ class Box:
         self._tell = tell
         self._heard = heard
         self._execs: dict[int, Exec] = {}
-        self._layers = -1
+        self._disk = self._layers = -1
         self._namespaces: list[int] = []
         self._held: list[Said] | None = None
         self._stopped: set[int] = set()
@@ -81,7 +81,7 @@ class Box:
         for each in self._execs.values():  # before init, which the kernel holds until they are reaped
             each.close()
         os.waitpid(self._init, 0)
-        for number in (self._watch, self._layers, *self._namespaces):
+        for number in (self._watch, self._disk, self._layers, *self._namespaces):
             if number >= 0:
                 os.close(number)
 
@@ -94,9 +94,9 @@ class Box:
         try:
             room.reap()
             with contextlib.suppress(OSError):
-                message, numbers, _, _ = socket.recv_fds(room.channel, 4096, 5)
+                message, numbers, _, _ = socket.recv_fds(room.channel, 4096, 6)
                 if message == b"S":
-                    self._layers, *self._namespaces = numbers
+                    self._disk, self._layers, *self._namespaces = numbers
                     return
                 raise Broken(f"the box's root could not be built: {message[1:].decode('utf-8', 'replace')}")
             raise Broken("the box's root could not be built")
@@ -148,10 +148,16 @@ class Box:
             (self._stop if header["still"] else self._resume)()
             self._tell({"ev": "still", "still": header["still"]})
         elif op == "clock" and header["n"] is None:
-            memory = held((self._init, self._init)) + sum(held((each.pid, 0)) for each in self._programs())
-            self._tell({"ev": "clock", "n": None, "cpu_s": self._clock.cpu(), "idle_s": 0.0, "memory": memory})
+            self._tell({"ev": "clock", "n": None, **self._told_clock()})
         else:
             self._heed_exec(op, header, body)
+
+    def _told_clock(self) -> dict[str, Any]:
+        memory = held((self._init, self._init)) + sum(held((each.pid, 0)) for each in self._programs())
+        about = os.fstatvfs(self._disk)
+        disk = (about.f_blocks - about.f_bfree) * about.f_frsize
+        processes = sum(pid != self._init for pid, _ in members(self._rooms()))
+        return {"cpu_s": self._clock.cpu(), "idle_s": 0.0, "memory": memory, "disk": disk, "processes": processes}
 
     def _heed_exec(self, op: str, header: dict[str, Any], body: bytes) -> None:
         each = self._execs.get(header["n"])

@@ -37,12 +37,14 @@ NOT_KEPT = frozenset(_FRESH)
 
 
 def build(header: dict[str, Any], status: socket.socket, uid: int, gid: int) -> None:
-    """Build the root and send the namespaces: layers, mount, IPC, network, user. Raises OSError."""
+    """Build the root and send its file system, and the namespaces: layers, mount, IPC, network, user. Raises
+    OSError.
+    """
     room.unshare(room.NEW_MOUNT | room.NEW_IPC | room.NEW_NET)
     _mounts(header)
     room.open_network()
     own = os.open("/proc/self", os.O_PATH | os.O_DIRECTORY)
-    numbers = [_namespace(own, "mnt")]
+    numbers = [os.open(LAYERS, os.O_PATH | os.O_DIRECTORY), _namespace(own, "mnt")]
     room.unshare(room.NEW_MOUNT)
     numbers += [_namespace(own, name) for name in ("mnt", "ipc", "net")]
     go, going = os.pipe()

@@ -101,14 +101,18 @@ class CaseResult(_message.Message):
     def __init__(self, index: _Optional[int] = ..., program: _Optional[_Union[Report, _Mapping]] = ..., partner: _Optional[_Union[Report, _Mapping]] = ..., earlier: _Optional[_Iterable[_Union[CaseResult, _Mapping]]] = ...) -> None: ...
 
 class Clock(_message.Message):
-    __slots__ = ["cpu_s", "idle_s", "memory"]
+    __slots__ = ["cpu_s", "disk", "idle_s", "memory", "processes"]
     CPU_S_FIELD_NUMBER: _ClassVar[int]
+    DISK_FIELD_NUMBER: _ClassVar[int]
     IDLE_S_FIELD_NUMBER: _ClassVar[int]
     MEMORY_FIELD_NUMBER: _ClassVar[int]
+    PROCESSES_FIELD_NUMBER: _ClassVar[int]
     cpu_s: float
+    disk: int
     idle_s: float
     memory: int
-    def __init__(self, cpu_s: _Optional[float] = ..., idle_s: _Optional[float] = ..., memory: _Optional[int] = ...) -> None: ...
+    processes: int
+    def __init__(self, cpu_s: _Optional[float] = ..., idle_s: _Optional[float] = ..., memory: _Optional[int] = ..., disk: _Optional[int] = ..., processes: _Optional[int] = ...) -> None: ...
 
 class CompileResult(_message.Message):
     __slots__ = ["report", "who"]
