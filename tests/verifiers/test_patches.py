@@ -43,6 +43,7 @@ def block(search: str, replace: str, path: str = "n.txt") -> str:
         f"diff --git a/n.txt b/n.txt\nindex 12ab..34cd 100644\n{DIFF}",
         DIFF.replace("\n", "\r\n"),
         DIFF.replace("-2,3 +2,3", "-20,3 +20,3"),
+        f"Subject: [PATCH] Write 3\n---\n n.txt | 2 +-\n\n{DIFF}--\n2.43.0\n",
         block("three", "3"),
         f"```\n{block('three', '3')}\n```",
         f"n.txt\n```\n{block('three', '3').partition(chr(10))[2]}\n```",

@@ -71,7 +71,13 @@ def _file(lines: Sequence[str], at: int) -> tuple[FileDiff, int]:
     while at < len(lines) and lines[at].startswith("@@"):
         hunk, at = _hunk(lines, at)
         hunks.append(hunk)
-    if hunks and at < len(lines) and lines[at][:1] in ("+", "-") and not _titles(lines, at) and lines[at] != "-- ":
+    if (
+        hunks
+        and at < len(lines)
+        and lines[at][:1] in ("+", "-")
+        and not _titles(lines, at)
+        and lines[at].rstrip() != "--"
+    ):
         raise PatchError("malformed_patch", f"a hunk has more lines than it states: {lines[at][:80]}")
     return _made(head, bare, tuple(hunks)), at
 
