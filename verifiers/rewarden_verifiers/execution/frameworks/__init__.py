@@ -4,5 +4,6 @@ whose runner reports with a nonce (docs/rooms.md, "Test files").
 jest.py             Jest, Vitest and node:test, for JavaScript
 jest_typescript.py  the same for TypeScript
 go_test.py          Go's package `testing`
+rust_test.py         Rust's `#[test]`
 known.py            the framework of a language
 """

@@ -23,6 +23,9 @@ _LIBRARIES = re.compile(
     r"github\.com/(?:stretchr|google|onsi|smartystreets|davecgh|golang)/|golang\.org/|gopkg\.in/|gotest\.tools/"
 )
 _LINK = re.compile(r"^//go:linkname\b", re.MULTILINE)
+_IMPORTS = re.compile(r"\bimport\b\s*(?:\([^)]*\)|[^\n;]*)")
+_FROM_C = re.compile(r'["`]C["`]|\\')
+_NO_C = 'package solution\n\nimport _ "a program beside tests cannot import C"\n'
 _WORDS = (
     "append len make new panic nil true false any bool byte comparable error float32 float64 int int8 int16 int32 "
     "int64 rune string uint uint8 uint16 uint32 uint64"
@@ -52,6 +55,9 @@ def declares(content: str, name: str) -> bool:
 
 def running(entry: Entry, code: str, name: str, content: str) -> Written:
     """Returns the candidate and a test file as one program, which runs the tests and reports."""
+    program = _packaged(_LINK.sub("//", go.unit(entry, code)), "solution")
+    if any(_FROM_C.search(match[0]) for match in _IMPORTS.finditer(program)):
+        program = _NO_C
     foreign = _FOREIGN.search(content)
     # A test file of another package imports the candidate's; any other is in it.
     folder = "solution" if foreign is None else "tests"
@@ -64,7 +70,7 @@ def running(entry: Entry, code: str, name: str, content: str) -> Written:
         "func main() { rewarden.File(tested.RewardenTests()) }\n"
     )
     files = {
-        "solution/solution.go": _packaged(_LINK.sub("//", go.unit(entry, code)), "solution"),
+        "solution/solution.go": program,
         "solution/rewarden.go": f"package solution\n\n{words}\nconst _ = {used}\n",
         f"{folder}/tests.go": _packaged(tests, folder),
         f"{folder}/listed.go": f'package {folder}\n\nimport "testing"\n\n'

@@ -15,7 +15,7 @@ NAMES = frozenset({"rust", "rs"})
 INIT = False
 TEXTS = False
 
-_IGNORED = re.compile(
+IGNORED = re.compile(
     r'\br(#*)".*?(?:"\1|\Z)|"(?:\\.|[^"\\])*"?|\'(?:\\(?:u\{[0-9a-fA-F]*\}|.)[^\']?|[^\'\\])\'|//[^\n]*'
     r"|/\*.*?(?:\*/|\Z)",
     re.DOTALL,
@@ -43,8 +43,8 @@ _HEADS = Heads(
 def _declared(entry: Entry) -> Declared | None:
     if not entry.name:
         return None
-    signature = declared(entry.signature or "", entry.name, _IGNORED, _HEAD)
-    return signature or declared(entry.prefix, entry.name, _IGNORED, _HEAD)
+    signature = declared(entry.signature or "", entry.name, IGNORED, _HEAD)
+    return signature or declared(entry.prefix, entry.name, IGNORED, _HEAD)
 
 
 def _result(found: Declared) -> str:
@@ -66,7 +66,7 @@ def unfit(entry: Entry) -> str | None:
     found = _declared(entry)
     if found is None:
         return "neither signature nor prefix declares the entry_point"
-    own = _OWN_TYPE.search(bare(entry.prefix, _IGNORED))
+    own = _OWN_TYPE.search(bare(entry.prefix, IGNORED))
     if own is not None:
         return f"the prompt's code has {own[0]!r}, whose values cannot cross"
     parameters = _parameters(found)
@@ -77,13 +77,13 @@ def unfit(entry: Entry) -> str | None:
     return None if foreign is None else f"the entry_point's declaration uses {foreign!r}, whose values cannot cross"
 
 
-def _unit(entry: Entry, code: str) -> str:
-    return closed(code, _IGNORED) if entry.prefix and code.startswith(entry.prefix) else code
+def unit(entry: Entry, code: str) -> str:
+    return closed(code, IGNORED) if entry.prefix and code.startswith(entry.prefix) else code
 
 
 def _beside(code: str) -> tuple[str, dict[str, bytes]]:
     """Returns the lines and files that provide LeetCode's types where code uses and lacks them."""
-    text = bare(code, _IGNORED)
+    text = bare(code, IGNORED)
     lacking = [
         name for name in _NODES if re.search(rf"\b{name}\b", text) and not re.search(rf"struct\s+{name}\b", text)
     ]
@@ -127,7 +127,7 @@ def _called(entry: Entry, code: str, target: str, how: str) -> str:
     compared with its text before the call."""
     kind, _, name = target.rpartition(".")
     signed = entry.signature if target == entry.name else None
-    found = declared(signed or code, name, _IGNORED, _HEAD)
+    found = declared(signed or code, name, IGNORED, _HEAD)
     parameters = _parameters(found) if found is not None else []
     path = f"{kind}::{name}" if kind else name
     if parameters and not parameters[0][1]:  # a receiver
@@ -159,18 +159,18 @@ def _called(entry: Entry, code: str, target: str, how: str) -> str:
 
 def _object(code: str, kind: str) -> str:
     """Returns an expression that makes an object."""
-    maker = re.search(r"\bfn\s+new\s*\(\s*\)", bare(code, _IGNORED))
+    maker = re.search(r"\bfn\s+new\s*\(\s*\)", bare(code, IGNORED))
     return f"{kind}::new()" if maker is not None else f"({kind} {{}})"
 
 
 def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:
     """Returns the program that makes one call of those targets."""
-    return _answering(entry, _unit(entry, code), "call", targets)
+    return _answering(entry, unit(entry, code), "call", targets)
 
 
 def serving(entry: Entry, code: str) -> Written:
     """Returns the program that answers the tests' room."""
-    return _answering(entry, _unit(entry, code), "serve", [entry.name or ""])
+    return _answering(entry, unit(entry, code), "serve", [entry.name or ""])
 
 
 def _with_main(tests: str) -> str:
@@ -184,7 +184,7 @@ def testing(entry: Entry, tests: str) -> Written:
     """Returns the program of the tests' room: the prompt's code, with a function that asks the other room."""
     found = _declared(entry)
     parameters = _parameters(found) if found is not None else []
-    prompt = declared(entry.prefix, entry.name or "", _IGNORED, _HEAD)
+    prompt = declared(entry.prefix, entry.name or "", IGNORED, _HEAD)
     passed = ", ".join(f"{_PASSED}::passed(&{pattern})" for pattern, _ in parameters)
     result = _result(found) if found is not None else ""
     generic = found.generic if found is not None else ""
@@ -206,7 +206,7 @@ def testing(entry: Entry, tests: str) -> Written:
 
 def sharing(entry: Entry, code: str, tests: str) -> Written:
     """Returns the candidate and the test code as one program."""
-    program = _MAIN.sub(r"fn rewarden_program_main\1", _unit(entry, code))
+    program = _MAIN.sub(r"fn rewarden_program_main\1", unit(entry, code))
     return _started("tests", f"{program}\n{_with_main(tests)}", "room", "run(tests::rewarden_tests)")
 
 
@@ -217,7 +217,7 @@ def functions(prompt: str) -> list[str]:
 
 def defines(code: str, name: str) -> bool:
     """Returns whether code declares a function of that name."""
-    return declared(code, name, _IGNORED, _HEAD) is not None
+    return declared(code, name, IGNORED, _HEAD) is not None
 
 
 def preamble(prefix: str) -> str:
