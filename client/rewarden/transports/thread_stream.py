@@ -260,6 +260,7 @@ class _Connection:
             lines, self._unsent = self._unsent, []
             if not lines:
                 self._writing = call.writes = False
+                self._release()
         return lines
 
     def _connect(self) -> None:
