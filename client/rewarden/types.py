@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Union
 
+from rewarden.quick_init import quick_init
+
 Status = Literal["scored", "undecided", "error"]
 """`scored`: there is a score. `undecided`: the verifier cannot tell. `error`: Rewarden or the caller made an
 error."""
@@ -60,6 +62,7 @@ class Media:
     base64: str | None = None
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     """One rollout to be judged.
@@ -147,6 +150,7 @@ class StepScore:
     feedback: str | None = None
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """A verifier's outcome for one sample, as it is cached. Make one with `rewarden_verifiers.outcome`.
@@ -184,6 +188,7 @@ class VerifierRef:
     fingerprint: str
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict(Outcome):
     """An outcome, tied to its sample. `index` is the sample's place in the request; `queue_s` and `run_s` are seconds.

@@ -161,7 +161,8 @@ class Scorer:
         routed = [self._routed(sample) for sample in samples]
         verdicts, retried = await self._requested(routed, progress, _Patience(self.settings.patience_s))
         for row, verdict in zip(routed, verdicts, strict=True):
-            await self._advise(self._unread(row, verdict))
+            if (unread := self._unread(row, verdict)) is not None:
+                await self._advise(unread)
         if self.settings.log is not None:
             shown = [row if isinstance(row, Sample) else Sample(response="", id=row.id) for row in samples]
             self.settings.log.add(verdicts, shown, retried=retried)
@@ -228,7 +229,8 @@ class Scorer:
             verdict = await self._streamed(routed, progress, patience, first)
         else:
             verdict = _refused(routed, 0)
-        await self._advise(self._unread(routed, verdict))
+        if (unread := self._unread(routed, verdict)) is not None:
+            await self._advise(unread)
         self._note(verdict, sample, retried=patience.waited)
         return verdict
 
@@ -243,10 +245,8 @@ class Scorer:
             return None  # where the server's own routing decides, the server knows the use, and warns
         return _early.add(use, row, verdict)
 
-    async def _advise(self, unread: Unread | None) -> None:
+    async def _advise(self, unread: Unread) -> None:
         """Warns if the answers that are not found could be."""
-        if unread is None:
-            return
         try:
             advice = await asyncio.wait_for(unread.advice(self._asked), _ADVICE_S)
         except (RequestError, asyncio.TimeoutError):
