@@ -36,7 +36,7 @@ from tests.verifiers.direct import outcome_of
 
 pytestmark = pytest.mark.slow
 
-LIMITS = {"math": {"undecided_equality"}, "puzzle_rules": {"needs_sandbox"}}
+LIMITS = {"math": {"undecided_equality"}, "puzzle_rules": {"needs_sandbox"}, "search": {"unmarked_results"}}
 """The reasons for which a verifier may be undecided: it is at its wits' end, though reference and response are sound;
 or `puzzle` is to decide the case, in a sandbox."""
 

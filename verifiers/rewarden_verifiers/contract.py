@@ -7,6 +7,7 @@ Argument names are the contract. Only what is named is passed, and only that, wi
 cache key:
 
     response   str              the viewed response (see `view`)
+    messages   Text             the whole response as it was sent: text, or chat messages with tools' results among them
     prompt     str              the prompt, messages joined
     reference  as annotated     the expected answer, validated against its annotation
     prepared   what `prepare(reference, params)` returned: parsed once per distinct reference, kept by the worker
@@ -46,6 +47,7 @@ Determinism = Literal["exact", "tolerance", "sampled", "stateful"]
 
 READABLE = (
     "response",
+    "messages",
     "prompt",
     "reference",
     "prepared",

@@ -50,6 +50,7 @@ BUILT_IN: Mapping[str, str] = {
     "retrieval": "rewarden_verifiers.retrieval.retrieval:retrieval",
     "citation": "rewarden_verifiers.retrieval.citation:citation",
     "planning": "rewarden_verifiers.planning.planning:planning",
+    "search": "rewarden_verifiers.retrieval.search:search",
     "puzzle": "rewarden_verifiers.puzzles.puzzle:puzzle",
     "puzzle_rules": "rewarden_verifiers.puzzles.rules:puzzle_rules",
     "molecule": "rewarden_verifiers.science.molecule:molecule",

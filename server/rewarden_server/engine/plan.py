@@ -171,6 +171,8 @@ class Planner:
                 if viewed.text is None:
                     viewless = viewed.reason or "no_answer"
                 arguments[name] = viewed.text
+            elif name == "messages":
+                arguments[name] = sample.response
             elif name == "params":
                 arguments[name] = use.params
             elif name == "reference":
