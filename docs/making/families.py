@@ -24,6 +24,7 @@ FAMILIES: Mapping[str, str] = {
     "retrieval": "Similarity and retrieval",
     "puzzles": "Puzzles",
     "planning": "Plans and games",
+    "games": "Plans and games",
     "science": "Science",
     "judges": "Judges",
     "models": "Reward models",

@@ -9,6 +9,7 @@ import pytest
 
 OPTIONAL = {
     "chem": ("rdkit",),
+    "chess": ("chess",),
     "judge": ("aiolimiter", "openai"),
     "litellm": ("litellm",),
     "models": ("accelerate", "gguf", "PIL", "safetensors", "torch", "transformers"),

@@ -49,6 +49,7 @@ BUILT_IN: Mapping[str, str] = {
     "patch_similarity": "rewarden_verifiers.patches.patch_similarity:patch_similarity",
     "retrieval": "rewarden_verifiers.retrieval.retrieval:retrieval",
     "citation": "rewarden_verifiers.retrieval.citation:citation",
+    "game": "rewarden_verifiers.games.game:game",
     "planning": "rewarden_verifiers.planning.planning:planning",
     "search": "rewarden_verifiers.retrieval.search:search",
     "puzzle": "rewarden_verifiers.puzzles.puzzle:puzzle",

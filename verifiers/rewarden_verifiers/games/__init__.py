@@ -1,0 +1,1 @@
+"""Games: moves are replayed by the rules."""

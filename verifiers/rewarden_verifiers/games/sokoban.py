@@ -1,0 +1,95 @@
+"""Sokoban: boxes are pushed onto goals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rewarden_verifiers.games.rules import Illegal, NotAMove, Winner, shown
+
+_STEPS = {"u": (-1, 0), "d": (1, 0), "l": (0, -1), "r": (0, 1)}
+_MOVE = re.compile(r"u|d|l|r|up|down|left|right", re.IGNORECASE | re.ASCII)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sokoban:
+    """grid: rows of `#` walls, `@` the player, `$` boxes, `.` goals, `*` boxes on goals, `+` the player on a goal, and
+    blanks, `-` or `_` for the floor.
+    """
+
+    grid: tuple[str, ...] | str
+
+    def board(self) -> SokobanBoard:
+        """The position. Raises ValueError."""
+        rows = self.grid.strip("\n").split("\n") if isinstance(self.grid, str) else list(self.grid)
+        cells = {(row, column): cell for row, line in enumerate(rows) for column, cell in enumerate(line)}
+        if len(cells) > 10_000 or set(cells.values()) - set("#@$.*+ -_"):
+            raise ValueError("grid must have up to 10,000 cells of '#@$.*+' and blanks")
+        players = [place for place, cell in cells.items() if cell in "@+"]
+        boxes = {place for place, cell in cells.items() if cell in "$*"}
+        goals = {place for place, cell in cells.items() if cell in ".*+"}
+        if len(players) != 1 or not boxes or len(boxes) != len(goals):
+            raise ValueError("grid must have one player, and as many goals as boxes")
+        floor = {place for place, cell in cells.items() if cell != "#"}
+        return SokobanBoard(floor, players[0], boxes, goals)
+
+
+class SokobanBoard:
+    """The player, the boxes and the goals."""
+
+    def __init__(
+        self,
+        floor: set[tuple[int, int]],
+        player: tuple[int, int],
+        boxes: set[tuple[int, int]],
+        goals: set[tuple[int, int]],
+    ) -> None:
+        self._floor, self._player, self._boxes, self._goals = floor, player, boxes, goals
+
+    @property
+    def turn(self) -> Literal["first", "second"]:
+        """There is one side."""
+        return "first"
+
+    def read(self, text: str) -> str:
+        """A direction, as a letter or a word. Only steps that move the player are legal."""
+        if _MOVE.fullmatch(text) is None:
+            raise NotAMove(f"{shown(text)} is not a direction")
+        move = text[0].lower()
+        why = self._free(move)
+        if why is not None:
+            raise Illegal(f"{move}: {why}")
+        return move
+
+    def _free(self, move: str) -> str | None:
+        """None for a legal step, or what is in the way."""
+        ahead, beyond = self._ahead(move, 1), self._ahead(move, 2)
+        if ahead not in self._floor:
+            return "there is a wall"
+        if ahead in self._boxes and (beyond in self._boxes or beyond not in self._floor):
+            return "the box cannot be pushed"
+        return None
+
+    def _ahead(self, move: str, far: int) -> tuple[int, int]:
+        down, across = _STEPS[move]
+        return self._player[0] + far * down, self._player[1] + far * across
+
+    def play(self, move: str) -> None:
+        """See `Board`."""
+        self._player, beyond = self._ahead(move, 1), self._ahead(move, 2)
+        if self._player in self._boxes:
+            self._boxes = self._boxes - {self._player} | {beyond}
+
+    def winner(self) -> Winner | None:
+        """See `Board`."""
+        return "first" if self._boxes == self._goals else None
+
+    def legal(self) -> int:
+        """See `Board`."""
+        return sum(self._free(move) is None for move in _STEPS)
+
+    def best(self) -> Sequence[str]:
+        """Raises ValueError: the search is too large."""
+        raise ValueError("the best moves of sokoban are not computed; ask for the outcome")

@@ -1,0 +1,22 @@
+"""The moves of an answer: texts between blanks and commas."""
+
+from __future__ import annotations
+
+import re
+
+_TOKEN = re.compile(r"\([^()\n]{0,20}\)|[^\s,;]+")
+_NUMBERED = re.compile(r"[0-9]{1,4}\.{1,3}", re.ASCII)
+_STEPS = re.compile(r"[udlr]{2,}", re.ASCII | re.IGNORECASE)
+
+
+def moves_in(text: str, game: str) -> list[str]:
+    """The texts of moves. In chess the numbers of moves are skipped; in Sokoban, `UURD` is four moves."""
+    found: list[str] = []
+    for token in _TOKEN.findall(text):
+        if game == "chess" and (number := _NUMBERED.match(token)) is not None:
+            token = token[number.end() :]
+        if game == "sokoban" and _STEPS.fullmatch(token) is not None:
+            found += token
+        elif token:
+            found.append(token)
+    return found
