@@ -27,7 +27,9 @@ PATCHES = frozenset({"swe_rl"})
 """Those that read patches: tests/verifiers/test_patch_similarity.py holds them to published scores."""
 PLANNED = frozenset({"planner_r1"})
 """Those that judge plans: their cases say what they pay."""
-ELSEWHERE = SQL | LEAN | JUDGED | MODELLED | PATCHES | PLANNED
+SEARCHED = frozenset({"parallelsearch"})
+"""Those that count searches: their cases say what they pay."""
+ELSEWHERE = SQL | LEAN | JUDGED | MODELLED | PATCHES | PLANNED | SEARCHED
 """Those that the toys here cannot stand in for; test_lean_recipes.py tries the ones that prove."""
 WITHOUT_REFERENCE = {
     *("lean_statement", "openbezoar", "reward_design_lms", "urial_just_eval", "writing_zero", "writing_zero_grm"),
