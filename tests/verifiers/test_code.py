@@ -141,7 +141,7 @@ async def test_the_first_failure_ends_the_run_and_closes_the_job() -> None:
 
 
 async def test_a_judge_reads_all_outputs_in_one_job() -> None:
-    judge = {"type": "program", "language": "cpp", "code": "int main() {}"}
+    judge = {"type": "program", "language": "c", "code": "int main(void) {}"}
     events = [CompileResult(report=Report(status="ok", exit_code=0)), *(case(place, OK) for place in range(2))]
     outcome, sandbox = await judged({**stdio(2), "checker": judge}, [case(0, OK), case(1, WRONG)], events)
     assert outcome.score == 1.0
@@ -304,7 +304,7 @@ async def test_what_the_host_starved_is_no_zero_where_it_could_have_become_right
 
 
 async def test_a_judge_reads_what_every_run_printed() -> None:
-    judge = {"type": "program", "language": "cpp", "code": "int main() {}"}
+    judge = {"type": "program", "language": "c", "code": "int main(void) {}"}
     told = CaseResult(index=0, program=OK, earlier=(CaseResult(index=0, program=WRONG),))
     compiled = CompileResult(report=Report(status="ok", exit_code=0))
     rejects = Report(status="runtime_error", exit_code=1)

@@ -19,7 +19,7 @@ from rewarden_sandboxes.job import CaseResult, CompileResult, Job, Report
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.plan import Planner
 from rewarden_server.engine.settings import EngineSettings
-from rewarden_verifiers.execution import rulings
+from rewarden_verifiers.execution import rulings, series
 from rewarden_verifiers.registry import Registry
 from tests.verifiers.direct import DirectContext, outcome_of
 
@@ -45,6 +45,9 @@ class Counting:
         judges = job.program.language == "cpp"
         if judges:
             yield CompileResult(report=Report(status="ok", exit_code=0))
+        if series.NAME in job.program.files:  # no output shares its room here, as on a host without namespaces
+            yield CaseResult(index=0, program=REJECTS)
+            return
         for place, case in enumerate(job.cases):
             if not judges:
                 printed = job.program.code.partition(b"\n")[0].removeprefix(b"# ")

@@ -1,8 +1,7 @@
 """Rulings of judges, shared by samples: the same judge reads the same output of a test once for all of a group.
 
 A ruling depends on the judge and on everything that lies in its room: input, output, answer, arguments. If two programs
-print the same, the second needs no run of the judge. Every run has a room to itself all the same, and what it may have
-done there reaches nobody.
+print the same, the second needs no run of the judge. What a run may have done in its room reaches nobody (`series`).
 
 Only rulings are shared. If a judge crashes, reaches a limit or gives no ruling, everybody else runs it again. A program
 that is judged a second time is judged anew, so a judge that rules at random does not look dependable.
@@ -22,7 +21,7 @@ from weakref import WeakKeyDictionary
 
 from rewarden.errors import SandboxError
 from rewarden_sandboxes.job import Case, CaseResult, Job, JobEvent, Report, source
-from rewarden_verifiers.execution import judges
+from rewarden_verifiers.execution import judges, series
 from rewarden_verifiers.execution.reference import JudgeProgram, Trial
 from rewarden_verifiers.sandbox import Sandbox
 
@@ -96,7 +95,7 @@ class Rulings:
                 if mine:
                     waiting = deque(mine)  # results arrive in the order of the cases
                     some = replace(job, cases=[job.cases[place] for place in mine])
-                    async with aclosing(sandbox.run(some)) as events:
+                    async with aclosing(series.run(sandbox, some)) as events:
                         async for event in events:
                             if isinstance(event, CaseResult):
                                 if not waiting:
