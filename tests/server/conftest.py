@@ -64,7 +64,7 @@ async def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
 
     async def make(settings: dict[str, Any] | None = None) -> Running:
         given = {"server.port": 0, "server.grpc_port": 0, "engine.eager": False, "engine.workers": 1}
-        given |= {"runs.dir": str(tmp_path / "runs")} | (settings or {})
+        given |= {"runs.dir": str(tmp_path / "runs"), "boxes.dir": str(tmp_path / "boxes")} | (settings or {})
         config = load_config(environ={}, flags={key: ("test", value) for key, value in given.items()})
         serving = Serving(config)
         await serving.start()

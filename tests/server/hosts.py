@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
+from rewarden_sandboxes.errors import NoRoom
 from rewarden_sandboxes.host import Host
 from rewarden_sandboxes.job import CaseResult, Job, JobEvent, Report
 from rewarden_sandboxes.service import make_server, serve
@@ -70,6 +71,12 @@ class ScriptedHost:
         except (GeneratorExit, asyncio.CancelledError):
             self.left.set()
             raise
+
+    @asynccontextmanager
+    async def box(self, spec: object, patience_s: float | None = None) -> AsyncIterator[Any]:
+        """It has none."""
+        raise NoRoom("a scripted host has no boxes")
+        yield
 
     async def status(self, probe: bool = False) -> dict[str, Any]:
         """As the script says."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -62,6 +63,23 @@ async def test_a_key_keeps_so_many_bytes_and_so_many_snapshots(tmp_path: Path) -
         await snapshots.keep(pieces(b""), "a", None)
     await snapshots.keep(pieces(b"1234567890"), "b", None)
     assert not list(tmp_path.rglob(".draft*"))
+
+
+async def test_snapshots_that_are_taken_at_once_count_together(tmp_path: Path) -> None:
+    half, go = asyncio.Event(), asyncio.Event()
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield b"123456"
+        half.set()
+        await go.wait()
+
+    snapshots = store(tmp_path, Clock(), snapshot_bytes=10)
+    first = asyncio.create_task(snapshots.keep(slow(), "a", None))
+    await half.wait()
+    with pytest.raises(TooLarge):
+        await snapshots.keep(pieces(b"12345"), "a", None)
+    go.set()
+    assert (await first).bytes == 6
 
 
 async def test_a_snapshot_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:

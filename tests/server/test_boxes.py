@@ -460,6 +460,22 @@ async def test_a_lease_gives_its_rights_in_its_box_and_nothing_else(
             await joined.exec("true")
 
 
+async def test_a_lease_that_forks_can_use_the_fork_with_the_same_rights(
+    start: Start, host: HostProcess, tmp_path: Path
+) -> None:
+    server, keys = await keyed(start, host, tmp_path, "a")
+    target = server.serving.http
+    owner, stranger = AsyncClient(target, api_key=keys["a"]), AsyncClient(target)
+    async with owner, stranger, owner.box(rollout="r-1", files={"x": "1"}) as box:
+        lease = await box.lease(["fork", "exec"], expires_s=60)
+        fork = await stranger.join(box.id, lease.lease).fork(rollout="r-2")
+        assert (await fork.exec("cat x")).stdout == "1"
+        with pytest.raises(Forbidden):
+            await fork.read("x")
+        assert {each.rollout for each in await owner.boxes()} == {"r-1", "r-2"}
+        await owner.join(fork.id).close()
+
+
 async def test_a_lease_ends_with_its_time_and_with_its_givers_key(
     start: Start, host: HostProcess, tmp_path: Path
 ) -> None:

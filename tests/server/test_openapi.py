@@ -78,7 +78,7 @@ def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
     environ = {**os.environ, "PYTHONPATH": str(HERE), "SCHEMATHESIS_HOOKS": "schemathesis_hooks"}
     tool = [str(Path(sys.executable).with_name("schemathesis")), "--config-file", str(HERE / "schemathesis.toml")]
     jobs = tmp_path / "jobs"
-    settings = ["--set", "logs.level=error", "--set", f"jobs.dir={jobs}"]
+    settings = ["--set", "logs.level=error", "--set", f"jobs.dir={jobs}", "--set", f"boxes.dir={tmp_path / 'boxes'}"]
     # Whether a program can run is the machine's matter and not the document's: the host is scripted.
     with (
         ScriptedProcess(tmp_path) as address,

@@ -101,9 +101,9 @@ class Box:
         """As `AsyncBox.fork`."""
         return Box(self._thread.run(self._box.fork(ttl_s=ttl_s, idle_s=idle_s, rollout=rollout)), self._thread)
 
-    def snapshot(self) -> BoxSnapshot:
+    def snapshot(self, *, live: bool = False) -> BoxSnapshot:
         """As `AsyncBox.snapshot`."""
-        return self._thread.run(self._box.snapshot())
+        return self._thread.run(self._box.snapshot(live=live))
 
     def lease(self, rights: Sequence[Right], *, expires_s: float = 600.0, rollout: str | None = None) -> BoxLease:
         """As `AsyncBox.lease`."""

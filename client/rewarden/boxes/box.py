@@ -24,6 +24,7 @@ from rewarden.boxes.types import (
     LeaseRequest,
     Right,
     ScoreRequest,
+    SnapshotRequest,
 )
 from rewarden.boxes.wire import (
     answer,
@@ -196,11 +197,13 @@ class AsyncBox:
         asked = ForkRequest(ttl_s=ttl_s, idle_s=idle_s, rollout=rollout)
         told = understood(info_from_json, await self._call("fork", value=to_json(asked)))
         made = BoxRequest(image=told.image, rollout=told.rollout)
-        return AsyncBox(self._desk, made, told, self._lease)
+        return AsyncBox(self._desk, made, told, told.lease)
 
-    async def snapshot(self) -> BoxSnapshot:
-        """Keeps a copy of the file system on the server; `client.box(…, snapshot=ID)` begins with it."""
-        return understood(lambda told: answer(BoxSnapshot, told), await self._call("snapshot"))
+    async def snapshot(self, *, live: bool = False) -> BoxSnapshot:
+        """Keeps a copy of the file system on the server; `client.box(…, snapshot=ID)` begins with it. live: the
+        processes of the box go on meanwhile."""
+        told = await self._call("snapshot", value=to_json(SnapshotRequest(live=live)))
+        return understood(lambda told: answer(BoxSnapshot, told), told)
 
     async def lease(self, rights: Sequence[Right], *, expires_s: float = 600.0, rollout: str | None = None) -> BoxLease:
         """Returns a lease, with which another caller can use the box without a key."""

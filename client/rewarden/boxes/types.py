@@ -88,7 +88,7 @@ class ExecState:
 class BoxInfo:
     """A box. state: `open` or `ended`; reason: see `EndReason`. image_id: the identity of the image's content. limits
     and enforced: as for a run, the limits in force and the mechanism that enforces each. Times are seconds since the
-    epoch."""
+    epoch. lease: of a box that was forked by a lease, one with the same rights."""
 
     id: str
     state: str = "open"
@@ -103,6 +103,7 @@ class BoxInfo:
     enforced: Mapping[str, str] = field(default_factory=dict)
     usage: BoxUsage | None = None
     execs: Sequence[ExecState] = ()
+    lease: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,6 +201,13 @@ class ForkRequest:
     ttl_s: float | None = None
     idle_s: float | None = None
     rollout: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotRequest:
+    """live: the processes of the box go on while the copy is taken, and may change files meanwhile."""
+
+    live: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

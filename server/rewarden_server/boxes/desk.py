@@ -5,10 +5,19 @@ from __future__ import annotations
 import contextlib
 import signal
 from collections.abc import AsyncGenerator, AsyncIterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rewarden.boxes.call import BoxCall
-from rewarden.boxes.types import BoxRequest, ExecRequest, ForkRequest, LeaseRequest, Right, ScoreRequest
+from rewarden.boxes.types import (
+    BoxRequest,
+    ExecRequest,
+    ForkRequest,
+    LeaseRequest,
+    Right,
+    ScoreRequest,
+    SnapshotRequest,
+)
 from rewarden.boxes.wire import output_to_json, progress_to_json, result_to_json, to_json
 from rewarden.errors import InvalidRequest
 from rewarden.wire.json import verdict_to_json
@@ -189,11 +198,15 @@ class Desk:
         box = self.box(call.box, "fork")
         made = await self._boxes.fork(box, request_of(ForkRequest, call.value or {}))
         detail(fork=made.id)
-        return to_json(made.info())
+        info = made.info()
+        if self._caller.lease is not None:
+            info = replace(info, lease=self._boxes.renewed(self._caller.lease, made))
+        return to_json(info)
 
     async def snapshot(self, call: BoxCall) -> dict[str, Any]:
         """Keeps a copy of the file system."""
-        made = await self._boxes.snapshot(self.box(call.box, "snapshot"))
+        box = self.box(call.box, "snapshot")
+        made = await self._boxes.snapshot(box, live=request_of(SnapshotRequest, call.value or {}).live)
         detail(snapshot=made.snapshot)
         return to_json(made)
 

@@ -10,7 +10,7 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Protocol
 
 from rewarden.boxes.types import (
@@ -194,6 +194,10 @@ class Boxes:
         _log.info("box opened", box=box.id, key=owner, image=box.image, rollout=rollout)
 
     def _limits(self, asked: BoxLimits) -> Limits:
+        for each in fields(asked):
+            value = getattr(asked, each.name)
+            if value is not None and value < 1:
+                raise InvalidRequest(f"limits.{each.name}: must be above 0", path=f"limits.{each.name}")
         return Limits(
             memory_mb=asked.memory_mb or self.settings.memory_mb,
             disk_mb=asked.disk_mb or self.settings.disk_mb,
@@ -378,6 +382,10 @@ class Boxes:
         text = self._signer().sign(terms)
         ordered = tuple(right for right in RIGHTS if right in rights)
         return BoxLease(lease=text, box=box.id, rights=ordered, rollout=box.rollout, expires_at=until)
+
+    def renewed(self, lease: Lease, fork: Box) -> str:
+        """Returns a lease of a box that was forked by a lease: the same rights, for no longer."""
+        return self._signer().sign(replace(lease, box=fork.id, rollout=fork.rollout))
 
     def read_lease(self, text: str) -> Lease:
         """Returns the terms of a lease. Raises Unauthorized."""

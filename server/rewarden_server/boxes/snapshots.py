@@ -45,7 +45,7 @@ class Snapshots:
     def __init__(self, settings: BoxSettings, wall: Callable[[], float]) -> None:
         self._settings = settings
         self._wall = wall
-        self._writing: dict[str, int] = {}
+        self._writing: dict[str, dict[Path, int]] = {}
         self._swept = 0.0
         self._changing = asyncio.Lock()
         """Held while records and content change together."""
@@ -57,14 +57,14 @@ class Snapshots:
     async def keep(self, pieces: AsyncIterable[bytes], owner: str, image_id: str | None) -> BoxSnapshot:
         """Stores a snapshot. Raises TooLarge beyond the key's quota, StorageFull."""
         kept = [each for each in await asyncio.to_thread(self._records) if each.owner == owner]
-        if len(kept) + self._writing.get(owner, 0) >= self._settings.snapshots:
+        if len(kept) + len(self._writing.get(owner, ())) >= self._settings.snapshots:
             most = self._settings.snapshots
             raise TooLarge(f"the key {owner!r} has {most} snapshots (boxes.snapshots); delete one", most=most)
-        left = self._settings.snapshot_bytes - sum(each.bytes for each in kept)
+        used = sum(each.bytes for each in kept)
         draft = self._folder / f".draft-{secrets.token_hex(8)}"
-        self._writing[owner] = self._writing.get(owner, 0) + 1
+        self._writing.setdefault(owner, {})[draft] = 0
         try:
-            size, digest = await self._write(draft, pieces, left)
+            size, digest = await self._write(draft, pieces, owner, used)
             made = Kept(
                 id=f"snap-{secrets.token_hex(12)}",
                 owner=owner,
@@ -74,11 +74,14 @@ class Snapshots:
                 expires=self._wall() + self._settings.snapshot_s,
             )
             async with self._changing:
+                others = sum(each.bytes for each in await asyncio.to_thread(self._records) if each.owner == owner)
+                if others + size > self._settings.snapshot_bytes:  # another one ended meanwhile
+                    raise _over_quota()
                 await asyncio.to_thread(self._commit, draft, made)
         except OSError as error:
             raise StorageFull(f"the snapshot cannot be stored: {error.strerror}") from None
         finally:
-            self._writing[owner] -= 1
+            del self._writing[owner][draft]
             with suppress(FileNotFoundError):
                 draft.unlink()
         return made.told()
@@ -130,17 +133,19 @@ class Snapshots:
             async with self._changing:
                 await asyncio.to_thread(self._remove, over)
 
-    async def _write(self, draft: Path, pieces: AsyncIterable[bytes], left: int) -> tuple[int, str]:
+    async def _write(self, draft: Path, pieces: AsyncIterable[bytes], owner: str, used: int) -> tuple[int, str]:
+        """Attack: many snapshots at once, each of which alone would fit. Therefore those that are being written count
+        together."""
         size, digest = 0, hashlib.sha256()
         await asyncio.to_thread(self._folder.mkdir, 0o700, parents=True, exist_ok=True)
+        writing = self._writing[owner]
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             async for piece in pieces:
                 size += len(piece)
-                if size > left:
-                    raise TooLarge(
-                        "the snapshot exceeds the key's boxes.snapshot_bytes; delete others", limit="snapshot_bytes"
-                    )
+                writing[draft] = size
+                if used + sum(writing.values()) > self._settings.snapshot_bytes:
+                    raise _over_quota()
                 digest.update(piece)
                 await asyncio.to_thread(file.write, piece)
             await asyncio.to_thread(_flush, file.fileno(), file)
@@ -181,6 +186,10 @@ class Snapshots:
 
     def _blob(self, sha256: str) -> Path:
         return self._folder / f"{sha256}.tar"
+
+
+def _over_quota() -> TooLarge:
+    return TooLarge("the snapshot exceeds the key's boxes.snapshot_bytes; delete others", limit="snapshot_bytes")
 
 
 def _flush(number: int, file: object) -> None:

@@ -45,7 +45,7 @@ BYTES = "application/octet-stream"
 TAR = "application/x-tar"
 
 
-Number = Annotated[int, Path(json_schema_extra={"minimum": 1})]
+Number = Annotated[str, Path(json_schema_extra={"pattern": "^[1-9][0-9]{0,8}$"})]
 FilePath = Annotated[str, Path(description="Absolute, or relative to /tmp/box.", json_schema_extra={"minLength": 1})]
 
 _PLACE = parameter("path", TEXT, "Absolute, or relative to /tmp/box, which is the default.")
@@ -74,6 +74,11 @@ async def _value(request: Request, *, empty: bool = False) -> Any:
         if not content and not empty:
             raise InvalidRequest("the body is empty; send a JSON object")
         return read_json(content, service.limits) if content else {}
+
+
+def _number(text: str) -> int:
+    """Returns a program's number, or 0, which none has."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
 def _raw(request: Request) -> AsyncIterator[bytes]:
@@ -193,7 +198,7 @@ def _line(value: Any) -> bytes:
     },
 )
 async def exec_progress(id: Name, number: Number, request: Request, desk: At) -> Response:
-    call = BoxCall(operation="progress", box=id, number=number, query=_query(request))
+    call = BoxCall(operation="progress", box=id, number=_number(number), query=_query(request))
     return json_reply(await unless_gone(request.receive, desk.progress(call)))
 
 
@@ -210,7 +215,7 @@ async def exec_progress(id: Name, number: Number, request: Request, desk: At) ->
     },
 )
 async def exec_stdin(id: Name, number: Number, request: Request, desk: At) -> Response:
-    call = BoxCall(operation="stdin", box=id, number=number, query=_query(request), content=_raw(request))
+    call = BoxCall(operation="stdin", box=id, number=_number(number), query=_query(request), content=_raw(request))
     await desk.stdin(call)
     return Response(status_code=204)
 
@@ -235,7 +240,7 @@ async def exec_stdin(id: Name, number: Number, request: Request, desk: At) -> Re
 async def exec_signal(id: Name, number: Number, request: Request, desk: At) -> Response:
     desk.box(id, "exec")
     value = request_of(dict[str, Any], await _value(request))
-    await desk.signal(BoxCall(operation="signal", box=id, number=number, value=value))
+    await desk.signal(BoxCall(operation="signal", box=id, number=_number(number), value=value))
     return Response(status_code=204)
 
 
@@ -248,7 +253,7 @@ async def exec_signal(id: Name, number: Number, request: Request, desk: At) -> R
     responses=errors(404, 410),
 )
 async def exec_kill(id: Name, number: Number, desk: At) -> Response:
-    await desk.kill(BoxCall(operation="kill", box=id, number=number))
+    await desk.kill(BoxCall(operation="kill", box=id, number=_number(number)))
     return Response(status_code=204)
 
 
@@ -326,7 +331,7 @@ async def get_archive(id: Name, request: Request, desk: At) -> Response:
     status_code=204,
     response_description="The archive is extracted.",
     responses=errors(404, 410),
-    openapi_extra={**body(_RAW, TAR), "parameters": [_PLACE]},
+    openapi_extra={**body(_RAW, BYTES), "parameters": [_PLACE]},
 )
 async def put_archive(id: Name, request: Request, desk: At) -> Response:
     await desk.extract(BoxCall(operation="extract", box=id, query=_query(request), content=_raw(request)))
@@ -356,9 +361,11 @@ async def fork_box(id: Name, request: Request, desk: At) -> Response:
     summary="Keep a copy of a box's file system on the server.",
     status_code=201,
     responses={201: reply("The snapshot.", ref("BoxSnapshot")), **errors(404, 410, 413, 507)},
+    openapi_extra=body(ref("SnapshotRequest")),
 )
 async def snapshot_box(id: Name, request: Request, desk: At) -> Response:
-    call = BoxCall(operation="snapshot", box=id)
+    desk.box(id, "snapshot")
+    call = BoxCall(operation="snapshot", box=id, value=await _value(request, empty=True))
     return json_reply(await unless_gone(request.receive, desk.snapshot(call)), 201)
 
 

@@ -18,14 +18,16 @@ from rewarden.boxes.types import (
     ForkRequest,
     LeaseRequest,
     ScoreRequest,
+    SnapshotRequest,
 )
 from rewarden.types import Batch, Group, Limits, Run, RunResult, Sample, Verdict
 from rewarden.wire.json import VERDICT_FIELDS
+from rewarden_server.boxes.settings import BoxSettings
 from rewarden_verifiers.schema import json_schema
 
 _LARGEST = 2**63 - 1
 
-_BOX_REQUESTS = (BoxRequest, ExecRequest, ForkRequest, LeaseRequest, ScoreRequest)
+_BOX_REQUESTS = (BoxRequest, ExecRequest, ForkRequest, LeaseRequest, ScoreRequest, SnapshotRequest)
 _BOX_ANSWERS = (BoxFile, BoxInfo, BoxLease, BoxSnapshot, ExecProgress, ExecResult)
 
 _OBJECT: dict[str, Any] = {"type": "object", "additionalProperties": True}
@@ -33,8 +35,9 @@ _NULL: dict[str, Any] = {"type": "null"}
 _NAME: dict[str, Any] = {"type": "string", "minLength": 1}
 
 
-def schemas() -> dict[str, Any]:
-    """Component schemas by name. `Header` is a batch without samples: the first line of a stream."""
+def schemas(boxes: BoxSettings) -> dict[str, Any]:
+    """Component schemas by name. `Header` is a batch without samples: the first line of a stream. `boxes`: their
+    bounds."""
     found: dict[str, Any] = {}
     for kind in (Batch, Sample, Verdict, Group, Run, RunResult, *_BOX_REQUESTS, *_BOX_ANSWERS):
         schema = copy.deepcopy(json_schema(kind))
@@ -56,7 +59,7 @@ def schemas() -> dict[str, Any]:
         found[f"{name}Line"] = _exact({field: _ref(name)})
     found["Verdict"]["required"] = ["index", "status"]
     found["Run"]["properties"].update(_run())
-    _of_boxes(found)
+    _of_boxes(found, boxes)
     found["RunResult"]["additionalProperties"] = True
     found["BatchResult"] = {
         **_exact({"verdicts": _list(_ref("Verdict")), "groups": _list(_ref("Group"))}),
@@ -80,8 +83,8 @@ def schemas() -> dict[str, Any]:
     return found
 
 
-def _of_boxes(found: dict[str, Any]) -> None:
-    """Adjusts the schemas of boxes to their form on the wire."""
+def _of_boxes(found: dict[str, Any], settings: BoxSettings) -> None:
+    """Adjusts the schemas of boxes to their form on the wire, and to the bounds in force."""
     content = _run()["stdin"]["anyOf"][0]
     output = {
         "type": "object",
@@ -99,6 +102,13 @@ def _of_boxes(found: dict[str, Any]) -> None:
     found["BoxRequest"]["properties"]["files"] = contents
     found["ExecRequest"]["properties"]["stdin"] = {"anyOf": [content, _NULL]}
     found["ExecRequest"]["properties"]["limits"] = _run()["limits"]
+    seconds = {"anyOf": [{"type": "number", "exclusiveMinimum": 0, "maximum": settings.ttl_s_max}, _NULL]}
+    for name in ("BoxRequest", "ForkRequest"):
+        found[name]["properties"] |= {"ttl_s": seconds, "idle_s": seconds}
+    most = {"memory_mb": settings.memory_mb_per_key, "disk_mb": settings.disk_mb_per_key}
+    for name in found["BoxLimits"]["properties"]:
+        whole = {"type": "integer", "minimum": 1, "maximum": most.get(name, _LARGEST)}
+        found["BoxLimits"]["properties"][name] = {"anyOf": [whole, _NULL]}
 
 
 def _model() -> dict[str, Any]:

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rewarden.wire.json import dumps
+from rewarden_server.boxes.settings import BoxSettings
 from rewarden_server.http.access import Served
 from rewarden_server.http.declared import errors, reply
 from rewarden_server.http.replies import JSON
@@ -36,12 +37,12 @@ router = APIRouter()
 async def openapi(request: Request, service: Served) -> Response:
     app: FastAPI = request.app
     if app.openapi_schema is None:
-        app.openapi_schema = document(app, keyed=service.keys.required)
+        app.openapi_schema = document(app, keyed=service.keys.required, boxes=service.boxes.settings)
     return Response(dumps(app.openapi_schema), media_type=JSON)
 
 
-def document(app: FastAPI, *, keyed: bool) -> dict[str, Any]:
-    """Returns the OpenAPI 3.1 document. `keyed`: whether the server requires an API key."""
+def document(app: FastAPI, *, keyed: bool, boxes: BoxSettings) -> dict[str, Any]:
+    """Returns the OpenAPI 3.1 document. `keyed`: whether the server requires an API key. `boxes`: their bounds."""
     made = get_openapi(
         title="Rewarden",
         version=version("rewarden-server"),
@@ -60,7 +61,7 @@ def document(app: FastAPI, *, keyed: bool) -> dict[str, Any]:
             operation["responses"] = dict(sorted(answers.items()))
             if not keyed:
                 operation.pop("security", None)
-    components = {"schemas": schemas()}
+    components = {"schemas": schemas(boxes)}
     if keyed:
         components["securitySchemes"] = made["components"]["securitySchemes"]
     made["components"] = components

@@ -3,6 +3,7 @@ arrival."""
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, aclosing, contextmanager
@@ -53,6 +54,7 @@ class SandboxLane:
         self._hosts.changed = self._count_slots
         self._turns = ResizableSemaphore(settings.in_flight or _FOR_EACH_SLOT * (self._hosts.slots or default_slots()))
         self._closed = False
+        self._holding: set[asyncio.Task[None]] = set()
         self._runnable: set[str] = set()
         """Languages, as they were asked for, that a host was found to have."""
         self._flags: dict[str, Sequence[str]] = {}
@@ -168,11 +170,27 @@ class SandboxLane:
         tries = HostRetry(self._hosts, Wants(languages=(), session=True), patient=False)
         while True:
             lent = await self._lend(tries)
-            try:
-                return await lent.client.box(spec)
-            except HostError as error:
-                failed = error
+            with ExitStack() as stack:
+                stack.enter_context(lent.load(session=True))
+                try:
+                    box = await lent.client.box(spec)
+                except HostError as error:
+                    failed = error
+                else:
+                    self._hold(box, stack.pop_all())
+                    return box
             await self._again(tries, failed)
+
+    def _hold(self, box: RemoteBox, held: ExitStack) -> None:
+        """Counts a box as load of its host until it is over."""
+
+        async def until_over() -> None:
+            with held:
+                await box.wait()
+
+        task = asyncio.get_running_loop().create_task(until_over())
+        self._holding.add(task)
+        task.add_done_callback(self._holding.discard)
 
     # --- single runs --------------------------------------------------------------------------------------------
 
