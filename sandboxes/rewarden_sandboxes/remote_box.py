@@ -40,6 +40,7 @@ class RemoteBox(Exchange[Output]):
         self.dropped = 0
         self._numbers = numbers
         self._stops = 0
+        self._stopping: asyncio.Future[None] | None = None
         self._stills: deque[asyncio.Future[None]] = deque()
         super().__init__(talk, pb.Order(id=next(numbers), box=message), box_event_from_answer, "box")
 
@@ -84,24 +85,39 @@ class RemoteBox(Exchange[Output]):
             await _end(begun, feeding)
 
     async def stop(self) -> None:
-        """Have all of its programs stand still, until as many times they were told to go on."""
+        """Have all of its programs stand still, until as many times they were told to go on. Returns when they do.
+        Where it raises or is cancelled, it counts as never asked for.
+        """
         self._stops += 1
-        if self._stops == 1:
-            await self._still(True)
+        try:
+            if self._stops == 1:
+                self._stopping = self._still(True)
+            assert self._stopping is not None
+            await asyncio.shield(self._stopping)
+        except BaseException:
+            self._go_on()
+            raise
 
     async def resume(self) -> None:
         """Have its programs go on."""
-        self._stops -= 1
-        if not self._stops:
-            await self._still(False)
+        going = self._go_on()
+        if going is not None:
+            await going
 
-    async def _still(self, still: bool) -> None:
-        if self.fault is not None:
-            raise self.fault
+    def _go_on(self) -> asyncio.Future[None] | None:
+        self._stops -= 1
+        return None if self._stops else self._still(False)
+
+    def _still(self, still: bool) -> asyncio.Future[None]:
+        """Tells the host, and returns what is done when it answers."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self.fault is not None:
+            future.set_exception(self.fault)
+            future.exception()  # nobody need look
+            return future
         self._stills.append(future)
         self._talk.order(pb.Order(id=self._number, still=still))
-        await future
+        return future
 
     def _note(self, event: Event) -> None:
         if isinstance(event, Opened):

@@ -118,6 +118,20 @@ async def test_nothing_moves_while_a_snapshot_is_taken_and_all_goes_on_after(ser
         await stopped.close()
 
 
+async def test_whoever_leaves_before_all_stand_still_leaves_nothing_standing(served: Served) -> None:
+    async with served.box() as box:
+        leaving = asyncio.ensure_future(box.stop())
+        staying = asyncio.ensure_future(box.stop())
+        await asyncio.sleep(0)
+        leaving.cancel()
+        await staying
+        await box.resume()
+        alone = asyncio.ensure_future(box.stop())
+        await asyncio.sleep(0)
+        alone.cancel()
+        assert await said(box, "echo goes on") == "goes on\n"
+
+
 async def test_a_box_can_be_forked(served: Served) -> None:
     async with served.box() as box, served.box() as fork:
         await said(box, "echo one > a")
