@@ -18,14 +18,17 @@ from rewarden_sandboxes.session import Begun, Feed
 from rewarden_sandboxes.slot import Slot, SlotBroken, SlotLost
 
 MOST_EXECS = 64
-"""Execs of one box at the same time."""
+"""Programs of one box at the same time, and beside them as many pieces of work on files: a policy that begins many
+programs must not keep its files from being read.
+"""
 
 
 class _Line:
     """The words of the supervisor about one exec, or the box itself, until somebody reads them: `Feed` bounds them."""
 
-    def __init__(self, feed: Feed) -> None:
+    def __init__(self, feed: Feed, *, helper: bool) -> None:
         self.feed = feed
+        self.helper = helper
         self.events: asyncio.Queue[ExecEvent | BoxEvent | HostError] = asyncio.Queue()
 
 
@@ -53,7 +56,7 @@ class OpenBox:
 
     async def told(self, feed: Feed) -> AsyncGenerator[BoxEvent, None]:
         """Yields what the box says of itself. Raises HostError when it is over."""
-        async with self._line(None, feed) as line:
+        async with self._line(None, feed, helper=False) as line:
             while True:
                 event = await line.events.get()
                 if isinstance(event, HostError):
@@ -66,14 +69,16 @@ class OpenBox:
         when the box is over.
         """
         program, body = self._program(what)
-        if len(self._lines) > MOST_EXECS:
-            raise BadJob("", f"{MOST_EXECS} execs run in this box already")
+        helper = what.files is not None
+        alike = sum(line.helper == helper for number, line in self._lines.items() if number is not None)
+        if alike >= MOST_EXECS:
+            raise BadJob("", f"{MOST_EXECS} {'works on files' if helper else 'programs'} run in this box already")
         number = next(self._numbers)
         order = {
             "op": "exec",
             "n": number,
             "program": program,
-            "helper": what.files is not None,
+            "helper": helper,
             "layers": what.files is not None and what.files.work == WITH_LAYERS,
             "cwd": what.cwd,
             "env": dict(what.env),
@@ -81,7 +86,7 @@ class OpenBox:
             "stdin": what.stdin,
         }
         ended = False
-        async with self._line(number, feed) as line:
+        async with self._line(number, feed, helper=helper) as line:
             try:
                 await self._slot.tell(order, body)
                 while not ended:
@@ -104,10 +109,10 @@ class OpenBox:
         return {"mode": "files", "request": body.add(what.files.request())}, body
 
     @contextlib.asynccontextmanager
-    async def _line(self, number: int | None, feed: Feed) -> AsyncGenerator[_Line, None]:
+    async def _line(self, number: int | None, feed: Feed, *, helper: bool) -> AsyncGenerator[_Line, None]:
         if self._fault is not None:
             raise self._fault
-        line = self._lines[number] = _Line(feed)
+        line = self._lines[number] = _Line(feed, helper=helper)
         following = asyncio.get_running_loop().create_task(self._follow(number, feed))
         try:
             yield line

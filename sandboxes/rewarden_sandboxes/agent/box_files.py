@@ -30,7 +30,11 @@ GONE, OPAQUE, END = ".wh.", ".wh..wh..opq", ".wh..wh..end"
 _MARK = "REWARDEN.mark"
 """The header of a member whose name says what is gone: a file of the box's may be called so as well."""
 _PART = 1 << 16
-_MOST_ENTRIES = 10_000
+_MOST_ENTRIES, _MOST_TOLD = 10_000, 8 << 20
+"""Of a list, and the bytes of their names and targets. Attack: long names of links to longer ones, by the thousand."""
+_DEEPEST = 200
+"""Levels of folders in an archive, each of which is a descriptor meanwhile."""
+_SWAPPED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MODES = 0o7777
 
@@ -44,6 +48,9 @@ def main(request: bytes) -> int:
     except OSError as error:
         told = {"errno": error.errno or errno.EIO, "message": error.strerror or str(error)}
         told["path"] = error.filename if isinstance(error.filename, str) else asked["path"]
+        code = 1
+    except RecursionError:
+        told = {"errno": errno.ENAMETOOLONG, "message": "its folders lie too deep", "path": asked["path"]}
         code = 1
     except (tarfile.TarError, EOFError) as error:
         told = {"errno": errno.EINVAL, "message": f"the archive is cut off, or none: {error}", "path": asked["path"]}
@@ -81,11 +88,17 @@ def _get(asked: dict[str, Any]) -> None:
 
 def _list(asked: dict[str, Any]) -> None:
     found: list[dict[str, Any]] = []
+    told = 0
 
     def note(path: str, name: str) -> bool:
+        nonlocal told
         about = os.lstat(path)
+        target = os.readlink(path) if stat.S_ISLNK(about.st_mode) else None
+        told += len(name) + len(target or "")
         if len(found) >= _MOST_ENTRIES:
             raise OSError(errno.EFBIG, f"there are more than {_MOST_ENTRIES} entries", path)
+        if told > _MOST_TOLD:
+            raise OSError(errno.EFBIG, f"the names of the entries have more than {_MOST_TOLD} characters", path)
         found.append(
             {
                 "path": name,
@@ -93,7 +106,7 @@ def _list(asked: dict[str, Any]) -> None:
                 "size": about.st_size,
                 "mode": about.st_mode & _MODES,
                 "modified": about.st_mtime,
-                "target": os.readlink(path) if stat.S_ISLNK(about.st_mode) else None,
+                "target": target,
             }
         )
         return stat.S_ISDIR(about.st_mode)
@@ -150,37 +163,45 @@ def _archive(asked: dict[str, Any]) -> dict[str, Any]:
     path = asked["path"]
     with _Writer() as out:
         if os.path.isdir(path):
-            out.tree(path, "")
+            with _opened(path) as folder:
+                out.tree(folder, "")
         else:
-            out.add(path, os.path.basename(path))
+            with _opened(os.path.dirname(path)) as folder:
+                out.add(folder, os.path.basename(path), os.path.basename(path))
     return {"dropped": out.dropped}
 
 
 def _snapshot(_: dict[str, Any]) -> dict[str, Any]:
-    with _Writer() as out:
-        out.add(box_root.ROOT, ".")
+    with _Writer() as out, _opened(box_root.ROOT) as root, _opened(box_root.UPPER) as upper:
+        out.add(root, ".", ".")
         with open(box_root.MADE, encoding="utf-8", errors="surrogateescape") as file:
             made = file.read().split("\n")
-        uppers = set(os.listdir(box_root.UPPER))
+        uppers = set(os.listdir(upper))
         for name in made:
             if name and not os.path.lexists(f"{box_root.ROOT}/{name}"):
                 out.mark(GONE + name)
-        for name in sorted(os.listdir(box_root.ROOT)):
+        for name in sorted(os.listdir(root)):
             if name in box_root.NOT_KEPT:
                 continue
             if name in uppers:
-                out.add(f"{box_root.UPPER}/{name}", name)
-                out.tree(f"{box_root.UPPER}/{name}", name + "/", layer=True)
+                out.add(upper, name, name)
+                with _opened(name, upper) as folder:
+                    out.tree(folder, name + "/", layer=True)
             else:
-                out.whole(f"{box_root.ROOT}/{name}", name)
-        for tree, name in box_root.TREES.items():
-            out.whole(tree, name)
+                out.whole(root, name, name)
+        with _opened(box_root.LAYERS) as layers:
+            for tree, name in box_root.TREES.items():
+                out.whole(layers, os.path.basename(tree), name)
         out.mark(END)
     return {"dropped": out.dropped}
 
 
 class _Writer:
-    """Writes a tar stream to stdout. `dropped`: devices and sockets that are not in it."""
+    """Writes a tar stream to stdout. `dropped`: devices and sockets that are not in it.
+
+    Attack: a folder becomes a link between two looks. Around the layers, that leads to the slot's own files; so each
+    name is looked up in the open folder in which it lies, and no link is followed.
+    """
 
     def __init__(self) -> None:
         self.dropped = 0
@@ -196,32 +217,43 @@ class _Writer:
             self._tar.close()
             self._out.flush()
 
-    def whole(self, path: str, name: str) -> None:
+    def whole(self, folder: int, entry: str, name: str) -> None:
         """Something of which nothing is the image's any more: with all that is in it, where it is a folder."""
-        self.add(path, name)
-        if stat.S_ISDIR(os.lstat(path).st_mode):
+        kept = self.add(folder, entry, name)
+        if kept is not None and stat.S_ISDIR(kept.st_mode):
             self.mark(f"{name}/{OPAQUE}")
-            self.tree(path, name + "/")
+            with _opened(entry, folder) as inner:
+                self.tree(inner, name + "/")
 
-    def tree(self, folder: str, prefix: str, *, layer: bool = False) -> None:
-        """All that is in a folder. `layer`: it is an upper layer, with the kernel's marks of what is gone."""
+    def tree(self, folder: int, prefix: str, *, layer: bool = False) -> None:
+        """All that is in an open folder. `layer`: it is an upper layer, with the kernel's marks of what is gone. Raises
+        OSError for one that is too deep.
+        """
+        if prefix.count("/") > _DEEPEST:
+            raise OSError(errno.ENAMETOOLONG, f"there are more than {_DEEPEST} levels of folders", prefix)
         names = sorted(os.listdir(folder))
         if layer:
             with contextlib.suppress(OSError):
-                if os.getxattr(folder, "user.overlay.opaque", follow_symlinks=False) == b"y":
+                if os.getxattr(folder, "user.overlay.opaque") == b"y":
                     self.mark(prefix + OPAQUE)
-            gone = [name for name in names if _is_whiteout(os.lstat(f"{folder}/{name}"))]
+            gone = [name for name in names if _is_whiteout(os.lstat(name, dir_fd=folder))]
             for name in gone:
                 self.mark(prefix + GONE + name)
             names = [name for name in names if name not in gone]
         for name in names:
-            path = f"{folder}/{name}"
             try:
-                kept = self.add(path, prefix + name)
-            except FileNotFoundError:  # its programs go on
-                continue
-            if kept is not None and stat.S_ISDIR(kept.st_mode):
-                self.tree(path, f"{prefix}{name}/", layer=layer)
+                kept = self.add(folder, name, prefix + name)
+                if kept is None or not stat.S_ISDIR(kept.st_mode):
+                    continue
+                inner = os.open(name, _FOLDER, dir_fd=folder)
+            except OSError as error:
+                if error.errno in _SWAPPED:  # its programs go on
+                    continue
+                raise
+            try:
+                self.tree(inner, f"{prefix}{name}/", layer=layer)
+            finally:
+                os.close(inner)
 
     def mark(self, name: str) -> None:
         """An empty file whose name says something."""
@@ -229,9 +261,9 @@ class _Writer:
         info.pax_headers = {_MARK: "1"}
         self._tar.addfile(info)
 
-    def add(self, path: str, name: str) -> os.stat_result | None:
-        """One file, folder, link or pipe. Returns what it is; None for what is dropped."""
-        about = os.lstat(path)
+    def add(self, folder: int, entry: str, name: str) -> os.stat_result | None:
+        """One file, folder, link or pipe of an open folder. Returns what it is; None for what is dropped."""
+        about = os.lstat(entry, dir_fd=folder)
         info = tarfile.TarInfo(name)
         info.mode = about.st_mode & _MODES
         seconds, rest = divmod(about.st_mtime_ns, 10**9)
@@ -241,7 +273,7 @@ class _Writer:
         if stat.S_ISDIR(mode):
             info.type = tarfile.DIRTYPE
         elif stat.S_ISLNK(mode):
-            info.type, info.linkname = tarfile.SYMTYPE, os.readlink(path)
+            info.type, info.linkname = tarfile.SYMTYPE, os.readlink(entry, dir_fd=folder)
         elif stat.S_ISFIFO(mode):
             info.type = tarfile.FIFOTYPE
         elif not stat.S_ISREG(mode):
@@ -250,8 +282,9 @@ class _Writer:
         elif key in self._linked:
             info.type, info.linkname = tarfile.LNKTYPE, self._linked[key]
         else:
-            number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            number = os.open(entry, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
             with open(number, "rb") as file:
+                _regular(number, name)
                 info.size = os.fstat(number).st_size
                 self._tar.addfile(info, _Exactly(file))
             if about.st_nlink > 1:
@@ -269,6 +302,18 @@ class _Exactly(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         return self._file.read(size).ljust(max(size, 0), b"\0")
+
+
+@contextlib.contextmanager
+def _opened(path: str, folder: int | None = None) -> Iterator[int]:
+    """A folder, for as long as it is looked at. `folder`: the open one in which it lies, where links are not followed.
+    Raises OSError.
+    """
+    number = os.open(path, _FOLDER if folder is not None else _FOLDER & ~os.O_NOFOLLOW, dir_fd=folder)
+    try:
+        yield number
+    finally:
+        os.close(number)
 
 
 def _is_whiteout(about: os.stat_result) -> bool:

@@ -101,11 +101,11 @@ namespace, and with that which makes brothers."""
 _WATCHED = {
     "x86_64": {
         **{"clone": 56, "clone3": 435, "socket": 41, "socketpair": 53, "ioctl": 16, "prlimit64": 302},
-        **{"rt_sigaction": 13, "seccomp": 317},
+        **{"rt_sigaction": 13, "seccomp": 317, "fcntl": 72},
     },
     "aarch64": {
         **{"clone": 220, "clone3": 435, "socket": 198, "socketpair": 199, "ioctl": 29, "prlimit64": 261},
-        **{"rt_sigaction": 134, "seccomp": 277},
+        **{"rt_sigaction": 134, "seccomp": 277, "fcntl": 25},
     },
 }
 _ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -126,6 +126,9 @@ _THREADS = (32, 33)
 """The C library's own signals, with which it ends threads: it handles them from the first thread on."""
 _TERMINAL_INPUT = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX write into a terminal's input."""
+
+_LEASE = 1024
+"""F_SETLEASE. Attack: a lease of one's own answer, until whose end nobody else can open it."""
 
 _ALLOW = 0x7FFF0000
 _KILL = 0x80000000
@@ -225,6 +228,11 @@ def standing(machine: str) -> bytes:
         put(_JEQ, len(_TERMINAL_INPUT) - place, 0, request)
     put(_RET, 0, 0, _ALLOW)
     put(_RET, 0, 0, _EPERM)
+    put(_JEQ, 0, 4, watched["fcntl"])
+    argument(1)
+    put(_JEQ, 0, 1, _LEASE)
+    put(_RET, 0, 0, _EPERM)
+    put(_RET, 0, 0, _ALLOW)
     # Limits of another process of the same user may be set without any privilege: a program that took the room's init
     # its descriptors would make its own end look like a failure of ours.
     put(_JEQ, 0, 4, watched["prlimit64"])

@@ -15,7 +15,8 @@ import pytest
 import pytest_asyncio
 
 from rewarden_sandboxes.box import Exec
-from rewarden_sandboxes.errors import FileFault, HostError
+from rewarden_sandboxes.errors import BadJob, FileFault, HostError
+from rewarden_sandboxes.open_box import MOST_EXECS
 from rewarden_sandboxes.remote_box import RemoteBox
 from tests.programs import LAUNCHERS
 from tests.sandbox.boxes import Served, line, python, said, serving, sh, whole
@@ -191,3 +192,41 @@ async def test_memory_that_is_nobodys_ends_programs_and_not_the_supervisor(serve
 
 async def _once(data: bytes) -> AsyncIterator[bytes]:
     yield data
+
+
+async def test_many_programs_keep_no_file_from_being_read(served: Served) -> None:
+    """A policy decides by no number of programs whether its answer can be had."""
+    async with served.box(processes=128) as box:
+        await box.put("answer", b"42")
+        for _ in range(MOST_EXECS):
+            await box.exec(Exec(argv=("cat",), stdin=True))
+        with pytest.raises(BadJob, match="run in this box already"):
+            await box.exec(Exec(argv=("cat",), stdin=True))
+        assert await whole(box.get("answer")) == b"42"
+        assert await whole(box.snapshot())
+
+
+async def test_no_file_can_be_leased(box: RemoteBox) -> None:
+    await box.put("answer", b"42")
+    code = "import fcntl\nfcntl.fcntl(open('answer'), fcntl.F_SETLEASE, fcntl.F_RDLCK)"
+    assert b"PermissionError" in (await box.run(python(code))).stderr
+
+
+async def test_folders_too_deep_for_an_archive_are_the_boxs_fault(served: Served) -> None:
+    code = "import os\nfor _ in range(1500):\n    os.mkdir('d')\n    os.chdir('d')"
+    async with served.box() as box:
+        await box.run(python(code))
+        for taken in (box.archive(), box.snapshot()):
+            with pytest.raises(FileFault) as fault:
+                await whole(taken)
+            assert fault.value.number == errno.ENAMETOOLONG
+        assert await said(box, "echo lives") == "lives\n"
+
+
+async def test_a_list_has_a_bounded_size_whatever_links_say(served: Served) -> None:
+    code = "import os\nfor number in range(2500):\n    os.symlink('x' * 4000, str(number))"
+    async with served.box() as box:
+        assert (await box.run(python(code))).status == "ok"
+        with pytest.raises(FileFault) as fault:
+            await box.list()
+        assert fault.value.number == errno.EFBIG
