@@ -5,6 +5,7 @@ Which languages there are, and how much of a limit this host gives away, is the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import get_args
 
@@ -35,6 +36,7 @@ _MODES = frozenset(get_args(Mode))
 _WORKS = frozenset(get_args(Work))
 _MOST_PLACE = 4000  # Linux's PATH_MAX is 4096
 _JOINS = frozenset(get_args(Join))
+_IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
 def check_job(job: Job) -> None:
@@ -86,8 +88,9 @@ def check_limits(limits: Limits, where: str) -> None:
 
 def check_box(spec: BoxSpec, patience_s: float | None) -> None:
     """Raises BadJob for the first field that is wrong."""
-    if not spec.image:
-        raise BadJob("image", "must name an image; it is empty")
+    # Attack: a path, such as `/` or `../..`, which would make the machine's own files a box's.
+    if not _IMAGE.fullmatch(spec.image):
+        raise BadJob("image", f"must name an image, in letters, digits, '.', '_' and '-'; it is {spec.image[:100]!r}")
     check_limits(spec.limits, "limits")
     _check_env(spec.env)
     if patience_s is not None and not patience_s > 0:

@@ -384,6 +384,11 @@ async def test_boxes_have_a_quota_of_their_own_and_leave_runs_their_slots(served
     [
         (BoxSpec(image="no-such-image"), "image"),
         (BoxSpec(image=""), "image"),
+        (BoxSpec(image="/"), "image"),
+        (BoxSpec(image="../../../../../.."), "image"),
+        (BoxSpec(image="python/../python"), "image"),
+        (BoxSpec(image="./toolchains"), "image"),
+        (BoxSpec(image="python:latest"), "image"),
         (BoxSpec(limits=Limits(cpu_s=1)), "limits.cpu_s"),
         (BoxSpec(limits=Limits(memory_mb=10**5)), "limits.memory_mb"),
         (BoxSpec(env={"A=": "x"}), "env['A=']"),
