@@ -20,6 +20,11 @@ OF_EXEC = frozenset({"cpu_s", "wall_s", "output_bytes"})
 OF_BOX = frozenset(LIMITS) - OF_EXEC
 """The limits of a box, which all of its execs share."""
 
+MOST_EXECS = 64
+"""Programs of one box at the same time, and beside them as many pieces of work on files: a policy that begins many
+programs must not keep its files from being read.
+"""
+
 _NO_LIMITS = Limits()
 
 Work = Literal["put", "get", "list", "remove", "archive", "extract", "snapshot", "restore"]

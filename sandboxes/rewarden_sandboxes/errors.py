@@ -39,6 +39,6 @@ class FileFault(HostError):
     """Work on a box's files failed as the kernel says. `number`: the error's number, such as `errno.ENOENT`."""
 
     def __init__(self, path: str, number: int, message: str) -> None:
-        super().__init__(f"{message}: {path}" if path else message)
+        super().__init__(f"{path}: {message}" if path else message)
         self.path = path
         self.number = number

@@ -9,18 +9,13 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from rewarden_sandboxes.agent import frames
-from rewarden_sandboxes.box import WITH_LAYERS, BoxEvent, Exec, ExecEvent, Opened, Output, Still
+from rewarden_sandboxes.box import MOST_EXECS, WITH_LAYERS, BoxEvent, Exec, ExecEvent, Opened, Output, Still
 from rewarden_sandboxes.errors import BadJob, HostError
 from rewarden_sandboxes.job import Clock, Limits, Report
 from rewarden_sandboxes.reading import report_of
 from rewarden_sandboxes.resolve import Resolver
 from rewarden_sandboxes.session import Begun, Feed
 from rewarden_sandboxes.slot import Slot, SlotBroken, SlotLost
-
-MOST_EXECS = 64
-"""Programs of one box at the same time, and beside them as many pieces of work on files: a policy that begins many
-programs must not keep its files from being read.
-"""
 
 
 class _Line:

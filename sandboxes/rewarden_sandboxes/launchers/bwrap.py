@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import os
 import shutil
 import signal
@@ -104,9 +105,12 @@ class BwrapLauncher:
         try:
             marker = root / rootfs.MARKER
             about = marker.stat()
-            return f"{root} {about.st_dev} {about.st_ino} {about.st_mtime_ns} {marker.read_text(encoding='ascii')}"
-        except (OSError, UnicodeDecodeError):
+            text = marker.read_bytes()
+        except OSError:
             return ""
+        # Callers are shown it, and the machine's folders are none of their business.
+        told = f"{root} {about.st_dev} {about.st_ino} {about.st_mtime_ns}".encode()
+        return "sha256:" + hashlib.sha256(told + b"\0" + text).hexdigest()
 
     def _root(self, image: str) -> Path | None:
         """The image's own, or that of an image that stands on it."""

@@ -83,7 +83,7 @@ def _state(running: Running) -> ExecState:
     result = running.result
     return ExecState(
         exec=running.number,
-        state="running" if result is None and running.failure is None else "ended",
+        state="ended" if running.over else "running",
         background=running.background,
         status=None if result is None else result.status,
     )

@@ -45,7 +45,7 @@ from rewarden.errors import (
     UnknownImage,
 )
 from rewarden_sandboxes import errors as host_errors
-from rewarden_sandboxes.box import BoxSpec, Exec
+from rewarden_sandboxes.box import MOST_EXECS, BoxSpec, Exec
 from rewarden_sandboxes.job import Limits, Program, source
 from rewarden_server.access.caller import Caller
 from rewarden_server.boxes.box import Box, Share
@@ -291,6 +291,8 @@ class Boxes:
         passed on as it comes, so that nothing limits it. Raises InvalidRequest, Overloaded, HostError."""
         if asked.background:
             self._make_room(box)
+        if sum(not each.over for each in box.execs.values()) >= MOST_EXECS:
+            raise Overloaded(f"the box runs {MOST_EXECS} programs, the most that run at once; end one of them")
         limits = Limits(**asdict(asked.limits))
         if limits.output_bytes is None and not asked.background and not streams:
             limits = replace(limits, output_bytes=self.settings.output_bytes)
@@ -348,7 +350,7 @@ class Boxes:
         behind = [each for each in box.execs.values() if each.background]
         if len(behind) < self.settings.execs:
             return
-        ended = next((each for each in behind if each.result is not None or each.failure is not None), None)
+        ended = next((each for each in behind if each.over), None)
         if ended is None:
             raise Overloaded(f"the box has {len(behind)} programs in the background (boxes.execs); end one of them")
         del box.execs[ended.number]
@@ -544,7 +546,7 @@ def _refusals() -> Iterator[None]:
         raise _file_fault(error) from None
     except host_errors.BadJob as error:
         kind = UnknownImage if error.path == "image" else InvalidRequest
-        path = error.path.removeprefix("exec.").removeprefix("box.")
+        path = error.path.removeprefix("exec.").removeprefix("box.").removeprefix("files.")
         raise kind(f"{path or 'the request'}: {error.message}", path=path) from None
     except (host_errors.Busy, host_errors.NoRoom) as error:
         raise NoRoom(f"no sandbox host has room for a box: {error.message}", retry_after_s=1.0) from None
@@ -555,7 +557,7 @@ def _refusals() -> Iterator[None]:
 
 
 def _file_fault(error: host_errors.FileFault) -> RequestError:
-    words = f"{error.path}: {error.message}"
+    words = error.message
     match error.number:
         case errno.ENOENT:
             return NotFound(words, path=error.path)

@@ -46,6 +46,11 @@ class Running:
         self._feeding = loop.create_task(self._feed_all(_once(stdin))) if stdin is not None else None
         self._reading = loop.create_task(self._read_all()) if background else None
 
+    @property
+    def over(self) -> bool:
+        """Returns whether it has ended, or was lost."""
+        return self.result is not None or self.failure is not None
+
     async def feed(self, data: bytes) -> None:
         """Writes to its input; waits while it reads nothing. Raises HostError if it has ended."""
         for start in range(0, len(data), _PART):
@@ -61,7 +66,7 @@ class Running:
 
     def signal(self, number: int, *, group: bool) -> None:
         """Sends it a signal; group: and all processes of its group."""
-        if self.result is None and self.failure is None:
+        if not self.over:
             self._exec.signal(number, group=group)
 
     async def output(self) -> AsyncGenerator[ExecOutput, None]:
@@ -86,7 +91,7 @@ class Running:
         output, dropped = self._kept.since(after)
         return ExecProgress(
             exec=self.number,
-            state="running" if self.result is None and self.failure is None else "ended",
+            state="ended" if self.over else "running",
             output=output,
             next=self._kept.end,
             dropped=dropped,
@@ -97,7 +102,7 @@ class Running:
         """Returns when there is output after a position, at its end, or after `wait_s` seconds."""
         try:
             async with asyncio.timeout(wait_s):
-                while self._kept.end <= after and self.result is None and self.failure is None:
+                while self._kept.end <= after and not self.over:
                     self._changed.clear()
                     await self._changed.wait()
         except TimeoutError:
@@ -109,7 +114,7 @@ class Running:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self.result is None and self.failure is None:
+        if not self.over:
             self._ended("killed")
             await self._exec.close()
 

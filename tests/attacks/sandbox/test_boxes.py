@@ -14,9 +14,8 @@ from contextlib import suppress
 import pytest
 import pytest_asyncio
 
-from rewarden_sandboxes.box import Exec
+from rewarden_sandboxes.box import MOST_EXECS, Exec
 from rewarden_sandboxes.errors import BadJob, FileFault, HostError
-from rewarden_sandboxes.open_box import MOST_EXECS
 from rewarden_sandboxes.remote_box import RemoteBox
 from tests.programs import LAUNCHERS
 from tests.sandbox.boxes import Served, line, python, said, serving, sh, whole
