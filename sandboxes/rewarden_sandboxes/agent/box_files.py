@@ -116,7 +116,8 @@ def _list(asked: dict[str, Any]) -> None:
             with contextlib.suppress(FileNotFoundError):  # its programs go on
                 path = os.path.join(folder, name)
                 if note(path, prefix + name) and depth > 1:
-                    visit(path, prefix + name + "/", depth - 1)
+                    with contextlib.suppress(PermissionError):  # one that nobody may look into hides no other
+                        visit(path, prefix + name + "/", depth - 1)
 
     path = asked["path"]
     if asked["depth"] < 1 or not os.path.isdir(path):
@@ -172,7 +173,12 @@ def _archive(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _snapshot(_: dict[str, Any]) -> dict[str, Any]:
-    with _Writer() as out, _opened(box_root.ROOT) as root, _opened(box_root.UPPER) as upper:
+    disk = os.statvfs(box_root.LAYERS)
+    with (
+        _Writer(disk.f_blocks * disk.f_frsize) as out,
+        _opened(box_root.ROOT) as root,
+        _opened(box_root.UPPER) as upper,
+    ):
         out.add(root, ".", ".")
         with open(box_root.MADE, encoding="utf-8", errors="surrogateescape") as file:
             made = file.read().split("\n")
@@ -197,14 +203,16 @@ def _snapshot(_: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Writer:
-    """Writes a tar stream to stdout. `dropped`: devices and sockets that are not in it.
+    """Writes a tar stream to stdout, of files with at most so many bytes together. `dropped`: devices and sockets that
+    are not in it.
 
     Attack: a folder becomes a link between two looks. Around the layers, that leads to the slot's own files; so each
     name is looked up in the open folder in which it lies, and no link is followed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: float = float("inf")) -> None:
         self.dropped = 0
+        self._left = most
         self._out = open(1, "wb", closefd=False)  # noqa: SIM115
         self._tar = tarfile.open(fileobj=self._out, mode="w|", format=tarfile.PAX_FORMAT, bufsize=_PART)  # noqa: SIM115
         self._linked: dict[tuple[int, int], str] = {}
@@ -286,6 +294,10 @@ class _Writer:
             with open(number, "rb") as file:
                 _regular(number, name)
                 info.size = os.fstat(number).st_size
+                # Attack: many files, each a hole as large as the disk, which whoever keeps the stream has to store.
+                self._left -= info.size
+                if self._left < 0:
+                    raise OSError(errno.EFBIG, "with holes, the files have more bytes than the disk of the box", name)
                 self._tar.addfile(info, _Exactly(file))
             if about.st_nlink > 1:
                 self._linked[key] = name
@@ -435,7 +447,11 @@ class _Reader:
             source = self._tar.extractfile(info)
             assert source is not None
             while data := source.read(_PART):
-                _write(number, data)
+                if data.count(0) == len(data):  # a hole stays one
+                    os.lseek(number, len(data), os.SEEK_CUR)
+                else:
+                    _write(number, data)
+            os.ftruncate(number, info.size)
             os.fchmod(number, info.mode & _MODES)
         finally:
             os.close(number)

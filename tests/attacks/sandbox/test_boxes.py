@@ -229,3 +229,23 @@ async def test_a_list_has_a_bounded_size_whatever_links_say(served: Served) -> N
         with pytest.raises(FileFault) as fault:
             await box.list()
         assert fault.value.number == errno.EFBIG
+
+
+async def test_holes_of_files_fill_no_disk_of_who_keeps_a_snapshot(served: Served) -> None:
+    async with served.box() as box:
+        await said(box, "truncate -s 40M one; printf x >> one")
+        snapshot = await whole(box.snapshot())
+        async with served.box() as other:
+            await other.restore(_once(snapshot))
+            assert await said(other, "stat -c %s one; tail -c 1 one; du -k one | cut -f 1") == "41943041\nx4\n"
+        await said(box, "truncate -s 40M two")
+        with pytest.raises(FileFault) as fault:
+            await whole(box.snapshot())
+        assert fault.value.number == errno.EFBIG
+        assert await said(box, "echo lives") == "lives\n"
+
+
+async def test_a_folder_that_nobody_may_look_into_hides_no_other(served: Served) -> None:
+    async with served.box() as box:
+        await said(box, "mkdir -p a/b c; touch a/b/x c/y; chmod 0 a/b")
+        assert [entry.path for entry in await box.list(depth=5)] == ["a", "a/b", "c", "c/y"]
