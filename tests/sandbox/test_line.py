@@ -95,6 +95,7 @@ def pool_of(slots: int, folder: Path) -> Pool:
         mounts={},
         most=slots,
         warm=0,
+        spare=0,
         tiers=(),
         rooms=True,
         starts=asyncio.Semaphore(slots),
