@@ -133,6 +133,23 @@ async def test_a_signal_reaches_the_process_or_its_group(box: RemoteBox) -> None
     assert await said(box, f"while {SLEEPS}; do :; done; echo gone") == "gone\n"
 
 
+async def test_a_program_heeds_the_signals_that_whoever_is_above_it_ignores(box: RemoteBox) -> None:
+    waiting = await box.exec(sh("echo up; cat", stdin=True))
+    await line(waiting)
+    waiting.signal(signal.SIGINT, group=True)
+    assert (await waiting.finish()).signal == signal.SIGINT
+    interrupted = await box.exec(
+        python(
+            "print('up', flush=True)\ntry:\n    input()\nexcept KeyboardInterrupt:\n    print('interrupted')",
+            stdin=True,
+        )
+    )
+    await line(interrupted)
+    interrupted.signal(signal.SIGINT)
+    assert (await interrupted.finish()).stdout == b"interrupted\n"
+    assert await said(box, "yes | head -n 1") == "y\n"
+
+
 async def test_closing_a_program_kills_it_and_what_it_began(box: RemoteBox) -> None:
     running = await box.exec(sh("setsid sleep 1000 & echo up; sleep 1000"))
     assert await line(running) == b"up\n"

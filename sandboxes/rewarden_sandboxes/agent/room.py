@@ -218,6 +218,7 @@ def _become(
     _descriptors(files)
     _limits(header)
     if in_box:
+        _hear_signals(python=header["python"])
         _begin_in(header, blobs)
     if header["collect"]:
         folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -242,6 +243,17 @@ def _become(
             raise
         # What the compilation left, or the box has, is no program: the program's fault.
         _refuse(error, arguments[0])
+
+
+def _hear_signals(*, python: bool) -> None:
+    """Take signals as what a shell begins does. The agent ignores some itself, and hands on those that the host was
+    begun to ignore, as with `nohup` or in the background.
+    """
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_DFL)
+    if python:  # as every interpreter does
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
 
 
 def _begin_in(header: dict[str, Any], blobs: bytes) -> None:
