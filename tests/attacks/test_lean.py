@@ -17,7 +17,7 @@ from tests.attacks.lean_judge import Judge, fenced, judging
 from tests.lean.conftest import library as library
 from tests.lean.toolchain import Library, needs_lean
 
-pytestmark = [needs_lean, pytest.mark.needs_server]
+pytestmark = [needs_lean, pytest.mark.needs_server, pytest.mark.slow]
 
 TRUE = "theorem t : True := by sorry"
 LIE = "theorem t : False := by sorry"

@@ -25,6 +25,8 @@ from tests.attacks.sql_attacks import COUNT, NAMES, PAIRS, Attack
 from tests.verifiers.sql.conftest import mysql_server, postgres_server, world
 from tests.verifiers.sql.world import SCRIPT, World
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["mysql_server", "postgres_server", "world"]  # fixtures
 
 

@@ -14,6 +14,8 @@ from tests.data_check.command import ran, written
 from tests.programs import no_sandbox
 from tests.verifiers.published_rows import CODECONTESTS, CODEFORCES, KODCODE, PUBLISHED, SQUARE
 
+pytestmark = pytest.mark.slow
+
 needs_sandbox = pytest.mark.skipif(no_sandbox() is not None, reason=no_sandbox() or "")
 ROWS = [one for one in PUBLISHED if isinstance(one.row, dict)]
 LISTS = {"inputs": ["3\n", "5\n"], "outputs": ["9\n", "25\n"]}
