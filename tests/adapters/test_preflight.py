@@ -8,6 +8,8 @@ import os
 import pickle
 import shutil
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -370,6 +372,15 @@ def test_a_child_that_is_forked_after_the_check_requests_rewards(server: ServerP
         right = made(None, ["\\boxed{7}"], answer="7") == [1.0]
         os._exit(0 if right else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_the_check_leaves_nothing_of_grpc_in_the_process(server: ServerProcess) -> None:
+    """A child that is forked beside gRPC's threads may wait for their locks for ever."""
+    code = (
+        "import sys; from rewarden.adapters import plain; "
+        "plain.reward('math', target=sys.argv[1]); sys.exit('grpc' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code, server.grpc], timeout=120).returncode == 0
 
 
 def test_no_thread_and_no_loop_stay_behind(server: ServerProcess) -> None:

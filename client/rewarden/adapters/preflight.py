@@ -10,12 +10,16 @@ import asyncio
 import json
 import logging
 import os
+import pickle
 import socket
 import ssl
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any
@@ -57,6 +61,10 @@ WITHIN_S = 5.0
 _HTTP, _GRPC = ("http", "https"), ("grpc", "grpcs")
 _DEFAULT_PORTS = {"http": 80, "https": 443, "grpc": 80, "grpcs": 443}
 
+_APART = "import sys; sys.path[:] = sys.argv[1:]; from rewarden.adapters import preflight; preflight.answer()"
+_START_S = 60.0
+"""Seconds that another interpreter may take to start and to import gRPC, on a busy machine."""
+
 _passed: set[str] = set()
 """The settings that this process has checked. A forked child need not check them again."""
 _locks: dict[int, threading.Lock] = {}
@@ -76,15 +84,58 @@ def checked(settings: Settings) -> Settings:
     with _locks.setdefault(os.getpid(), threading.Lock()):
         if key in _passed:
             return settings
-        thread = LoopThread("rewarden-preflight")
-        try:
-            problems = thread.run(examine(settings))
-        finally:
-            thread.stop(_nothing())
+        problems = _examine_apart(settings) if _scheme(settings.target) in _GRPC else _examine_here(settings)
         for problem in problems:
             _log.warning("%s", problem)
         _passed.add(key)
     return settings
+
+
+def _examine_here(settings: Settings) -> list[str]:
+    """`examine`, for blocking callers."""
+    thread = LoopThread("rewarden-preflight")
+    try:
+        return thread.run(examine(settings))
+    finally:
+        thread.stop(_nothing())
+
+
+def _examine_apart(settings: Settings) -> list[str]:
+    """`examine` in another process. Flake: a process that has used gRPC leaves locks of gRPC's threads to the children
+    that it forks, and trainers fork: now and then, one of a hundred children waited for ever.
+    """
+    asked = pickle.dumps(replace(settings, log=None))
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-c", _APART, *sys.path],
+            input=asked,
+            stdout=subprocess.PIPE,
+            timeout=_START_S + 2 * WITHIN_S,
+            check=True,
+        )
+        answered: list[str] | RequestError = pickle.loads(ended.stdout)  # noqa: S301 - our own process's
+    except (OSError, subprocess.SubprocessError, pickle.UnpicklingError, EOFError) as error:
+        return [f"{shown(settings.target)} could not be checked: {error}{_later(settings)}"]
+    if isinstance(answered, RequestError):
+        raise answered
+    return answered
+
+
+def answer() -> None:
+    """Reads settings from standard input, examines them, and writes the problems, or the error, to standard output."""
+    out = os.dup(1)
+    os.dup2(2, 1)  # nothing that a library prints comes between
+    answered: list[str] | RequestError
+    try:
+        answered = _examine_here(pickle.loads(sys.stdin.buffer.read()))  # noqa: S301 - from `_examine_apart`
+    except RequestError as error:
+        answered = error
+    with open(out, "wb") as file:
+        file.write(pickle.dumps(answered))
+
+
+def _scheme(target: str) -> str:
+    return target.partition("://")[0] if "://" in target else ""
 
 
 async def examine(settings: Settings) -> list[str]:
@@ -96,7 +147,7 @@ async def examine(settings: Settings) -> list[str]:
         authority(settings.ca)
     except InvalidRequest as error:
         return [f"{error.message} (on this machine)"]
-    scheme = target.partition("://")[0] if "://" in target else ""
+    scheme = _scheme(target)
     if scheme in _GRPC:
         if find_spec("grpc") is None:
             return [f"target {target!r} needs gRPC, which is not installed here: pip install 'rewarden[grpc]'"]
