@@ -140,7 +140,7 @@ async def test_a_program_heeds_the_signals_that_whoever_is_above_it_ignores(box:
     assert (await waiting.finish()).signal == signal.SIGINT
     interrupted = await box.exec(
         python(
-            "print('up', flush=True)\ntry:\n    input()\nexcept KeyboardInterrupt:\n    print('interrupted')",
+            "try:\n    print('up', flush=True)\n    input()\nexcept KeyboardInterrupt:\n    print('interrupted')",
             stdin=True,
         )
     )
