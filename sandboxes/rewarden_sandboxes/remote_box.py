@@ -24,6 +24,8 @@ from rewarden_sandboxes.talk import Talk, check_size
 from rewarden_sandboxes.v1 import sandbox_pb2 as pb
 
 _MOST_SAID = 1 << 16
+_MOST_SHOWN = 400
+"""Characters of a path in an error. Attack: folders so deep that no error could travel."""
 _PART = 1 << 20
 
 
@@ -219,7 +221,7 @@ class RemoteBox(Exchange[Output]):
             if report.status == "ok":
                 self.dropped = int(told.get("dropped", 0))
                 return
-            fault = FileFault(str(told["path"]), int(told["errno"]), str(told["message"]))
+            fault = FileFault(_shown(str(told["path"])), int(told["errno"]), str(told["message"]))
         except (ValueError, KeyError, TypeError, AttributeError):
             raise HostError(f"work on the box's files ended with {report.status}: {report.message}") from None
         raise fault
@@ -236,6 +238,12 @@ async def _end(begun: RemoteExec, feeding: asyncio.Task[None] | None) -> None:
 async def _pieces(data: bytes) -> AsyncIterator[bytes]:
     for start in range(0, len(data), _PART):
         yield data[start : start + _PART]
+
+
+def _shown(path: str) -> str:
+    """Returns a path in the box as text that can be shown: whatever bytes it has, and however many."""
+    text = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN // 2]}…{text[-_MOST_SHOWN // 2 :]}"
 
 
 def _place(path: str) -> str:

@@ -257,7 +257,7 @@ class _Writer:
             except OSError as error:
                 if error.errno in _SWAPPED:  # its programs go on
                     continue
-                raise
+                raise OSError(error.errno, error.strerror, prefix + name) from None
             try:
                 self.tree(inner, f"{prefix}{name}/", layer=layer)
             finally:

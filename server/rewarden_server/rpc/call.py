@@ -126,7 +126,9 @@ async def _abort(context: grpc.aio.ServicerContext, error: RequestError) -> NoRe
     after = error.details.get("retry_after_s")
     if isinstance(after, (int, float)):
         trailing.append((PUSHBACK, str(int(after * 1000))))
-    await context.abort(grpc.StatusCode[GRPC_STATUS[error.code]], error.message, tuple(trailing))
+    # Attack: broken text in what a message names, which no status can hold; the caller would wait for ever.
+    message = error.message.encode("utf-8", "backslashreplace").decode()
+    await context.abort(grpc.StatusCode[GRPC_STATUS[error.code]], message, tuple(trailing))
     raise AssertionError("abort always raises")
 
 

@@ -219,6 +219,7 @@ async def test_folders_too_deep_for_an_archive_are_the_boxs_fault(served: Served
             with pytest.raises(FileFault) as fault:
                 await whole(taken)
             assert fault.value.number == errno.ENAMETOOLONG
+            assert len(fault.value.path) < 500
         assert await said(box, "echo lives") == "lives\n"
 
 
@@ -249,3 +250,13 @@ async def test_a_folder_that_nobody_may_look_into_hides_no_other(served: Served)
     async with served.box() as box:
         await said(box, "mkdir -p a/b c; touch a/b/x c/y; chmod 0 a/b")
         assert [entry.path for entry in await box.list(depth=5)] == ["a", "a/b", "c", "c/y"]
+
+
+async def test_an_error_can_be_shown_whatever_a_name_has_in_it(box: RemoteBox) -> None:
+    code = (
+        "import os\nos.makedirs(b'odd/\\xff')\nopen(b'odd/\\xff/\\xfe', 'w').close()\nos.chmod(b'odd/\\xff/\\xfe', 0)"
+    )
+    await box.run(python(code))
+    with pytest.raises(FileFault) as fault:
+        await whole(box.archive("odd"))
+    assert fault.value.path == "\\xff/\\xfe"
