@@ -246,8 +246,10 @@ class Box:
         """Have all of the box's processes stand still, and begin no new ones."""
         self._held = self._held if self._held is not None else []
         for tried in range(_TRIES):
+            newest = _newest()
             found = [pid for pid in moving(self._rooms()) if pid != self._init]
-            if not found:
+            # Attack: a process that forks and ends, again and again, is gone whenever it is looked at.
+            if not found and _newest() == newest:
                 return
             for pid in found:
                 with contextlib.suppress(ProcessLookupError):
@@ -300,6 +302,12 @@ class Box:
         for pid in orphans:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+
+
+def _newest() -> bytes:
+    """The number of the newest process of the slot."""
+    with open("/proc/loadavg", "rb") as file:
+        return file.read().split()[-1]
 
 
 def _placed(program: dict[str, Any], number: int) -> dict[str, Any]:

@@ -260,3 +260,27 @@ async def test_an_error_can_be_shown_whatever_a_name_has_in_it(box: RemoteBox) -
     with pytest.raises(FileFault) as fault:
         await whole(box.archive("odd"))
     assert fault.value.path == "\\xff/\\xfe"
+
+
+async def test_what_forks_and_ends_again_and_again_stands_still_as_well(served: Served) -> None:
+    code = """
+import os
+file = os.open('count', os.O_CREAT | os.O_RDWR)
+number = 0
+while True:
+    if os.fork():
+        os._exit(0)
+    number += 1
+    os.pwrite(file, b'%d' % number, 0)
+"""
+    async with served.box() as box:
+        await box.put("chain.py", code.encode())
+        await said(
+            box, "for each in 1 2 3; do python3 -S chain.py > /dev/null & done; while ! [ -s count ]; do :; done"
+        )
+        for _ in range(10):
+            await box.stop()
+            seen = {await whole(box.get("count")) for _ in range(5)}
+            await box.resume()
+            assert len(seen) == 1
+            await said(box, "true")
