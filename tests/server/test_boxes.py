@@ -569,6 +569,10 @@ async def test_the_final_state_is_judged_as_any_response(client: AsyncClient) ->
         "ln -s answer.txt answer.txt",
         "mkfifo answer.txt",
         "touch answer.txt; chmod 0 answer.txt",
+        "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"answer.txt\")'",
+        "ln -s $(head -c 300 /dev/zero | tr '\\0' x) answer.txt",
+        "sleep 1000 & ln -s /proc/$!/mem answer.txt",
+        "sleep 1000 & ln -s /proc/$!/pagemap answer.txt",
     ],
 )
 async def test_a_file_that_is_no_answer_scores_the_lowest(over_http: AsyncClient, made: str) -> None:

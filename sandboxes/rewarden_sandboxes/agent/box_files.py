@@ -30,6 +30,8 @@ GONE, OPAQUE, END = ".wh.", ".wh..wh..opq", ".wh..wh..end"
 _MARK = "REWARDEN.mark"
 """The header of a member whose name says what is gone: a file of the box's may be called so as well."""
 _PART = 1 << 16
+_MOST_OF_PROC = 16 << 20
+"""Bytes of a file that says it has none. Attack: a link to one of /proc that never ends."""
 _MOST_ENTRIES, _MOST_TOLD = 10_000, 8 << 20
 """Of a list, and the bytes of their names and targets. Attack: long names of links to longer ones, by the thousand."""
 _DEEPEST = 200
@@ -48,6 +50,9 @@ def main(request: bytes) -> int:
     except OSError as error:
         told = {"errno": error.errno or errno.EIO, "message": error.strerror or str(error)}
         told["path"] = error.filename if isinstance(error.filename, str) else asked["path"]
+        code = 1
+    except MemoryError:
+        told = {"errno": errno.ENOMEM, "message": os.strerror(errno.ENOMEM), "path": asked["path"]}
         code = 1
     except RecursionError:
         told = {"errno": errno.ENAMETOOLONG, "message": "its folders lie too deep", "path": asked["path"]}
@@ -80,7 +85,13 @@ def _get(asked: dict[str, Any]) -> None:
     number = os.open(asked["path"], os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         _regular(number, asked["path"])
+        left = float("inf") if os.fstat(number).st_size else _MOST_OF_PROC
         while data := os.read(number, _PART):
+            left -= len(data)
+            if left < 0:
+                raise OSError(
+                    errno.EFBIG, f"it said that it is empty, and has more than {_MOST_OF_PROC} bytes", asked["path"]
+                )
             _write(1, data)
     finally:
         os.close(number)

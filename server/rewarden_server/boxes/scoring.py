@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 
 MISSING, TOO_LARGE, NOT_TEXT = "response_file_missing", "response_file_too_large", "response_file_not_text"
 """Flags of a verdict on a file. The first two: it was judged as an empty response, because the policy wrote none."""
-
-_ABSENT = frozenset({errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EINVAL})
 
 
 async def score(service: Service, box: Box, asked: ScoreRequest, surface: str) -> Verdict:
@@ -52,9 +49,9 @@ async def _text_of(service: Service, box: Box, path: str) -> tuple[str, str | No
                     data += piece
                     if len(data) > most:
                         return "", TOO_LARGE
-        except FileFault as error:
-            if error.number not in _ABSENT:
-                raise
+        except FileFault:
+            # Attack: a link to what no reader can open, a socket, or a full memory. Whatever a file's name leads to is
+            # the policy's choice, and its answer with it.
             return "", MISSING
         finally:
             await remote.resume()

@@ -284,3 +284,10 @@ while True:
             await box.resume()
             assert len(seen) == 1
             await said(box, "true")
+
+
+async def test_a_link_to_a_file_without_end_is_refused(box: RemoteBox) -> None:
+    await said(box, "sleep 1000 > /dev/null & ln -sf /proc/$!/pagemap endless")
+    with pytest.raises(FileFault):
+        await whole(box.get("endless"))
+    assert b"MemTotal" in await whole(box.get("/proc/meminfo"))
