@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from rewarden.commands.terminal import Parser, Styled, say
-from rewarden.errors import Overloaded, RequestError, RewardenError, near
+from rewarden.errors import BoxEnded, Overloaded, RequestError, RewardenError, near
 
 COMMAND_GROUP = "rewarden.commands"
 
@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except RewardenError as error:
         _say(error.message)
         refused = isinstance(error, RequestError) and error.http_status < 500
-        return 2 if refused and not isinstance(error, Overloaded) else 1
+        return 2 if refused and not isinstance(error, (BoxEnded, Overloaded)) else 1
     except OSError as error:
         _say(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         return 2 if isinstance(error, (FileNotFoundError, IsADirectoryError, PermissionError)) else 1

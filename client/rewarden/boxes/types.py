@@ -46,11 +46,10 @@ class BoxLimits:
 class BoxRequest:
     """A box to open.
 
-    image: a tier, such as `python`, or an image of one's own where the host allows it. env: environment variables of
-    everything that runs in it. files: path (absolute, or relative to `/tmp/box`) to content. ttl_s: seconds until it
-    is closed whatever happens. idle_s: seconds without a request after which it is closed; a process in the background
-    does not keep it open. rollout: the caller's name for the rollout. snapshot: the id of a snapshot with which its
-    file system begins.
+    image: a tier, such as `python`. env: environment variables of everything that runs in it. files: path (absolute, or
+    relative to `/tmp/box`) to content. ttl_s: seconds until it is closed whatever happens. idle_s: seconds without a
+    request after which it is closed; a process in the background does not keep it open. rollout: the caller's name for
+    the rollout. snapshot: the id of a snapshot with which its file system begins.
     """
 
     image: str = "python"

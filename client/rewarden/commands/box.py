@@ -26,10 +26,10 @@ HELP = "open a sandbox that lives between commands, run programs in it, and copy
 
 _EPILOG = """\
 examples:
-  rewarden box run python -- python -c 'print(1)'
+  rewarden box run python -- python3 -c 'print(1)'
   BOX=$(rewarden box open python --ttl 600)
   rewarden box put $BOX solution.py
-  rewarden box exec $BOX -- python solution.py
+  rewarden box exec $BOX -- python3 solution.py
   rewarden box close $BOX
 
 exit status: of `run` and `exec`, the program's own, as for `rewarden run`; otherwise
@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _add_opening(one)
     one.add_argument("--put", action="append", default=[], metavar="FILE[=PATH]", help="copy a file in (repeatable)")
     _add_program(one)
-    _finish(one, _run, "rewarden box run python --put main.py -- python main.py")
+    _finish(one, _run, "rewarden box run python --put main.py -- python3 main.py")
 
     one = commands.add_parser("open", help="open a box and print its id")
     _add_opening(one)
@@ -103,7 +103,7 @@ def _finish(parser: argparse.ArgumentParser, does: Any, *examples: str) -> None:
 
 
 def _add_opening(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("image", help="a tier, such as python, or an image of your own where the server allows it")
+    parser.add_argument("image", help="a tier of images, such as python")
     parser.add_argument(
         "--ttl", type=float, metavar="S", help="seconds until the box is closed (default: the server's)"
     )
