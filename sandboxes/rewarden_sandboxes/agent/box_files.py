@@ -57,7 +57,7 @@ def main(request: bytes) -> int:
     except RecursionError:
         told = {"errno": errno.ENAMETOOLONG, "message": "its folders lie too deep", "path": asked["path"]}
         code = 1
-    except (tarfile.TarError, EOFError) as error:
+    except (tarfile.TarError, EOFError, ValueError, OverflowError) as error:  # the last two: of numbers in headers
         told = {"errno": errno.EINVAL, "message": f"the archive is cut off, or none: {error}", "path": asked["path"]}
         code = 1
     _write(2, json.dumps(told).encode())
@@ -455,6 +455,7 @@ class _Reader:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         number = os.open(name, flags, 0o600, dir_fd=folder)
         try:
+            os.ftruncate(number, info.size)  # at once, where that is more than a file may have
             source = self._tar.extractfile(info)
             assert source is not None
             while data := source.read(_PART):
@@ -462,7 +463,6 @@ class _Reader:
                     os.lseek(number, len(data), os.SEEK_CUR)
                 else:
                     _write(number, data)
-            os.ftruncate(number, info.size)
             os.fchmod(number, info.mode & _MODES)
         finally:
             os.close(number)

@@ -291,3 +291,25 @@ async def test_a_link_to_a_file_without_end_is_refused(box: RemoteBox) -> None:
     with pytest.raises(FileFault):
         await whole(box.get("endless"))
     assert b"MemTotal" in await whole(box.get("/proc/meminfo"))
+
+
+@pytest.mark.parametrize(
+    ("headers", "number"),
+    [
+        ({"mtime": "soon"}, errno.EINVAL),
+        ({"mtime": "9" * 30}, errno.EINVAL),
+        ({"GNU.sparse.map": "0,1,x"}, errno.EINVAL),
+        ({"GNU.sparse.size": str(1 << 40), "GNU.sparse.map": "0,0"}, errno.EFBIG),
+    ],
+)
+async def test_numbers_of_an_archive_that_are_none_are_refused_at_once(
+    box: RemoteBox, headers: dict[str, str], number: int
+) -> None:
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        info = tarfile.TarInfo("name")
+        info.pax_headers = headers
+        tar.addfile(info)
+    with pytest.raises(FileFault) as fault:
+        await box.extract("numbers", _once(archive.getvalue()))
+    assert fault.value.number == number
