@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -106,6 +107,20 @@ async def test_a_snapshot_expires(tmp_path: Path) -> None:
         await snapshots.find(made.snapshot, "a")
     await snapshots.sweep()
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+async def test_what_a_killed_server_left_goes(tmp_path: Path) -> None:
+    clock = Clock()
+    snapshots = store(tmp_path, clock)
+    made = await snapshots.keep(pieces(b"abc"), "a", None)
+    (folder,) = {path.parent for path in tmp_path.rglob("*.tar")}
+    for name, age in ((".draft-0", 7200), ("f" * 64 + ".tar", 7200), ("snap-0.half", 7200), (".draft-1", 60)):
+        (folder / name).write_bytes(b"x")
+        os.utime(folder / name, (clock.now - age,) * 2)
+    await snapshots.sweep()
+    assert {path.name for path in folder.iterdir()} >= {".draft-1", f"{made.snapshot}.json"}
+    assert len(list(folder.iterdir())) == 3
+    assert await content(snapshots, made.snapshot) == b"abc"
 
 
 async def test_damage_on_the_disk_is_noticed(tmp_path: Path) -> None:

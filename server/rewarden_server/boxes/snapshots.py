@@ -21,6 +21,8 @@ from rewarden_server.boxes.settings import BoxSettings
 _BLOCK = 1024**2
 _ID = re.compile(r"snap-[0-9a-f]{24}\Z")
 _SWEEP_S = 60.0
+_ORPHANED_S = 3600.0
+"""Age at which a file that belongs to no snapshot is nobody's: another server may be writing a younger one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +124,7 @@ class Snapshots:
             await asyncio.to_thread(self._remove, [found])
 
     async def sweep(self) -> None:
-        """Deletes what has expired; looks at most once a minute."""
+        """Deletes what has expired, and what a server that was killed has left; looks at most once a minute."""
         now = self._wall()
         if abs(now - self._swept) < _SWEEP_S:
             return
@@ -132,6 +134,8 @@ class Snapshots:
         if over:
             async with self._changing:
                 await asyncio.to_thread(self._remove, over)
+        async with self._changing:
+            await asyncio.to_thread(self._remove_orphans, now - _ORPHANED_S)
 
     async def _write(self, draft: Path, pieces: AsyncIterable[bytes], owner: str, used: int) -> tuple[int, str]:
         """Attack: many snapshots at once, each of which alone would fit. Therefore those that are being written count
@@ -168,6 +172,16 @@ class Snapshots:
         for sha256 in {each.sha256 for each in gone} - used:
             with suppress(FileNotFoundError):
                 self._blob(sha256).unlink()
+
+    def _remove_orphans(self, before: float) -> None:
+        """Deletes drafts, and content without a record, that nobody has written to since then."""
+        known = {f"{each.sha256}.tar" for each in self._records()}
+        with suppress(FileNotFoundError):
+            for path in self._folder.iterdir():
+                if path.name not in known and path.suffix != ".json":
+                    with suppress(FileNotFoundError):
+                        if path.stat().st_mtime < before:
+                            path.unlink()
 
     def _record(self, id: str) -> Kept | None:
         try:
