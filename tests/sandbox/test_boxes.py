@@ -150,6 +150,22 @@ async def test_a_program_heeds_the_signals_that_whoever_is_above_it_ignores(box:
     assert await said(box, "yes | head -n 1") == "y\n"
 
 
+async def test_a_script_that_runs_long_is_not_written_over(served: Served) -> None:
+    """A shell reads its script line by line."""
+
+    def script(text: bytes) -> Exec:
+        return Exec(program=Program(language="bash", code=text), stdin=True)
+
+    async with served.box() as box:
+        long = await box.exec(script(b"echo up\nread line\n" + b"# rest\n" * 10_000 + b"echo $line\n"))
+        await line(long)
+        for _ in range(127):
+            await box.run(Exec(argv=("true",)))
+        assert (await box.run(script(b"echo other"))).stdout == b"other\n"
+        await long.send(b"said\n")
+        assert (await long.finish()).stdout == b"said\n"
+
+
 async def test_closing_a_program_kills_it_and_what_it_began(box: RemoteBox) -> None:
     running = await box.exec(sh("setsid sleep 1000 & echo up; sleep 1000"))
     assert await line(running) == b"up\n"

@@ -27,7 +27,8 @@ from rewarden_sandboxes.agent.streams import Inlet, Tell
 from rewarden_sandboxes.agent.zygotes import Broken, Zygotes
 
 _TIER = "box"
-_CODE, _PLACES = "/tmp/code", 64
+_CODE, _PLACES = "/tmp/code", 128
+"""The folder of programs' texts, and the places in it: twice as many as a box has programs at once."""
 _NONE = float("inf")
 _INSIDE, _LAYERS = "mhwu", "m"
 _READ_ALL = 1 << 2
@@ -59,6 +60,7 @@ class Box:
         self._tell = tell
         self._heard = heard
         self._execs: dict[int, Exec] = {}
+        self._places: dict[int, int] = {}
         self._disk = self._layers = -1
         self._namespaces: list[int] = []
         self._held: list[Said] | None = None
@@ -115,7 +117,7 @@ class Box:
             for each in list(self._execs.values()):
                 each.turn(ready, self._kills)
                 if each.over:
-                    del self._execs[each.number]
+                    del self._execs[each.number], self._places[each.number]
                     if self._has_orphans():
                         each.share()
                     each.tell_end(self._kills)
@@ -187,7 +189,8 @@ class Box:
         ):  # of segments of System V, for one: they are nobody's, and this would be killed for them
             self._counters.give_air()
         limits = {**self._limits, **dict.fromkeys(("cpu_s", "wall_s", "output_bytes"), _NONE), **header["limits"]}
-        part = _part(_placed(header["program"], number), limits)
+        place = self._free_place(number)
+        part = _part(_placed(header["program"], place), limits)
         layers = bool(header["layers"])
         keeps = _READ_ALL if layers else 0
         told = self._plan(part, body, header["env"], place="box", cwd=header["cwd"], keeps=keeps)
@@ -211,11 +214,17 @@ class Box:
                 os.close(far)
         each = Exec(number, room, Clock(self._counters), inlet, self._tell, helper=helper, memory_kills=self._kills)
         self._execs[number] = each
+        self._places[number] = place
         if len(self._execs) > 1 or self._has_orphans():
             for other in self._execs.values():
                 other.share()
         self._tell({"ev": "begun", "n": number})
         self._next_look = min(self._next_look, soonest([each]))
+
+    def _free_place(self, number: int) -> int:
+        """The place of a program's text. A shell reads its own line by line: none that one runs from is written to."""
+        taken = set(self._places.values())
+        return next((place for each in range(_PLACES) if (place := (number + each) % _PLACES) not in taken), number)
 
     def _plan(self, part: Part, body: bytes, env: dict[str, str], **place: Any) -> bytes:
         return plan(
@@ -310,14 +319,12 @@ def _newest() -> bytes:
         return file.read().split()[-1]
 
 
-def _placed(program: dict[str, Any], number: int) -> dict[str, Any]:
-    """A program whose text lies where it is nobody's: what the box has in its working folder stays as it is. There are
-    as many places as a box has programs at once.
-    """
+def _placed(program: dict[str, Any], place: int) -> dict[str, Any]:
+    """A program whose text lies where it is nobody's: what the box has in its working folder stays as it is."""
     name = program.get("file")
     if not name:
         return program
-    path = f"{_CODE}/{number % _PLACES}/{name}"
+    path = f"{_CODE}/{place}/{name}"
     return {**program, "file": path, "run": [path if word == name else word for word in program["run"]]}
 
 
