@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 import pytest_asyncio
 
@@ -23,6 +24,7 @@ from rewarden.__main__ import main
 from rewarden.boxes.box import AsyncBox
 from rewarden.boxes.types import ExecOutput, ExecResult
 from rewarden.errors import BoxEnded, Forbidden, RequestError, TooManyBoxes, Unavailable, UnknownImage
+from rewarden.v1 import rewarden_pb2 as pb
 from rewarden_sandboxes.client import HostClient
 from rewarden_sandboxes.errors import HostLost
 from rewarden_server.access.key_record import new_key
@@ -185,6 +187,19 @@ async def test_a_stream_that_is_left_kills_its_program(client: AsyncClient, serv
             while (await box.exec(["kill", "-0", first.text.strip()])).status == "ok":
                 await asyncio.sleep(0.01)
         assert (await box.run(HELLO)).stdout == "hello\n"
+
+
+async def test_input_that_breaks_ends_its_program_and_says_why(server: Running, over_http: AsyncClient) -> None:
+    async with over_http.box() as box:
+        call = pb.BoxInput(call=pb.BoxCall(box=box.id, request_json='{"argv": ["cat"], "feed": true}'))
+        async with grpc.aio.insecure_channel(server.serving.grpc.removeprefix("grpc://")) as channel:
+            exec_ = channel.stream_stream(
+                "/rewarden.v1.BoxService/Exec", pb.BoxInput.SerializeToString, pb.BoxReply.FromString
+            )
+            with pytest.raises(grpc.aio.AioRpcError, match="must hold data"):
+                async for _ in exec_(iter([call, pb.BoxInput(data=b"x"), call])):
+                    pass
+        assert (await box.state()).execs == ()
 
 
 async def test_a_program_in_the_background_is_fed_read_and_signalled(client: AsyncClient) -> None:

@@ -71,9 +71,14 @@ class Running:
 
     async def output(self) -> AsyncGenerator[ExecOutput, None]:
         """Yields the output of a program in the foreground; `result` is set at the end. Raises HostError if the box is
-        lost."""
-        async for item in self._exec:
-            yield ExecOutput(stream=item.stream, data=item.data)
+        lost, and what its input raised."""
+        try:
+            async for item in self._exec:
+                yield ExecOutput(stream=item.stream, data=item.data)
+        except HostError:
+            if self._feeding is not None and self._feeding.done():
+                self._feeding.result()
+            raise
         self._settle(_result(self.number, self._exec.report, b"", b""))
 
     async def whole(self) -> ExecResult:
@@ -129,6 +134,9 @@ class Running:
             self._exec.close_stdin()
         except HostError:
             pass  # it ended before it had read all, as programs may
+        except Exception:
+            self._exec.leave()  # it would wait for the rest for ever
+            raise
 
     async def _read_all(self) -> None:
         try:
