@@ -166,6 +166,14 @@ async def test_a_script_that_runs_long_is_not_written_over(served: Served) -> No
         assert (await long.finish()).stdout == b"said\n"
 
 
+async def test_a_signal_that_follows_at_once_is_not_lost(box: RemoteBox) -> None:
+    async with asyncio.timeout(60):
+        for group in (True, False) * 15:
+            begun = await box.exec(Exec(argv=("sleep", "1000")))
+            begun.signal(signal.SIGTERM, group=group)
+            assert (await begun.finish()).signal == signal.SIGTERM
+
+
 async def test_closing_a_program_kills_it_and_what_it_began(box: RemoteBox) -> None:
     running = await box.exec(sh("setsid sleep 1000 & echo up; sleep 1000"))
     assert await line(running) == b"up\n"

@@ -110,9 +110,15 @@ class Exec:
 
     def signal(self, number: int, *, group: bool) -> None:
         """Send a signal to its process, or to all of its process group."""
-        if not self.room.ended:
+        if self.room.ended:
+            return
+        if group:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                (os.killpg if group else os.kill)(self.pid, number)
+                os.killpg(self.pid, number)
+                return
+        # It has just begun, and has no group yet; or it was asked for alone.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(self.pid, number)
 
     def end(self, cause: str) -> None:
         """Kill its process, its group, and what it is seen to have begun. `cause`: the limit that was hit."""

@@ -93,6 +93,7 @@ def live(files: Files, uid: int, gid: int, start: Start, build: Build, *, alone:
             build(header, status, uid, gid)
             os._exit(0)
         elif header["place"] == "box":
+            _hear_signals(python=header["python"])
             for number, flag in files.namespaces:
                 check(LIBC.setns(number, flag), "setns")
             # Not dumpable: or whatever else runs in the box could open its descriptors, and speak for it.
@@ -218,7 +219,6 @@ def _become(
     _descriptors(files)
     _limits(header)
     if in_box:
-        _hear_signals(python=header["python"])
         _begin_in(header, blobs)
     if header["collect"]:
         folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
