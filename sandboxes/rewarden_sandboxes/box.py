@@ -30,6 +30,10 @@ _NO_LIMITS = Limits()
 Work = Literal["put", "get", "list", "remove", "archive", "extract", "snapshot", "restore"]
 WITH_LAYERS = "snapshot"
 """The work that looks at the layers of a box, and not at its root."""
+READING_ALL = frozenset({"archive", "snapshot"})
+"""The work that reads what the box's user has forbidden to itself as well. Attack: one such file, and nothing of a
+folder can be had.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

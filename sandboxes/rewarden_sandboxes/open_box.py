@@ -9,7 +9,17 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from rewarden_sandboxes.agent import frames
-from rewarden_sandboxes.box import MOST_EXECS, WITH_LAYERS, BoxEvent, Exec, ExecEvent, Opened, Output, Still
+from rewarden_sandboxes.box import (
+    MOST_EXECS,
+    READING_ALL,
+    WITH_LAYERS,
+    BoxEvent,
+    Exec,
+    ExecEvent,
+    Opened,
+    Output,
+    Still,
+)
 from rewarden_sandboxes.errors import BadJob, HostError
 from rewarden_sandboxes.job import Clock, Limits, Report
 from rewarden_sandboxes.reading import report_of
@@ -74,6 +84,7 @@ class OpenBox:
             "n": number,
             "program": program,
             "helper": helper,
+            "reads_all": what.files is not None and what.files.work in READING_ALL,
             "layers": what.files is not None and what.files.work == WITH_LAYERS,
             "cwd": what.cwd,
             "env": dict(what.env),

@@ -32,7 +32,7 @@ _CODE, _PLACES = "/tmp/code", 128
 _NONE = float("inf")
 _INSIDE, _LAYERS = "mhwu", "m"
 _READ_ALL = 1 << 2
-"""CAP_DAC_READ_SEARCH: a snapshot has what the box's user may not read, as it was."""
+"""CAP_DAC_READ_SEARCH: snapshots and archives have what the box's user has forbidden to itself."""
 _TRIES, _PAUSE_S = 500, 0.002
 """The looks until all stand still: what waits in the kernel, as for a child of `vfork`, does nothing either."""
 
@@ -192,7 +192,7 @@ class Box:
         place = self._free_place(number)
         part = _part(_placed(header["program"], place), limits)
         layers = bool(header["layers"])
-        keeps = _READ_ALL if layers else 0
+        keeps = _READ_ALL if header["reads_all"] else 0
         told = self._plan(part, body, header["env"], place="box", cwd=header["cwd"], keeps=keeps)
         entered = [self._layers] if layers else self._namespaces
         ends = dict(zip(_LAYERS if layers else _INSIDE, entered, strict=True))

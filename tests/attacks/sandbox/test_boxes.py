@@ -253,13 +253,20 @@ async def test_a_folder_that_nobody_may_look_into_hides_no_other(served: Served)
 
 
 async def test_an_error_can_be_shown_whatever_a_name_has_in_it(box: RemoteBox) -> None:
-    code = (
-        "import os\nos.makedirs(b'odd/\\xff')\nopen(b'odd/\\xff/\\xfe', 'w').close()\nos.chmod(b'odd/\\xff/\\xfe', 0)"
-    )
-    await box.run(python(code))
+    await box.run(python("import os\nos.makedirs(b'odd/\\xff')\nos.chmod(b'odd', 0o500)"))
     with pytest.raises(FileFault) as fault:
-        await whole(box.archive("odd"))
-    assert fault.value.path == "\\xff/\\xfe"
+        await box.remove("odd")
+    assert fault.value.path.endswith("\\xff")
+    await said(box, "chmod 700 odd")
+
+
+async def test_what_is_forbidden_to_all_keeps_no_archive_from_being_had(box: RemoteBox) -> None:
+    await said(box, "mkdir -p work/shut; echo a > work/shut/a; echo b > work/b; chmod 0 work/b work/shut")
+    with tarfile.open(fileobj=io.BytesIO(await whole(box.archive("work")))) as tar:
+        assert tar.getnames() == ["b", "shut", "shut/a"]
+    with pytest.raises(FileFault) as fault:
+        await whole(box.archive("/etc/shadow"))
+    assert fault.value.number in (errno.EACCES, errno.ENOENT)
 
 
 async def test_what_forks_and_ends_again_and_again_stands_still_as_well(served: Served) -> None:
