@@ -251,7 +251,7 @@ class Boxes:
     def _gone(self, id: str, caller: Caller) -> _Ended:
         ended = self._ended.get(id)
         if ended is None or self._clock() - ended.at > _REMEMBERED_S:
-            raise NotFound(f"unknown box {id[:100]!r}")
+            raise _unknown(id, caller)
         _check_right(caller, id, ended.owner, ended.info.rollout, None)
         return ended
 
@@ -481,13 +481,18 @@ def _check_right(caller: Caller, id: str, owner: str, rollout: str | None, right
     lease = caller.lease
     if lease is not None:
         if lease.box != id or lease.owner != owner or lease.rollout != rollout:
-            raise NotFound(f"unknown box {id[:100]!r}, or the lease is for another one")
+            raise _unknown(id, caller)
         if right is not None and right not in lease.rights:
             raise Forbidden(f"the lease does not have the right {right!r}", right=right)
     elif caller.name != owner and not ("admin" in caller.scopes and (right is None or right in _ADMIN)):
-        raise NotFound(f"unknown box {id[:100]!r}")
+        raise _unknown(id, caller)
     elif right == "score":
         caller.demand("verify")
+
+
+def _unknown(id: str, caller: Caller) -> NotFound:
+    """The same words for a box that is not the caller's and for one that is not there."""
+    return NotFound(f"unknown box {id[:100]!r}" + (", or the lease is for another one" if caller.lease else ""))
 
 
 def _ended(info: BoxInfo) -> BoxEnded:
@@ -563,6 +568,8 @@ def _file_fault(error: host_errors.FileFault) -> RequestError:
             return NotFound(words, path=error.path)
         case errno.EACCES | errno.EPERM | errno.EROFS:
             return Forbidden(words, path=error.path)
-        case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
+        case errno.EFBIG:
+            return TooLarge(words, path=error.path)
+        case errno.ENOSPC | errno.EDQUOT:
             return TooLarge(f"{words}; the box's disk_mb is used up", limit="disk_mb")
     return InvalidRequest(words, path=error.path)
