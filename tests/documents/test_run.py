@@ -47,6 +47,17 @@ NOT_RUN = {
         "rewarden audit train.jsonl --use judge --rows 20 --responses rollouts.jsonl": OWN_ROWS,
         "rewarden audit train.jsonl --use form_pays.yaml": OWN_ROWS,
     },
+    "docs/boxes.md": dict.fromkeys(
+        (
+            "rewarden box run python --put main.py -- python3 main.py",
+            "rewarden box open python --ttl 600",
+            "rewarden box put ID main.py",
+            "rewarden box exec ID -- python3 main.py",
+            "rewarden box get ID result.json result.json",
+            "rewarden box close ID",
+        ),
+        READER,
+    ),
     "docs/trainers/README.md": {
         "rewarden check-trainer trl --use math --target http://127.0.0.1:8080 --file rows.jsonl": OWN_ROWS,
     },
