@@ -77,7 +77,7 @@ class OpenBox:
         helper = what.files is not None
         alike = sum(line.helper == helper for number, line in self._lines.items() if number is not None)
         if alike >= MOST_EXECS:
-            raise BadJob("", f"{MOST_EXECS} {'works on files' if helper else 'programs'} run in this box already")
+            raise BadJob("", f"{MOST_EXECS} {'operations on files' if helper else 'programs'} run in this box already")
         number = next(self._numbers)
         order = {
             "op": "exec",

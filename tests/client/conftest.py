@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from tests.client.servers import SERVERS, Script
+from rewarden.loop_thread import LoopThread
+from tests.client.servers import SERVERS, Script, http_server
 
 
 @pytest.fixture
@@ -27,3 +28,12 @@ async def http_target(script: Script) -> AsyncIterator[str]:
     """The address of a scripted server over HTTP."""
     async with SERVERS["http"](script) as address:
         yield address
+
+
+@pytest.fixture
+def served(script: Script) -> Iterator[str]:
+    """The address of a scripted server that runs in another thread."""
+    thread = LoopThread("server")
+    server = http_server(script)
+    yield thread.run(server.__aenter__())  # type: ignore[arg-type]
+    thread.stop(server.__aexit__(None, None, None))  # type: ignore[arg-type]

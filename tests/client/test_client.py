@@ -16,7 +16,7 @@ from rewarden.errors import InvalidRequest, NotFound, Overloaded, Unavailable
 from rewarden.loop_thread import LoopThread
 from rewarden.retry import NO_RETRY, Retry
 from rewarden.types import Batch, Group, Progress, Sample, Use, Verdict
-from tests.client.servers import SERVERS, Script, http_server, judge
+from tests.client.servers import SERVERS, Script, judge
 
 pytestmark = pytest.mark.needs_server
 
@@ -192,15 +192,6 @@ def test_one_client_serves_one_loop_after_another(served: str) -> None:
 
 
 # --- without await ---------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def served(script: Script) -> Iterator[str]:
-    """The address of a scripted server that runs in another thread."""
-    thread = LoopThread("server")
-    server = http_server(script)
-    yield thread.run(server.__aenter__())  # type: ignore[arg-type]
-    thread.stop(server.__aexit__(None, None, None))  # type: ignore[arg-type]
 
 
 def test_everything_works_without_await(served: str) -> None:

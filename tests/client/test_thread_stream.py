@@ -13,21 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from rewarden.errors import DeadlineExceeded, InternalError, InvalidRequest, Overloaded, RequestError, Unavailable
-from rewarden.loop_thread import LoopThread
 from rewarden.transports.thread_stream import ThreadStream
 from rewarden.types import Batch, Group, Sample, Use, Verdict
-from tests.client.servers import Script, http_server, judge
+from tests.client.servers import Script, judge
 
 HEADER = Batch(samples=(), use=Use(name="equal"))
-
-
-@pytest.fixture
-def served(script: Script) -> Iterator[str]:
-    """The address of a scripted server that runs in another thread."""
-    thread = LoopThread("server")
-    server = http_server(script)
-    yield thread.run(server.__aenter__())  # type: ignore[arg-type]
-    thread.stop(server.__aexit__(None, None, None))  # type: ignore[arg-type]
 
 
 def row(number: int) -> Sample:

@@ -14,7 +14,8 @@ import pytest_asyncio
 from rewarden_sandboxes.errors import FileFault
 from rewarden_sandboxes.remote_box import RemoteBox
 from tests.programs import LAUNCHERS
-from tests.sandbox.boxes import Served, line, pieces, python, said, serving, sh, whole
+from tests.sandbox.boxes import line, pieces, python, said, sh, whole
+from tests.sandbox.served import Served, serving
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.alone, pytest.mark.asyncio(loop_scope="module")]
 
@@ -43,7 +44,7 @@ mkdir /app/timed; touch -d @1000000000 /app/timed /app/empty /usr/own /root /tmp
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=LAUNCHERS)
 async def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Served]:
-    async for each in serving(request.param, f"unix:{tmp_path_factory.mktemp('host')}/socket"):
+    async for each in serving(request.param, f"unix:{tmp_path_factory.mktemp('host')}/socket", boxes=3):
         yield each
 
 

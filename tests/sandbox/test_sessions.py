@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -14,10 +13,8 @@ import pytest_asyncio
 
 from rewarden.errors import InvalidSample, SandboxError
 from rewarden_sandboxes.agent.frames import WINDOW
-from rewarden_sandboxes.client import HostClient
 from rewarden_sandboxes.drain import Drain
 from rewarden_sandboxes.errors import BadJob, HostError, NoRoom
-from rewarden_sandboxes.host import Host
 from rewarden_sandboxes.job import Clock, Limits, Program
 from rewarden_sandboxes.remote_session import RemoteSession
 from rewarden_sandboxes.service import make_server
@@ -27,6 +24,7 @@ from rewarden_server.engine.observer import Observer
 from rewarden_server.processes.settings import SandboxSettings
 from tests.programs import LAUNCHERS
 from tests.sandbox.conftest import run, started
+from tests.sandbox.served import Served, called, python, serving
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.alone, pytest.mark.asyncio(loop_scope="module")]
 
@@ -36,45 +34,11 @@ SLEEP = "import signal\nsignal.pause()"
 SPIN = "import os, time\nif os.fork(): os.wait()\nwhile True: pass"
 
 
-class Served:
-    """A host behind its socket, and the address of that."""
-
-    def __init__(self, host: Host, address: str) -> None:
-        self.host = host
-        self.address = address
-
-    @asynccontextmanager
-    async def client(self) -> AsyncIterator[HostClient]:
-        """A connection of one's own."""
-        client = HostClient(self.address)
-        try:
-            yield client
-        finally:
-            await client.close()
-
-    @asynccontextmanager
-    async def session(self, code: str, **program: object) -> AsyncIterator[RemoteSession]:
-        """A session of a Python program, over a connection of its own; closed at the end."""
-        async with self.client() as client:
-            session = await client.session(python(code, **program))
-            try:
-                yield session
-            finally:
-                await session.close()
-
-
-def python(code: str, **program: object) -> Program:
-    return Program(language="python", code=code.encode(), **program)  # type: ignore[arg-type]
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=LAUNCHERS)
 async def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Served]:
     address = f"unix:{tmp_path_factory.mktemp('host')}/socket"
-    async for host in started(request.param, slots=2, sessions=2, warm=1, queue_timeout_s=30.0):
-        server = make_server(host, address)
-        await server.start()
-        yield Served(host, address)
-        await server.stop(0)
+    async for served in serving(request.param, address, sessions=2):
+        yield served
 
 
 async def until(true: Callable[[], object]) -> None:
@@ -106,18 +70,6 @@ async def clock_when(session: RemoteSession, true: Callable[[Clock], bool]) -> C
         while not true(clock := await session.clock()):
             await asyncio.sleep(0.02)
     return clock
-
-
-def alive(name: str) -> list[int]:
-    """Processes of this machine that call themselves so."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if (folder / "comm").read_text().strip() == name:
-                found.append(int(folder.name))
-        except OSError:
-            continue
-    return found
 
 
 # --- talking ---------------------------------------------------------------------------------------------------------
@@ -199,9 +151,9 @@ async def test_closing_kills_all_that_is_in_the_room(served: Served) -> None:
         found = b""
         while len(found) < 2:
             found += await session.receive()
-        assert len(alive(name)) == 2
+        assert len(called(name)) == 2
         await session.close()
-        assert alive(name) == []
+        assert called(name) == []
         with pytest.raises(HostError, match="closed"):
             await session.receive()
         await session.close()
@@ -213,10 +165,10 @@ async def test_who_leaves_without_a_word_has_it_killed(served: Served) -> None:
         code = f"open('/proc/self/comm', 'w').write('{name}')\nprint(flush=True)\n{SLEEP}"
         session = await client.session(python(code))
         await line(session)
-        assert alive(name)
+        assert called(name)
         waiting = asyncio.ensure_future(session.receive())
         await asyncio.sleep(0)
-    await until(lambda: not alive(name))
+    await until(lambda: not called(name))
     with pytest.raises(HostError, match="host"):
         await waiting
     async with asyncio.timeout(60):  # the program is gone a moment before the host has cleared up after it
@@ -230,7 +182,7 @@ async def test_a_lost_slot_is_a_failure_of_ours(served: Served, leaving: bool, m
     name = f"rws-{os.getpid()}"
     async with served.session(f"open('/proc/self/comm', 'w').write('{name}')\nprint(flush=True)\n{SLEEP}") as session:
         await line(session)
-        [pid] = alive(name)
+        [pid] = called(name)
         supervisor = int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
         monkeypatch.setattr(served.host, "_leaving", leaving)
         os.kill(supervisor, signal.SIGKILL)

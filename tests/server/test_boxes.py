@@ -28,10 +28,9 @@ from rewarden.v1 import rewarden_pb2 as pb
 from rewarden_sandboxes.client import HostClient
 from rewarden_sandboxes.errors import HostLost
 from rewarden_server.access.key_record import new_key
-from tests.programs import absent
 from tests.server.clock import Clock
 from tests.server.conftest import Running, Start
-from tests.server.test_run_real import missing
+from tests.server.launchers import launcher as launcher
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
 
@@ -67,15 +66,6 @@ class HostProcess:
     def end(self) -> None:
         """Lets it end by itself."""
         self.process.communicate()
-
-
-@pytest.fixture(scope="module", params=["docker", "bwrap"])
-def launcher(request: pytest.FixtureRequest) -> str:
-    """Each launcher that works here."""
-    reason = missing(request.param)
-    if reason is not None:
-        pytest.skip(absent(request.param, f"{request.param}: {reason}"))
-    return str(request.param)
 
 
 @pytest.fixture(scope="module")

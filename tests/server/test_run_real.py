@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
 
 import docker
 import httpx
@@ -21,37 +20,13 @@ from rewarden import AsyncClient, InvalidRequest
 from rewarden_sandboxes.images import PREFIX
 from rewarden_server import scaffold
 from rewarden_server.engine.lanes.own_host import OwnHost
-from rewarden_server.processes.host import HostProcess
-from rewarden_server.processes.settings import SandboxSettings
 from tests.programs import absent
 from tests.server.conftest import Running, Start
+from tests.server.launchers import launcher as launcher
+from tests.server.launchers import missing
 from tests.server.process import ServerProcess
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
-
-
-def missing(launcher: Any) -> str | None:
-    """Returns why nothing can run with that launcher here; None where something can."""
-
-    async def ask() -> str | None:
-        host = HostProcess(SandboxSettings(launcher=launcher))
-        try:
-            told = await (await host.client(30)).status(probe=True)
-        finally:
-            await host.close()
-        reason: str | None = told["probe"]["reason"]
-        return reason
-
-    return asyncio.run(ask())
-
-
-@pytest.fixture(scope="module", params=["docker", "bwrap"])
-def launcher(request: pytest.FixtureRequest) -> str:
-    """Each launcher that works here."""
-    reason = missing(request.param)
-    if reason is not None:
-        pytest.skip(absent(request.param, f"{request.param}: {reason}"))
-    return str(request.param)
 
 
 @pytest_asyncio.fixture

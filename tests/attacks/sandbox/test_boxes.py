@@ -18,7 +18,8 @@ from rewarden_sandboxes.box import MOST_EXECS, Exec
 from rewarden_sandboxes.errors import BadJob, FileFault, HostError
 from rewarden_sandboxes.remote_box import RemoteBox
 from tests.programs import LAUNCHERS
-from tests.sandbox.boxes import Served, line, python, said, serving, sh, whole
+from tests.sandbox.boxes import line, python, said, sh, whole
+from tests.sandbox.served import Served, serving
 
 pytestmark = [pytest.mark.alone, pytest.mark.asyncio(loop_scope="module")]
 
@@ -55,7 +56,7 @@ SEEN = "cat /proc/[0-9]*/comm 2> /dev/null | grep -vE '^(cat|sh|grep)$' || true"
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=LAUNCHERS)
 async def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Served]:
-    async for each in serving(request.param, f"unix:{tmp_path_factory.mktemp('host')}/socket"):
+    async for each in serving(request.param, f"unix:{tmp_path_factory.mktemp('host')}/socket", boxes=3):
         yield each
 
 
