@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -32,14 +31,6 @@ def test_each_thread_gets_its_own_result_or_exception() -> None:
     assert isinstance(calls[0].exception(), ZeroDivisionError)
     assert [call.result() for call in calls[1:]] == [100 // number for number in range(1, 32)]
     thread.stop(asyncio.sleep(0))
-
-
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """A process that an interrupt reaches: a shell starts those in the background with it ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 def test_an_interrupt_cancels_the_work_of_its_own_thread_only(interruptible: None) -> None:

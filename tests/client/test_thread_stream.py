@@ -7,7 +7,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -161,14 +161,6 @@ def test_a_line_that_is_no_verdict_ends_the_stream(line: bytes, error: type[Requ
         found = outcome(ThreadStream(f"http://127.0.0.1:{listener.getsockname()[1]}", HEADER, timeout_s=60), 0)
         serving.result()
     assert type(found) is error
-
-
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """A process that an interrupt reaches: a shell starts those in the background with it ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("reader", ["interrupted", "other"])
