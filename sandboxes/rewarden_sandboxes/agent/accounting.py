@@ -1,8 +1,8 @@
-"""The usage of a run: CPU, memory, and the time in which it was idle.
+"""The usage of a run: CPU time, memory, and idle time.
 
-The counters are those of the slot's cgroup, whose files the host opens and passes in, or, where it cannot, those that
-the slot itself can see. Usage as processes report it never decides where there is a counter: orphans and double forks
-escape it. Without any counter the processes are looked at, and the reports say so (`polled`).
+The counters are those of the slot's cgroup. The host opens their files and passes them in; where it cannot, the slot
+uses those that it can see. Where there is a counter, what processes report of themselves decides nothing: orphans and
+double forks escape it. Without counters, /proc is polled, and the reports say so (`polled`).
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ _INSIDE = {
     "oom_v1": "/sys/fs/cgroup/memory/memory.oom_control",
     "oom_v2": "/sys/fs/cgroup/memory.events",
 }
-"""The files of the slot's own cgroup that a container engine shows inside."""
+"""The slot's cgroup files, where a container engine shows them inside the container."""
 
 _AIR = 16 << 20
-"""Bytes with which the supervisor can end a run whose dead still hold all the memory."""
+"""Bytes that let the supervisor end a run whose dead processes still hold all the memory."""
 
 _NEAR = 1 << 20
-"""Bytes below the limit that are as good as at it: the kernel charges in batches."""
+"""Bytes below the limit that count as at the limit, because the kernel charges in batches."""
 
 _FEW = 32 << 20
-"""Bytes of files in memory, most of them read ahead, with which a program whose code is in files gets nowhere: 8 to 14
-MiB were seen."""
+"""Bytes of page cache below which a program thrashes on its own code. 8 to 14 MiB were observed, most of it read
+ahead."""
 
 SLACK_MB = 40
-"""MiB that a run may hold at most beyond `memory_mb`, its input and its output, where a control group counts: `_FEW`,
-in which the kernel keeps files that earlier runs read and what it knows of them, and what it charges in batches."""
+"""MiB that a run can hold beyond `memory_mb`, its input and its output where a control group counts: `_FEW`, for page
+cache of earlier runs and the kernel's records of it, and what the kernel charges in batches."""
 
 _AGAIN = 8 * _FEW // os.sysconf("SC_PAGE_SIZE")
-"""Pages of files that were taken from a run and read again, so many that none was left to it."""
+"""Pages evicted and read back, so many that the run must have lost all of its page cache."""
 
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
 class Counters:
-    """The slot's counters. `given`: name to descriptor, as the host passed them."""
+    """The slot's counters. `given`: descriptors by name, as the host passed them."""
 
     def __init__(self, given: dict[str, int]) -> None:
         self._files = dict(given)
@@ -61,18 +61,18 @@ class Counters:
 
     @property
     def sees_oom(self) -> bool:
-        """Returns whether it is known when the kernel killed for memory."""
+        """Returns whether kills for memory are counted."""
         return "oom_v1" in self._files or "oom_v2" in self._files
 
     def cpu(self) -> float:
-        """Seconds of CPU of the whole slot so far."""
+        """Returns the CPU seconds of the whole slot so far."""
         if "cpu_v1" in self._files:
             return int(os.pread(self._files["cpu_v1"], 32, 0)) / 1e9
         text = os.pread(self._files["cpu_v2"], 4096, 0)
         return int(text.split(b"usage_usec ", 1)[1].split(b"\n", 1)[0]) / 1e6
 
     def oom_kills(self) -> int:
-        """Processes that the kernel killed for memory so far."""
+        """Returns the number of processes that the kernel has killed for memory."""
         for name in ("oom_v1", "oom_v2"):
             if name in self._files:
                 text = os.pread(self._files[name], 4096, 0)
@@ -81,55 +81,55 @@ class Counters:
         return 0
 
     def begin_memory(self, memory: int, *, beside: int) -> None:
-        """Give the coming run so many bytes beyond what the slot holds now, and forget the last peak.
+        """Allow the next run this many bytes beyond what the slot holds now, and reset the peak.
 
-        beside: bytes that the slot itself will hold for the run, its input and output.
+        beside: bytes that the slot itself will hold for the run, for its input and output.
         """
         self._aired = False
         self._squeezed_at = None
         if "usage" not in self._files:
             return
         self._memory_base = self._number("usage")
-        # Attack: what earlier runs read from files is still there, and a run that presses the kernel could hold as much
-        # more. A little stays, or nobody's code would.
+        # Attack: page cache of earlier runs is still charged to the slot, and a run that makes the kernel evict it
+        # could use that much more memory. A little must remain, or the program's own code would not fit.
         limit = min(self._memory_base, _unmovable(self._stat(), self._memory_base) + _FEW) + memory + beside
-        # A limit that is near enough stays: each write walks the whole cgroup.
+        # A limit that is close enough stays: each write walks the whole cgroup.
         if not 0 <= self._memory_limit - limit < 1 << 20:
             self._limit(limit)
         if "peak" in self._files:
             try:
                 os.pwrite(self._files["peak"], b"0", 0)
             except OSError:
-                os.close(self._files.pop("peak"))  # this kernel cannot reset it: better none than a wrong one
+                os.close(self._files.pop("peak"))  # this kernel cannot reset it, and no peak is better than a wrong one
 
     def make_room(self, size: int) -> None:
-        """Let the slot take a frame of so many bytes, of which there are copies for a moment. The limit is still that
-        of the run before, which may have been a small one.
+        """Raise the limit for a frame of this many bytes, which is briefly held in several copies. The limit in force
+        is still that of the previous run, which may have been small.
         """
         if self._memory_limit and size > _NEAR:
             self._limit(self._memory_limit + 3 * size)
 
     def give_air(self) -> None:
-        """Let the slot have a little more until the run is over, which must be now: once a run."""
+        """Allow the slot a little more memory so that the run can be ended now. At most once a run."""
         if self._memory_limit and not self._aired:
             self._aired = True
             self._limit(self._memory_limit + _AIR)
 
     def take_air(self) -> None:
-        """Take that back, once it is free again: for what goes on after a process of it was killed."""
+        """Lower the limit again once that memory is free, for a box that goes on after a process was killed."""
         if self._aired and self._number("usage") < self._memory_limit - _AIR - _NEAR:
             self._aired = False
             self._limit(self._memory_limit - _AIR)
 
     @property
     def full(self) -> bool:
-        """Returns whether the slot holds all the memory that it may, or nearly."""
+        """Returns whether the slot is at its memory limit, or nearly."""
         return self._memory_limit > 0 and self._number("usage") >= self._memory_limit - _NEAR
 
     def thrashes(self) -> bool:
-        """Returns whether the run holds all the memory that it may, and only reads again and again what the kernel
-        takes from it: its own code. A kernel that finds pages of files to take kills nobody, so this would go on until
-        the time limit, and slow everything in the slot. Two looks at least are needed to say so.
+        """Returns whether the run is at its memory limit and does nothing but read its own code back in. A kernel that
+        still finds page cache to evict kills nobody, so this would go on until the time limit and slow the whole slot.
+        At least two calls are needed to tell.
         """
         if self.full and "stat" in self._files:
             stat = self._stat()
@@ -142,7 +142,7 @@ class Counters:
         return False
 
     def peak(self) -> int | None:
-        """Bytes that the run held at most; None where nothing says so."""
+        """Returns the run's peak in bytes; None if there is no counter."""
         if "peak" not in self._files:
             return None
         return max(0, self._number("peak") - self._memory_base)
@@ -154,7 +154,7 @@ class Counters:
                 self._memory_limit = size
 
     def _stat(self) -> dict[bytes, int]:
-        """The slot's own numbers by name, in bytes or as counts; none where nothing says them."""
+        """Returns memory.stat by name, in bytes or as counts; empty if there is none."""
         if "stat" not in self._files:
             return {}
         lines = [line.split() for line in os.pread(self._files["stat"], 16384, 0).splitlines()]
@@ -165,18 +165,18 @@ class Counters:
 
 
 def _files_in_memory(stat: dict[bytes, int]) -> int:
-    """Bytes of files that the kernel keeps for the slot and takes back when it must."""
+    """Returns the bytes of page cache, which the kernel can evict."""
     return stat.get(b"inactive_file", 0) + stat.get(b"active_file", 0)
 
 
 def _unmovable(stat: dict[bytes, int], usage: int) -> int:
-    """Bytes of the slot's own that are in no file; all that it holds where the kernel does not say."""
+    """Returns the bytes that the kernel cannot evict; the whole usage where it does not say."""
     found = [stat[name] for name in (b"anon", b"rss") if name in stat]  # control groups of version 2, and 1
     return found[0] + stat.get(b"shmem", 0) if found else usage
 
 
 class HostIdle:
-    """The time in which the CPUs that we may use had nothing to do."""
+    """The idle time of the CPUs that we may use."""
 
     def __init__(self) -> None:
         self._ours = {b"cpu%d" % number for number in os.sched_getaffinity(0)}
@@ -184,7 +184,7 @@ class HostIdle:
         self._held_back = _throttled()
 
     def seconds(self) -> float:
-        """CPU seconds since it was made; 0 where the kernel does not say, and where a quota kept us from using them."""
+        """Returns idle CPU seconds since it was made; 0 if the kernel does not say, or a quota kept us from them."""
         return max(0.0, self._now() - self._base) if _throttled() == self._held_back else 0.0
 
     def _now(self) -> float:
@@ -197,7 +197,7 @@ class HostIdle:
 
 
 def _throttled() -> list[bytes]:
-    """The counts of how often and how long a quota of CPU time kept the slot waiting; empty where none are seen."""
+    """Returns how often and how long a CPU quota throttled the slot; empty if that is not shown."""
     for path in ("/sys/fs/cgroup/cpu.stat", "/sys/fs/cgroup/cpu/cpu.stat"):
         with contextlib.suppress(OSError), open(path, "rb") as file:
             return [line for line in file if b"throttled" in line]
@@ -205,10 +205,11 @@ def _throttled() -> list[bytes]:
 
 
 class Look:
-    """The findings of a look at /proc for one room: seconds run and waited for a CPU, whether anything can run, and
-    whether anything waits in the kernel, as for a disk.
+    """The state of one room, read from /proc.
 
-    `reaped`: page faults of children that ended and were waited for, by task: it grows with each.
+    `tasks`: for each task, seconds that it has run, and waited for a CPU. `runnable`: some task can run. `waits`: some
+    task waits in the kernel, as for a disk. `reaped`: for each task, page faults of the children that it has waited
+    for, a number that grows with each of them.
     """
 
     __slots__ = ("reaped", "runnable", "tasks", "waits")
@@ -220,13 +221,13 @@ class Look:
 
 
 def stat(path: str) -> list[bytes]:
-    """The fields of a `stat` of a process or task, from its state on. Raises OSError, IndexError."""
+    """Returns the fields of a process's or task's `stat`, from the state on. Raises OSError, IndexError."""
     with open(path, "rb") as file:
         return file.read().rsplit(b")", 1)[1].split()
 
 
 def look(rooms: Sequence[tuple[int, int]]) -> dict[int, Look]:
-    """Look at the tasks of rooms, each given by its program and its init, or 0; the answers go by program."""
+    """Reads the state of rooms, each given as its program and its init (or 0). Returns it by program."""
     found = {program: Look() for program, _ in rooms}
     for pid, program in members(rooms):
         _look_at(pid, found[program])
@@ -234,7 +235,7 @@ def look(rooms: Sequence[tuple[int, int]]) -> dict[int, Look]:
 
 
 def held(room: tuple[int, int]) -> int:
-    """Bytes that a room's processes hold and the kernel cannot take back: what they share counts for each."""
+    """Returns the bytes of a room's processes that the kernel cannot evict; shared pages count for each process."""
     total = 0
     for pid, _ in members([room]):
         with contextlib.suppress(OSError, IndexError, ValueError), open(f"/proc/{pid}/status", "rb") as file:
@@ -245,7 +246,7 @@ def held(room: tuple[int, int]) -> int:
 
 
 def moving(rooms: Sequence[tuple[int, int]]) -> list[int]:
-    """The processes of these rooms that are not stopped."""
+    """Returns the processes of these rooms that are not stopped."""
     found = []
     for pid, _ in members(rooms):
         with contextlib.suppress(OSError, IndexError):
@@ -255,13 +256,13 @@ def moving(rooms: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def members(rooms: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Every process of these rooms, with its room's program."""
+    """Yields every process of these rooms, with its room's program."""
     parents: dict[int, int] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
             with contextlib.suppress(OSError, IndexError):
                 parents[int(name)] = int(stat("/proc/" + name + "/stat")[1])
-    # A room's orphans are its init's children.
+    # Orphans of a room become children of its init.
     roots = {root: program for program, init in rooms for root in (program, init) if root}
     for pid in parents:
         root, steps = pid, 0
@@ -284,7 +285,7 @@ def _look_at(pid: int, into: Look) -> None:
                 with open(base + "schedstat", "rb") as file:
                     run, wait, _ = file.read().split()
                 times = (int(run) / 1e9, int(wait) / 1e9)
-            except (OSError, ValueError):  # a kernel without them: ticks, and no waiting
+            except (OSError, ValueError):  # this kernel has no schedstat: ticks, and no waiting time
                 times = ((int(fields[11]) + int(fields[12])) / _TICK, 0.0)
         except (OSError, IndexError):
             continue
@@ -297,14 +298,17 @@ def _look_at(pid: int, into: Look) -> None:
 
 
 class Clock:
-    """The times of a run: CPU of all its rooms, and idle time.
+    """The times of a run: CPU time of all its rooms, and idle time.
 
-    Idle is what is neither running nor runnable. Between two looks it is what remains of the time when CPU time and
-    waiting for a CPU are taken off: so a busy host never makes a program look idle. The wait of a task that is runnable
-    at a look is known only once it has run, so until then what remains is owed, and it lapses when tasks have come or
-    gone, whose waits nobody saw: so a sleeper cannot hide by being awake when it is looked at, nor a busy family of
-    short processes look idle. `waited`: the part of it in which a task waited in the kernel: for a page of its program
-    from the host's disk, or for a child of `vfork`, which looks the same.
+    A run is idle while none of its tasks is running or runnable. The idle time between two looks at /proc is the wall
+    time less the CPU time and the time spent waiting for a CPU, so a busy host never makes a program look idle. How
+    long a task has waited is known only once it runs again. If one is runnable at a look, the remainder is therefore
+    held over: the next look counts it as idle, or drops it if tasks have come or gone in between, because nobody saw
+    how long those waited. A sleeper thus cannot hide by being awake at every look, nor do many short processes look
+    idle.
+
+    `waited`: the part of the idle time in which a task waited in the kernel, for a page of its program from the host's
+    disk, or for a child of `vfork`, which looks the same.
     """
 
     def __init__(self, counters: Counters) -> None:
@@ -327,34 +331,34 @@ class Clock:
 
     @property
     def wall(self) -> float:
-        """Seconds since the run began."""
+        """Returns the seconds since the run began."""
         return time.monotonic() - self._start
 
     def cpu(self) -> float:
-        """Seconds of CPU so far, the supervisor's own looking taken off."""
+        """Returns the CPU seconds so far, without those of the supervisor."""
         if self._counted:
             return max(0.0, self._counters.cpu() - self._base - (time.process_time() - self._own))
         return self._gone + sum(run for run, _ in self._seen.values())
 
     @property
     def spare(self) -> float:
-        """CPU seconds that the host had to give since the first look, and gave to nobody."""
+        """Returns the CPU seconds since the first look that the host had and nobody used."""
         return self._host.seconds() if self._host is not None else 0.0
 
     @property
     def starved(self) -> bool:
-        """Returns whether most of the time was neither used nor idle, and the host had no CPU for it.
+        """Returns whether most of the time was neither CPU time nor idle, and the host had no CPU to spare.
 
-        Attack: be awake at every look, as short processes that come and go and whose waits nobody sees, so as to seem
-        starved on a host that idles.
+        Attack: short processes that come and go, so that one is awake at every look and no wait is seen. That alone
+        would seem starved on a host that is idle.
         """
         unexplained = self.wall - self.idle - self.cpu()
         return unexplained > 0.5 * self.wall and self.spare < unexplained
 
     def tick(self, rooms: Sequence[tuple[int, int]]) -> float:
-        """Look at rooms as `look` takes them; returns the CPU time so far."""
+        """Looks at the rooms, given as for `look`. Returns the CPU time so far."""
         if self._host is None:
-            self._host = HostIdle()  # not before: most programs end before the first look
+            self._host = HostIdle()  # not earlier: most programs end before the first look
         now = time.monotonic()
         passed = now - self._last
         cpu = self.cpu()
@@ -384,29 +388,30 @@ class Clock:
         return cpu
 
     def share(self) -> None:
-        """Something else runs in the slot from now on, whose time the control group counts as well: what this run uses
-        is what its own tasks are seen to use.
+        """From now on count only what the run's own tasks are seen to use, because the control group also counts
+        something else that runs in the slot.
         """
         if self._counted:
             self._counted = False
             self._last_cpu = self.cpu()
 
     def skip(self) -> None:
-        """The time since the last look is not the run's: it was stopped."""
+        """Leave out the time since the last look, in which the run was stopped."""
         self._last, self._last_cpu = time.monotonic(), self.cpu()
 
     def unseen(self, usual: float) -> float:
-        """Seconds since the last look that may have been idle, beyond the `usual` gap between two looks."""
+        """Returns the seconds since the last look that may have been idle, beyond the `usual` gap between two looks."""
         used = self.cpu() - self._last_cpu if self._counted else 0.0
         return max(0.0, time.monotonic() - self._last - used - usual)
 
     def finish(self, rooms_cpu: float) -> float:
-        """The CPU time at the end. `rooms_cpu`: what the kernel said of the rooms when they had ended. A cgroup's
-        counter lags by a few milliseconds, which may be all that a short program took."""
+        """Returns the final CPU time. `rooms_cpu`: what the kernel reported when the rooms were reaped; a cgroup's
+        counter lags by a few milliseconds, which may be all that a short program took.
+        """
         return max(self.cpu(), rooms_cpu)
 
     def _remember(self, looks: dict[int, Look]) -> bool:
-        """Keep what was seen; returns whether the same tasks were there before and none of their children ended."""
+        """Remembers what was seen. Returns whether the tasks are the same as before, with no child ended."""
         seen: dict[int, tuple[float, float]] = {}
         reaped: dict[int, int] = {}
         for number, room in looks.items():

@@ -13,14 +13,14 @@ from rewarden_sandboxes.agent.run import Room, Run
 
 Doubt = Literal["over", "starved", "waited"]
 Story = Literal[Doubt, "within", "decided"]
-"""The tale that a run tells of its time. `within`: it ended by itself within its limits. `over`: by itself, between the
-soft and the hard limit of CPU time. `starved`: the host had no CPU for it. `waited`: it was idle for too long, and not
-but for waiting in the kernel. `decided`: it was ended at a limit, or broke."""
+"""What is known of a run's time. `within`: the program ended by itself within its limits. `over`: by itself, between
+the soft and the hard limit of CPU time. `starved`: the host had no CPU for it. `waited`: it was idle for too long, but
+only because it waited in the kernel. `decided`: it was ended at a limit, or failed."""
 
 
 class Report:
-    """A room's report. `doubt`: why it says nothing certain of the program's time; None where it does. `kept`: a
-    descriptor with the collected files, or -1.
+    """A room's report. `doubt`: why the program's time is uncertain; None if it is not. `kept`: a descriptor with the
+    collected files, or -1.
     """
 
     def __init__(self, room: Room, cpu: float, clock: Clock, peak: int | None) -> None:
@@ -43,44 +43,44 @@ class Report:
         self._output = {name: room.text(name) for name in ("stdout", "stderr", "reply")}
 
     def say(self, status: str, **details: Any) -> None:
-        """Set the status, and what goes with it."""
+        """Set the status and its details."""
         self.said.update(details, status=status)
 
     @property
     def story(self) -> Story:
-        """The tale that this run tells of its time."""
+        """What is known of the run's time."""
         return self.doubt or ("within" if self.said["status"] in ("ok", "runtime_error") else "decided")
 
     @property
     def end(self) -> tuple[Any, ...]:
-        """Returns what its verdict is made from, beside its times."""
+        """Returns all that a verdict depends on, except for times."""
         return (self.said["exit_code"], self.said["signal"], *self._output.values(), *sorted(self.files.items()))
 
     def starve(self, message: str) -> None:
-        """The host had no CPU for the run: its time says nothing, what it did remains."""
+        """Note that the host had no CPU for the run: its time means nothing, its output stands."""
         self.say("internal_error", message=message)
         if "starved" not in self.flags:
             self.flags.append("starved")
 
     def over(self, limit: str) -> None:
-        """The time limit was passed for certain."""
+        """Note that the time limit was certainly exceeded."""
         self.said.update(status="time_limit", limit=limit, exit_code=None, signal=None)
 
     def gather(self) -> None:
-        """Read the collected files, and let go of them."""
+        """Read the collected files into memory, and close their descriptor."""
         if self.kept >= 0:
             index = snapshot.index(self.kept)
             self.files = {path: os.pread(self.kept, size, start) for path, _, start, size in index}
             self.close()
 
     def close(self) -> None:
-        """Let go of the collected files."""
+        """Close the descriptor of the collected files."""
         if self.kept >= 0:
             os.close(self.kept)
             self.kept = -1
 
     def wire(self, body: Body) -> dict[str, Any]:
-        """The report for a frame's header; its bytes go to the body."""
+        """Returns the report for a frame's header; byte strings go to the body."""
         told = dict(self.said, flags=self.flags)
         for name, data in self._output.items():
             told[name] = body.add(data)
@@ -89,7 +89,7 @@ class Report:
 
 
 def reports(run: Run, counters: Counters, *, unharmed: bool) -> list[Report]:
-    """The reports of a run whose rooms are dead and drained. `unharmed`: whether the slot's own processes live."""
+    """Returns the reports of a run whose rooms are dead and drained. `unharmed`: the slot's own processes are alive."""
     for room in run.rooms:
         room.hear_last_words()
         run.clock.rooms[room.pid] = max(run.clock.rooms.get(room.pid, 0.0), room.used)
@@ -97,7 +97,7 @@ def reports(run: Run, counters: Counters, *, unharmed: bool) -> list[Report]:
     peak = counters.peak()
     out_of_memory = run.out_of_memory
     memory = sum(room.limits["memory_mb"] << 20 for room in run.rooms)
-    # A kernel that is slow to kill takes the program's own pages away and reads them again, without end.
+    # A kernel that is slow to kill evicts the program's own code and reads it back, over and over.
     starved_of_memory = peak is not None and peak >= memory
     found = []
     for room, cpu in zip(run.rooms, shares, strict=True):
@@ -105,7 +105,7 @@ def reports(run: Run, counters: Counters, *, unharmed: bool) -> list[Report]:
         timed_out = room.cause in ("cpu_s", "wall_s")
         _judge(report, room, run, out_of_memory=out_of_memory or (timed_out and starved_of_memory))
         found.append(report)
-    if not unharmed:  # only where there are no namespaces; it must not pay
+    if not unharmed:  # possible only without namespaces; it must not pay off
         found[0].say("runtime_error")
         found[0].flags.append("killed_sandbox")
     return found
@@ -125,16 +125,16 @@ def _judge(report: Report, room: Room, run: Run, *, out_of_memory: bool) -> None
     else:
         tell_end(report, room)
         if room.status is None and report.said["status"] == "runtime_error" and not room.full:
-            report.flags.append("killed_with_partner")  # which is told why
+            report.flags.append("killed_with_partner")  # the partner's report says why
     if first and report.said["status"] in ("ok", "runtime_error"):
         if run.clock.idle > room.limits["wall_s"]:
             report.doubt = _waited(room, run)
             if report.doubt is None:
-                report.over("wall_s")  # sleeping is no noise of the host's
+                report.over("wall_s")  # sleep is not noise of the host
         elif report.said["cpu_time"] > room.limits["cpu_s"]:
             report.doubt = "over"
         elif run.clock.idle + run.unseen > room.limits["wall_s"]:
-            # The looks came late: the program slept where the host's CPUs did as well, else it was starved.
+            # The checks came late. If the host's CPUs were idle too, the program slept; if not, it was starved.
             if run.clock.spare >= run.unseen:
                 report.over("wall_s")
             else:
@@ -142,7 +142,7 @@ def _judge(report: Report, room: Room, run: Run, *, out_of_memory: bool) -> None
 
 
 def tell_end(report: Report, room: Room) -> None:
-    """Say how a room ended that was not over its time or its memory."""
+    """Report the end of a room that was within its time and memory."""
     if room.cause == "output_bytes":
         report.say("output_limit", limit="output_bytes")
     elif room.full:
@@ -154,7 +154,7 @@ def tell_end(report: Report, room: Room) -> None:
     elif os.WIFSIGNALED(room.status):
         number = os.WTERMSIG(room.status)
         report.say("runtime_error", signal=number)
-        if number == signal.SIGXCPU:  # the process limit behind the counters, for what runs between two looks
+        if number == signal.SIGXCPU:  # RLIMIT_CPU, which catches what happens between two checks
             report.over("cpu_s")
     else:
         code = os.WEXITSTATUS(room.status)
@@ -162,5 +162,5 @@ def tell_end(report: Report, room: Room) -> None:
 
 
 def _waited(room: Room, run: Run) -> Literal["waited"] | None:
-    """The doubt about a room whose run idled for too long: waiting for the host's disk is no sleep."""
+    """Returns the doubt about a room that was idle for too long: waiting for the host's disk is not sleep."""
     return "waited" if run.clock.idle - run.clock.waited <= room.limits["wall_s"] else None

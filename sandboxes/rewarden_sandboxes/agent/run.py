@@ -1,4 +1,4 @@
-"""One run: a program in its room, or a program and its partner in two, watched until they end or must."""
+"""One run: a program in its room, or a program and its partner in two rooms, watched until they exit or are killed."""
 
 from __future__ import annotations
 
@@ -20,23 +20,25 @@ from rewarden_sandboxes.agent.room import is_full
 from rewarden_sandboxes.agent.zygotes import Zygotes
 
 HARD = 1.5
-"""The hard limit of CPU time, as a multiple of the soft one. What ends between them is run once more."""
+"""The hard limit of CPU time, as a multiple of the soft one. A program that ends between the two is run once more."""
 
 MOST_WALL, MOST_WALL_MORE_S = 4, 10
-"""A run is given up after so many times its CPU and idle limits, and so many seconds more."""
+"""A run is abandoned after this multiple of its CPU and idle limits, plus this many seconds."""
 
 _FIRST_LOOK_S, _LATER_LOOK_S, _FULL_LOOK_S = 0.02, 0.05, 0.01
 _PIPE = 1 << 16
 _MOST_KEPT = 128 << 20
-"""Bytes of files that a room can leave: they go to the host, and into other slots."""
+"""Most bytes of files that a room can leave behind; they travel to the host and into other slots."""
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 _CHANNEL, _LISTENER = "channel", "listener"
 _EXITING = 4
-"""The kernel's flag of a process that is ending."""
+"""The kernel's flag for a process that is exiting (PF_EXITING)."""
 
 
 class Part:
-    """The task of one room of a run. `program`, `case`: from the job's header. `kept`: a compilation's files, or -1."""
+    """The task of one room of a run. `program` and `case` come from the job's header; `kept`: a descriptor with the
+    files of a compilation, or -1.
+    """
 
     __slots__ = ("case", "collect", "kept", "program", "who")
 
@@ -47,12 +49,12 @@ class Part:
 
     @property
     def limits(self) -> dict[str, Any]:
-        """Every limit, settled."""
+        """Every limit, with the defaults filled in."""
         limits: dict[str, Any] = self.case["limits"]
         return limits
 
     def bytes_beside(self, body: bytes) -> int:
-        """Returns what the slot holds for this room in memory files and buffers, at most."""
+        """Returns the most bytes that the slot itself holds for this room, in memory files and buffers."""
         held = sum(int(size) for _, size in (self.program["code"], self.case["stdin"], self.case["request"]))
         held += sum(int(size) for table in (self.program, self.case) for _, size in table["files"].values())
         if self.kept >= 0:
@@ -61,11 +63,13 @@ class Part:
 
 
 class Room:
-    """A running room, and what came out of it so far. `cause`: why it must end, or why it was ended. `listener`: the
-    descriptor that can be read once the program wants a network, or -1; `unheard`: none could be had; `begun`: its
-    process says no more. Of its end: `status`: the program's wait status, None when we killed it. `used`: CPU seconds
-    of it and of what it waited for. `trouble`: what hindered us; `full`: by what the program left, or brought. `kept`:
-    the files that are to be kept.
+    """A running room and its output so far.
+
+    `cause`: why it must be ended, or was. `listener`: a descriptor that becomes readable once the program asks for a
+    network, or -1; `unheard`: there is no such descriptor on this machine. `begun`: the room's process has handed over
+    to the program and reports nothing more. `status`: the program's wait status, None if we killed it. `used`: CPU
+    seconds of the program and the children that it waited for. `trouble`: what went wrong on our side; `full`: because
+    the program's own files filled the disk. `kept`: a descriptor with the files to keep, or -1.
     """
 
     def __init__(self, part: Part, init: int, pid: int, pipes: dict[str, int], channel: socket.socket) -> None:
@@ -93,7 +97,7 @@ class Room:
         self._reply_size = 0
 
     def take(self, name: str, data: bytes) -> None:
-        """Keep output up to the limit. What is over it ends the run."""
+        """Keep output up to its limit; anything beyond that ends the run."""
         most = self.limits["output_bytes"]
         held = self._reply_size if name == "reply" else self.size
         if held + len(data) > most:
@@ -106,23 +110,23 @@ class Room:
             self.size += len(data)
 
     def keep_tail(self, name: str, data: bytes, most: int) -> None:
-        """Keep the last bytes of what came."""
+        """Keep only the last bytes of the output."""
         self._output[name] = [(self.text(name) + data)[-most:]]
 
     def text(self, name: str) -> bytes:
-        """Returns what was kept of stdout, stderr or reply."""
+        """Returns what was kept of stdout, stderr or the reply."""
         return b"".join(self._output.get(name, ()))
 
     def end(self) -> None:
-        """Kill all that lives in the room, and reap it."""
+        """Kill every process in the room, and reap them."""
         if not self.ended:
             self._killed = True
             _kill(self.init or self.pid)
             self.reap()
 
     def reap(self) -> None:
-        """Wait for the program, which has ended or will at once, and end the room with it."""
-        # The program first: the kernel holds init until all others of its namespace are reaped.
+        """Wait for the program, which has exited or is about to, and end the room with it."""
+        # The program first: init cannot be reaped before every other process of its namespace.
         _, status, usage = os.wait4(self.pid, 0)
         self.used = usage.ru_utime + usage.ru_stime
         if not self._killed:
@@ -135,19 +139,19 @@ class Room:
 
     @property
     def exit_code(self) -> int | None:
-        """Returns the program's exit code; None where a signal or we ended it, and while it runs."""
+        """Returns the program's exit code; None while it runs, or if a signal ended it."""
         if self.status is None or not os.WIFEXITED(self.status):
             return None
         return os.WEXITSTATUS(self.status)
 
     def drain(self) -> None:
-        """Take what still lies in the pipes. All writers are dead, so this ends."""
+        """Read what is left in the pipes. Every writer is dead, so this ends."""
         for name, number in self.pipes.items():
             while data := read(number):
                 self.take(name, data)
 
     def hear(self) -> None:
-        """Take what its process said before it was the program's."""
+        """Read what the room's process reported before it became the program."""
         while True:
             try:
                 message, numbers, _, _ = socket.recv_fds(self.channel, 4096, 1)
@@ -166,14 +170,14 @@ class Room:
                 self.full = message[:1] == b"D"
 
     def hear_last_words(self) -> None:
-        """The same for the last time, and take the files that are to be kept."""
+        """Read the last of those reports, and collect the files to keep."""
         self.hear()
         if self._folder >= 0 and self.status is not None:
             self._keep(self._folder)
 
     def _keep(self, folder: int) -> None:
         most = min(self.limits["disk_mb"] << 20, _MOST_KEPT)
-        if self._collect:  # output, as what it prints
+        if self._collect:  # these files are output, and count as such
             most = min(most, self.limits["output_bytes"])
         try:
             self.kept = snapshot.take(folder, self._collect or [], most)
@@ -185,7 +189,7 @@ class Room:
             self.full = is_full(error)
 
     def close(self) -> None:
-        """Let go of its descriptors."""
+        """Close its descriptors."""
         for number in (*self.pipes.values(), self.watch, self.listener, self._folder):
             if number >= 0:
                 os.close(number)
@@ -193,12 +197,15 @@ class Room:
 
 
 Ends = Callable[[Room], bool]
-"""Says of a partner's room that has ended whether the program's ends with it."""
+"""Called when the partner's room has ended; returns whether the program must end as well."""
 
 
 class Run:
-    """See the module. Used in a `with`; at its end nothing of the rooms lives. `network`: whether each room has one.
-    `wants_network`: it has none and must begin again with one; `unheard`: so must every run of this slot.
+    """See the module. A context manager: no process of its rooms outlives the block.
+
+    `network`: each room has a network of its own. `wants_network`: the program asked for one that it lacks, so the run
+    must be repeated with it. `unheard`: this machine cannot tell when a program asks, so every run of the slot needs
+    one.
     """
 
     def __init__(
@@ -222,7 +229,7 @@ class Run:
         self._env = env
         self._inodes = inodes
         self._hard = hard
-        for part in parts:  # a tier's imports are not the run's
+        for part in parts:  # importing a tier's libraries is not charged to the run
             zygotes.warm(part.program["tier"])
         memory = sum(part.limits["memory_mb"] << 20 for part in parts)
         counters.begin_memory(memory, beside=sum(part.bytes_beside(body) for part in parts))
@@ -240,18 +247,18 @@ class Run:
 
     @property
     def out_of_memory(self) -> bool:
-        """Returns whether the kernel killed something of this run for memory, or the run got nowhere for want of it at
-        the last look or before.
+        """Returns whether the kernel killed a process of this run for memory, or the run was seen to thrash for want of
+        it.
         """
         self._thrashed = self._thrashed or self._counters.thrashes()
         return self._thrashed or self.killed_for_memory()
 
     def killed_for_memory(self) -> bool:
-        """Returns whether the kernel killed something of this run for memory: to be asked first when the supervisor
-        wakes.
+        """Returns whether the kernel killed a process of this run for memory. The supervisor checks this first whenever
+        it wakes.
 
-        Flake: what was killed may hold memory of the kernel's (its sockets' buffers) for some milliseconds more. The
-        next page that anybody of the slot touches then costs the next largest process its life, and that is the
+        Flake: a killed process can hold kernel memory (the buffers of its sockets) for a few more milliseconds. The
+        next page that any process of the slot touches then gets the next largest one killed, and that is the
         supervisor.
         """
         killed = self._counters.oom_kills() > self._kills
@@ -260,7 +267,7 @@ class Run:
         return killed
 
     def open(self, parts: Sequence[Part], join: str, body: bytes) -> None:
-        """Begin in every room. Raises Broken."""
+        """Start the program of every room. Raises Broken."""
         joined = _join(join)
         try:
             for part, ends in zip(parts, joined, strict=False):
@@ -269,12 +276,12 @@ class Run:
             for ends in joined:
                 for number in ends.values():
                     os.close(number)
-        # Not before: what the zygote waits for a CPU is not the program's time.
+        # Not earlier: time that the zygote spends waiting for a CPU is not the program's.
         self.clock = Clock(self._counters)
 
     def open_fed(self, part: Part, body: bytes) -> int:
-        """Begin in one room whose stdin is a pipe. Returns the pipe's other end, not blocking; the caller closes it.
-        Raises Broken.
+        """Start one room's program with a pipe as its stdin. Returns the pipe's writing end, which does not block and
+        is the caller's to close. Raises Broken.
         """
         far, near = os.pipe()
         try:
@@ -289,8 +296,8 @@ class Run:
         return near
 
     def watch(self, host: socket.socket, heed: Callable[[], None], resting: Callable[[bool], None], ends: Ends) -> None:
-        """Until every room has ended, or one must. `heed`: called when the host speaks; `resting`: when idling begins
-        or ends. Afterwards the rooms are dead and drained.
+        """Watch until every room has ended or one of them must; then kill and drain them all. `heed`: called when the
+        host sends something; `resting`: called when the program becomes idle and when it stops being so.
         """
         poll = select.poll()
         owner: dict[int, tuple[Room, str]] = {}
@@ -343,7 +350,7 @@ class Run:
                 break
             if time.monotonic() >= next_look and not all(room.ended for room in self.rooms):
                 if self._counters.full and not put_off:
-                    # Looking takes memory as well, and whoever is over the limit may die in this moment.
+                    # The check itself takes memory, and the kernel may be killing a process at this very moment.
                     put_off, next_look = True, time.monotonic() + _FULL_LOOK_S
                     continue
                 put_off = False
@@ -353,12 +360,12 @@ class Run:
                     resting(told)
                 next_look = time.monotonic() + _LATER_LOOK_S
         if told:
-            resting(False)  # it ended while it idled: the next run does not begin so
+            resting(False)  # it ended while idle, and the next run does not start idle
         self._stop()
 
     def shares(self, cpu: float) -> tuple[float, ...]:
-        """CPU seconds of the program and its partner. The partner is ours or the reference's: what it is seen to use
-        is what it uses, and all else is the program's.
+        """CPU seconds of the program and of its partner. The partner's code is ours or the reference's, so it is
+        charged what its processes were seen to use, and the program everything else.
         """
         if len(self.rooms) == 1:
             return (cpu,)
@@ -366,7 +373,7 @@ class Run:
         return (cpu - partner, partner)
 
     def _look(self) -> None:
-        """Check whether a limit is reached."""
+        """Check every limit."""
         cpu = self.clock.tick([(room.pid, room.init) for room in self.rooms if not room.ended])
         first = self.rooms[0]
         wall_s = first.limits["wall_s"]
@@ -416,8 +423,8 @@ def open_room(
     body: bytes,
     inside: int | None = None,
 ) -> Room:
-    """Begin a program. `told`: its plan; `ends`: descriptors that it gets, by letter; `inside`: the init in whose
-    namespace it begins, where that does not end with it. Raises Broken.
+    """Start a program. `told`: its plan; `ends`: descriptors passed to it, by letter; `inside`: the init whose
+    namespace it joins, if that one outlives it. Raises Broken.
     """
     sent: dict[str, int] = dict(ends)
     pipes: dict[str, int] = {}
@@ -446,7 +453,7 @@ def open_room(
             sent["k"] = part.kept
         within = init if inside is None else inside
         pid = zygotes.program(part.program["tier"], within, "".join(sent), list(sent.values()))
-        ours.pop_all()  # the room has them
+        ours.pop_all()  # the room owns them from here on
     return Room(part, init, pid, pipes, channel)
 
 
@@ -461,7 +468,9 @@ def plan(
     data_limit: bool,
     **place: Any,
 ) -> bytes:
-    """Returns what the room reads: see `room`. `place`: what it is told where it is no room of its own."""
+    """Returns the plan that a room reads, see `room`. `place`: further entries, for a program that joins an existing
+    room.
+    """
     program, case, limits = part.program, part.case, part.limits
     blobs = Body()
     code = blobs.add(view(body, program["code"]))
@@ -495,7 +504,7 @@ def plan(
 
 
 def _join(how: str) -> list[dict[str, int]]:
-    """The descriptors that two rooms share: letter to number, for each of them."""
+    """Returns the descriptors that connect two rooms, for each of them by letter."""
     if how == "socket":
         near, far = socket.socketpair()
         return [{"c": near.detach()}, {"c": far.detach()}]
@@ -506,11 +515,11 @@ def _join(how: str) -> list[dict[str, int]]:
 
 
 def memory_file(data: bytes | memoryview) -> int:
-    """A memory file with these bytes, which nobody can change."""
+    """Returns a sealed memory file with these bytes."""
     number = os.memfd_create("run", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         done = 0
-        while done < len(data):  # at a place, not at the offset: readers begin at the start
+        while done < len(data):  # pwrite leaves the offset at 0, where readers start
             done += os.pwrite(number, data[done:] if done else data, done)
         fcntl.fcntl(number, fcntl.F_ADD_SEALS, _SEALS)
     except BaseException:
@@ -520,7 +529,7 @@ def memory_file(data: bytes | memoryview) -> int:
 
 
 def _kill(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError):  # it may have ended already
+    with contextlib.suppress(ProcessLookupError):  # it may have exited already
         os.kill(pid, signal.SIGKILL)
 
 
@@ -538,7 +547,7 @@ def _exiting(pid: int) -> bool:
 
 
 def read(number: int, most: int = _PIPE) -> bytes | None:
-    """Returns what lies in a pipe: empty at its end, None when there is nothing yet."""
+    """Reads from a pipe: empty at its end, None if there is nothing yet."""
     try:
         return os.read(number, most)
     except BlockingIOError:

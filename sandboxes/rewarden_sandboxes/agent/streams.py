@@ -1,7 +1,7 @@
-"""The streams of a program that is fed and read while it runs.
+"""The streams of a program whose input and output are passed on while it runs.
 
-What goes either way is counted: at most `WINDOW` bytes are under way, and the reader says what it has taken. So a
-program that floods its output is not read any more, and one that reads nothing is not written to; nothing piles up.
+Both directions have flow control: at most `WINDOW` bytes are in flight, and the reader acknowledges what it has read. A
+program that floods its output is simply not read, and one that ignores its input is not written to; nothing piles up.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class Tell(Protocol):
 
 
 class Inlet:
-    """A program's stdin. `number`: the writing end of its pipe, not blocking, which `close` closes; `taken`: told how
-    many bytes have left.
+    """A program's stdin. `number`: the writing end of its pipe, which does not block and which `close` closes; `taken`:
+    called with the number of bytes that have been written or dropped.
     """
 
     def __init__(self, number: int, taken: Callable[[int], None]) -> None:
@@ -35,13 +35,13 @@ class Inlet:
 
     @property
     def waits(self) -> bool:
-        """Returns whether something is to be written as soon as there is room."""
+        """Returns whether bytes wait for room in the pipe."""
         return bool(self._pending) and self.number >= 0
 
     def feed(self, data: bytes) -> None:
-        """More for the program. Raises FrameError for more than is wanted."""
+        """Write more, now or when there is room. Raises FrameError for more than the window allows."""
         if len(self._pending) + len(data) > WINDOW:
-            raise FrameError("the host sent more than was wanted")
+            raise FrameError("the host sent more than the window allows")
         self._pending += data
         if self._deaf:
             self.drop()
@@ -49,14 +49,14 @@ class Inlet:
             self.write()
 
     def finish(self) -> None:
-        """No more comes: its end follows what is still to be written."""
+        """Close the pipe once everything has been written."""
         self._ending = True
         if not self._pending:
             self.close()
 
     def write(self) -> None:
-        """Write what there is room for."""
-        if not self._pending or self.number < 0:  # what else came in this moment may have emptied it
+        """Write as much as there is room for."""
+        if not self._pending or self.number < 0:  # another event of the same poll may have emptied it
             return
         try:
             done = os.write(self.number, self._pending)
@@ -71,14 +71,14 @@ class Inlet:
             self.close()
 
     def drop(self) -> None:
-        """Nobody reads any more: what comes is taken, and lost."""
+        """Discard what waits and all that follows: nobody reads it any more."""
         self._deaf = True
         if self._pending:
             self._taken(len(self._pending))
             self._pending.clear()
 
     def close(self) -> None:
-        """Close the pipe. Twice is once."""
+        """Close the pipe, unless it is closed."""
         self.drop()
         if self.number >= 0:
             os.close(self.number)
@@ -86,16 +86,16 @@ class Inlet:
 
 
 class Outlet:
-    """The way of a program's output to the host, as far as the host has room for it: `credit` bytes."""
+    """A program's output on its way to the host. `credit`: bytes that the host still has room for."""
 
     def __init__(self, tell: Tell, about: dict[str, Any]) -> None:
-        """`about`: what the header of each frame says besides."""
+        """`about`: further entries for the header of each frame."""
         self.credit = WINDOW
         self._tell = tell
         self._about = about
 
     def pass_on(self, number: int, most: int = _PART, **about: Any) -> bytes | None:
-        """Tell the host what lies in a pipe. Returns it: empty at its end, None where there is nothing, or no room."""
+        """Pass on what a pipe holds, and return it: empty at its end, None if there is nothing yet or no room."""
         most = min(self.credit, most, _PART)
         data = read(number, most) if most > 0 else None
         if data:
