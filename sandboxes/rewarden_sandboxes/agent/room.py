@@ -2,16 +2,16 @@
 
 The namespace init makes the room's init in a new pid namespace; a zygote joins that namespace and clones the program
 into it. The program's process then takes mount, IPC and network namespaces of its own, builds the room, moves into a
-user namespace of its own below the namespace init's, and drops what it could do there. The supervisor is its parent:
-how it ended is told by the kernel, and by nothing that a program could forge. When init is killed, the kernel kills all
+user namespace of its own below the namespace init's, and drops its privileges there. The supervisor is its parent, so
+the kernel reports how it ended, and a program can forge nothing. When init is killed, the kernel kills every process
 that is left.
 
-A network costs a fifth of a short run's rate, so there is a room without: it stays in the namespace init's network, in
-which there is no socket, ever, and the first call for one waits until the supervisor ends the room and begins the run
-again in one that has a network.
+A network of its own costs a fifth of a short run's rate, so most rooms have none: they stay in the namespace init's
+network, where sockets cannot be made. The first call for one blocks until the supervisor ends the room and repeats the
+run in a room with a network.
 
-The plan of a run lies in a memory file that only the room reads: a header and the bytes that it points into, as
-`marshal` writes them, for the supervisor is the same interpreter.
+The plan of a run is a header and the bytes that it refers to, in a memory file that only the room reads. It is written
+with `marshal`, because the supervisor is the same interpreter.
 """
 
 from __future__ import annotations
@@ -39,29 +39,29 @@ NOSUID, NODEV, NOEXEC, READ_ONLY = 2, 4, 8, 1
 BIND = 4096
 NEW_USER, NEW_PID, NEW_MOUNT, NEW_IPC, NEW_NET = 0x10000000, 0x20000000, 0x20000, 0x8000000, 0x40000000
 SIBLING = 0x8000 | int(signal.SIGCHLD)
-"""Clone flags of all that namespace init and zygotes make: the supervisor is the parent, so that it alone reaps, and a
-number that it holds is never used again before."""
+"""Clone flags of every process that the namespace init and the zygotes make. The supervisor is the parent, so it alone
+reaps them, and no pid that it holds is reused."""
 SET_DUMPABLE = 4
 
 _SET_FLAGS, _UP = 0x8914, 0x1
 """SIOCSIFFLAGS, and the flag of an interface that is up."""
 _NETWORK = {"tcp_max_tw_buckets": "0", "ip_unprivileged_port_start": "0"}
-"""Settings of the room's TCP and IP: a closed connection holds its port no longer, and any port may be listened at, as
-container engines have it."""
+"""The room's TCP and IP settings: a closed connection frees its port at once, and any port may be listened on, as in
+container engines."""
 
 _NAMESPACES = {"m": NEW_MOUNT, "h": NEW_IPC, "w": NEW_NET, "u": NEW_USER}
-"""The letter of a namespace's descriptor to its flag, in the order in which they are entered."""
+"""Letters of namespace descriptors and their flags, in the order in which they are entered."""
 
 Start = Callable[[dict[str, Any], bytes], int]
-"""Runs a Python program in the locked room: (header, the bytes it points into) to exit code."""
+"""Runs a Python program in the locked room: (header, the bytes that it refers to) to exit code."""
 
 
 Build = Callable[[dict[str, Any], socket.socket, int, int], None]
-"""Builds the root of a box: (header, where its namespaces go, user, group)."""
+"""Builds the root of a box: (header, the socket for its namespaces, user, group)."""
 
 
 class Files:
-    """The descriptors of a run, in the order in which they travel."""
+    """The descriptors of a run, in the order in which they are passed."""
 
     __slots__ = ("channel", "kept", "namespaces", "plan", "reply", "status", "stderr", "stdin", "stdout")
 
@@ -78,15 +78,15 @@ class Files:
 
 
 def live(files: Files, uid: int, gid: int, start: Start, build: Build, *, alone: bool = False) -> None:
-    """The whole life of a program, from the first moment of its process. Never returns.
+    """Run a program, from the first moment of its process to the last. Never returns.
 
-    `alone`: there are no namespaces, and the slot is used for this run only.
+    `alone`: there are no namespaces, and the slot serves only this run.
     """
     status = socket.socket(fileno=files.status)
     try:
-        LIBC.prctl(SET_DUMPABLE, 1, 0, 0, 0)  # or the files of our own in /proc are not ours
+        LIBC.prctl(SET_DUMPABLE, 1, 0, 0, 0)  # otherwise our own files in /proc belong to root
         header, blobs = _read_plan(files.plan)
-        _write("/proc/self/oom_score_adj", "1000")  # the program goes first, never the supervisor
+        _write("/proc/self/oom_score_adj", "1000")  # out of memory kills the program first, never the supervisor
         if alone:
             os.makedirs(BOX, 0o755, exist_ok=True)
         elif header["place"] == "builder":
@@ -96,7 +96,7 @@ def live(files: Files, uid: int, gid: int, start: Start, build: Build, *, alone:
             _hear_signals(python=header["python"])
             for number, flag in files.namespaces:
                 check(LIBC.setns(number, flag), "setns")
-            # Not dumpable: or whatever else runs in the box could open its descriptors, and speak for it.
+            # Attack: another program in the box opens its descriptors and reports in its name.
             LIBC.prctl(SET_DUMPABLE, 0, 0, 0, 0)
             lock_down(header["keeps"])  # before it touches what the box's programs have made
         else:
@@ -107,14 +107,14 @@ def live(files: Files, uid: int, gid: int, start: Start, build: Build, *, alone:
             unshare(NEW_USER)  # after the mounts: /proc belongs to the pid namespace, which is the namespace init's
             own_namespace(uid, gid)
         _become(files, status, header, blobs, start, alone=alone)
-    except BaseException as error:  # noqa: BLE001 - told to the supervisor, whatever it is
+    except BaseException as error:  # noqa: BLE001 - the supervisor is told of every error
         if status.fileno() >= 0:
             _tell(status, error)
     os._exit(125)
 
 
 def enter(init: int) -> None:
-    """Have the next process that is cloned begin in the pid namespace of this init. Raises OSError."""
+    """Make the next cloned process start in this init's pid namespace. Raises OSError."""
     namespace = os.open(f"/proc/{init}/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
     try:
         check(LIBC.setns(namespace, NEW_PID), "setns")
@@ -130,7 +130,7 @@ def _tell(status: socket.socket, error: BaseException) -> None:
 
 
 def is_full(error: OSError) -> bool:
-    """Returns whether what the program left, or brought, is too large for the room: its own fault."""
+    """Returns whether the program's own files do not fit into the room, which is its own fault."""
     return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ELOOP)
 
 
@@ -144,13 +144,13 @@ def unshare(flags: int) -> None:
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
-        # The machine's limit of namespaces, which no program has filled: the room would be said to be full.
+        # The machine's limit on namespaces is reached, which is no program's fault and must not read as a full room.
         raise OSError(errno.EUSERS, "unshare: no namespaces are left; raise the limits in /proc/sys/user") from None
 
 
 def own_namespace(uid: int, gid: int, own: int | None = None) -> None:
-    """Be who we were in the user namespace that was just made, and nobody else. `own`: an open folder of this process
-    in /proc, where /proc shows others.
+    """Map our user and group, and no other, into the user namespace that was just made. `own`: this process's folder in
+    /proc, open, if /proc itself belongs to another pid namespace.
     """
     base = "" if own is not None else "/proc/self/"
     _write(base + "setgroups", "deny", own)
@@ -159,9 +159,9 @@ def own_namespace(uid: int, gid: int, own: int | None = None) -> None:
 
 
 def _mounts(header: dict[str, Any]) -> None:
-    """Fresh folders and views, in place of whatever an earlier run may have reached.
+    """Mount fresh file systems over everything that an earlier run could write to.
 
-    One file system of bounded bytes and inodes carries /tmp and /dev/shm.
+    One file system, bounded in bytes and inodes, holds /tmp and /dev/shm.
     """
     size, inodes = header["disk_bytes"], header["inodes"]
     mount(b"tmpfs", b"/tmp", b"tmpfs", NOSUID | NODEV, f"size={size},nr_inodes={inodes},mode=0755")
@@ -171,19 +171,19 @@ def _mounts(header: dict[str, Any]) -> None:
     mount(b"/tmp/shm", b"/dev/shm", None, BIND)
     if os.path.isdir("/dev/mqueue"):
         mount(b"mqueue", b"/dev/mqueue", b"mqueue", NOSUID | NODEV | NOEXEC)
-    # Its own processes only: in init's folder, what is written goes to the namespace init's memory, which is every
-    # init's.
+    # Only its own processes are visible. Init's folder must not be: writes there reach the namespace init's memory,
+    # which all inits share.
     mount(b"proc", b"/proc", b"proc", NOSUID | NODEV | NOEXEC, "hidepid=2")
     mount(b"/tmp/tmp", b"/tmp", None, BIND)
     os.mkdir(BOX, 0o755)
 
 
 def open_network() -> None:
-    """Set the loopback interface up, which is all that there is in a new network namespace. Raises OSError."""
+    """Bring up the loopback interface, the only one of a new network namespace. Raises OSError."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, _SET_FLAGS, struct.pack("16sH22x", b"lo", _UP))
     for name, value in _NETWORK.items():
-        with contextlib.suppress(OSError):  # older kernels have them for the whole machine only
+        with contextlib.suppress(OSError):  # older kernels have these settings only for the whole machine
             _write("/proc/sys/net/ipv4/" + name, value)
 
 
@@ -206,8 +206,8 @@ def _write(path: str, text: str, folder: int | None = None) -> None:
 def _become(
     files: Files, status: socket.socket, header: dict[str, Any], blobs: bytes, start: Start, *, alone: bool
 ) -> None:
-    """Become the program. Raises whatever hinders it before it begins."""
-    if alone:  # a program and its partner have the same user and nothing between them: no memory may be opened
+    """Become the program. Raises any error that comes before it starts."""
+    if alone:  # program and partner share a user and a namespace: neither may open the other's memory
         LIBC.prctl(SET_DUMPABLE, 0, 0, 0, 0)
     os.setsid()
     in_box = header["place"] == "box"
@@ -241,13 +241,13 @@ def _become(
     except OSError as error:
         if not in_box and not isinstance(error, (PermissionError, FileNotFoundError)):
             raise
-        # What the compilation left, or the box has, is no program: the program's fault.
+        # The file that a compilation left, or the box holds, is not executable: the program's fault.
         _refuse(error, arguments[0])
 
 
 def _hear_signals(*, python: bool) -> None:
-    """Take signals as what a shell begins does. The agent ignores some itself, and hands on those that the host was
-    begun to ignore, as with `nohup` or in the background.
+    """Reset signal handling to what a shell's children have. The agent ignores some signals, and inherits those that
+    the host was started to ignore, as by `nohup` or in the background.
     """
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
@@ -257,28 +257,28 @@ def _hear_signals(*, python: bool) -> None:
 
 
 def _begin_in(header: dict[str, Any], blobs: bytes) -> None:
-    """Go to the folder of a box in which a program begins, with its files."""
+    """Enter the working folder of a program in a box, and write its files there."""
     try:
         os.chdir(header["cwd"])
         _write_files(header, blobs)
-    except OSError as error:  # whoever uses the box may have made it so
+    except OSError as error:  # the box's user may have made the folder unusable
         _refuse(error, error.filename or header["cwd"])
 
 
 def _refuse(error: OSError, name: str) -> None:
-    """End as a shell does that can run no such program."""
+    """Exit with the status of a shell that cannot run a program."""
     os.write(2, f"{error.strerror}: {name}\n".encode("utf-8", "surrogateescape"))
     os._exit(127 if error.errno == errno.ENOENT else 126)
 
 
 def _lock(status: socket.socket, header: dict[str, Any]) -> None:
-    """Take from the program what it may not do, and give the supervisor the ear for what it then waits for."""
+    """Install the filters, and hand the supervisor the descriptor that tells of calls for a network."""
     if header["network"]:
         lock_down()
         return
     try:
         listener = lock_down_without_network()
-    except OSError:  # the host's own filter is listened to: then every run has a network from its start
+    except OSError:  # the host's own filter has a listener already, so every run gets a network from its start
         status.send(b"N")
         os._exit(125)
     socket.send_fds(status, [b"N"], [listener])
@@ -316,7 +316,7 @@ def _write_all(number: int, data: bytes) -> None:
 
 
 def _descriptors(files: Files) -> None:
-    """0 to 2, 3 for the channel, 4 for the reply, and nothing else but the status, until it is closed or exec'd."""
+    """Leave open 0 to 2, 3 (the channel), 4 (the reply), and the status until it is closed, by us or by exec."""
     wanted = [files.stdin, files.stdout, files.stderr, files.channel, files.reply]
     moved = [fcntl.fcntl(number, fcntl.F_DUPFD, 64) if number >= 0 else -1 for number in wanted]
     for place, number in enumerate(moved):
@@ -325,7 +325,7 @@ def _descriptors(files: Files) -> None:
         elif place > 2:
             with contextlib.suppress(OSError):
                 os.close(place)
-    # Whatever else is open: the zygote's and the moved ones. The status socket goes last, by its owner.
+    # Close the rest: the zygote's, and the originals of those above. The status socket's owner closes that.
     os.closerange(5, files.status)
     os.closerange(files.status + 1, 256)
 
@@ -333,8 +333,8 @@ def _descriptors(files: Files) -> None:
 def _limits(header: dict[str, Any]) -> None:
     limits = header["limits"]
     setrlimit = resource.setrlimit
-    if limits["cpu_s"] < float("inf"):  # a session has none
-        # The counters decide; these only bound what happens between two looks at them.
+    if limits["cpu_s"] < float("inf"):  # sessions have no limit
+        # The counters decide; this only bounds what happens between two readings of them.
         seconds = int(limits["cpu_s"] * 1.5) + 2
         setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     disk = header["disk_bytes"]
@@ -347,7 +347,7 @@ def _limits(header: dict[str, Any]) -> None:
     stack = min(memory, 1024**3)
     stack = stack if hard == resource.RLIM_INFINITY else min(stack, hard)
     setrlimit(resource.RLIMIT_STACK, (stack, stack))
-    if header["data_limit"]:  # nothing counts the memory of all processes here: at least each has a bound
+    if header["data_limit"]:  # no counter sees all processes together, so each is bounded
         setrlimit(resource.RLIMIT_DATA, (memory, memory))
 
 
@@ -364,8 +364,8 @@ def _read_plan(number: int) -> tuple[dict[str, Any], bytes]:
 
 
 def clone(flags: int) -> int:
-    """A fork with clone flags; 0 in the child. Raises OSError."""
-    # Its own number is what a thread of the C library goes by, which must not be that of the zygote.
+    """Forks with clone flags. Returns 0 in the child. Raises OSError."""
+    # The C library caches the thread's number, which must not remain the zygote's.
     told = _SET_TID | _CLEAR_TID if _TID else 0
     ctypes.pythonapi.PyOS_BeforeFork()
     pid = int(LIBC.syscall(_CLONE, flags | told, 0, 0, *_TID_LAST))
@@ -374,7 +374,7 @@ def clone(flags: int) -> int:
 
 
 def _tid_place() -> int:
-    """Returns where the C library keeps the main thread's number; 0 where the kernel does not say."""
+    """Returns the address of the main thread's number in the C library; 0 if the kernel does not tell."""
     place = ctypes.c_void_p()
     if LIBC.prctl(_GET_TID_ADDRESS, ctypes.byref(place), 0, 0, 0) != 0 or not place.value:
         return 0

@@ -1,8 +1,9 @@
-"""The supervisor: reads jobs, has them run, reports. The first process of a slot, and the only one that sees requests.
+"""The supervisor: the first process of a slot, and the only one that sees requests. It reads jobs, runs and reports
+them.
 
-It has one job, compilation, session or box at a time; a job's cases run one after the other, each in fresh rooms. A
-room ends when its program does, when a limit is reached, or when the host says stop or is gone; then its init is killed
-and reaped, so that nothing of it lives, and only then its pipes are drained and the report is made.
+It handles one job, compilation, session or box at a time. A job's cases run one after the other, each in fresh rooms. A
+room ends with its program, at a limit, or when the host cancels or disappears. Its init is then killed and reaped,
+which kills all of its processes; only after that are its pipes drained and the report made.
 """
 
 from __future__ import annotations
@@ -23,24 +24,24 @@ from rewarden_sandboxes.agent.session import Session
 from rewarden_sandboxes.agent.zygotes import Broken, Zygotes
 
 _MOST_RUNS = 3
-"""Runs of a case that are needed at most until two agree."""
+"""Most runs of a case until two agree."""
 
 _NETWORKERS = (
     *(b"socket", b"asyncio", b"signal", b"subprocess", b"http", b"multiprocessing"),
     *(b"sigaction", b"fork(", b"popen(", b"system("),
 )
-"""Words of programs that will likely want a network: a guess, which costs a beginning where it is wrong."""
+"""Words of programs that probably need a network. A wrong guess costs a second start."""
 
 _COMPILED_AT = 946_684_800
-"""The time that compilers know, since 1970. Attack: work for them that depends on the second in which they run."""
+"""The modification time of all sources, in seconds since 1970. Attack: code whose compilation depends on the clock."""
 
 
 class Gone(Exception):
-    """The host is gone."""
+    """The host has disconnected."""
 
 
 class Stopped(Exception):
-    """The host wants no more of this job."""
+    """The host has cancelled the job."""
 
 
 class Supervisor:
@@ -64,7 +65,7 @@ class Supervisor:
         )
 
     def serve(self) -> None:
-        """Jobs, until the host is gone. Raises Gone."""
+        """Handle jobs until the host disconnects. Raises Gone."""
         while True:
             try:
                 header, body = receive(self._host, self._counters.make_room)
@@ -82,7 +83,7 @@ class Supervisor:
                 elif header["op"] == "warm":
                     self._zygotes.warm(header["tier"])
                     self._tell({"ev": "warm", "tiers": self._zygotes.tiers})
-                else:  # a stop, or what was meant for a session, that came too late
+                else:  # a cancellation, or input of a session, that came too late
                     continue
             except Stopped:
                 pass
@@ -107,7 +108,7 @@ class Supervisor:
                 os.close(number)
 
     def _compile(self, job: dict[str, Any], body: bytes) -> None:
-        """Compile, and give the host what lies in the working folder then. Nothing else of it outlives the room."""
+        """Compile, and send the host what is then in the working folder. Nothing else outlives the room."""
         command = {**job["program"], "python": False, "mode": "script", "tier": "bare", "args": []}
         command |= {"env": {"SOURCE_DATE_EPOCH": str(_COMPILED_AT)}, "modified": _COMPILED_AT}
         case = {"limits": job["limits"], "files": {}, "stdin": [0, 0], "request": [0, 0], "args": []}
@@ -162,15 +163,15 @@ class Supervisor:
                 raise Gone from None
 
     def _certain(self, parts: Sequence[Part], job: dict[str, Any], body: bytes) -> list[list[Report]]:
-        """Run until it is certain how the program ends: the reports of every run, the last of which tell the end.
+        """Run a case until its outcome is certain. Returns the reports of every run; the last ones are the outcome.
 
-        A program that ended by itself between the soft and the hard limit of CPU time may owe that to the host, so it
-        is run again: of at most three runs two must agree that it is over its limit, or within. Three that tell three
-        stories are a time-out. A run that the host starved tells nothing; two of them are the host's fault. A run that
-        waited too long for the host's disk finds next time in memory what it waited for; two of them are a time-out.
+        A program that ended by itself between the soft and the hard limit of CPU time may have been slowed by the host,
+        so it is run again: two of at most three runs must agree that it is over its limit, or within. Three runs that
+        all differ are a time-out. A run that the host starved says nothing; two of them are the host's fault. A run
+        that waited too long for the host's disk finds the pages in memory the next time; two of them are a time-out.
 
-        Attack: need now more and now less than the limit, at random, so as to go unscored. The clock alone never brings
-        that about. Attack: sleep in a child of `vfork`, which looks like a disk that is slow.
+        Attack: take a random time around the limit in order to go unscored. Time alone never leaves a run unscored.
+        Attack: sleep in a child of `vfork`, which looks like a slow disk.
         """
         runs: list[list[Report]] = []
         stories: Counter[Story] = Counter()
@@ -200,7 +201,7 @@ class Supervisor:
     def _run(self, parts: Sequence[Part], job: dict[str, Any], body: bytes) -> list[Report]:
         def ends(partner: Room) -> bool:
             if job["join"] == "socket":
-                return True  # the tests have spoken; the candidate's room would only wait for more calls
+                return True  # the tests are over; the candidate's room would only wait for more calls
             return partner.exit_code in job["rejecting"]
 
         hard = 1.0 if job["once"] else HARD
@@ -211,19 +212,19 @@ class Supervisor:
                 run.watch(self._host, self._heed, self._rest, ends)
                 if network or not (run.wants_network or run.unheard):
                     return reports(run, self._counters, unharmed=not self._alone or self._zygotes.alive)
-            # Nothing of that run is known outside of it: it begins again, and all others of the job begin so.
+            # Nothing has left that run, so it can be repeated. All further runs of the job start with a network.
             job["network"] = job["network"] or run.wants_network
             self._unheard = self._unheard or run.unheard
 
     # --- the host --------------------------------------------------------------------------------------------------
 
     def _heed(self) -> None:
-        """The host spoke in the middle of a job: it wants it to end, or is gone."""
+        """Handle a message in the middle of a job: a cancellation, or the host has disconnected."""
         self._heard()
         raise Gone
 
     def _heard(self) -> tuple[dict[str, Any], bytes]:
-        """Returns what the host says, unless it wants what is under way to end, or is gone."""
+        """Returns the host's next message. Raises Stopped for a cancellation, and Gone."""
         try:
             header, body = receive(self._host)
         except FrameError:
@@ -255,10 +256,10 @@ class Supervisor:
 
 
 def _begins_with_network(job: dict[str, Any], body: bytes) -> bool:
-    """Returns whether a job's runs have a network from the start, and so never begin again to have one.
+    """Returns whether a job's runs have a network from the start, and so are never repeated to get one.
 
-    Attack: hear from tests or a partner what they drew by lot, and begin again where it does not suit. Attack: use up
-    the time first, where the clock of whoever waits is the limit. Programs in most other languages handle signals from
+    Attack: learn what tests or a partner chose at random, and force a repeat if it does not suit. Attack: use up the
+    time before the repeat, where the caller's clock is the limit. Programs in most other languages handle signals from
     their first moment.
     """
     program = job["program"]
@@ -269,14 +270,14 @@ def _begins_with_network(job: dict[str, Any], body: bytes) -> bool:
 
 
 def _told(parts: Sequence[Part], run: Sequence[Report], out: Body) -> dict[str, Any]:
-    """A run's reports for a frame's header, by who."""
+    """Returns a run's reports for a frame's header, by room."""
     return {part.who: report.wire(out) for part, report in zip(parts, run, strict=True)}
 
 
 def _different(runs: Sequence[Sequence[Report]]) -> list[Sequence[Report]]:
-    """The runs before the last that ended in another way, or with other output, than any that is told of.
+    """Returns the earlier runs whose end or output differs from that of every later run.
 
-    Attack: print now this and now that, and need time at random, so that only the run that is right counts.
+    Attack: print something else each time and take a random time, so that only a run that happens to be right counts.
     """
     ends = [[report.end for report in run] for run in runs]
     return [run for place, run in enumerate(runs[:-1]) if ends[place] not in ends[place + 1 :]]
