@@ -1,13 +1,13 @@
-"""The first thing that runs in a slot: takes the agent's sources from the host, then goes on in `start`.
+"""The boot code of a slot: receives the agent's sources from the host, then continues in `start`.
 
-`source()` is passed to `python3 -c`, so that the image needs no file of ours. A module is compiled when it is first
-imported: what the bare zygote never needs is not in the memory that every room copies.
+`source()` is passed to `python3 -c`, so that the image needs no file of ours. A module is compiled on first import, so
+modules that the bare zygote never imports are not in the memory that every room copies.
 """
 
 from __future__ import annotations
 
 SOCKET = "/run/rewarden/host.sock"
-"""The path at which the launchers put the socket of the slot's host, as seen from inside."""
+"""The path of the host's socket, as seen from inside the slot."""
 
 _BOOT = """
 import importlib.machinery, json, socket, struct, sys
@@ -50,5 +50,5 @@ except Exception as error:
 
 
 def source() -> str:
-    """The text for `python3 -c`."""
+    """Returns the source text for `python3 -c`."""
     return _BOOT % SOCKET

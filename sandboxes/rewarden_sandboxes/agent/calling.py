@@ -1,6 +1,6 @@
-"""One call of a function or a method of the candidate's: tagged JSON in, one tagged JSON reply out.
+"""One call of a function or method of the candidate's: tagged JSON in, one tagged JSON reply out.
 
-The expected value is not here. Whatever the candidate does to this process, it can only change which value it sends.
+The expected value is not in this process. A candidate that takes it over can only change the value that is sent.
 """
 
 from __future__ import annotations
@@ -34,22 +34,20 @@ class TreeNode:
 
 
 class Shapes:
-    """Lists to nodes and back, by the request's `types`, for instance `List[ListNode]`."""
+    """Converts lists to nodes and back, by the request's `types`, for instance `List[ListNode]`."""
 
     def __init__(self, module: types.ModuleType) -> None:
         self.module = module
 
     def build(self, hint: str | None, value: Any) -> Any:
-        """Returns what an argument becomes under its hint; without a hint, itself."""
+        """Returns an argument in the shape of its hint; without a hint, unchanged."""
         inner = re.fullmatch(r"[Ll]ist\[(.+)\]", hint or "")
         if inner:
             return [self.build(inner[1], part) for part in value]
         return {"ListNode": self.chain, "TreeNode": self.tree}.get(hint or "", lambda same: same)(value)
 
     def flatten(self, hint: str | None, value: Any) -> Any:
-        """Returns what a result becomes under its hint. Raises Uncrossable where it is not of that shape, or
-        endless.
-        """
+        """Returns a result, flattened by its hint. Raises Uncrossable if it has another shape, or is endless."""
         inner = re.fullmatch(r"[Ll]ist\[(.+)\]", hint or "")
         if inner and isinstance(value, list):
             return [self.flatten(inner[1], part) for part in value]
@@ -74,7 +72,7 @@ class Shapes:
         return values
 
     def tree(self, values: Any) -> Any:
-        """Level by level; null stands for a missing child, whose own children are left out."""
+        """Returns a tree from its values, level by level; null is a missing child, whose own children are omitted."""
         rest = iter(values or [])
         first = next(rest, None)
         root = None if first is None else self.module.TreeNode(first)
@@ -105,7 +103,7 @@ class Shapes:
 
 
 def find(module: types.ModuleType, target: str, init: list[Any]) -> Any:
-    """`f`, or `Solution.f`: the method of a new `Solution(*init)`. Raises LookupError where there is none."""
+    """Returns `f`, or for `Solution.f` the method of a new `Solution(*init)`. Raises LookupError if there is none."""
     name, _, method = target.partition(".")
     if not hasattr(module, name):
         raise LookupError(name)
@@ -118,8 +116,9 @@ def find(module: types.ModuleType, target: str, init: list[Any]) -> Any:
 
 
 def answer(code: bytes, request: dict[str, Any]) -> dict[str, Any]:
-    """The reply to a request: `value` and `args`, or `error` (a type's name; with `message`, `traceback`, and `loading`
-    where the code did not even load), `uncrossable` (a type's name) or `missing` (the target)."""
+    """Returns the reply to a request: `value` and `args`, or `error` (a type's name; with `message`, `traceback`, and
+    `loading` if the code failed to load), `uncrossable` (a type's name) or `missing` (the target).
+    """
     hints = request.get("types") or {}
     arg_hints = hints.get("args") or {}
     given: dict[str, Any] = {"ListNode": ListNode, "TreeNode": TreeNode} if hints else {}
@@ -157,7 +156,7 @@ def _error(fault: BaseException) -> dict[str, Any]:
 
 
 def _after(shapes: Shapes, hint: str | None, arg: Any) -> Any:
-    """An argument after the call; null where it has become something that cannot cross."""
+    """Returns an argument after the call; null if it can no longer cross."""
     try:
         return tagged_codec.encode(shapes.flatten(hint, arg))
     except tagged_codec.Uncrossable:
@@ -165,7 +164,7 @@ def _after(shapes: Shapes, hint: str | None, arg: Any) -> Any:
 
 
 def main(code: bytes, request: bytes, channel: int, reply: int) -> int:
-    """The mode `call`. Exit code 0 exactly when a value is sent."""
+    """Run the mode `call`. Returns exit code 0 exactly if a value is sent."""
     said = answer(code, tagged_codec.from_json(request))
     try:
         body = tagged_codec.to_json(said)

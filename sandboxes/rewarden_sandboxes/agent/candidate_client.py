@@ -1,4 +1,4 @@
-"""The client of the candidate's room: questions out, answers in, none of them trusted."""
+"""The client of the candidate's room: sends questions, and trusts none of the answers."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ MAX_NESTING = 50
 
 
 class CandidateClient:
-    """Questions to the candidate's room, one at a time, and what their answers are here."""
+    """Sends questions to the candidate's room, one at a time, and turns the answers into values of this room."""
 
     def __init__(self, channel: tagged_codec.Channel, *, writes_back: bool = True) -> None:
-        """`writes_back`: arguments become what the candidate made of them."""
+        """`writes_back`: the candidate's changes to arguments are applied to the tests' own."""
         self.channel = channel
         self.provenance = Provenance()
         self.writes_back = writes_back
@@ -50,17 +50,17 @@ class CandidateClient:
         self._functions: weakref.WeakKeyDictionary[Any, tuple[int, str]] = weakref.WeakKeyDictionary()
         self._watched = [(module, name, getattr(module, name)) for module, names in _WATCHED for name in names]
 
-    # What may be asked.
+    # Questions.
 
     def fail(self, kind: str, message: str, who: str = "candidate") -> NoReturn:
-        """Ends the test, and any hope of passing."""
+        """End the test with a fault, after which the run cannot pass."""
         fault = Fault(kind, message[: candidate_room.MESSAGE_CHARS], who)
         self.faults += 1
         self.fault = self.fault or fault
         raise fault
 
     def greet(self) -> dict[str, str] | None:
-        """Waits until the candidate has loaded; what went wrong, where it has not."""
+        """Wait until the candidate has loaded. Returns the error if it has not."""
         with self._lock:
             hello = self._receive()
         if hello.get("is") == "loaded":
@@ -71,7 +71,7 @@ class CandidateClient:
         return {key: str(part)[: candidate_room.TRACEBACK_CHARS] for key, part in parts.items()}
 
     def attribute(self, of: int, name: str) -> Any:
-        """The value of an attribute. Raises AttributeError where there is none."""
+        """Returns the value of an attribute. Raises AttributeError if there is none."""
         reply = self._ask("get", of, name=name)
         if reply.get("is") == "absent":
             if of == 0:
@@ -81,11 +81,11 @@ class CandidateClient:
         return self._result(reply, of, name)
 
     def assign(self, of: int, name: str, value: Any) -> None:
-        """Sets an attribute of a thing."""
+        """Set an attribute of an object."""
         self._result(self._ask("set", of, name=name, value=self._outward(value, of)), of, name)
 
     def operate(self, op: str, of: int, *args: Any) -> Any:
-        """One of the few things that a test may do to a thing. Raises StopIteration for `next` at the end."""
+        """Perform an operation, one of the few that tests may use. Raises StopIteration for `next` at the end."""
         reply = self._ask(op, of, args=[self._outward(arg, of) for arg in args])
         if op == "next" and reply.get("is") == "stop":
             raise StopIteration
@@ -94,7 +94,7 @@ class CandidateClient:
         return self._result(reply, of, None)
 
     def call(self, of: int, name: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Calls a thing, or an attribute of it; afterwards the arguments are as the candidate has left them."""
+        """Call an object, or an attribute of it. The candidate's changes to the arguments are applied here."""
         for module, watched, original in self._watched:
             if getattr(module, watched, None) is not original:
                 self.fail("unsupported", f"{module.__name__}.{watched} is replaced: {SHARED}", "tests")
@@ -121,7 +121,7 @@ class CandidateClient:
         return result
 
     def function(self, of: int, name: str) -> Callable[..., Any]:
-        """The proxy of a function or a method."""
+        """Returns the proxy of a function or a method."""
         self.provenance.used(of)
 
         def proxy(*args: Any, **kwargs: Any) -> Any:
@@ -131,7 +131,7 @@ class CandidateClient:
         self._functions[proxy] = (of, name)
         return proxy
 
-    # How it is asked.
+    # The exchange.
 
     def _ask(self, op: str, of: int, **fields: Any) -> dict[str, Any]:
         with self._lock:
@@ -161,7 +161,7 @@ class CandidateClient:
         except tagged_codec.Lost:
             self._lose()
         except tagged_codec.BadFrame as fault:
-            self._lost = True  # what follows could be anything
+            self._lost = True  # the stream can no longer be trusted
             self.fail("bad_frame", str(fault))
 
     def _lose(self) -> NoReturn:
@@ -169,7 +169,7 @@ class CandidateClient:
         self.fail("candidate_lost", "the candidate's process ended while the tests were running")
 
     def _called(self, request: dict[str, Any]) -> None:
-        """The candidate calls a function that a test has passed to it. It sees what that returns, nothing else."""
+        """Call a function that a test has passed to the candidate, which sees only the return value."""
         with self._checked():
             function = self._callbacks[_index(request["number"])]
             args = [tagged_codec.decode(arg, self._inward) for arg in request["args"]]
@@ -180,7 +180,7 @@ class CandidateClient:
         self._nesting += 1
         try:
             answer = {"value": self._outward(function(*args, **kwargs))}
-        except Exception as fault:  # noqa: BLE001 - it goes on in the candidate; its message may hold what is expected
+        except Exception as fault:  # noqa: BLE001 - its message may hold the expected value
             kind = next(parent.__name__ for parent in type(fault).__mro__ if parent.__module__ == "builtins")
             answer = {"raised": kind}
         finally:
@@ -194,13 +194,13 @@ class CandidateClient:
 
     @contextlib.contextmanager
     def _checked(self) -> Iterator[None]:
-        """While an answer is read: whatever is wrong with its shape is a bad frame."""
+        """Around the reading of an answer: any error in its shape is a bad frame."""
         try:
             yield
         except (tagged_codec.BadFrame, LookupError, TypeError, ValueError, AttributeError, RecursionError) as fault:
             self.fail("bad_frame", f"an answer of no known shape ({fault})")
 
-    # What goes out.
+    # Outgoing values.
 
     def _outward(self, value: Any, of: int = 0) -> tagged_codec.Tagged:
         try:
@@ -210,13 +210,13 @@ class CandidateClient:
 
     def _unfit(self, fault: tagged_codec.Uncrossable, of: int = 0) -> NoReturn:
         if of or self._nesting or (fault.unfit and self.received):
-            # A candidate may return an object where a list is sliced, call a test's function with anything, or return
-            # what a test then makes too large. None of that may end unscored.
+            # A candidate can return an object that the test slices like a list, call a test's function with any
+            # arguments, or return a value that the test makes too large. None of that may end without a score.
             self.fail("uncrossable_value", f"it had to cross because of what the candidate returned: {fault}")
         self.fail("unsupported", f"an argument cannot cross: {fault}: {SHARED}", "tests")
 
     def _reference(self, value: Any) -> tagged_codec.Tagged | None:
-        """A proxy goes back as what it stands for; a built-in as its name; another function as a callback."""
+        """Returns the reference for a value: a proxy's number, a built-in's name, or a function's callback."""
         if is_proxy(value):
             return {"ref": {"thing": number_of(value)}}
         if isinstance(value, ProxyType):
@@ -226,7 +226,7 @@ class CandidateClient:
         name = getattr(value, "__name__", None)
         if type(name) is str and getattr(builtins, name, None) is value:
             return {"ref": {"builtin": name}}
-        if value in (Proxy, CoroutineProxy):  # `type()` of what the candidate returned
+        if value in (Proxy, CoroutineProxy):  # `type()` of a proxy
             self.fail("uncrossable_value", "the candidate returned an object where a plain value was expected")
         if isinstance(value, type) or not callable(value):
             return None
@@ -239,7 +239,7 @@ class CandidateClient:
         self._callbacks.append(value)
         return {"ref": {"callback": len(self._callbacks) - 1}}
 
-    # What comes in.
+    # Incoming values.
 
     def _inward(self, payload: Any) -> Any:
         return self._thing(_index(payload["thing"]), [])
@@ -281,7 +281,7 @@ class CandidateClient:
         return known
 
     def _class(self, lineage: Any, base: Any) -> type:
-        """The proxy of a class; an exception class where `base` names a built-in one."""
+        """Returns the proxy of a class, or an exception class if `base` names a built-in one."""
         number, name = _index(lineage[0][0]), lineage[0][1]
         known = (self._classes if base is None else self._exceptions).get(number)
         if known is not None:
@@ -295,7 +295,7 @@ class CandidateClient:
         return self._exceptions.setdefault(number, self._exception_class(lineage, _exception(base)))
 
     def _exception_class(self, lineage: Any, base: type[BaseException]) -> type:
-        """The class of an exception of the candidate's. Its parents are exceptions here, whatever else they are.
+        """Returns the class of an exception of the candidate's. All its parents become exceptions here.
 
         Attack: a parent that is no exception, so that the tests seem to derive a class from the candidate's.
         """
@@ -305,8 +305,8 @@ class CandidateClient:
         return type(lineage[0][1], parents, {})
 
     def _may_import(self, module: Any, name: Any, asked: str) -> bool:
-        """Returns whether what the candidate says it has imported may come from the module of that name here: never one
-        that the candidate picks.
+        """Returns whether a name that the candidate claims to have imported may be imported here: only if the requested
+        name itself determines the module, never by the candidate's choice.
         """
         if name is None and (asked, module) in (("np", "numpy"), ("pd", "pandas")):
             return True
@@ -324,13 +324,13 @@ class CandidateClient:
         if type(args) is not list:
             raise tagged_codec.BadFrame("not the arguments of an exception")
         if issubclass(base, (StopIteration, StopAsyncIteration)):
-            # Raised under map() or all() it would end the comparison early, and quietly.
+            # Raised under map() or all(), it silently ends the comparison early.
             fault = CandidateError(*args)
             fault.text = f"{base.__name__}: {message}"
             return fault
         if not lineage:
             for attempt in (args, [message]):
-                with contextlib.suppress(Exception):  # some built-in exceptions want particular arguments
+                with contextlib.suppress(Exception):  # some built-in exceptions need particular arguments
                     return base(*attempt)
         kind = self._class(lineage, base.__name__) if lineage else CandidateError
         if not issubclass(kind, CandidateError):
@@ -348,7 +348,7 @@ _WATCHED: list[tuple[types.ModuleType, tuple[str, ...]]] = [
     (sys, ("argv", "stdin")),
     (time, ("monotonic", "perf_counter", "sleep", "time")),
 ]
-"""A test that replaces one of these means the candidate's copy, which it cannot reach from here."""
+"""Names that tests replace. A test that does so means the candidate's copy, which it cannot reach from here."""
 
 
 def _index(number: Any) -> int:
@@ -365,8 +365,9 @@ def _exception(name: Any) -> type[BaseException]:
 
 
 def restore(old: Any, new: Any) -> None:
-    """Makes a mutable value equal to another in place, and what it holds as well where the places agree. Raises
-    BadFrame where the other's type is not its own."""
+    """Make a mutable value equal to another in place, and also its elements that are at the same position or key in
+    both. Raises BadFrame if the other has another type.
+    """
     kind: Any = type(old)
     if type(new) is not (dict if kind in (defaultdict, OrderedDict) else kind):
         raise tagged_codec.BadFrame("an argument has become something else")

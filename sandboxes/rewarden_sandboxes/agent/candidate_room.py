@@ -1,7 +1,7 @@
-"""The candidate's room: loads the code as module `solution` and answers questions about it over the channel.
+"""The candidate's room: loads the code as module `solution` and answers questions over the channel.
 
-All of this shares a process with the candidate, which may rewrite any of it. So nothing here decides anything: what
-leaves is values, and the other room (`tests_room`) trusts them with nothing.
+The candidate shares this process and can rewrite all of this code. So nothing is decided here: only values leave, and
+the other room (`tests_room`) does not trust them.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ PLAIN_MODULES = (
     "string",
     "typing",
 )
-"""Names that a candidate imported from these are taken by the tests' room from its own copy of the module."""
+"""Modules whose names the tests' room takes from its own copy, if the candidate has imported them."""
 
 
 def load(code: bytes, given: dict[str, Any] | None = None) -> types.ModuleType:
-    """Runs the code as the module `solution`, in whose namespace `given` stands first. Raises whatever it raises."""
+    """Run the code as the module `solution`, with `given` in its namespace. Raises any exception of the code."""
     path = os.path.join(os.getcwd(), NAME + ".py")
     lines = code.decode("utf-8", "replace").splitlines(True)
     linecache.cache[path] = (len(code), None, lines, path)
@@ -63,45 +63,45 @@ def load(code: bytes, given: dict[str, Any] | None = None) -> types.ModuleType:
 
 
 def failure(fault: BaseException) -> dict[str, str]:
-    """Type, message and traceback of what a program raised, bounded, for a person to read."""
+    """Returns type, message and traceback of an exception, bounded, for a person to read."""
     trace = fault.__traceback__
     while trace is not None and trace.tb_frame.f_globals.get("__name__", "").startswith("rewarden_sandboxes."):
-        trace = trace.tb_next  # our own frames explain nothing
+        trace = trace.tb_next  # skip our own frames
     try:
         text = "".join(traceback.format_exception(type(fault), fault, trace, limit=-20))
-    except BaseException:  # noqa: BLE001 - its own methods may raise anything
+    except BaseException:  # noqa: BLE001 - the exception's methods can raise anything
         text = ""
     return {"type": type(fault).__name__[:100], "message": message_of(fault), "traceback": text[-TRACEBACK_CHARS:]}
 
 
 def message_of(fault: BaseException) -> str:
-    """`str` of an exception, bounded; empty where that raises."""
+    """Returns `str` of an exception, bounded; empty if that raises."""
     try:
         return str(fault)[:MESSAGE_CHARS]
-    except BaseException:  # noqa: BLE001 - its own methods may raise anything
+    except BaseException:  # noqa: BLE001 - the exception's methods can raise anything
         return ""
 
 
 class Server:
-    """Answers the questions of the tests' room, one at a time, in the order of `docs/tagged-codec.md`."""
+    """Answers the questions of the tests' room, one at a time, as `docs/tagged-codec.md` specifies."""
 
     def __init__(self, module: types.ModuleType, channel: tagged_codec.Channel) -> None:
         self.channel = channel
-        self.things: list[Any] = [module]  # kept alive: a number stands for one object for ever
+        self.things: list[Any] = [module]  # keeps them alive, so a number never changes its object
         self.numbers: dict[int, int] = {id(module): 0}
         self.thread = _thread.get_ident()
 
     def run(self) -> None:
-        """Answers until the other room closes the channel, which raises Lost."""
+        """Answer questions until the other room closes the channel, which raises Lost."""
         while True:
             self.reply(self.channel.receive())
 
     def reply(self, question: dict[str, Any]) -> None:
-        """Answers one question."""
+        """Answer one question."""
         number = question["id"]
         try:
             answer = self.answer(question)
-        except BaseException as fault:  # noqa: BLE001 - a candidate's SystemExit is an answer like any other
+        except BaseException as fault:  # noqa: BLE001 - a candidate's SystemExit is an answer, too
             answer = self.raised(fault)
         try:
             self.channel.send({**answer, "id": number})
@@ -109,7 +109,7 @@ class Server:
             self.channel.send({"is": "uncrossable", "type": fault.type_name, "id": number})
 
     def answer(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Returns what to answer; raises what the candidate raises."""
+        """Returns the answer to a question. Raises any exception of the candidate's."""
         of, op = self.things[question["of"]], question["op"]
         name: Any = question.get("name")
         if op == "get":
@@ -150,7 +150,7 @@ class Server:
             sys.stdout = printed
         try:
             answer = self.present(function(*args, **kwargs))
-        except BaseException as fault:  # noqa: BLE001 - the arguments as they are now go with it
+        except BaseException as fault:  # noqa: BLE001 - the answer carries the arguments as they are now
             answer = self.raised(fault)
         finally:
             sys.stdout = before
@@ -164,7 +164,7 @@ class Server:
         return answer
 
     def changed(self, sent: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-        """The arguments that are no longer what was sent, in their tagged form."""
+        """Returns the arguments that differ from those that were sent, in tagged form."""
         found = {}
         for key, arg in after.items():
             if type(arg) in (type(None), bool, int, str, float) or not tagged_codec.crosses(type(arg)):
@@ -175,7 +175,7 @@ class Server:
         return found
 
     def present(self, value: Any) -> dict[str, Any]:
-        """A value where it crosses, otherwise what stands for it there: a class, a number in the table of things."""
+        """Returns a value if it crosses, otherwise its reference: a class, or a number in the table of things."""
         if isinstance(value, type):
             base = _builtin_base(value) if issubclass(value, BaseException) else None
             return {"is": "class", "number": self.number(value), "mro": self.lineage(value), "base": base}
@@ -193,7 +193,7 @@ class Server:
         }
 
     def lineage(self, kind: type) -> list[list[Any]]:
-        """Numbers and names of the candidate's own classes that a class is made of, itself first."""
+        """Returns numbers and names of the candidate's own classes in a class's MRO, itself first."""
         own = [parent for parent in kind.__mro__ if parent.__module__ == NAME or parent is kind]
         return [[self.number(parent), parent.__name__[:100]] for parent in own[:20] if parent.__module__ != "builtins"]
 
@@ -214,19 +214,19 @@ class Server:
             "base": _builtin_base(kind),
             "args": None,
         }
-        with contextlib.suppress(Exception):  # then the message has to do
+        with contextlib.suppress(Exception):  # the message is enough
             args = tagged_codec.encode(list(fault.args))
             if len(tagged_codec.to_json(args)) <= 4 * MESSAGE_CHARS:
                 answer["args"] = args
         return answer
 
     def outward(self, value: Any) -> dict[str, Any] | None:
-        """An object that the tests' room knows already crosses back as its number."""
+        """Returns the number of an object that the tests' room already knows; None for any other."""
         known = self.numbers.get(id(value))
         return None if known is None else {"ref": {"thing": known}}
 
     def inward(self, payload: Any) -> Any:
-        """Returns what the tests' room refers to: one of ours, or a function of its own."""
+        """Returns the target of a reference: an object of this room, or a function of the tests' room."""
         if "thing" in payload:
             return self.things[payload["thing"]]
         if "builtin" in payload:
@@ -241,7 +241,7 @@ class Server:
         return callback
 
     def ask(self, number: int, args: Any, kwargs: dict[str, Any]) -> Any:
-        """Calls a function of the tests' room, answering its questions meanwhile."""
+        """Call a function of the tests' room, and answer that room's questions until it returns."""
         if _thread.get_ident() != self.thread:
             raise RuntimeError("a function of the tests can be called from the main thread only")
         self.channel.send(
@@ -264,7 +264,7 @@ class Server:
 
 
 def _is_own(kind: type) -> bool:
-    """Returns whether a class is the candidate's, by whatever module it says that it comes from."""
+    """Returns whether a class is the candidate's, whatever module it claims to come from."""
     found: Any = sys.modules.get(kind.__module__) if kind.__module__ != NAME else None
     for part in kind.__qualname__.split("."):
         found = getattr(found, part, None)
@@ -272,12 +272,12 @@ def _is_own(kind: type) -> bool:
 
 
 def _builtin_base(kind: type) -> str:
-    """The name of the nearest built-in class that a class derives from."""
+    """Returns the name of the nearest built-in class that a class derives from."""
     return next(parent.__name__ for parent in kind.__mro__ if parent.__module__ == "builtins")
 
 
 def awaited(value: Any) -> Any:
-    """Returns the result of a coroutine; any other value is itself."""
+    """Returns the result of a coroutine; any other value unchanged."""
     return _await(value) if inspect.iscoroutine(value) else value
 
 
@@ -298,17 +298,17 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "item": operator.getitem,
     "await": _await,
 }
-"""The operations that the tests may do to a thing beside calling it and reading its attributes. No comparison: an
-object of the candidate's would be equal to everything."""
+"""The operations that tests may perform on an object, besides calls and attributes. No comparison: an object of the
+candidate's can be equal to everything."""
 
 
 def main(code: bytes, request: bytes, channel: int, reply: int) -> int:
-    """The mode `serve`. Says first whether the code loads; then answers until the other room is done."""
+    """Run the mode `serve`. Reports whether the code loads, then answers questions until the other room is done."""
     to_tests = tagged_codec.Channel(channel)
     with contextlib.suppress(tagged_codec.Lost):
         try:
             module = load(code)
-        except BaseException as fault:  # noqa: BLE001 - SystemExit included: code that leaves while loading is not loaded
+        except BaseException as fault:  # noqa: BLE001 - SystemExit included: an exit while loading is a failure
             to_tests.send({"is": "unloaded", **failure(fault)})
             return 1
         to_tests.send({"is": "loaded"})
@@ -316,4 +316,4 @@ def main(code: bytes, request: bytes, channel: int, reply: int) -> int:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()
-    os._exit(0)  # a thread that the candidate left behind must not hold the run
+    os._exit(0)  # a thread that the candidate left running must not keep the run alive

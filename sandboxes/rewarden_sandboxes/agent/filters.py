@@ -1,10 +1,10 @@
-"""The system call filters of what runs in a slot, and the dropping of capabilities.
+"""The system call filters of the processes in a slot, and the dropping of capabilities.
 
-A list of what is refused, because what a language's run time needs cannot be listed; the slot around the rooms has a
-list of what is allowed. Numbers above the newest that was looked at are answered ENOSYS, so that a new kernel's calls
-are refused before anybody has read about them. There are two filters, and the stricter answer counts: a long one that
-the namespace init takes once, for itself and all that is forked from it, and a short one with what the making of a room
-needs, which each program takes: the kernel compiles a filter when it is taken, which for the long one is 0.2 ms.
+These are deny lists, because nobody can list the calls that a language's run time needs; the slot around the rooms has
+an allow list. Calls with a number above the newest reviewed one fail with ENOSYS, so calls that a new kernel adds are
+refused until somebody has reviewed them. There are two filters, and the stricter result counts. The namespace init
+installs the long one once, for itself and all its descendants. Each program installs the short one, which refuses the
+calls that making a room needs. The kernel compiles a filter when it is installed, which takes 0.2 ms for the long one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Iterable
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.syscall.restype = ctypes.c_long
 
-# name: (x86_64, aarch64); None where the architecture has no such call.
+# name: (x86_64, aarch64); None if the architecture has no such call.
 _REFUSED: dict[str, tuple[object, object]] = {
     # other processes' memory, descriptors and registers
     "ptrace": (101, 117),
@@ -61,7 +61,7 @@ _REFUSED: dict[str, tuple[object, object]] = {
     "mbind": (237, 235),
     "set_mempolicy": (238, 237),
     "set_mempolicy_home_node": (450, 450),
-    # what others open, told as they open it: rooms of one slot share the image's files
+    # reports of files that others open: rooms of one slot share the image's files
     "inotify_init": (253, None),
     "inotify_init1": (294, 26),
     # the machine
@@ -95,8 +95,8 @@ _REFUSED: dict[str, tuple[object, object]] = {
 }
 
 _MAKE_ROOMS: dict[str, tuple[int, int]] = {"unshare": (272, 97), "setns": (308, 268), "mount": (165, 40)}
-"""The system calls that the making of a room needs, and no program may make. With them goes `clone` with any flag of a
-namespace, and with that which makes brothers."""
+"""The system calls that making a room needs, and that no program may make. The short filter also refuses `clone` with
+CLONE_PARENT or a flag of a namespace."""
 
 _WATCHED = {
     "x86_64": {
@@ -110,30 +110,31 @@ _WATCHED = {
 }
 _ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _NEWEST = 463
-"""The newest system call number whose meaning was looked at (Linux 6.13, mseal and the xattrat family)."""
+"""The newest system call number that was reviewed (Linux 6.13, mseal and the xattrat family)."""
 
 _NAMESPACES = 0x7E020000 | 0x80
 _PARENT = 0x8000
-"""CLONE_PARENT: the supervisor is a program's parent, and would have children of which it knows nothing. Nobody would
-reap them, and the kernel would hold the room's init for ever."""
+"""CLONE_PARENT: the supervisor is a program's parent, so it gets children that it does not know of. Nobody reaps them,
+and the room's init remains a zombie forever."""
 _FAMILIES = (1, 2, 10)
-"""Local, IPv4 and IPv6 (loopback is all there is). No AF_VSOCK: it reaches the hypervisor past every network
-namespace. No AF_ALG, AF_PACKET and the rest."""
+"""Unix, IPv4 and IPv6 (loopback is the only interface). Not AF_VSOCK, which reaches the hypervisor past every network
+namespace, nor AF_ALG, AF_PACKET and the others."""
 _NETLINK, _NETLINK_ROUTE = 16, 0
-"""Run times ask NETLINK_ROUTE for their interfaces. Attack: the other protocols of netlink carry messages between
+"""Run times list the interfaces through NETLINK_ROUTE. Attack: the other protocols of netlink carry messages between
 processes (NETLINK_USERSOCK), list sockets, and reach the kernel's audit, crypto and packet filters."""
 _THREADS = (32, 33)
-"""The C library's own signals, with which it ends threads: it handles them from the first thread on."""
+"""The C library's internal signals, with which it cancels threads: it installs their handlers with the first thread."""
 _TERMINAL_INPUT = (0x5412, 0x541C)
-"""TIOCSTI and TIOCLINUX write into a terminal's input."""
+"""TIOCSTI and TIOCLINUX, which write to a terminal's input."""
 
 _LEASE = 1024
-"""F_SETLEASE. Attack: a lease of one's own answer, until whose end nobody else can open it."""
+"""F_SETLEASE. Attack: a lease on the program's own answer file, which blocks everybody else who opens it."""
 
 _ALLOW = 0x7FFF0000
 _KILL = 0x80000000
 _WAIT = 0x7FC00000
-"""SECCOMP_RET_USER_NOTIF: the call waits for whoever listens. Of two filters' answers an error counts before it."""
+"""SECCOMP_RET_USER_NOTIF: the call blocks until the listener answers. If another filter returns an error, the error
+wins."""
 _EPERM = 0x50000 | errno.EPERM
 _ENOSYS = 0x50000 | errno.ENOSYS
 _EAFNOSUPPORT = 0x50000 | errno.EAFNOSUPPORT
@@ -158,7 +159,7 @@ class _Code:
         self.put(_LD, 0, 0, 16 + 8 * index)
 
     def refuse(self, numbers: Iterable[tuple[object, object]]) -> bytes:
-        """Answer EPERM for these numbers, allow the rest; returns the whole filter."""
+        """Refuse these numbers with EPERM and allow the rest. Returns the whole filter."""
         for pair in numbers:
             refused = pair[self.column]
             if isinstance(refused, int):
@@ -169,11 +170,11 @@ class _Code:
 
 
 def last(machine: str, *, network: bool) -> bytes:
-    """The short filter. Raises KeyError for an architecture that is not known.
+    """Returns the short filter. Raises KeyError for an unknown architecture.
 
-    Without a `network` a call waits for whoever listens, for ever, when it asks for a socket; also when it sets what a
-    signal does, because a signal that is handled would end the wait, and the call with an error that it never has; and
-    when it takes a filter, of which only one may be listened to.
+    Without a `network`, a call for a socket notifies the listener and blocks forever. So do calls that set a signal's
+    action, because a handled signal interrupts the wait and fails the call with an error that it normally never has;
+    and calls that install a filter, because only one filter can have a listener.
     """
     code, watched = _Code(machine), _WATCHED[machine]
     code.put(_LD, 0, 0, 0)
@@ -188,7 +189,7 @@ def last(machine: str, *, network: bool) -> bytes:
             code.put(_RET, 0, 0, _WAIT)
         code.put(_JEQ, 0, 5 + len(_THREADS), watched["rt_sigaction"])
         code.argument(1)
-        code.put(_JEQ, 2 + len(_THREADS), 0, 0)  # it only asks what the signal does
+        code.put(_JEQ, 2 + len(_THREADS), 0, 0)  # it only reads the signal's action
         code.argument(0)
         for place, number in enumerate(_THREADS):
             code.put(_JEQ, len(_THREADS) - place, 0, number)
@@ -198,18 +199,18 @@ def last(machine: str, *, network: bool) -> bytes:
 
 
 def standing(machine: str) -> bytes:
-    """The long filter. Raises KeyError for an architecture that is not known."""
+    """Returns the long filter. Raises KeyError for an unknown architecture."""
     code = _Code(machine)
     put, argument, watched = code.put, code.argument, _WATCHED[machine]
     put(_LD, 0, 0, 4)
-    put(_JEQ, 1, 0, _ARCHITECTURE[machine])  # 32-bit calls have other numbers, and would pass by every line below
+    put(_JEQ, 1, 0, _ARCHITECTURE[machine])  # 32-bit calls have other numbers, which the lines below do not match
     put(_RET, 0, 0, _KILL)
     put(_LD, 0, 0, 0)
     put(_JGE, 0, 1, 0x40000000)  # x32
     put(_RET, 0, 0, _EPERM)
     put(_JGE, 0, 1, _NEWEST + 1)
     put(_RET, 0, 0, _ENOSYS)
-    put(_JEQ, 0, 1, watched["clone3"])  # its flags lie in memory, where a filter cannot look; glibc falls back
+    put(_JEQ, 0, 1, watched["clone3"])  # its flags are in memory, which a filter cannot read; glibc falls back
     put(_RET, 0, 0, _ENOSYS)
     for name in ("socket", "socketpair"):
         put(_JEQ, 0, 7 + len(_FAMILIES), watched[name])
@@ -233,8 +234,8 @@ def standing(machine: str) -> bytes:
     put(_JEQ, 0, 1, _LEASE)
     put(_RET, 0, 0, _EPERM)
     put(_RET, 0, 0, _ALLOW)
-    # Limits of another process of the same user may be set without any privilege: a program that took the room's init
-    # its descriptors would make its own end look like a failure of ours.
+    # A process can set limits of others of its user without privileges. Attack: lower the descriptor limit of the
+    # room's init, so that the program's own end looks like a failure of ours.
     put(_JEQ, 0, 4, watched["prlimit64"])
     argument(0)
     put(_JEQ, 1, 0, 0)
@@ -248,7 +249,7 @@ class _Program(ctypes.Structure):
 
 
 class _Filter:
-    """A filter as the kernel takes it."""
+    """A filter in the kernel's form."""
 
     def __init__(self, code: bytes) -> None:
         self._buffer = ctypes.create_string_buffer(code, len(code) or 1)
@@ -256,14 +257,16 @@ class _Filter:
         self._place = ctypes.byref(self._program)
 
     def take(self) -> None:
-        """For this process and all that it becomes or forks. Raises OSError."""
+        """Install it for this process and its descendants. Raises OSError."""
         if not self._program.length:
             raise OSError(errno.ENOSYS, "no system call filter for this architecture: " + MACHINE)
         check(LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
         check(LIBC.prctl(_PR_SET_SECCOMP, 2, self._place, 0, 0), "seccomp")
 
     def take_and_listen(self) -> int:
-        """The same, where no_new_privs is set. Returns the descriptor that can be read while a call waits."""
+        """Install it with a listener; no_new_privs must be set. Returns a descriptor that is readable while a call
+        waits.
+        """
         number = _WATCHED[MACHINE]["seccomp"]
         return check(int(LIBC.syscall(number, _SET_FILTER, _NEW_LISTENER, self._place)), "seccomp")
 
@@ -281,9 +284,10 @@ _SET_FILTER, _NEW_LISTENER = 1, 8
 
 
 def lock_down(keep: int = 0) -> None:
-    """Drop every capability but those of a mask, and take the last filter, for good. Raises OSError.
+    """Permanently drop every capability but those of a mask, and install the last filter. Raises OSError.
 
-    With `no_new_privs` no program file can bring a capability back, so the bounding set, 41 calls more, may stay.
+    With `no_new_privs` no executable can regain a capability, so the bounding set can stay: dropping it takes 41 more
+    calls.
     """
     kept = (ctypes.c_uint32 * 6)(keep, keep) if keep else _CAP_NONE
     check(LIBC.capset(_CAP_HEADER, kept), "capset")
@@ -291,15 +295,15 @@ def lock_down(keep: int = 0) -> None:
 
 
 def lock_down_without_network() -> int:
-    """The same for a program that is in nobody's network. Returns the descriptor that can be read when it wants one of
-    its own. Raises OSError, also where somebody listens to a filter already.
+    """The same for a program without a network of its own. Returns a descriptor that becomes readable when the program
+    asks for one. Raises OSError, also if a filter already has a listener.
     """
     check(LIBC.capset(_CAP_HEADER, _CAP_NONE), "capset")
     return _LAST_WITHOUT_NETWORK.take_and_listen()
 
 
 def check(result: int, what: str) -> int:
-    """Returns what a function of the C library returned. Raises OSError where that says that it failed."""
+    """Returns the result of a C library function. Raises OSError if it is an error."""
     if result < 0:
         code = ctypes.get_errno()
         raise OSError(code, what + ": " + os.strerror(code))

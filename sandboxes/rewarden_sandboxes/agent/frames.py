@@ -1,4 +1,4 @@
-"""Frames between host and supervisor: a JSON header and, behind it, the bytes that the header points into.
+"""Frames between host and supervisor: a JSON header, followed by the bytes that the header refers to.
 
 `>IQ` (length of the header, length of the body), header, body. In a header, bytes are `[offset, length]` of the body.
 """
@@ -16,22 +16,22 @@ MAX_HEADER = 16 * 1024**2
 MAX_BODY = 512 * 1024**2
 
 WINDOW = 1 << 20
-"""Bytes of a session that may be under way in each direction, before whoever reads them says that they are read."""
+"""The flow control window of a session: bytes in flight in each direction that the reader has not acknowledged."""
 
 
 class FrameError(Exception):
-    """The other side sent what is no frame, or is gone."""
+    """The other side sent something that is not a frame, or disconnected."""
 
 
 class Body:
-    """Bytes that are collected for a frame."""
+    """A frame's body, while it is built."""
 
     def __init__(self) -> None:
         self.parts: list[bytes | memoryview] = []
         self.size = 0
 
     def add(self, data: bytes | memoryview) -> list[int]:
-        """Append; returns the place."""
+        """Append bytes. Returns their place, [offset, length]."""
         place = [self.size, len(data)]
         if data:
             self.parts.append(data)
@@ -40,7 +40,7 @@ class Body:
 
 
 def pack(header: dict[str, Any], body: Body | None = None) -> list[bytes | memoryview]:
-    """A frame, in pieces to write one after the other."""
+    """Returns a frame, in pieces to write in order."""
     head = json.dumps(header, separators=(",", ":")).encode()
     size = body.size if body is not None else 0
     return [PREFIX.pack(len(head), size) + head, *(body.parts if body is not None else ())]
@@ -53,12 +53,12 @@ def check(head: int, size: int, max_body: int = MAX_BODY) -> None:
 
 
 def view(body: bytes, place: Sequence[int]) -> bytes:
-    """The bytes at a place. Raises FrameError for a place outside of the body."""
+    """Returns the bytes at a place. Raises FrameError for a place outside the body."""
     return body[_range(body, place)]
 
 
 def window(body: bytes, place: Sequence[int]) -> memoryview:
-    """The same without a copy."""
+    """The same, without a copy."""
     return memoryview(body)[_range(body, place)]
 
 
@@ -74,8 +74,8 @@ def _range(body: bytes, place: Sequence[int]) -> slice:
 def receive(
     channel: socket.socket, announced: Callable[[int], None] = lambda size: None
 ) -> tuple[dict[str, Any], bytes]:
-    """The next frame of a blocking socket. Raises FrameError at its end. `announced`: told the size of its body, before
-    that is read.
+    """Read the next frame from a blocking socket. Raises FrameError at its end. `announced` is called with the size of
+    the body before the body is read.
     """
     head, size = PREFIX.unpack(_exactly(channel, PREFIX.size))
     check(head, size)

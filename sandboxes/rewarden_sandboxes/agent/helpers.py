@@ -1,7 +1,8 @@
-"""The helpers of test code: names that it has from the prompt's code and from well-known libraries, so that no
-candidate can give them another meaning.
+"""The helpers of test code: names that it takes from the prompt's code and from well-known libraries, so that no
+candidate can redefine them.
 
-Attack: define `poly`, which the prompt gave, or `isclose`, whose import the tests forgot, so that all agrees.
+Attack: define `poly`, which the prompt gave, or `isclose`, whose import the tests forgot, so that every comparison
+succeeds.
 """
 
 from __future__ import annotations
@@ -24,39 +25,39 @@ _ALIASES = {
     "allclose": ("numpy", "allclose"),
     "approx": ("pytest", "approx"),
 }
-"""Names by which everybody compares, and the modules and members behind them."""
+"""Names that tests commonly compare with, and the modules and members that they mean."""
 
 _MODULES = frozenset({*PLAIN_MODULES, "numpy"})
 _REACHING_OUT = frozenset({"input", "open", "exec", "eval", "compile", "globals", "locals", "vars", "__import__"})
-"""Built-in functions whose effect depends on where they are called. `print` is none: nobody judges what test code or
-the candidate beside it prints, and a test that captures output has that of both.
-"""
+"""Built-in functions whose effect depends on where they are called. `print` is not one: the output of test code and
+candidate is not judged, and a test that captures output gets that of both."""
 
 
 class Helpers:
-    """See the module. The prompt's helpers are its pure functions, and what it imports from plain modules.
+    """See the module. The prompt's helpers are its pure functions and its imports from plain modules.
 
-    A function that keeps state, makes objects of the prompt's classes, or calls what is still to be written has to be
-    where the candidate is.
+    A function that keeps state, makes objects of the prompt's classes, or calls the function to be written must run in
+    the candidate's room.
     """
 
     def __init__(self, prompt: str, lacking: set[str], entry_point: str | None) -> None:
-        """prompt: the code in front of the candidate's, as a module of its own; empty where there is none. lacking: the
-        names that the test code uses and does not have. Without an entry point every name may be what was asked for.
+        """prompt: the code before the candidate's, as a module of its own, or empty. lacking: the names that the test
+        code uses and does not define. Without an entry point any of these names may be the one that the prompt asks
+        for.
         """
         entry = str(entry_point or "").partition(".")[0]
         self._aliases = set(_ALIASES) - {entry}
         if not entry and not lacking - self._aliases:
-            self._aliases = set()  # one of these is all that the candidate can have been asked for
+            self._aliases = set()  # the prompt can only have asked for one of these
         self._body = _pure(prompt, entry) if entry else []
         self._names: dict[str, Any] | None = None
 
     def find(self, name: str) -> Any:
-        """The value of a helper. Raises LookupError where there is none of that name."""
+        """Returns the value of a helper. Raises LookupError if there is none of that name."""
         if self._names is None:
             self._names = {"__name__": "prompt"}
             for node in self._body:
-                with contextlib.suppress(Exception):  # a module that is not installed: its names are no helpers
+                with contextlib.suppress(Exception):  # a missing module's names are no helpers
                     code = compile(ast.Module([node], []), "prompt.py", "exec", dont_inherit=True)
                     exec(code, self._names)  # noqa: S102 - the reference's code, in a room of its own
         if name in self._names and not name.startswith("__"):
@@ -72,7 +73,7 @@ class Helpers:
 
 
 def _pure(prompt: str, entry: str) -> list[ast.stmt]:
-    """The imports of plain modules and the pure functions of the prompt's code, in order."""
+    """Returns the imports of plain modules and the pure functions of the prompt's code, in order."""
     try:
         body = ast.parse(prompt).body
     except (SyntaxError, ValueError):
@@ -97,7 +98,7 @@ def _is_plain_import(node: ast.stmt) -> bool:
 
 
 def _brings(node: ast.stmt) -> set[str]:
-    """The names that an import of a plain module brings."""
+    """Returns the names that an import of a plain module binds."""
     assert isinstance(node, (ast.Import, ast.ImportFrom))
     names = {alias.asname or alias.name for alias in node.names}
     if isinstance(node, ast.ImportFrom) and node.module is not None and "*" in names:
@@ -107,7 +108,7 @@ def _brings(node: ast.stmt) -> set[str]:
 
 
 def _is_pure(function: ast.FunctionDef, known: set[str], body: list[ast.stmt]) -> bool:
-    """Returns whether a function depends on nothing but its arguments, what is known, and Python itself."""
+    """Returns whether a function depends only on its arguments, the known names, and Python itself."""
     nodes = list(ast.walk(function))
     if any(isinstance(node, (ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.ClassDef)) for node in nodes):
         return False
@@ -121,7 +122,7 @@ def _is_pure(function: ast.FunctionDef, known: set[str], body: list[ast.stmt]) -
 
 
 def _says_nothing(node: ast.stmt) -> bool:
-    """Returns whether a statement leaves a body to be written: a text, `pass`, `...`, `return None`, `raise
+    """Returns whether a statement is a placeholder for a body: a docstring, `pass`, `...`, `return None`, `raise
     NotImplementedError`.
     """
     if isinstance(node, ast.Raise):

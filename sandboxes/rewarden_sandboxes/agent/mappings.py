@@ -1,14 +1,14 @@
-"""The files that the interpreter is mapped from: a fork copies their pages, and they stay in memory.
+"""The file mappings of the interpreter: forks copy their page tables, and the supervisor locks their pages in memory.
 
-They are to be copied, instead of found again by a hundred page faults. A fork copies the page table of a mapping only
-where the mapping has a page of its own, that is, one that was written to (`vma_needs_copy` in the kernel's
-`mm/memory.c`). So one byte of each is written over with itself, once, in the namespace init. Each run is then some 6 %
-cheaper. Only what every program uses is treated so: of other libraries most pages would be copied for nothing.
+Copying saves each child about 100 page faults. A fork copies the page table of a file mapping only if the mapping has
+an anonymous page, that is, one that was written to (`vma_needs_copy` in the kernel's `mm/memory.c`). So the namespace
+init overwrites one byte of each with itself, once, which makes each run about 6 % cheaper. This covers only the files
+that every program uses: for other libraries, most entries would be copied for nothing.
 
-They are to stay, because a kernel whose group is at its memory limit takes pages of files away before it kills, and
-the supervisor's own code is among them, which the next instruction reads again. A program that took too much then had
-its slot for up to two minutes, and the supervisor no moment to look. A page that one process has locked is taken from
-none.
+Locking prevents thrashing. When a group is at its memory limit, the kernel evicts page cache before it kills a process.
+The supervisor's own code is among those pages, and its next instruction reads it back. A program over its limit then
+kept its slot for up to two minutes, while the supervisor had no chance to check. A page that one process has locked is
+evicted from none.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from rewarden_sandboxes.agent.filters import LIBC
 _USED_BY_ALL = ("python", "libpython", "libc.", "libc-", "ld-")
 _READ, _WRITE, _EXECUTE = 1, 2, 4
 _ON_FAULT = 1
-"""mlock2's flag: what is in memory stays, and so does what comes; nothing is read in for it."""
+"""mlock2's flag MLOCK_ONFAULT: locks pages that are resident, and others once they are; reads none in."""
 
 
 def own() -> None:
-    """Give the mappings a page of their own. Where that is not allowed, they stay as they are."""
+    """Give each mapping an anonymous page. Mappings that cannot be changed stay as they are."""
     LIBC.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     for name, low, high, allowed in list(_read_only()):
         if name.startswith(_USED_BY_ALL) and LIBC.mprotect(low, high - low, allowed | _WRITE) == 0:
@@ -36,9 +36,10 @@ def own() -> None:
 
 
 def keep() -> None:
-    """Lock in memory what this process is mapped from, the interpreter and the C library first: as much as a process
-    may lock (8 MiB by default, which is nearly all of it). Called in the supervisor, for a lock is not inherited. Pages
-    that it never uses stay out: the kernel counts them, when it looks for the largest process to kill.
+    """Lock the files that this process has mapped in memory, the interpreter and the C library first, up to the limit
+    of locked memory (8 MiB by default, which covers nearly all of it). Called in the supervisor, because children do
+    not inherit locks. Unused pages are not read in, because the kernel counts resident ones when it picks the largest
+    process to kill.
     """
     LIBC.mlock2.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint)
     for _, low, high, _ in sorted(_read_only(), key=lambda each: not each[0].startswith(_USED_BY_ALL)):
@@ -46,7 +47,7 @@ def keep() -> None:
 
 
 def _read_only() -> Iterator[tuple[str, int, int, int]]:
-    """File name, bounds and protection of each mapping of a file that is not written to."""
+    """Yields file name, bounds and protection of each read-only mapping of a file."""
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
         for line in file:
             fields = line.split(None, 5)

@@ -1,4 +1,4 @@
-"""The ways to run a Python program of a room, beside as a script."""
+"""The modes of a Python program in a room, other than `script`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Callable
 from rewarden_sandboxes.agent import calling, candidate_room, shared, tests_room
 
 Main = Callable[[bytes, bytes, int, int], int]
-"""The code, the request, the descriptors of the channel and of the reply (-1: none); gives the exit code."""
+"""Takes the code, the request, and the descriptors of the channel and of the reply (-1: none); returns the exit code.
+"""
 
 MODES: dict[str, Main] = {
     "serve": candidate_room.main,
@@ -15,5 +16,5 @@ MODES: dict[str, Main] = {
     "call": calling.main,
     "shared": shared.main,
 }
-"""`serve`: the candidate's room of a pair. `tests`: the tests' room of a pair. `call`: one call. `shared`: tests in
-the candidate's own process, which the reference alone may choose."""
+"""`serve`: the candidate's room of a pair. `tests`: the tests' room of a pair. `call`: one call. `shared`: tests in the
+candidate's own process, which only the reference may choose."""

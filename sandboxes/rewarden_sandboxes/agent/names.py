@@ -36,7 +36,7 @@ class ProxyModule(types.ModuleType):
         return names.client.attribute(0, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name.startswith("__"):  # the import system's own
+        if name.startswith("__"):  # set by the import system
             return super().__setattr__(name, value)
         client = self.__dict__["_rewarden_names"].client
         client.fail("unsupported", f"a test changes {name!r} in the candidate's module: {SHARED}", "tests")
@@ -56,8 +56,8 @@ class Source:
         linecache.cache[path] = (len(code), None, self.lines, path)
 
     def means_module(self, name: str) -> bool:
-        """Returns whether a name that the test code does not define is a standard module whose import it forgot: it
-        only reads attributes of it. `math.isclose` then means the module, whatever the candidate calls `math`.
+        """Returns whether an undefined name of the test code means a standard module whose import it forgot: it only
+        reads attributes of it. `math.isclose` then means the module, whatever the candidate calls `math`.
         """
         if name not in sys.stdlib_module_names:
             return False
@@ -66,7 +66,7 @@ class Source:
         return all(id(node) in owners for node in nodes if isinstance(node, ast.Name) and node.id == name)
 
     def lacks(self) -> list[str]:
-        """The names that the test code uses and does not have."""
+        """Returns the names that the test code uses and does not define."""
         used: set[str] = set()
         bound = set(vars(builtins))
         for node in ast.walk(ast.parse(self.code)):
@@ -82,14 +82,15 @@ class Source:
                 "ExceptHandler",
                 "MatchAs",
                 "MatchStar",
-            ):  # some are newer than the rooms' Python
+            ):  # some are missing in the oldest Python of the rooms
                 bound.add(str(getattr(node, "name", None)))
         return sorted(name for name in used - bound if not self.means_module(name))
 
 
 class Names(dict):  # type: ignore[type-arg]
-    """The builtins of test code. Python looks here last, after locals, globals and the real builtins, so that nothing
-    of the candidate's can hide `len`, `isinstance` or a module that the tests import."""
+    """The builtins of test code. Python looks a name up here last, after locals, globals and the real builtins, so no
+    name of the candidate's can hide `len`, `isinstance` or a module that the tests import.
+    """
 
     def __init__(self, client: CandidateClient, source: Source, entry_point: str | None, prompt: str = "") -> None:
         super().__init__(vars(builtins), zip=client.provenance.zip)
@@ -120,7 +121,7 @@ class Names(dict):  # type: ignore[type-arg]
         return value
 
     def entry(self) -> Any:
-        """Returns what `check(candidate)` is called with: `f`, or `Solution.f` for the method of a new `Solution()`."""
+        """Returns the argument of `check(candidate)`: `f`, or for `Solution.f` the method of a new `Solution()`."""
         name, _, method = str(self.entry_point).replace("()", "").partition(".")
         found = self.client.attribute(0, name)
         if not method:
@@ -128,8 +129,8 @@ class Names(dict):  # type: ignore[type-arg]
         return getattr(found() if isinstance(found, type) else found, method)
 
     def wanted(self) -> list[str]:
-        """Returns what `from solution import *` brings: names that the test code uses and does not have, but the
-        candidate or the prompt.
+        """Returns the names that `from solution import *` binds: those that the test code uses without defining them,
+        and that the candidate or the prompt has.
         """
         found = []
         for name in self.source.lacks():
@@ -143,7 +144,7 @@ class Names(dict):  # type: ignore[type-arg]
 
 
 def install(names: Names, modules: Iterable[str]) -> None:
-    """Puts proxies under the names by which test code imports the candidate, dotted ones with their parents."""
+    """Install proxies under the names by which test code imports the candidate, with the parents of dotted names."""
     for name in modules:
         parts = name.split(".")
         for end in range(1, len(parts) + 1):

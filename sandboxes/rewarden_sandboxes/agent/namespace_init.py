@@ -1,10 +1,11 @@
-"""The namespace init: makes what rooms are made from, and never sees a request.
+"""The namespace init: makes the zygotes and the rooms' inits, and never sees a request.
 
-It owns a user namespace in which it has every capability, and hides in it what no room may see. It forks the zygotes,
-and it makes each room's init: a process that only waits, in a new pid namespace, in the namespace init's own memory, so
-that it costs no copy of anything. Orphans of the room go to that init, which reaps them unseen; when it is killed, the
-kernel kills all that is in its namespace. A program is forked from a zygote into that namespace (`room`); it has a user
-namespace below the namespace init's and no capability in either, so that it can open nothing of init's.
+It owns a user namespace in which it has every capability, and mounts over the folders that no room may see. It forks
+the zygotes, and makes each room's init: a process in a new pid namespace that only waits. It shares the namespace
+init's memory, so nothing is copied for it. Orphans of the room are reparented to that init, and the kernel reaps them;
+when init is killed, the kernel kills every process of its namespace. A program is cloned from a zygote into that
+namespace (`room`). It has a user namespace below the namespace init's and no capability in either, so it can open
+nothing that belongs to init.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ _SHARED_MEMORY, _SHARED_FILES = 0x100, 0x400
 _INIT = _SHARED_MEMORY | _SHARED_FILES | room.NEW_PID | room.SIBLING
 
 _STACK, _STACKS = 16 * 1024, 16
-"""Bytes of an init's stack, and how many there are: many more than rooms that a slot has at once."""
+"""Bytes of an init's stack, and the number of stacks: many more than the rooms that a slot has at once."""
 
 
 def main(channel: socket.socket, *, alone: bool) -> None:
-    """Serve until the supervisor is gone. Never returns. `alone`: there are no namespaces here."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the inits' as well: orphans are reaped by the kernel
+    """Serve until the supervisor is gone. Never returns. `alone`: there are no namespaces on this machine."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # inherited by the inits, so the kernel reaps orphans
     uid, gid = os.getuid(), os.getgid()
     trouble = ""
     if alone:
-        LIBC.prctl(room.SET_DUMPABLE, 0, 0, 0, 0)  # nor any zygote's memory: a program has the same user here
+        LIBC.prctl(room.SET_DUMPABLE, 0, 0, 0, 0)  # programs share our user here: they must not open our memory
     else:
         try:
             room.unshare(room.NEW_USER | room.NEW_MOUNT | room.NEW_NET)
@@ -79,7 +80,7 @@ def main(channel: socket.socket, *, alone: bool) -> None:
 
 
 def _hide() -> None:
-    """/sys tells of the machine, and /run held the slot's socket."""
+    """Mount over /sys, which describes the machine, and /run, which held the slot's socket."""
     for hidden in (b"/sys", b"/run"):
         if os.path.isdir(hidden):
             flags = room.NOSUID | room.NODEV | room.NOEXEC | room.READ_ONLY
@@ -87,8 +88,8 @@ def _hide() -> None:
 
 
 class _Inits:
-    """Makes inits. The C library's `clone` starts a function of its own on a stack of ours: `pause`, which no signal
-    ends that a room can send, and after which there is nothing but the process's end.
+    """Makes inits. The C library's `clone` runs one of its own functions, `pause`, on a stack of ours. No signal that a
+    room can send interrupts it, and when it returns, the process exits.
     """
 
     def __init__(self) -> None:
@@ -98,7 +99,7 @@ class _Inits:
         self._made = 0
 
     def make(self) -> int:
-        """The process number of a new init, the supervisor's child. Raises OSError."""
+        """Make an init. Returns the pid of this child of the supervisor. Raises OSError."""
         base = ctypes.addressof(self._stacks) & ~15
         self._made += 1
         return check(LIBC.clone(self._pause, base + _STACK * (1 + self._made % _STACKS), _INIT, None), "clone")

@@ -1,8 +1,8 @@
-"""The provenance of a pass: what it may rest on beside the values that the candidate returned.
+"""The provenance of a pass: the things that it may rest on, other than the values that the candidate returned.
 
-A weak test can be passed by what no value shows: an argument that was emptied in place, an object whose truth and
-length lie, nothing at all where a loop compares, one element where a list was wanted. None of that is wrong by itself,
-so it is told, and judged elsewhere.
+A candidate can pass a weak test without the right value: by emptying an argument in place, by an object that lies about
+its truth value and length, by returning nothing to a loop that compares, or one element in place of a list. None of
+that is wrong by itself, so it is reported here and judged elsewhere.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from rewarden_sandboxes.agent.proxies import is_proxy
 
 ARGUMENT, OBJECT, VACUOUS, NAMES = "argument_mutated", "object_result", "vacuous_comparison", "names_from_candidate"
 MADE = "object_made"
-"""As OBJECT, of objects that the test code made of the candidate's classes: what it was asked for is a class, or one
-that passes for a function.
-"""
+"""As OBJECT, for objects that the test code made from the candidate's classes: the prompt asked for a class, or a class
+stands in for the function."""
 MOST, LONGEST = 1000, 200
-"""Calls or names that are told of each flag, and characters of a name."""
+"""Calls or names that are reported for each flag, and characters of a name."""
 
 _COLLECTIONS = (str, list, tuple, set, frozenset, dict)
 _COMPARING = frozenset({"all", "allclose", "array_equal", "assert_allclose", "assert_array_equal", "isclose", "zip"})
@@ -32,13 +31,13 @@ _BROADCASTING = {
     "numpy": ("allclose", "isclose"),
     "numpy.testing": ("assert_allclose", "assert_almost_equal", "assert_array_almost_equal", "assert_array_equal"),
 }
-"""Functions that stretch a smaller array until it is as large as the other."""
+"""Functions that broadcast a smaller array to the shape of the other."""
 _RECENT, _LARGEST = 8, 100_000
-"""Results that are remembered, and the elements of one: the tests' room holds no more of them than that."""
+"""The number of results that are kept in the tests' room, and the most elements of one."""
 
 
 class Provenance:
-    """See the module. Of calls their numbers are kept, from 1, so that two candidates can be told apart."""
+    """See the module. Calls are numbered from 1, so that two candidates can be compared."""
 
     def __init__(self) -> None:
         self.loops = False
@@ -49,8 +48,9 @@ class Provenance:
         self._recent: deque[tuple[Any, int]] = deque(maxlen=_RECENT)
 
     def read(self, source: bytes) -> None:
-        """Note whether this test code compares element by element, or in loops over results: over nothing they compare
-        nothing. What it pairs and compares by is watched from here on: `zip` of this object, and numpy's functions.
+        """Note whether this test code compares element by element, or in loops over results: with an empty result it
+        compares nothing. From here on the functions that it pairs and compares with are watched: `zip` of this object,
+        and numpy's functions.
         """
         nodes = list(ast.walk(ast.parse(source)))
         results = {
@@ -77,31 +77,31 @@ class Provenance:
                     self._watch(module, names)
 
     def returned(self, result: Any, number: int | None, *, changed: bool, made: bool) -> None:
-        """A call has ended. number: of the object of a class of the candidate's that it returned, if one. changed:
-        whether it changed an argument. made: whether it was a class that was called.
+        """Note the end of a call. number: the number of the object that it returned, if that is of a class of the
+        candidate's. changed: it changed an argument. made: it called a class.
         """
         self._calls += 1
         if changed:
             self._note(ARGUMENT, self._calls)
         if number is not None:
             self._objects[number] = MADE if made else OBJECT
-        # By its type first: an object of the candidate's would be asked.
+        # Check the type first: `len` of a proxy sends a question to the candidate.
         size = result.size if _is_array(result) else len(result) if type(result) in _COLLECTIONS else 1
         if self.loops and size == 0:
             self._note(VACUOUS, self._calls)
         self._recent.append((result if size <= _LARGEST else None, self._calls))
 
     def used(self, number: int) -> None:
-        """An object was asked for what it may lie about: truth, length, text, or an attribute."""
+        """Note a use in which an object can lie: its truth value, length, `str`, or an attribute."""
         if number in self._objects:
             self._note(self._objects[number], 0)
 
     def named(self, name: str) -> None:
-        """The candidate lent the test code a name that is not its entry point."""
+        """Note that the test code took a name from the candidate that is not its entry point."""
         self._note(NAMES, name[:LONGEST])
 
     def told(self) -> dict[str, list[Any]]:
-        """Flag to the calls or the names behind it."""
+        """Returns each flag with the calls or names behind it."""
         return {flag: sorted(of) for flag, of in self._found.items()}
 
     def _note(self, flag: str, of: Any) -> None:
@@ -109,21 +109,21 @@ class Provenance:
         if len(found) < MOST:
             found.add(of)
 
-    # What is compared with nothing.
+    # Comparisons with nothing.
 
     def _call_of(self, value: Any) -> int | None:
-        """The number of the call that returned this very object, or None. Equal numbers and texts may be one object,
-        wherever they come from, so that of these only the last result counts.
+        """Returns the number of the call that returned this very object, or None. Equal numbers and strings may be one
+        object, wherever they come from, so for these only the last result counts.
         """
         of_its_own = type(value) in (list, set, dict) or is_proxy(value) or _is_array(value)
         recent = self._recent if of_its_own else list(self._recent)[-1:]
         return next((call for known, call in recent if known is value and value is not None), None)
 
     def _pairing(self, parts: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The parts that `zip` is to pair.
+        """Returns the arguments for the real `zip`.
 
-        Attack: one right element, where `zip` leaves the rest of what is expected uncompared. More elements than are
-        expected are no attack: all that is expected is compared.
+        Attack: return one right element, so that `zip` never compares the other expected ones. More elements than
+        expected are no attack: every expected one is compared.
         """
         asked = [(part, _length(part), self._call_of(part)) for part in parts]
         least = min((length for _, length, call in asked if call is None and length is not None), default=0)
@@ -135,7 +135,7 @@ class Provenance:
         )
 
     def _counted(self, part: Any, call: int, least: int) -> Iterator[Any]:
-        """The items of an object of the candidate's, such as a generator."""
+        """Yields the items of an object of the candidate's, such as a generator."""
         count = 0
         for item in part:
             yield item
@@ -150,7 +150,7 @@ class Provenance:
                 setattr(found, name, self._comparing(getattr(found, name)))
 
     def _comparing(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """A function of numpy's that compares. Attack: one number, which it stretches over all that is expected."""
+        """Wrap a comparison of numpy's. Attack: return one number, which numpy broadcasts to every expected one."""
 
         @functools.wraps(function)
         def compare(*args: Any, **kwargs: Any) -> Any:
@@ -164,7 +164,7 @@ class Provenance:
 
 
 def _watched_zip(pairing: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Any:
-    """A `zip` that tells of what it is given. It makes real ones, which `isinstance` takes for its own."""
+    """Returns a `zip` that reports its arguments. It makes real ones, which `isinstance` accepts as its instances."""
 
     class Kind(type):
         def __instancecheck__(cls, value: Any) -> bool:
@@ -172,7 +172,7 @@ def _watched_zip(pairing: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Any:
 
     class Watched(metaclass=Kind):
         def __new__(cls, *parts: Any, **named: Any) -> Any:
-            return zip(*pairing(parts), **named)  # noqa: B905 - the test code says it, or not
+            return zip(*pairing(parts), **named)  # noqa: B905 - the test code's choice
 
     Watched.__name__ = Watched.__qualname__ = "zip"
     return Watched
@@ -183,15 +183,15 @@ def _is_array(value: Any) -> bool:
 
 
 def _length(value: Any) -> int | None:
-    """The length of a plain collection or an array; None for anything else."""
+    """Returns the length of a plain collection or an array; None for anything else."""
     if _is_array(value):
         return len(value) if value.ndim else None
     return len(value) if type(value) in _COLLECTIONS else None
 
 
 def _size(value: Any) -> int:
-    """The count of what an array or nested lists hold; 1 for anything else, which is not asked: it may be the
-    candidate's.
+    """Returns the number of elements of an array or of nested lists; 1 for anything else, which may be the candidate's
+    and is not asked.
     """
     if _is_array(value):
         return int(value.size)
@@ -199,7 +199,7 @@ def _size(value: Any) -> int:
 
 
 def _is_result(node: ast.AST, results: set[str]) -> bool:
-    """Returns whether an expression is a call of what is no built-in function, or a name that such a call gave."""
+    """Returns whether an expression calls a function that is not built in, or is a name assigned from such a call."""
     if isinstance(node, ast.Call):
         return not (isinstance(node.func, ast.Name) and hasattr(builtins, node.func.id))
     return isinstance(node, ast.Name) and node.id in results

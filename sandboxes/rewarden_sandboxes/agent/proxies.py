@@ -1,4 +1,6 @@
-"""The proxies in the tests' room of the candidate's objects: a number, and every use of it a question."""
+"""The tests' room's proxies of the candidate's objects: a proxy holds a number, and each use of it sends a question to
+the candidate's room.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +9,18 @@ from typing import Any, NoReturn, Protocol
 from rewarden_sandboxes.agent.faults import SHARED, CandidateError
 
 PRIVATE = ("__", "_mock_", "_pytest")
-"""Attributes that a proxy never asks for. numpy would follow `__array_interface__` to any address in this process;
-test runners look for marks of their own, which are no use of the candidate."""
+"""Prefixes of attributes that a proxy never asks for. numpy follows `__array_interface__` to any address in this
+process; test runners look for markers of their own, which does not count as use of the candidate."""
 
 
 class Client(Protocol):
-    """The client of the candidate's room, as proxies use it; see `candidate_client.CandidateClient`, which it is."""
+    """The client of the candidate's room, as proxies use it; implemented by `candidate_client.CandidateClient`."""
 
     def attribute(self, of: int, name: str) -> Any:
         """Returns the value of an attribute."""
 
     def assign(self, of: int, name: str, value: Any) -> None:
-        """Sets an attribute."""
+        """Set an attribute."""
 
     def operate(self, op: str, of: int, *args: Any) -> Any:
         """Returns the result of an operator."""
@@ -27,13 +29,14 @@ class Client(Protocol):
         """Returns the result of a call."""
 
     def fail(self, kind: str, message: str, who: str = "candidate") -> NoReturn:
-        """Ends the test."""
+        """End the test."""
 
 
 class Proxy:
-    """An object of the candidate's that did not cross. Tests may call it, iterate over it, await it, take its text,
-    truth, length and items, and read and set its attributes. To compare it or compute with it is the candidate's
-    fault: a value was expected there."""
+    """An object of the candidate's that did not cross. Tests may call it, iterate over it, await it, use its `str`,
+    truth value, length and items, and read and set its attributes. Comparing it or computing with it is the candidate's
+    fault: the test expected a plain value.
+    """
 
     __slots__ = ("__client", "__lineage", "__number", "__weakref__")
 
@@ -56,7 +59,7 @@ class Proxy:
 
     def __await__(self) -> Any:
         return self.__client.operate("await", self.__number)
-        yield  # a generator is what `await` wants
+        yield  # makes this a generator, as `await` requires
 
     def __str__(self) -> Any:
         return self.__client.operate("text", self.__number)
@@ -81,29 +84,30 @@ class Proxy:
 
 
 class CoroutineProxy(Proxy):
-    """A coroutine of the candidate's. What runs coroutines takes it for one: `asyncio.run(f())`, `gather(f(), g())`. It
-    ends in its first step, because the other room runs it as a whole."""
+    """A coroutine of the candidate's. Event loops accept it as one: `asyncio.run(f())`, `gather(f(), g())`. It finishes
+    in its first step, because the other room runs all of it.
+    """
 
     __slots__ = ()
 
     def send(self, value: Any) -> NoReturn:
-        """Runs it in the other room."""
+        """Run it in the other room."""
         client: Client = object.__getattribute__(self, "_Proxy__client")
         raise StopIteration(client.operate("await", number_of(self)))
 
     def __next__(self) -> NoReturn:
-        self.send(None)  # as loops step through whatever has a `__next__`
+        self.send(None)  # event loops call this if it exists
 
     def throw(self, *fault: Any) -> NoReturn:
-        """Nothing of it runs here that could catch an exception."""
+        """Raise the exception: no code of the coroutine runs here that could catch it."""
         raise fault[-1] if isinstance(fault[-1], BaseException) else fault[0]
 
     def close(self) -> None:
-        """Nothing of it runs here."""
+        """Do nothing: no code of the coroutine runs here."""
 
 
 def is_proxy(value: Any) -> bool:
-    """Returns whether a value stands for an object of the candidate's, whatever its attributes say."""
+    """Returns whether a value is a proxy of an object of the candidate's, whatever its attributes say."""
     return type(value) in (Proxy, CoroutineProxy)
 
 
@@ -134,7 +138,7 @@ for _name in _REFUSED.split():
 
 
 class ProxyType(type):
-    """The class of the proxies of the candidate's classes. Calling one constructs in the other room."""
+    """The metaclass of the proxies of the candidate's classes. Calling one makes an object in the other room."""
 
     _rewarden_client: Client
     _rewarden_number: int

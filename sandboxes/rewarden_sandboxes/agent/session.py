@@ -1,4 +1,6 @@
-"""A session: one program in one room, fed and read by the host while it runs, for as long as the host wants."""
+"""A session: one program in one room. The host writes its stdin and reads its stdout while it runs, as long as it
+wants.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,14 @@ from rewarden_sandboxes.agent.run import Run, read
 from rewarden_sandboxes.agent.streams import Inlet, Outlet, Tell
 
 STDERR_TAIL = 1 << 16
-"""Bytes of stderr that are kept: the last."""
+"""The number of bytes of stderr that are kept, from its end."""
 
 _LOOK_S, _REST_S = 0.1, 1.0
 
 
 class Session:
-    """See the module. `feed`: the writing end of the program's stdin, which `close` closes. `tell`, `heard`: to the
-    host, and from it.
+    """See the module. `feed`: the write end of the program's stdin, which `close` closes. `tell`, `heard`: send a frame
+    to the host, receive one from it.
     """
 
     def __init__(self, run: Run, feed: int, tell: Tell, heard: Callable[[], tuple[dict[str, Any], bytes]]) -> None:
@@ -34,9 +36,9 @@ class Session:
         self._next_look = 0.0
 
     def serve(self, host: socket.socket) -> None:
-        """Until the program has ended and all that it wrote is with the host. Afterwards the room is dead.
+        """Serve until the program has exited and the host has all its output. Afterwards the room is dead.
 
-        `heard` raises what ends it earlier.
+        An exception of `heard` ends it earlier.
         """
         room = self._room
         self._look()
@@ -59,7 +61,7 @@ class Session:
                 self._look()
 
     def close(self) -> None:
-        """Let go of the program's stdin."""
+        """Close the program's stdin."""
         self._inlet.close()
 
     def _poll(self, host: socket.socket) -> set[int]:
@@ -101,10 +103,10 @@ class Session:
         if data == b"":
             del self._open[name]
 
-    # --- looking ---------------------------------------------------------------------------------------------------
+    # --- checks ----------------------------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """Measure what the room has used, and check whether that was too much memory."""
+        """Measure the room's usage, and check its memory limit."""
         clock, room = self._run.clock, self._room
         clock.tick([(room.pid, room.init)])
         if self._run.out_of_memory:
@@ -116,5 +118,5 @@ class Session:
         self._inlet.drop()
 
     def _soon(self) -> None:
-        """There is traffic: look again before long."""
+        """Schedule the next check soon, because there is traffic."""
         self._next_look = min(self._next_look, time.monotonic() + _LOOK_S)

@@ -1,8 +1,9 @@
 """Tests in the candidate's own process, which the reference alone may choose (`isolation: shared`).
 
-For classes under test, patched clocks, shared files. Here a candidate can reach what judges it. The guards stop what
-leaves, prints, skips or rewrites; they cannot stop an object that is equal to everything, or code that reads the
-caller. `docs/tagged-codec.md` lists which is which, and a test measures each row.
+For tests that subclass the candidate's classes, patch clocks or share files. Here a candidate can reach the code that
+judges it. The guards stop candidates that exit, print, skip tests or rewrite the machinery; they cannot stop an object
+that is equal to everything, or code that reads its caller's frame. `docs/tagged-codec.md` lists both kinds, and a test
+measures each row.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _JUDGES = (
     "rewarden_sandboxes.agent.tests_room",
     "unittest.case",
 )
-"""Modules by which tests compare, and by which we judge them."""
+"""Modules that tests compare with, and that we judge them with."""
 
 
 class Machinery:
@@ -58,7 +59,7 @@ class Machinery:
         self.files = self._files()
 
     def changed(self) -> str | None:
-        """Returns what is no longer as it was, for a person to read."""
+        """Returns the name of something that has changed, for a person to read; None if nothing has."""
         for (name, place), before in zip(self.places, self.before):  # noqa: B905 - strict= is too new
             now = vars(place)
             for key, value in before.items():
@@ -81,7 +82,7 @@ class Machinery:
 
 
 class Names(dict):  # type: ignore[type-arg]
-    """The builtins of test code, and behind them the candidate's names."""
+    """The builtins of test code, then the candidate's names."""
 
     def __init__(self, module: types.ModuleType, entry_point: str | None, helpers: Helpers) -> None:
         super().__init__(vars(builtins))
@@ -104,7 +105,7 @@ class Names(dict):  # type: ignore[type-arg]
 
 
 def judge(code: bytes, options: dict[str, Any]) -> dict[str, Any]:
-    """Runs test code beside the candidate, and says how it ended."""
+    """Run test code beside the candidate. Returns how it ended."""
     tests = options["tests"].encode("utf-8")
     path = tests_room.place(options)
     try:
@@ -136,15 +137,15 @@ def judge(code: bytes, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def main(code: bytes, request: bytes, channel: int, reply: int) -> int:
-    """The mode `shared`. Exit code 0 exactly when the tests passed; the report carries the request's nonce."""
+    """Run the mode `shared`. Returns 0 exactly if the tests passed; the report carries the request's nonce."""
     options = json.loads(request)
     nonce = options.pop("nonce")
     del request
-    # Attack: replace them from a thread, once the machinery has been looked at for the last time.
+    # Attack: replace them from a thread after the last check of the machinery.
     write, report = tests_room.write, tests_room.report
     try:
         said = report(judge(code, options))
-    except BaseException as fault:  # noqa: BLE001 - whatever the candidate raises through the tests
+    except BaseException as fault:  # noqa: BLE001 - the candidate can raise anything through the tests
         message = f"{type(fault).__name__}: {candidate_room.message_of(fault)}"
         said = report({"outcome": "failed", "kind": "exception", "who": "candidate", "message": message})
     write(reply, {**said, "nonce": nonce})

@@ -1,6 +1,7 @@
-"""The files of a compilation, from one room to the next: the regular files of a working folder in one memory file.
+"""Snapshots, which carry the files of a compilation from one room to the next: the regular files of a working folder in
+one memory file.
 
-Its form: the files' bytes one behind the other, a JSON index of (path, mode, offset, length), `>Q` length of the index.
+Format: the files' bytes, concatenated; a JSON index of (path, mode, offset, length); the length of the index as `>Q`.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ _FOLDERS = 256
 
 
 def take(folder: int, paths: Sequence[str], most: int) -> int:
-    """A memory file with the regular files below an open folder, or with those named; `name/` is a folder with all that
-    is in it. Raises OSError.
+    """Copy the regular files below an open folder, or only those named, into a memory file; `name/` names a folder with
+    all its content. Returns the descriptor. Raises OSError.
 
-    The room must be dead: what lies there was made by somebody hostile, who must not swap a file for a link while we
-    look. Links, devices and pipes are passed over, and no link is followed. `most`: bytes of all files together.
+    The room must be dead: its files were made by hostile code, which must not swap a file for a link during the copy.
+    Links, devices and pipes are skipped, and no link is followed. `most`: the most bytes of all files together.
     """
     entries: list[tuple[str, int, int, int]] = []
     body = os.memfd_create("kept", os.MFD_CLOEXEC)
@@ -73,13 +74,13 @@ def _regular(root: int, paths: Sequence[str]) -> Iterator[tuple[str, int]]:
                 else:
                     os.close(number)
         except FileNotFoundError:
-            continue  # the program took the folder away
+            continue  # the program removed the folder
         finally:
             os.close(folder)
 
 
 def index(number: int) -> list[tuple[str, int, int, int]]:
-    """The index of a memory file that `take` made: (path, mode, offset, length)."""
+    """Returns the index of a memory file that `take` made: (path, mode, offset, length)."""
     end = os.fstat(number).st_size
     (length,) = struct.unpack(">Q", os.pread(number, 8, end - 8))
     entries = json.loads(os.pread(number, length, end - 8 - length))

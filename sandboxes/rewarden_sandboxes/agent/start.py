@@ -1,7 +1,7 @@
-"""From the agent's sources to a serving supervisor: hello, the bare zygote, and only then the supervisor's own modules.
+"""The start of the supervisor: hello, the bare zygote, and only then the supervisor's own modules.
 
 The order matters. The host puts the slot's processes into their cgroup before it says hello, so nothing is forked
-earlier. The bare zygote is forked before the supervisor is loaded: every room copies the zygote's memory.
+earlier. The bare zygote is forked before the supervisor's modules are imported: every room copies the zygote's memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rewarden_sandboxes.agent.zygotes import Zygotes
 
 
 def main(host: socket.socket) -> None:
-    """Take hello and the counters, then serve until the host is gone. Called by the boot text."""
+    """Receive hello and the counters, then serve until the host is gone. Called by the boot code."""
     os.umask(0o022)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     null = os.open("/dev/null", os.O_RDWR)
@@ -26,7 +26,7 @@ def main(host: socket.socket) -> None:
     message, numbers, _, _ = socket.recv_fds(host, 65536, 16)
     hello = json.loads(message)
     os.environ.clear()
-    os.environ.update(hello["env"])  # the zygotes', and so every program's
+    os.environ.update(hello["env"])  # inherited by the zygotes, and so by every program
     zygotes = Zygotes(host, numbers, alone=not hello["rooms"])
 
     from rewarden_sandboxes.agent import mappings
@@ -34,9 +34,9 @@ def main(host: socket.socket) -> None:
     from rewarden_sandboxes.agent.supervisor import Gone, Supervisor
 
     try:
-        mappings.keep()  # with all that the supervisor has loaded
+        mappings.keep()  # after all the supervisor's modules are loaded
         supervisor = Supervisor(host, hello, dict(zip(hello["counters"], numbers, strict=True)), zygotes)
-        # No other process of this user may look into the one that reads requests.
+        # Other processes of this user must not read the memory of the one that reads requests.
         LIBC.prctl(SET_DUMPABLE, 0, 0, 0, 0)
         supervisor.serve()
     except Gone:

@@ -1,7 +1,7 @@
 """The tagged codec: JSON with tags, and the frames that carry it. `docs/tagged-codec.md` is the format.
 
-Whatever arrives may have been written by a candidate. The reader checks every tag and shape, bounds depth, size and
-digits, and builds plain values only: no class of the sender's, no method of the sender's, ever comes across.
+A candidate may have written any frame. The reader checks every tag and shape, bounds depth, size and digits, and builds
+only plain values: no class or method of the sender's ever crosses.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from typing import Any
 
 MAX_DEPTH = 100
 MAX_DIGITS = 100_000
-"""Of an integer in base 16, of a decimal in base 10; a decimal's exponent may be twice that."""
+"""The most digits of an integer in base 16, and of a decimal in base 10; a decimal's exponent may be twice that."""
 MAX_FRACTION_DIGITS = 10_000
-"""Base 16. Smaller than MAX_DIGITS: a fraction costs a greatest common divisor, which is quadratic."""
+"""In base 16. Smaller than MAX_DIGITS: a fraction needs a greatest common divisor, which takes quadratic time."""
 MAX_BYTES = 8 << 20
 MAX_VALUES = 1_000_000
 MAX_SAME_HASH = 64
@@ -33,14 +33,16 @@ Tagged = Any
 """A value in its JSON form: None, bool, str, or a dict with one key."""
 
 Outward = Callable[[Any], Tagged]
-"""Gives the tagged form of a value that the table does not know, or None."""
+"""Returns the tagged form of a value that the table does not know, or None."""
 
 Inward = Callable[[Any], Any]
-"""Gives the value that the payload of a `ref` tag stands for; raises for a bad one."""
+"""Returns the value of a `ref` tag's payload; raises for a bad one."""
 
 
 class Uncrossable(Exception):
-    """A value that has no tagged form. type_name: of the first one met. unfit: its type crosses, but not its size."""
+    """A value has no tagged form. type_name: the type of the first such value. unfit: its type crosses, but it is too
+    large.
+    """
 
     def __init__(self, type_name: str, why: str = "", *, unfit: bool = False) -> None:
         super().__init__(f"{type_name}: {why}" if why else type_name)
@@ -49,18 +51,18 @@ class Uncrossable(Exception):
 
 
 class BadFrame(Exception):
-    """The data that arrived is no frame, or no value in tagged form."""
+    """The received data is not a frame, or not a value in tagged form."""
 
 
 class Lost(Exception):
     """The other side closed the channel."""
 
 
-# --- outwards
+# --- encoding
 
 
 def encode(value: Any, outward: Outward | None = None) -> Tagged:
-    """The tagged form of a plain value; exact types only. Raises Uncrossable."""
+    """Returns the tagged form of a plain value; exact types only. Raises Uncrossable."""
     with _Uncollected():
         return _Writer(outward).value(value, 0)
 
@@ -72,7 +74,7 @@ def _int_text(value: int) -> str:
 
 
 def _fits(value: decimal.Decimal) -> bool:
-    """Returns whether a decimal's digits and its size are bounded: arithmetic with 1E+999999999 may take all memory."""
+    """Returns whether a decimal's digits and exponent are bounded: arithmetic with 1E+999999999 can exhaust memory."""
     digits, exponent = value.as_tuple()[1:]
     return len(digits) <= MAX_DIGITS and (type(exponent) is not int or abs(exponent) <= 2 * MAX_DIGITS)
 
@@ -95,7 +97,7 @@ def _clock(value: datetime.time | datetime.datetime) -> list[int]:
 
 
 class _Writer:
-    """One value on its way out; counts what it writes, since shared parts may multiply."""
+    """Encodes one value; counts what it writes, because shared parts are written once per use."""
 
     def __init__(self, outward: Outward | None) -> None:
         self.outward = outward
@@ -151,7 +153,7 @@ class _Writer:
         return {"fraction": [_int_text(value.numerator), _int_text(value.denominator)]}
 
     def other(self, value: Any, depth: int) -> Tagged:
-        """numpy, where it is loaded; then whatever the channel has references to."""
+        """Returns the tagged form of a numpy value, if numpy is loaded, or of a value that `outward` knows."""
         kind = type(value)
         numpy = sys.modules.get("numpy")
         if numpy is not None and kind.__module__ == "numpy":
@@ -198,7 +200,7 @@ _DTYPES: dict[str, type] = {
     **{"float" + bits: float for bits in ("16", "32", "64")},
     **{sign + "int" + bits: int for sign in ("", "u") for bits in ("8", "16", "32", "64")},
 }
-"""The dtypes that cross, and what their elements are."""
+"""The dtypes that cross, and the Python types of their elements."""
 
 
 def _dtype_name(dtype: Any, type_name: str) -> str:
@@ -209,7 +211,9 @@ def _dtype_name(dtype: Any, type_name: str) -> str:
 
 
 class _Uncollected:
-    """While a tree of small objects is built: the garbage collector would take nine tenths of the time, for nothing."""
+    """Disables garbage collection while a tree of small objects is built: it takes nine tenths of the time and finds
+    nothing.
+    """
 
     def __enter__(self) -> None:
         self.was_on = gc.isenabled()
@@ -221,17 +225,17 @@ class _Uncollected:
 
 
 def crosses(kind: type) -> bool:
-    """Returns whether values of exactly this type cross, if what they hold does."""
+    """Returns whether values of exactly this type cross, if their elements do."""
     if (kind.__module__, kind.__name__) == ("numpy", "ndarray"):
         return True
     return kind in _WRITERS or kind in (type(None), bool, int, str, float)
 
 
-# --- inwards
+# --- decoding
 
 
 def decode(tagged: Tagged, inward: Inward | None = None) -> Any:
-    """The plain value of a tagged form, which may be hostile. Raises BadFrame, and nothing else."""
+    """Returns the plain value of a tagged form, which may be hostile. Raises only BadFrame."""
     try:
         with _Uncollected():
             return _Reader(inward).value(tagged, 0)
@@ -287,14 +291,14 @@ def _zone(offset: Any) -> datetime.timezone | None:
 
 
 def _moment(kind: Callable[..., Any], payload: Any, length: int) -> Any:
-    """A time or a datetime: its numbers, then its fold and its offset."""
+    """Returns a time or a datetime from its numbers, fold and offset."""
     *numbers, offset = _row(payload, length)
     *numbers, fold = _small(numbers, length - 1)
     return kind(*numbers, _zone(offset), fold=fold)
 
 
 def _hashable(keys: list[Any]) -> list[Any]:
-    """The keys. Raises BadFrame where so many share a hash that a set of them would take quadratic time to build."""
+    """Returns the keys. Raises BadFrame if so many share a hash that building a set takes quadratic time."""
     if len(keys) > MAX_SAME_HASH and max(collections.Counter(map(hash, keys)).values()) > MAX_SAME_HASH:
         raise BadFrame("too many keys with one hash")
     return keys
@@ -310,7 +314,7 @@ class _Reader:
             return tagged
         if kind is str:
             if not tagged.isascii():
-                tagged.encode()  # a surrogate raises: such text has its own tag
+                tagged.encode()  # raises for a surrogate: such text has its own tag
             return tagged
         if kind is not dict or len(tagged) != 1:
             raise BadFrame("not a value")
@@ -372,7 +376,7 @@ class _Reader:
         if math.prod(shape) != len(values) or max(shape, default=0) > MAX_VALUES:
             raise BadFrame("a shape that does not fit")
         if name == "str" and max(map(len, values), default=0) * len(values) > MAX_BYTES:
-            raise BadFrame("an array of long texts")  # numpy gives each element the longest one's room
+            raise BadFrame("an array of long texts")  # in numpy each element takes the space of the longest
         numpy = _numpy()
         return _nest(values, shape) if numpy is None else numpy.array(values, dtype=name).reshape(shape)
 
@@ -392,7 +396,7 @@ class _Reader:
 
 
 def _nest(values: list[Any], shape: list[int]) -> Any:
-    """A flat array as nested lists, as numpy's tolist would give it."""
+    """Returns a flat array as nested lists, like numpy's tolist."""
     if not shape:
         return values[0]
     step = math.prod(shape[1:])
@@ -450,7 +454,7 @@ _READ = json.JSONDecoder(parse_int=_bounded_int, parse_constant=_no_constant)
 
 
 def to_json(message: Any) -> bytes:
-    """A JSON text, ASCII only. Raises Uncrossable where it is longer than MAX_BYTES."""
+    """Returns a JSON text, ASCII only. Raises Uncrossable if it is longer than MAX_BYTES."""
     body = _WRITE.encode(message).encode("ascii")
     if len(body) > MAX_BYTES:
         raise Uncrossable("size", f"more than {MAX_BYTES} bytes", unfit=True)
@@ -458,7 +462,7 @@ def to_json(message: Any) -> bytes:
 
 
 def from_json(body: bytes) -> Any:
-    """Returns what a JSON text says, which may be hostile. Raises BadFrame."""
+    """Returns the value of a JSON text, which may be hostile. Raises BadFrame."""
     if len(body) > MAX_BYTES:
         raise BadFrame("too long")
     try:
@@ -476,7 +480,9 @@ class Channel:
         self._ahead = bytearray()
 
     def send(self, message: dict[str, Any]) -> None:
-        """Sends one object. Raises Uncrossable before anything is sent where it is too long, Lost at a closed end."""
+        """Send one object. Raises Uncrossable if it is too long, before anything is sent, and Lost if the channel is
+        closed.
+        """
         body = to_json(message)
         rest = memoryview(len(body).to_bytes(4, "big") + body)
         try:
@@ -486,7 +492,7 @@ class Channel:
             raise Lost from None
 
     def receive(self) -> dict[str, Any]:
-        """The next object. Raises Lost at the end of the stream, BadFrame for anything but a frame."""
+        """Receive the next object. Raises Lost at the end of the stream, BadFrame for anything but a frame."""
         size = int.from_bytes(self._take(4), "big")
         if size > MAX_BYTES:
             raise BadFrame("a frame longer than the limit")

@@ -1,4 +1,4 @@
-"""Test code, run: from top to bottom, or as a file of pytest's or unittest's tests."""
+"""Runners of test code: from top to bottom, or as a file of pytest or unittest tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_TESTS = 10_000
 
 
 class Outcomes:
-    """The outcome of each test of a file, and the reason why the first that did not pass did not."""
+    """The outcome of each test of a file, and the reason for the first that did not pass."""
 
     def __init__(self, client: CandidateClient | None = None) -> None:
         self.tests: dict[str, str] = {}
@@ -28,8 +28,9 @@ class Outcomes:
         self._faults = 0
 
     def note(self, test: str, outcome: str, why: BaseException | None = None) -> None:
-        """A test ended, or a part of it: the first outcome that is no pass stays. A test in which the client had a
-        fault has failed, whatever became of the exception."""
+        """Note the end of a test or of a part of it: the first outcome other than a pass stays. A test in which the
+        client had a fault has failed, even if the test caught the exception.
+        """
         if self.client is not None and self.client.faults > self._faults:
             self._faults = self.client.faults
             outcome, why = ("failed", self.client.fault) if outcome == "passed" else (outcome, why)
@@ -40,19 +41,19 @@ class Outcomes:
 
 
 def leaves(fault: SystemExit, source: Source) -> bool:
-    """Returns whether it was the test code that asked to leave, by itself or through `unittest.main`: where both share
-    a process, `sys.exit(0)` in the candidate must not pass for the tests' good end.
+    """Returns whether the test code itself called for the exit, directly or through `unittest.main`. Attack:
+    `sys.exit(0)` in a candidate that shares the tests' process, so that the tests seem to end well.
     """
     trace = fault.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    unittest_main = getattr(sys.modules.get("unittest.main"), "__file__", None)  # where test code has imported it
+    unittest_main = getattr(sys.modules.get("unittest.main"), "__file__", None)  # if test code has imported it
     return trace is not None and trace.tb_frame.f_code.co_filename in (source.path, unittest_main)
 
 
 def run_assert(source: Source, given: dict[str, Any], entry: Callable[[], Any] | None, *, shared: bool = False) -> None:
-    """Runs test code from top to bottom, as `__main__`; then its `check`, if there is one and an entry point. `shared`:
-    the candidate is in this process.
+    """Run test code from top to bottom, as `__main__`; then its `check`, if it has one and there is an entry point.
+    `shared`: the candidate is in this process.
     """
     module = types.ModuleType("__main__")
     module.__file__ = source.path
@@ -64,7 +65,7 @@ def run_assert(source: Source, given: dict[str, Any], entry: Callable[[], Any] |
     except SystemExit as leaving:
         if shared and not leaves(leaving, source):
             raise Fault("candidate_exit", "the candidate ended the process") from None
-        if leaving.code:  # unittest.main() leaves with False where all is well
+        if leaving.code:  # unittest.main() exits with False if all tests pass
             raise AssertionError(f"the test code left with {leaving.code!r}") from None
     check = module.__dict__.get("check")
     if entry is not None and callable(check):
@@ -74,7 +75,7 @@ def run_assert(source: Source, given: dict[str, Any], entry: Callable[[], Any] |
 def run_file(
     source: Source, given: dict[str, Any], expect: list[str], client: CandidateClient | None = None
 ) -> Outcomes:
-    """Runs a test file by pytest, or where it is not installed by a collector that knows unittest and functions."""
+    """Run a test file with pytest, or if that is not installed, with a collector for unittest cases and functions."""
     name = os.path.basename(source.path)[: -len(".py")]
     sys.meta_path.insert(0, _Importer(name, source, given))
     found = Outcomes(client)
@@ -88,7 +89,7 @@ def run_file(
 
 
 def load_runner() -> Any:
-    """pytest, or None where it is not installed."""
+    """Returns pytest, or None if it is not installed."""
     try:
         return importlib.import_module("pytest")
     except ImportError:
@@ -96,8 +97,8 @@ def load_runner() -> Any:
 
 
 class _Importer:
-    """Finds the test file, and gives its module what `given` says before it runs. Loads it from memory: what lies in
-    the folder may have changed since.
+    """Finds the test file, and puts `given` into its module before it runs. Loads it from memory: the file in the
+    folder may have changed since.
     """
 
     def __init__(self, name: str, source: Source, given: dict[str, Any]) -> None:
@@ -117,8 +118,9 @@ class _Importer:
 
 
 def _bound_diffs() -> None:
-    """A mismatch of two long values must not be compared line by line: difflib takes cubic time, which a candidate
-    could use to exhaust the tests' room."""
+    """Keep difflib from comparing two long values line by line. Attack: two values for which its cubic time exhausts
+    the tests' room.
+    """
     import difflib
 
     original = difflib.ndiff
@@ -132,20 +134,20 @@ def _bound_diffs() -> None:
 
 
 def wanted(test: str, expect: list[str]) -> bool:
-    """Returns whether a test is one of the expected: itself, one of its parameter sets, or a member of an expected
-    class.
+    """Returns whether a test is expected: by its own name, as a parameter set of an expected test, or as a member of an
+    expected class.
     """
     return not expect or any(test == name or test.startswith((name + "[", name + "::")) for name in expect)
 
 
 def short(test: str) -> str:
-    """A test's id without its file: `Class::test`, `test`, `test[1]`."""
+    """Returns a test's id without its file: `Class::test`, `test`, `test[1]`."""
     head, mark, rest = test.partition("::")
     return rest if mark and head.endswith(".py") else test
 
 
 class _Plugin:
-    """The plugin by which pytest reports to us."""
+    """The plugin through which pytest reports to us."""
 
     def __init__(self, expect: list[str], found: Outcomes) -> None:
         self.expect = expect
@@ -157,7 +159,7 @@ class _Plugin:
     def pytest_exception_interact(self, node: Any, call: Any) -> None:
         if call.excinfo is not None and self.found.why is None:
             why = call.excinfo.value
-            # A failing import of the test file comes wrapped, with its text.
+            # pytest wraps a failed import of the test file, with its text.
             self.found.why = why.__cause__ if type(why).__name__ == "CollectError" and why.__cause__ else why
 
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -183,7 +185,7 @@ def _pytest(pytest: Any, path: str, expect: list[str], found: Outcomes) -> Outco
 
 
 def _collect(name: str, expect: list[str], found: Outcomes) -> Outcomes:
-    """TestCase classes, test functions and methods of Test classes, in a Python without pytest."""
+    """Run TestCase classes, test functions and methods of Test classes, in a Python without pytest."""
     import unittest
 
     class Result(unittest.TestResult):
@@ -214,7 +216,7 @@ def _collect(name: str, expect: list[str], found: Outcomes) -> Outcomes:
 
     try:
         module = importlib.import_module(name)
-    except BaseException as fault:  # noqa: BLE001 - whatever it is, no test of the file has passed
+    except BaseException as fault:  # noqa: BLE001 - whatever the error, no test of the file has passed
         found.why = fault
         return found
     suite = unittest.TestSuite()

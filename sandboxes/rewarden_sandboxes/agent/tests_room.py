@@ -1,9 +1,8 @@
-"""The tests' room: runs test code whose names of the candidate are proxies that ask the other room.
+"""The tests' room: runs test code in which the candidate's names are proxies that send questions to the other room.
 
-The candidate is hostile, and is not here: no object, class or method of its own ever reaches this process, only frames
-with values in tagged form. What a candidate could still do to the test code through a proxy ends the run instead: a
-`Fault` is no Exception, so that no `except` or `assertRaises` of a test takes it for the expected one, and once there
-was one the run cannot pass.
+The candidate is hostile, and does not run here: none of its objects, classes or methods reaches this process, only
+frames with values in tagged form. Misbehaviour of a proxy ends the run: a `Fault` is not an Exception, so no `except`
+or `assertRaises` of a test mistakes it for the expected one, and after a fault the run cannot pass.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from rewarden_sandboxes.agent.test_runners import Outcomes, run_assert, run_file
 
 
 def explain(fault: BaseException, source: Source, client: CandidateClient | None) -> dict[str, Any]:
-    """Outcome, kind, who, message and place of what kept test code from passing.
+    """Returns outcome, kind, who, message and place of the failure of test code.
 
-    Before the test code has used the candidate, whatever goes wrong is its own defect, for no candidate could bring it
-    about; after that it counts as the candidate's failure, for any may.
+    Until the test code has used the candidate, every failure is a defect of the test code, because no candidate can
+    cause it. Later failures count as the candidate's, because it may have caused them.
     """
     frames = traceback.walk_tb(fault.__traceback__)
     line = next((at for frame, at in reversed(list(frames)) if frame.f_code.co_filename == source.path), 0)
@@ -55,13 +54,13 @@ def explain(fault: BaseException, source: Source, client: CandidateClient | None
 
 
 def _lacks(fault: BaseException, client: CandidateClient) -> bool:
-    """Returns whether the test code failed for a name that the candidate was asked for and does not have."""
+    """Returns whether the test code failed over a name that it requested and the candidate lacks."""
     quoted = re.findall(r"'([^']+)'", str(fault)) if isinstance(fault, (NameError, ImportError, AttributeError)) else []
     return any(name in client.missing for name in quoted)
 
 
 def report(found: dict[str, Any]) -> dict[str, Any]:
-    """A whole report: what was found, and the defaults for the rest."""
+    """Returns a whole report: the findings, with defaults for the rest."""
     blank: dict[str, Any] = {
         "kind": None,
         "who": None,
@@ -76,7 +75,7 @@ def report(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def judge_file(found: Outcomes, expect: list[str], source: Source, client: CandidateClient | None) -> dict[str, Any]:
-    """The report of a file: passed where every expected test was seen to pass."""
+    """Returns the report of a file: passed if every expected test ran and passed."""
     lacking = [name for name in expect if not any(wanted(test, [name]) for test in found.tests)]
     bad = [test for test, outcome in found.tests.items() if outcome != "passed"]
     if found.tests and not lacking and not bad and found.why is None:
@@ -95,15 +94,15 @@ def judge_file(found: Outcomes, expect: list[str], source: Source, client: Candi
 
 
 def write(descriptor: int, said: dict[str, Any]) -> None:
-    """Writes a report."""
+    """Write a report."""
     rest = memoryview(json.dumps(said).encode("ascii"))
     while descriptor >= 0 and rest:
         rest = rest[os.write(descriptor, rest) :]
 
 
 def place(options: dict[str, Any]) -> str:
-    """Returns where the test code lies: a path below the working folder. Raises ValueError for any other, or another
-    kind.
+    """Returns the path of the test code, below the working folder. Raises ValueError for a path elsewhere, or an
+    unknown kind of tests.
     """
     name = options.get("name", "tests.py")
     if options["kind"] not in ("assert", "file"):
@@ -120,7 +119,7 @@ def run(
     entry: Callable[[], Any] | None,
     client: CandidateClient | None = None,
 ) -> dict[str, Any]:
-    """Runs test code of either kind, and says how it ended."""
+    """Run test code of either kind. Returns how it ended."""
     if options["kind"] == "assert":
         try:
             run_assert(source, given, entry, shared=client is None)
@@ -135,7 +134,7 @@ def run(
 
 
 def judge(code: bytes, options: dict[str, Any], client: CandidateClient) -> dict[str, Any]:
-    """Runs test code against the other room, and reports."""
+    """Run test code against the other room. Returns the report."""
     path = place(options)
     try:
         source = Source(code, path)
@@ -154,7 +153,7 @@ def judge(code: bytes, options: dict[str, Any], client: CandidateClient) -> dict
     install(names, options.get("modules", [candidate_room.NAME]))
     given = {"__builtins__": names}
     said = run(source, options, given, names.entry if names.entry_point else None, client)
-    if said["outcome"] == "passed" and client.fault is not None:  # a test swallowed it
+    if said["outcome"] == "passed" and client.fault is not None:  # a test caught the fault
         said = {**said, **explain(client.fault, source, client)}
     if said["outcome"] == "passed" and not client.uses:
         message = "the test code never used the candidate"
@@ -163,8 +162,8 @@ def judge(code: bytes, options: dict[str, Any], client: CandidateClient) -> dict
 
 
 def main(code: bytes, request: bytes, channel: int, reply: int) -> int:
-    """The mode `tests`. Exit code 0 exactly when the tests passed; the report carries the request's nonce, so that
-    nothing else that is written to `reply` passes for it.
+    """Run the mode `tests`. Returns exit code 0 exactly if the tests passed; the report carries the request's nonce, so
+    that nothing else written to `reply` can pass for it.
     """
     options = json.loads(request)
     nonce = options.pop("nonce")

@@ -1,8 +1,8 @@
-"""A zygote: a warm interpreter that clones a room for each run, and never holds a byte of any request.
+"""A zygote: a warm interpreter that clones a program for each run, and never holds a byte of any request.
 
-It is handed descriptors and a letter for each; what is in them is read in the room only. So no run can find another's
-secrets in the memory that it was forked with. Zygotes come in tiers, by what they have imported; the namespace init
-forks them, because the supervisor, which reads requests, must never be anybody's ancestor.
+It receives descriptors with a letter for each, and only the room reads from them. The memory that a run is forked with
+therefore holds no secret of another run. Each tier of zygote has imported a different set of libraries. The namespace
+init forks the zygotes: the supervisor reads requests, so no program may descend from it.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ TIERS: dict[str, tuple[str, ...]] = {
     "box": (_FILES, _ROOT),
     "pytest": (_MODES, "pytest", "_pytest.assertion.rewrite", "unittest", "unittest.mock"),
 }
-"""Tier to what it imports beside the everyday modules."""
+"""Tiers, and the modules that each imports in addition to the everyday ones."""
 
-# Not threading, whose hook for forks costs every run half a millisecond, nor hashlib, which loads OpenSSL.
+# Without threading, whose fork hook costs every run half a millisecond, and hashlib, which loads OpenSSL.
 _EVERYDAY = (
     *("abc", "array", "ast", "bisect", "builtins", "cmath", "collections", "collections.abc", "contextlib", "copy"),
     *("dataclasses", "datetime", "decimal", "enum", "fractions", "functools", "heapq", "inspect", "io", "itertools"),
@@ -47,17 +47,17 @@ _EVERYDAY = (
 
 
 def import_everyday() -> None:
-    """Import what every tier has."""
+    """Import the modules that every tier has."""
     for name in _EVERYDAY:
         __import__(name)
 
 
 def main(channel: socket.socket, uid: int, gid: int, tier: str) -> None:
-    """Serve until the supervisor is gone, whose environment is what every program finds. Never returns."""
+    """Serve until the supervisor is gone. Never returns. Programs inherit the supervisor's environment."""
     missing = [name for name in TIERS[tier] if not _import(name)]
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     gc.collect()
-    gc.freeze()  # the collector would touch, and so copy, every page in every room
+    gc.freeze()  # otherwise a collection touches, and so copies, every page in every room
     gc.disable()
     channel.send(("M" + " ".join(missing)).encode())
     while True:
@@ -91,7 +91,7 @@ def _build(header: dict[str, Any], status: socket.socket, uid: int, gid: int) ->
 def _import(name: str) -> bool:
     try:
         __import__(name)
-    except Exception:  # noqa: BLE001 - a broken package of the image: the tier does without, and says so
+    except Exception:  # noqa: BLE001 - a broken package in the image: reported, and the tier does without
         return False
     return True
 
@@ -104,10 +104,10 @@ def run_python(header: dict[str, Any], blobs: bytes) -> int:
     code = _part(blobs, header["code"])
     sys.argv = list(header["argv"])
     sys.path.insert(0, os.getcwd() if header["mode"] == "script" else room.BOX)
-    # Why a program died must not be lost in a buffer when it does.
+    # A dying program must not leave its error message in a buffer.
     unbuffered = open(2, "wb", buffering=0, closefd=False)  # noqa: SIM115
     printing: io.TextIOWrapper = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
-    if header["unbuffered"]:  # as `python3 -u` has it
+    if header["unbuffered"]:  # as `python3 -u` does
         raw = open(1, "wb", buffering=0, closefd=False)  # noqa: SIM115
         printing = io.TextIOWrapper(raw, encoding="utf-8", errors="surrogateescape", write_through=True)
     for name, stream in (
@@ -118,8 +118,8 @@ def run_python(header: dict[str, Any], blobs: bytes) -> int:
         setattr(sys, name, stream)
         setattr(sys, "__" + name + "__", stream)
     if "numpy.random" in sys.modules:
-        sys.modules["numpy.random"].seed()  # else every fork would draw the same numbers
-    gc.enable()  # what was warm stays frozen: a collection would copy all of its pages
+        sys.modules["numpy.random"].seed()  # otherwise every fork draws the same numbers
+    gc.enable()  # the zygote's objects stay frozen: a collection copies all of their pages
     mode = header["mode"]
     if mode == "script":
         return _finish(_script(header["argv"][0], code))
@@ -143,9 +143,9 @@ def _script(name: str, code: bytes) -> int:
         exec(compile(code, module.__file__, "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - a locked room
     except SystemExit as error:
         return _exit_code(error)
-    except BaseException as error:  # noqa: BLE001 - whatever the program raised ends it, as in any interpreter
+    except BaseException as error:  # noqa: BLE001 - an uncaught exception ends the program, as in any interpreter
         trace = error.__traceback__
-        error.__traceback__ = trace.tb_next if trace is not None else None  # our own frame is nobody's business
+        error.__traceback__ = trace.tb_next if trace is not None else None  # hide our own frame
         sys.excepthook(type(error), error, error.__traceback__)
         return 1
     return 0
@@ -161,7 +161,7 @@ def _exit_code(error: SystemExit) -> int:
 
 
 def _finish(code: int) -> int:
-    """Returns what an interpreter does at its end: threads, exit functions, buffers."""
+    """Shut down as an interpreter does: threads, exit functions, buffers. Returns the exit code."""
     try:
         if "threading" in sys.modules:
             sys.modules["threading"]._shutdown()
@@ -175,6 +175,6 @@ def _finish(code: int) -> int:
             stream.flush()
         except ValueError:
             pass  # closed by the program
-        except Exception:  # noqa: BLE001 - nobody reads any more
+        except Exception:  # noqa: BLE001 - the reader is gone
             code = code or 120
     return code

@@ -1,4 +1,4 @@
-"""The supervisor's namespace init and zygotes: the bare one, and those of other tiers when they are first wanted."""
+"""The supervisor's namespace init and its zygotes: the bare one from the start, other tiers on first use."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from rewarden_sandboxes.agent import namespace_init, zygote
 
 
 class Broken(Exception):
-    """A room could not be made: ours, and nothing about the program."""
+    """A room could not be made: our failure, which says nothing about the program."""
 
 
 class Zygotes:
-    """Made before the supervisor holds anything that a fork could inherit. `alone`: rooms have no namespaces here."""
+    """See the module. Created before the supervisor holds anything that a fork could inherit. `alone`: rooms have no
+    namespaces on this machine.
+    """
 
     def __init__(self, host: socket.socket, counters: list[int], *, alone: bool) -> None:
         self.missing: dict[str, list[str]] = {}
@@ -22,7 +24,7 @@ class Zygotes:
         self._keeper, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._keeper_pid = os.fork()
         if self._keeper_pid == 0:
-            # Neither the host's socket nor the counters' descriptors, some of which can be written to.
+            # It must not inherit the host's socket or the counters' descriptors, some of which are writable.
             for end in (self._keeper, host):
                 end.close()
             for number in counters:
@@ -33,16 +35,16 @@ class Zygotes:
 
     @property
     def tiers(self) -> list[str]:
-        """The tiers that are warm."""
+        """Returns the tiers that are warm."""
         return sorted(self._channels)
 
     @property
     def alive(self) -> bool:
-        """Returns whether the namespace init lives: without namespaces, a program can kill it."""
+        """Returns whether the namespace init is alive: without namespaces, a program can kill it."""
         return os.waitid(os.P_PID, self._keeper_pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 
     def warm(self, tier: str) -> None:
-        """Have a zygote of this tier. Raises Broken."""
+        """Start a zygote of this tier, unless there is one. Raises Broken."""
         if tier in self._channels:
             return
         if tier not in zygote.TIERS:
@@ -59,14 +61,14 @@ class Zygotes:
             self.missing[tier] = missing
 
     def init(self) -> int:
-        """The process number of a new room's init, our child; 0 where rooms have no namespaces. Raises Broken."""
+        """Make a new room's init. Returns the pid of this child, 0 if rooms have no namespaces. Raises Broken."""
         if self._alone:
             return 0
         return _made(self._keeper, b"I", [])
 
     def program(self, tier: str, init: int, mask: str, numbers: list[int]) -> int:
-        """The process number of a new program in the room of this init, or with 0 beside the zygote; our child. `mask`:
-        a letter for each descriptor. Raises Broken.
+        """Clone a program into the room of this init, or with 0 beside the zygote. Returns the pid of this child.
+        `mask`: a letter for each descriptor. Raises Broken.
         """
         return _made(self._channels[tier], (mask if self._alone else f"{mask}/{init}").encode(), numbers)
 
@@ -79,7 +81,7 @@ def _send(channel: socket.socket, message: bytes, numbers: list[int]) -> None:
 
 
 def _made(channel: socket.socket, message: bytes, numbers: list[int]) -> int:
-    """The number of the process that was asked for."""
+    """Request a process, and return its pid."""
     _send(channel, message, numbers)
     try:
         answer = channel.recv(4096)
