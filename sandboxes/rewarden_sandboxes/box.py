@@ -1,7 +1,7 @@
-"""Boxes, as callers ask for them: frozen dataclasses, with checks where they arrive.
+"""The requests and events of boxes: frozen dataclasses, which their receivers validate.
 
-A *box* is a slot of one's own for as long as one wants: a writable file system, any number of programs at once, no
-network. Everything that is done in it is an *exec*: a program with its streams, its limits and its end.
+A *box* is a slot that one caller keeps for as long as it wants: a writable file system, any number of programs at once,
+no network. All work in it is done by an *exec*: a program with its streams, its limits and its report.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from rewarden_sandboxes.job import LIMITS, Clock, Limits, Program, Report
 from rewarden_sandboxes.session import Begun, Taken
 
 OF_EXEC = frozenset({"cpu_s", "wall_s", "output_bytes"})
-"""The limits of an exec; where none is given it has none, and lives as long as the box."""
+"""The limits of an exec; without any, it can run as long as the box lives."""
 OF_BOX = frozenset(LIMITS) - OF_EXEC
 """The limits of a box, which all of its execs share."""
 
 MOST_EXECS = 64
-"""Programs of one box at the same time, and beside them as many pieces of work on files: a policy that begins many
-programs must not keep its files from being read.
-"""
+"""The most concurrent programs of one box. Separately, it can have as many concurrent file operations: a policy that
+starts many programs must not block the reading of its files."""
 
 _NO_LIMITS = Limits()
 
 Work = Literal["put", "get", "list", "remove", "archive", "extract", "snapshot", "restore"]
 WITH_LAYERS = "snapshot"
-"""The work that looks at the layers of a box, and not at its root."""
+"""The operation on the layers of a box instead of its root."""
 READING_ALL = frozenset({"archive", "snapshot"})
-"""The work that reads what the box's user has forbidden to itself as well. Attack: one such file, and nothing of a
-folder can be had.
-"""
+"""The operations that also read files without read permission for the box's user. Attack: one such file, which makes a
+whole folder unreadable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoxSpec:
-    """A box to be made. image: the short name of an image. limits: those of `OF_BOX`. env: added to every exec's."""
+    """The specification of a box. image: the short name of an image. limits: those of `OF_BOX`. env: added to every
+    exec's.
+    """
 
     image: str = "python"
     limits: Limits = _NO_LIMITS
@@ -47,8 +47,8 @@ class BoxSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Files:
-    """Work on the files of a box. path: absolute, or relative to the working folder. depth: of a list. mode: of a file
-    that is put.
+    """An operation on the files of a box. path: absolute, or relative to the working folder. depth: of `list`. mode: of
+    the file that `put` writes.
     """
 
     work: Work
@@ -57,15 +57,15 @@ class Files:
     mode: int = 0o644
 
     def request(self) -> bytes:
-        """Returns what the agent is told (`rewarden_sandboxes.agent.box_files`)."""
+        """Returns the request for the agent (`rewarden_sandboxes.agent.box_files`)."""
         told = {"op": self.work, "path": self.path, "depth": self.depth, "mode": self.mode}
         return json.dumps(told).encode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exec:
-    """A program to be run in a box: a command line, source text in a language that is not compiled, or work on files.
-    stdin: whether it is fed; else its stdin is empty. limits: those of `OF_EXEC`.
+    """A program to run in a box: a command line, source text in a language that is not compiled, or an operation on
+    files. stdin: the caller writes its stdin; otherwise that is empty. limits: those of `OF_EXEC`.
     """
 
     argv: Sequence[str] = ()
@@ -79,7 +79,7 @@ class Exec:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Some bytes that an exec has written."""
+    """Some bytes of an exec's output."""
 
     stream: Literal["stdout", "stderr"]
     data: bytes
@@ -87,7 +87,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """The box is there. image: the identity of what it stands on; empty where there is none. limits: settled."""
+    """The box is open. image: the identity of its image; empty if it has none. limits: with the defaults filled in."""
 
     image: str
     limits: Limits
@@ -96,15 +96,15 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Still:
-    """All programs of the box stand still; or they go on."""
+    """All programs of the box are paused, or have been resumed."""
 
     still: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A name in a box's folder, relative to what was listed. mode: its permissions. modified: seconds since 1970.
-    target: of a link.
+    """An entry of a box's folder. path: relative to the listed folder. mode: its permissions. modified: seconds since
+    1970. target: of a link.
     """
 
     path: str
@@ -116,6 +116,6 @@ class Entry:
 
 
 ExecEvent = Begun | Output | Taken | Clock | Report
-"""A report is the last."""
+"""The events of an exec. A report is the last."""
 
 BoxEvent = Clock | Still

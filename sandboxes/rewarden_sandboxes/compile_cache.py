@@ -1,8 +1,8 @@
-"""The programs that were compiled, by all that they were compiled from: kept while there is room, and made once for
-all who want them at the same time.
+"""A cache of compiled programs, keyed by everything that they were compiled from. Entries are kept while there is
+space, and concurrent jobs share one compilation.
 
-Only the host can write an entry, and only from the working folder of the compilation that its key names. Whoever finds
-one gets the bytes: each slot has a copy of its own, and each run a copy of that.
+Only the host can write an entry, and only from the working folder of the compilation that its key names. A hit returns
+bytes: each slot gets a copy of its own, and each run a copy of that.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from rewarden_sandboxes.job import Report
 from rewarden_sandboxes.slot import SlotLost
 
 _LARGEST = 8
-"""The part of the whole, as a divisor, that one entry can take. Attack: programs of many megabytes, so that what others
-share is dropped."""
+"""One entry can take at most the cache's size divided by this. Attack: programs of many megabytes, so that entries
+which others share are evicted."""
 _BESIDE = 1024
-"""Bytes that an entry costs beside its own."""
+"""The overhead of an entry, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """The end of a compilation. `files`: what it left in its working folder, as `agent.snapshot` writes it; empty where
+    """The result of a compilation. `files`: the snapshot of its working folder, as `agent.snapshot` writes it; empty if
     it failed.
     """
 
@@ -35,19 +35,19 @@ class Compiled:
 
     @property
     def is_certain(self) -> bool:
-        """Returns whether the next compilation of the same is sure to end like this one. Failures never count: a
-        compiler can also fail because of this machine, and that must not last.
+        """Returns whether another compilation of the same source is sure to end like this one. Failures never count: a
+        compiler can also fail because of this machine, and such a failure must not be cached.
         """
         return self.report.status == "ok" and not self.report.flags
 
     @property
     def size(self) -> int:
-        """Bytes that it takes."""
+        """Returns the bytes that it takes in the cache."""
         return len(self.files) + len(self.report.stdout) + len(self.report.stderr) + _BESIDE
 
 
 class CompileCache:
-    """See the module. `most`: bytes that it can hold, 0 for none at all."""
+    """See the module. `most`: the capacity in bytes; 0 disables the cache."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -60,7 +60,7 @@ class CompileCache:
         return key in self._kept
 
     def find(self, key: bytes) -> Compiled | None:
-        """Returns what was compiled under a key, or None; counts either."""
+        """Returns the entry of a key, or None; counts the hit or miss."""
         found = self._kept.get(key)
         if found is None:
             self._misses += 1
@@ -70,7 +70,7 @@ class CompileCache:
         return found
 
     def keep(self, key: bytes, compiled: Compiled) -> None:
-        """Keep what was compiled, if the next compilation is sure to end alike. What was used least recently goes."""
+        """Store a result, if another compilation is sure to end alike. Evicts the least recently used entries."""
         if not compiled.is_certain or compiled.size > self._most // _LARGEST or key in self._kept:
             return
         self._kept[key] = compiled
@@ -82,14 +82,14 @@ class CompileCache:
 
     @asynccontextmanager
     async def turn(self, keys: Collection[bytes]) -> AsyncIterator[None]:
-        """Waits while others compile any of these. Within, it is known that we do, so that others wait for us.
+        """Wait while others compile any of these keys. Within the block, others wait for this caller's compilations.
 
-        Where a compilation failed, those who waited compile for themselves, all at the same time: its end may not be
-        theirs, and one after the other they would wait for the sum of all. Where one was given up, the next takes over.
+        After a failed compilation, all who waited compile for themselves, concurrently: their result may differ, and in
+        sequence each waits for all before it. After an abandoned one, the next in line takes over.
         """
         failed: set[bytes] = set()
         while busy := [(key, self._under_way[key]) for key in keys if self._is_awaited(key) and key not in failed]:
-            # All at once, and nothing is held meanwhile: two who want the same two never wait for each other.
+            # Wait for all at once, and hold nothing meanwhile: two callers with the same keys never deadlock.
             await asyncio.wait([future for _, future in busy])
             failed.update(key for key, future in busy if future.result())
         mine = {key for key in keys if key not in self._kept and key not in self._under_way}
@@ -110,7 +110,7 @@ class CompileCache:
         return key in self._under_way and key not in self._kept
 
     def status(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Returns the cache's statistics, ready for JSON."""
         return {
             "hits": self._hits,
             "misses": self._misses,

@@ -1,4 +1,4 @@
-"""CPU tokens: how many runs may want a CPU at the same time."""
+"""CPU permits, which bound the number of runs that use a CPU at the same time."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections import deque
 
 
 class CpuPermits:
-    """A first-come, first-served count that may be overdrawn by runs that wake up: nobody stops them, but nobody new
-    starts before the count is above zero again. `free`: permits that nobody holds; below zero when runs that idled have
+    """A first-come, first-served counter of permits. Runs that wake up can overdraw it: nothing stops them, but no new
+    run starts until the counter is above zero again. `free`: permits that no run holds; negative after idle runs have
     woken up.
     """
 
@@ -19,11 +19,11 @@ class CpuPermits:
 
     @property
     def waiting(self) -> int:
-        """Runs that wait for a CPU."""
+        """Returns the number of runs that wait for a CPU."""
         return len(self._waiting)
 
     async def take(self) -> None:
-        """Wait for a token, and take it."""
+        """Wait for a permit, and take it."""
         if self.free > 0 and not self._waiting:
             self.free -= 1
             return
@@ -35,13 +35,13 @@ class CpuPermits:
             if future.done() and not future.cancelled():
                 self.give()
             else:
-                # A cancellation was lost: whoever gave a token in the same moment has taken it out already.
+                # A concurrent `give` may have removed it already.
                 with contextlib.suppress(ValueError):
                     self._waiting.remove(future)
             raise
 
     def give(self) -> None:
-        """Give a token back."""
+        """Give a permit back."""
         self.free += 1
         while self.free > 0 and self._waiting:
             future = self._waiting.popleft()
@@ -50,12 +50,12 @@ class CpuPermits:
                 future.set_result(None)
 
     def overdraw(self) -> None:
-        """Take a token without waiting: a run that idled has woken up."""
+        """Take a permit without waiting: an idle run has woken up."""
         self.free -= 1
 
 
 class CpuPermit:
-    """One run's token, given back while it rests."""
+    """One run's permit, which it gives back while it is idle."""
 
     def __init__(self, tokens: CpuPermits) -> None:
         self._tokens = tokens
@@ -67,7 +67,7 @@ class CpuPermit:
         return self
 
     def rest(self, resting: bool) -> None:
-        """The run idles, or no longer."""
+        """Note that the run has become idle, or that it has resumed."""
         if resting and self._held:
             self._held = False
             self._tokens.give()

@@ -1,5 +1,5 @@
-"""The end of a host that loses nothing: it takes no more, answers what runs, and refuses the rest so that its callers
-know to ask elsewhere.
+"""Graceful shutdown of a host, without losing work: it accepts nothing new, finishes running jobs, and refuses the rest
+so that callers retry on another host.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from rewarden_sandboxes.errors import Leaving
 
 
 class Drain:
-    """Of one host. `leaving`: nothing new is taken; `over`: nor is anything answered. Used on one loop."""
+    """The shutdown state of one host. `leaving`: new work is refused; `over`: running work is cancelled, too. Used on
+    one event loop.
+    """
 
     def __init__(self) -> None:
         self.leaving = False
@@ -23,12 +25,12 @@ class Drain:
         self._changed = asyncio.Event()
 
     def refusal(self) -> Leaving:
-        """Returns what is told to those who come too late."""
+        """Returns the error for work that arrives too late."""
         return Leaving("the sandbox host is about to end, and takes nothing new; another may")
 
     @contextlib.contextmanager
     def under_way(self, *, session: bool) -> Iterator[None]:
-        """Around a job or a session, in its own task, which `cut` cancels."""
+        """Track a job or a session, in a task of its own, which `cut` cancels."""
         task = asyncio.current_task()
         assert task is not None
         of = self._sessions if session else self._jobs
@@ -40,8 +42,8 @@ class Drain:
             self._changed.set()
 
     async def wait(self, seconds: float) -> None:
-        """Take nothing new, and wait until no job is under way, but not longer. Sessions are not waited for: they last
-        as long as their callers want, who begin another elsewhere.
+        """Refuse new work, and wait up to `seconds` for running jobs. Sessions are not waited for: they last as long as
+        their callers want, and callers can begin another on another host.
         """
         self.leaving = True
         with contextlib.suppress(TimeoutError):
@@ -51,7 +53,7 @@ class Drain:
                     await self._changed.wait()
 
     async def cut(self, seconds: float) -> None:
-        """End what is still under way, and give it so many seconds to be told so."""
+        """Cancel the work that is left, and wait up to `seconds` for its callers to be told."""
         self.leaving = self.over = True
         left = [*self._jobs, *self._sessions]
         for task in left:

@@ -1,10 +1,10 @@
-"""Refusals of the sandbox host, and their reasons. How a *program* fails is never an error: it stands in its report."""
+"""Refusals of the sandbox host, and their reasons. A failing *program* is never an error: it gets a report."""
 
 from __future__ import annotations
 
 
 class HostError(Exception):
-    """Something of the host's broke. It says nothing about any program. The text is safe to show to a caller."""
+    """The host failed, which says nothing about any program. The message is safe to show to a caller."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -12,19 +12,19 @@ class HostError(Exception):
 
 
 class NoRoom(HostError):
-    """Nothing can run now. The message says why, and what mends it."""
+    """Nothing can run now. The message says why, and how to fix it."""
 
 
 class Busy(HostError):
-    """Too much waits already; the same job may be sent again a little later."""
+    """The queue is full; the same job can be retried a little later."""
 
 
 class Leaving(HostError):
-    """The host is about to end: it answers what runs, and takes nothing new. Another host may."""
+    """The host is shutting down: it finishes running jobs, and accepts no new ones. Another host may."""
 
 
 class HostLost(HostError):
-    """The host could not be reached, or went away in the middle of a job. Raised by its client, never by the host."""
+    """The host could not be reached, or disconnected during a job. Raised by its client, never by the host."""
 
 
 class BadJob(HostError):
@@ -36,7 +36,7 @@ class BadJob(HostError):
 
 
 class FileFault(HostError):
-    """Work on a box's files failed as the kernel says. `number`: the error's number, such as `errno.ENOENT`."""
+    """An operation on a box's files failed with a kernel error. `number`: its errno, such as `errno.ENOENT`."""
 
     def __init__(self, path: str, number: int, message: str) -> None:
         super().__init__(f"{path}: {message}" if path else message)

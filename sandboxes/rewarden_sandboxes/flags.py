@@ -6,14 +6,15 @@ import re
 from collections.abc import Sequence
 
 _PLAIN = re.compile(r"-[!-~]{1,199}", re.ASCII)
-"""A flag is one word. Attacks: `@file`, which reads flags of a file; a further source, named without a dash."""
+"""A flag is one word. Attacks: `@file`, which reads flags from a file; another source file, named without a dash."""
 
 _MOST = 64
 
 
 def refused(language: str, flags: Sequence[str], allowed: Sequence[str]) -> tuple[int, str] | None:
     """Returns the place of the first flag that is refused, and the reason; None if all can be used. allowed: patterns,
-    one of which must match the whole flag."""
+    one of which must match the whole flag.
+    """
     if flags and not allowed:
         return 0, f"the language {language!r} takes no flags; remove them, or allow some in its row (docs/languages.md)"
     if len(flags) > _MOST:

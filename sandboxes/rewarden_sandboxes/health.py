@@ -1,4 +1,4 @@
-"""The readiness of a host, by gRPC's own protocol for health (`grpc.health.v1`), which container engines can ask."""
+"""The readiness of a host, over the gRPC health checking protocol (`grpc.health.v1`), which container engines query."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from rewarden_sandboxes.host import Host
 
 SERVICES = ("", "rewarden_sandbox.v1.SandboxHost")
-"""The services that may be asked for: the host as a whole, under either name."""
+"""The services that can be checked: the host as a whole, under either name."""
 
 _LOOK_S = 1.0
 
 
 class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc,unused-ignore]
-    """`SERVING` while programs can run and the host does not drain."""
+    """Reports `SERVING` while programs can run and the host is not draining."""
 
     def __init__(self, host: Host, drain: Drain) -> None:
         self._host = host
@@ -31,7 +31,7 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc,unused-ignore
     async def Check(
         self, request: health_pb2.HealthCheckRequest, context: grpc.aio.ServicerContext
     ) -> health_pb2.HealthCheckResponse:
-        """Returns how it is now."""
+        """Returns the current status."""
         if request.service not in SERVICES:
             await context.abort(grpc.StatusCode.NOT_FOUND, f"known services: {', '.join(filter(None, SERVICES))}")
         return await self._now()
@@ -39,7 +39,7 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc,unused-ignore
     async def Watch(
         self, request: health_pb2.HealthCheckRequest, context: grpc.aio.ServicerContext
     ) -> AsyncIterator[health_pb2.HealthCheckResponse]:
-        """Yields how it is now, and again whenever that has changed."""
+        """Yields the current status, and again after each change."""
         unknown = health_pb2.HealthCheckResponse(status=health_pb2.HealthCheckResponse.SERVICE_UNKNOWN)
         told = None
         while True:

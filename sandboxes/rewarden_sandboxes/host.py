@@ -1,6 +1,6 @@
-"""The sandbox host: takes jobs, lends them slots and CPU tokens, tries again what a lost slot cost.
+"""The sandbox host: accepts jobs, assigns them slots and CPU permits, and repeats runs whose slot was lost.
 
-job → resolve (language, limits, image) → compile cache → pool (a slot) → tokens (a CPU) → slot (frames) → events
+job → resolve (language, limits, image) → compile cache → pool (a slot) → permits (a CPU) → slot (frames) → events
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from rewarden_sandboxes.settings import HostSettings
 from rewarden_sandboxes.slot import Slot, SlotBroken, SlotLost, words_of
 
 VERSION = next((item.version for item in metadata.distributions(name="rewarden-server")), "unknown")
-"""Of the package that has this host, as it says it to servers: hosts of one server should have the same."""
+"""The version of this host's package, which it reports to servers: the hosts of one server should have the same."""
 
 FIRST_IMAGE = "python"
-"""The image whose slots are warm from the beginning."""
+"""The image whose slots are warm from the start."""
 
 _CLASSES_MB = (512, 1024, 2048, 4096)
 _TEND_S = 2.0
@@ -54,18 +54,18 @@ _IMAGES_S = 10.0
 _OTHERS_S = 0.3
 _SETTLING_S = 0.2
 _SPLIT_CASES = 4
-"""Cases from which a job is shared by two slots, where a CPU is free and nothing is to be compiled twice."""
+"""The fewest cases for which a job is split between two slots, if a CPU is free and nothing must be compiled twice."""
 
 _TRIAL = Job(program=Program(language="python", code=b"print('room')"))
-"""A program that any room can run."""
+"""A program that every room can run."""
 
 _AHEAD_BYTES = 64 * 1024**2
-"""Output of a job's second half that is held until the first half is told."""
+"""The most bytes of output of a job's second half that are buffered until the first half is delivered."""
 
 
 class Kind(NamedTuple):
-    """The traits of slots that are alike. memory_mb: what one run may have at most. fed: they are for sessions.
-    kept: they are for boxes.
+    """The properties that interchangeable slots share. memory_mb: the largest memory limit of a run. fed: for sessions.
+    kept: for boxes.
     """
 
     image: str
@@ -75,7 +75,7 @@ class Kind(NamedTuple):
     kept: bool = False
 
     def __str__(self) -> str:
-        """A name, which no other kind has, and which tells no folder of the machine."""
+        """Returns a unique name, which reveals no folder of the machine."""
         words = [self.image, *([str(self.memory_mb)] if self.memory_mb else []), *(["sessions"] if self.fed else [])]
         words += ["boxes"] if self.kept else []
         if self.mounts:
@@ -84,10 +84,10 @@ class Kind(NamedTuple):
 
 
 class Host:
-    """See the module. Made and used on one loop."""
+    """See the module. Created and used on one event loop."""
 
     def __init__(self, settings: HostSettings) -> None:
-        """Raises LanguageError for a file of languages that is wrong."""
+        """Raises LanguageError for an invalid file of languages."""
         self.settings = settings
         extra = Path(settings.languages) if settings.languages is not None else None
         self.registry = Registry.load(extra, languages_of(settings.lean, settings.lean_memory_mb))
@@ -101,7 +101,7 @@ class Host:
         self._open_sessions = 0
         self._boxes = asyncio.Semaphore(settings.boxes)
         self._open_boxes = 0
-        # A row may give more than a job may ask for: its slots need room for that.
+        # A row may allow more than a job may ask for, and its slots need room for that.
         rows = (limits.processes or 0 for row in self.registry for limits in (row.limits, row.compile_limits))
         self._processes = max(settings.max_limits.processes or 512, *rows)
         self._starts = asyncio.Semaphore(max(2, settings.warm))
@@ -123,7 +123,9 @@ class Host:
     # --- life ------------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Choose the launcher and begin to warm slots. Where none works the host answers, and refuses with words."""
+        """Choose the launcher and start to warm slots. If no launcher works, the host runs and refuses jobs with the
+        reason.
+        """
         await self._choose()
         self._tending = asyncio.get_running_loop().create_task(self._tend())
 
@@ -134,7 +136,7 @@ class Host:
             if self._place is None:
                 base = Path(self.settings.folder or tempfile.gettempdir())
                 self._place = socket_folder.SocketFolder(base)
-                # A host that was killed, and is started again and again, leaves a folder each time.
+                # A host that is killed and restarted repeatedly leaves a folder each time.
                 socket_folder.clean(base)
         except OSError as error:
             self._problem = f"no folder for the slots' sockets: {words_of(error)}"
@@ -148,7 +150,7 @@ class Host:
             launcher: Launcher = kind(self.settings)
             problem = await launcher.problem(FIRST_IMAGE)
             if problem is None or wanted != "auto":
-                # What was asked for by name is waited for: an engine may come back.
+                # Wait for a launcher that was chosen by name: an engine may come back.
                 self._launcher, self._problem = launcher, problem
                 break
             launcher.close()
@@ -164,7 +166,7 @@ class Host:
             self._finding = asyncio.get_running_loop().create_task(self._find_rooms())
 
     async def _find_rooms(self) -> None:
-        """Find out whether rooms can be had here: by having one. Jobs wait for the answer."""
+        """Find out whether slots can make rooms on this machine, by making one. Jobs wait for the answer."""
         pool = self._first_pool()
         while not self._known.is_set():
             try:
@@ -174,7 +176,7 @@ class Host:
                 finally:
                     pool.release(slot)
             except HostError:
-                await asyncio.sleep(0.5)  # the pool says why; it goes on trying
+                await asyncio.sleep(0.5)  # the pool has the reason, and keeps trying
                 continue
             if report is None or report.status != "internal_error":
                 self._problem = None
@@ -208,13 +210,13 @@ class Host:
         return self._pool(Kind(FIRST_IMAGE, memory_mb=self._class(self.settings.limits.memory_mb or 512)))
 
     def leave(self) -> None:
-        """The host is about to end. From now on no program is blamed for a slot that dies: whoever ends the host may
-        end its slots with it.
+        """Note that the host is about to end. From now on no program is blamed for a slot that dies, because the slots
+        may be killed together with the host.
         """
         self._leaving = True
 
     async def close(self) -> None:
-        """End every slot and remove what was made. Twice is once."""
+        """End every slot, and remove the host's files. Idempotent."""
         if self._closed:
             return
         self._closed = True
@@ -244,7 +246,7 @@ class Host:
     # --- jobs ------------------------------------------------------------------------------------------------------
 
     async def run(self, job: Job) -> AsyncGenerator[JobEvent, None]:
-        """The results of a job. Closing the iterator early kills what runs. Raises BadJob, NoRoom, Busy."""
+        """Run a job. Yields its results. Closing the iterator early kills its programs. Raises BadJob, NoRoom, Busy."""
         await self._settled(job.patience_s or self.settings.queue_timeout_s)
         if not self._rooms:
             way = self._alone(job)
@@ -257,20 +259,20 @@ class Host:
                 yield event
 
     def _must_compile(self, job: Job) -> bool:
-        """Returns whether something of a job is not compiled yet: two slots would do it twice. Raises BadJob."""
+        """Returns whether a program of the job is not compiled yet: two slots then compile it twice. Raises BadJob."""
         programs = [job.program, *([job.partner] if job.partner is not None else [])]
         try:
             if not any(self.registry.get(program.language).compile for program in programs):
                 return False
         except UnknownLanguage:
-            return False  # told when it is resolved
+            return False  # reported when the job is resolved
         ready = self._resolver.ready(job)
         keys = _keys(ready, self._pool(self._kind(ready)).image_id)
         return len(keys) < len(ready.compilations) or not all(key in self._compiled for key in keys.values())
 
     async def _shared(self, job: Job) -> AsyncGenerator[JobEvent, None]:
-        """The first half of the cases in one slot, the second in another at the same time; results in order. Of the
-        second half only so much runs ahead as `_AHEAD_BYTES` can hold; the rest is run when its turn comes.
+        """Run the first half of the cases in one slot and the second in another, concurrently. Yields results in order.
+        The second half runs ahead only while its output fits into `_AHEAD_BYTES`; the rest runs after the first half.
         """
         middle = (len(job.cases) + 1) // 2
         later: asyncio.Queue[CaseResult | None] = asyncio.Queue()
@@ -282,12 +284,12 @@ class Host:
                 async with aclosing(self._whole(replace(job, cases=job.cases[middle:]))) as events:
                     async for event in events:
                         if isinstance(event, CompileResult):
-                            continue  # the first half tells the same
+                            continue  # the first half yields the same one
                         later.put_nowait(event)
                         held += _size(event)
                         if held > _AHEAD_BYTES:
-                            # Attack: a program that prints all it may in each case would fill the host's memory. Not
-                            # held back in its slot: the first half may need that, or its CPU.
+                            # Attack: a program that prints as much as it may in each case, to fill the host's memory.
+                            # Give up the slot instead of waiting in it: the first half may need it, or its CPU.
                             return
             finally:
                 later.put_nowait(None)
@@ -298,7 +300,7 @@ class Host:
                 async for event in events:
                     yield event
                     if isinstance(event, CompileResult) and event.report.status != "ok":
-                        return  # what was compiled is gone, and cannot be made again
+                        return  # the compiled program is gone and cannot be made again
             done = middle
             while (told := await later.get()) is not None:
                 held -= _size(told)
@@ -317,7 +319,7 @@ class Host:
             await asyncio.gather(task, return_exceptions=True)
 
     async def _whole(self, job: Job) -> AsyncGenerator[JobEvent, None]:
-        """The cases one after the other, in one slot as long as it lives."""
+        """Run the cases in order, in one slot as long as it lives."""
         done = 0
         lost: list[SlotLost] = []
         losses = self._losses()
@@ -344,17 +346,17 @@ class Host:
                 lost.append(error)
                 if len(lost) < 2:
                     continue
-                # Whatever else killed slots has killed others in the same moments.
+                # Another cause than this run also kills other slots at about the same time.
                 await asyncio.sleep(_OTHERS_S)
                 for pool in self._pools.values():
                     pool.tend()
-                if self._leaving:  # whoever ends the host may have ended its slots a moment before
+                if self._leaving:  # the slots may have been killed just before the host is told to end
                     raise Leaving("two slots were lost while the sandbox host ended") from None
                 others = self._losses() - losses - (len(lost) if self._rooms else 0)
                 begun = not any(isinstance(each, SlotBroken) for each in lost)
                 if not begun or others > 0 or done >= len(job.cases):
                     raise NoRoom(f"two slots were lost: {error.message}") from None
-                # Both slots died of this run alone, and no other slot did: dying must not pay.
+                # Only the slots of this run died, both times: killing the slot must not pay off.
                 yield CaseResult(index=done, program=_killed(error), partner=None)
                 done += 1
                 lost, losses = [], self._losses()
@@ -362,7 +364,7 @@ class Host:
                     return
 
     async def _settled(self, patience_s: float) -> None:
-        """Wait until it is known whether rooms can be had: that is never for ever, for nobody is ahead in a line."""
+        """Wait until it is known whether slots can make rooms. The wait is always bounded: there is no queue."""
         if self._known.is_set():
             return
         if self._finding is None:
@@ -402,7 +404,7 @@ class Host:
                         if made[-1].report.status != "ok":
                             break
                         ready.header[compilation.who]["made"] = ready.body.add(made[-1].files)
-                    # Attack: read no events, so that all who want the same wait for ever.
+                    # Attack: read no events, so that all jobs that need the same compilation wait forever.
                     await turn.aclose()
                     for compilation, each in zip(ready.compilations, made, strict=False):
                         result = CompileResult(report=each.report, who=compilation.who)
@@ -420,9 +422,9 @@ class Host:
     async def _slot(
         self, pool: Pool, ready: Ready, patience_s: float, turn: AsyncExitStack
     ) -> tuple[Slot, dict[str, bytes]]:
-        """A slot for a job, and the keys of what is compiled there, by who. While others compile the same it waits for
-        them, and not in a slot: so what is compiled is never held for more jobs than there are slots. `turn`: holds
-        what others wait for. Raises NoRoom.
+        """Returns a slot for a job, and the keys of its compilations, by who. While others compile the same source, the
+        job waits without a slot, so compiled files are held for at most as many jobs as there are slots. `turn`: holds
+        the turn that others wait for. Raises NoRoom.
         """
         if not ready.compilations or not self.settings.compile_cache_mb:
             return await pool.acquire(ready.tiers, patience_s), {}
@@ -436,11 +438,11 @@ class Host:
         except TimeoutError:
             raise NoRoom(f"others have compiled the same program for {patience_s:g} s") from None
         slot = await pool.acquire(ready.tiers, patience_s)
-        # An image that was built anew in the meantime has slots of both.
+        # If the image was rebuilt meanwhile, there are slots of both versions.
         return slot, keys if slot.image == image else {}
 
     async def _compile(self, compilation: Compilation, key: bytes | None, slot: Slot, token: CpuPermit) -> Compiled:
-        """The program as it was compiled before, or is now, in this slot."""
+        """Returns the compiled program from the cache, or compiles it now, in this slot."""
         found = self._compiled.find(key) if key is not None else None
         if found is not None:
             return found
@@ -461,7 +463,7 @@ class Host:
         return found
 
     async def _check_image(self, ready: Ready) -> None:
-        """Raises BadJob for a language whose image was never built: waiting for a slot would not bring it."""
+        """Raises BadJob for a language whose image was never built: no wait for a slot can succeed."""
         assert self._launcher is not None
         problem = await self._launcher.problem(ready.image)
         if problem is not None and await self._launcher.problem(FIRST_IMAGE) is None:
@@ -469,7 +471,7 @@ class Host:
             raise BadJob("program.language", f"{words} cannot run here: {problem}")
 
     async def _check_version(self, program: Program, slot: Slot, image: str) -> None:
-        """Raises BadJob for a toolchain that is older than the program demands."""
+        """Raises BadJob for a toolchain that is older than the program requires."""
         language = self.registry.get(program.language)
         told = await self._version(language, slot, image)
         found, wanted = version_of(told), version_of(program.min_version)
@@ -485,7 +487,7 @@ class Host:
             )
 
     async def _with_version(self, failed: CompileResult, job: Job, slot: Slot, image: str) -> CompileResult:
-        """The failure, with the version of the toolchain: what is no program to an old one may be one to a newer."""
+        """Returns the failure with the version of the toolchain: a newer one may accept the program."""
         program = job.program if failed.who == "program" or job.partner is None else job.partner
         told = await self._version(self.registry.get(program.language), slot, image)
         if not told:
@@ -493,7 +495,7 @@ class Host:
         return replace(failed, report=replace(failed.report, message=f"{program.language}: {told}"))
 
     async def _version(self, language: Language, slot: Slot, image: str) -> str:
-        """The line in which a language's toolchain says its version; empty where it says none."""
+        """Returns the line in which a language's toolchain prints its version; empty if there is none."""
         key = (language.name, image)
         if key not in self._versions and language.version and not slot.lost:
             ready = self._resolver.version(language)
@@ -506,7 +508,7 @@ class Host:
         return self._versions.get(key, "")
 
     async def _alone(self, job: Job) -> AsyncGenerator[JobEvent, None]:
-        """Each case in a container to itself, for engines that allow no rooms."""
+        """Run each case in a container of its own, for engines that allow no rooms."""
         for index, case in enumerate(job.cases):
             async with aclosing(self._whole(replace(job, cases=[case]))) as events:
                 async for event in events:
@@ -530,10 +532,10 @@ class Host:
     async def session(
         self, program: Program, feed: Feed, patience_s: float | None = None
     ) -> AsyncGenerator[SessionEvent, None]:
-        """Yields what a program says while it runs and is fed. Closing the iterator early kills it.
+        """Run a program that the caller feeds. Yields its events. Closing the iterator early kills it.
 
-        It holds one of `settings.sessions`, and no CPU token. Raises BadJob, NoRoom, and HostError when its slot is
-        lost: it is not begun anew, for what it was told is gone.
+        A session occupies one of `settings.sessions`, and no CPU permit. Raises BadJob, NoRoom, and HostError if its
+        slot is lost: it is not restarted, because its input is gone.
         """
         ready = self._resolver.session(program)
         patience = patience_s or self.settings.queue_timeout_s
@@ -560,7 +562,7 @@ class Host:
             self._sessions.release()
 
     async def _quota(self, of: asyncio.Semaphore, words: str, patience_s: float) -> None:
-        """Take one of these, which the caller gives back. Raises NoRoom, Busy."""
+        """Acquire one of a semaphore, which the caller releases. Raises NoRoom, Busy."""
         if self._waiting >= self.settings.queue:
             raise Busy(f"{self._waiting} wait for a slot already; ask again a little later")
         self._waiting += 1
@@ -600,15 +602,15 @@ class Host:
 
     @contextlib.asynccontextmanager
     async def box(self, spec: BoxSpec, patience_s: float | None = None) -> AsyncIterator[OpenBox]:
-        """A box, for as long as this is open; its slot is never used again. It holds one of `settings.boxes`, and no
-        CPU token. Raises BadJob, NoRoom, Busy, and HostError when its slot is lost.
+        """Open a box for the duration of the block; its slot is never reused. A box occupies one of `settings.boxes`,
+        and no CPU permit. Raises BadJob, NoRoom, Busy, and HostError if its slot is lost.
         """
         limits = self._resolver.box(spec)
         patience = patience_s or self.settings.queue_timeout_s
         await self._settled(patience)
         if not self._rooms:
             raise NoRoom("this host runs each program in a container to itself, and has no boxes")
-        held = int(limits["memory_mb"] + limits["disk_mb"])  # its files lie in memory
+        held = int(limits["memory_mb"] + limits["disk_mb"])  # its files are held in memory
         pool = self._pool(Kind(spec.image, memory_mb=self._class(held), kept=True))
         if pool.sample is None:
             assert self._launcher is not None
@@ -668,14 +670,14 @@ class Host:
         return self.settings.sessions if kind.fed else self.settings.slots
 
     def _tiers(self, kind: Kind) -> tuple[str, ...]:
-        """The tiers that are warmed in slots which nobody waits for."""
+        """Returns the tiers that are warmed in slots for which no job waits."""
         if kind.kept:
             return ("box",)
         return ("modes", "numpy") if kind.image == FIRST_IMAGE and not kind.mounts and not kind.fed else ()
 
     def _class(self, memory_mb: int) -> int:
-        """The slot size for a run: one for all where each run's limit can be set, else the next of a few. A row may
-        give more than a job may ask for: then the next power of two.
+        """Returns the slot size for a run: one for all if each run's limit can be set, otherwise the next larger of a
+        few. A row may allow more than a job may ask for; then it is the next power of two.
         """
         most = self.settings.max_limits.memory_mb or _CLASSES_MB[-1]
         if memory_mb > most:
@@ -685,16 +687,16 @@ class Host:
         return next((size for size in _CLASSES_MB if size >= memory_mb), most)
 
     def _losses(self) -> int:
-        """Slots that died so far, by which it is seen whether more than one run lost its own. Where each run has a slot
-        to itself its program can end that slot, and two that do must not excuse each other: only those that died while
-        nothing ran there count, which is no program's doing.
+        """Returns the number of slots that have died, to tell whether more than one run lost its slot. If each run has
+        a slot of its own, its program can kill that slot, and two such programs must not excuse each other: then only
+        slots that died while idle count, which no program can cause.
         """
         return sum(pool.losses if self._rooms else pool.idle_losses for pool in self._pools.values())
 
-    # --- how it is -------------------------------------------------------------------------------------------------
+    # --- status ----------------------------------------------------------------------------------------------------
 
     async def status(self, probe: bool = False) -> dict[str, Any]:
-        """JSON-ready. With `probe` a program is really run, whatever is warm."""
+        """Returns the host's status, ready for JSON. With `probe`, after actually running a program."""
         found: dict[str, Any] = {}
         if probe:
             failure = await self._probe()
@@ -736,8 +738,8 @@ class Host:
         }
 
     async def _images_now(self, *, fresh: bool) -> dict[str, str]:
-        """Returns what stands behind each image's name. The engine is slow to say, and slower while it starts
-        containers or is started again: servers, who ask every second, hear what it said last.
+        """Returns each image's name and identity. The engine is slow to answer, and slower while it starts containers
+        or restarts, so servers, which poll every second, get its last answer.
         """
         if self._launcher is None:
             return {}
@@ -756,7 +758,7 @@ class Host:
             self._asking = None
 
     async def _probe(self) -> str | None:
-        """Run a program; returns why it did not do what it should."""
+        """Run a program. Returns the reason if it fails."""
         try:
             async with aclosing(self.run(replace(_TRIAL, patience_s=20.0))) as events:
                 async for event in events:
@@ -772,8 +774,8 @@ class Host:
 
 @contextlib.contextmanager
 def _frame_of(slot: Slot, header: dict[str, Any]) -> Iterator[None]:
-    """Within, a frame of a slot is read. Raises SlotLost for one that is no report, and SlotBroken where no room can be
-    made.
+    """Around the reading of a slot's frame. Raises SlotLost for a frame that is no report, and SlotBroken if no room
+    can be made.
     """
     if header["ev"] == "broken":
         slot.lost = True
@@ -786,7 +788,7 @@ def _frame_of(slot: Slot, header: dict[str, Any]) -> Iterator[None]:
 
 
 def _keys(ready: Ready, image: str) -> dict[str, bytes]:
-    """The names of what is compiled for a job, by who: of each that has one."""
+    """Returns the keys of a job's compilations, by who, of those that have one."""
     found = ((compilation.who, compilation.key(image)) for compilation in ready.compilations)
     return {who: key for who, key in found if key is not None}
 
@@ -796,7 +798,7 @@ def _at(event: CaseResult, first: int) -> CaseResult:
 
 
 def _size(event: JobEvent) -> int:
-    """Bytes of a result that a program has made."""
+    """Returns the bytes of program output in a result."""
     if isinstance(event, CompileResult):
         reports: list[Report | None] = [event.report]
     else:
@@ -813,6 +815,6 @@ def _killed(error: SlotLost) -> Report:
 
 
 def _result(index: int, told: dict[str, Any], body: bytes, slot: Slot) -> CaseResult:
-    """The reports of one run out of a frame. Raises as `report_of` does."""
+    """Returns the reports of one run from a frame. Raises as `report_of` does."""
     partner = report_of(told["partner"], body, slot.enforced) if "partner" in told else None
     return CaseResult(index=index, program=report_of(told["program"], body, slot.enforced), partner=partner)

@@ -1,9 +1,8 @@
-"""Requests to the host, and its answers: frozen dataclasses, with checks where they arrive.
+"""Requests to the host, and its answers: frozen dataclasses, which their receivers validate.
 
 A *job* is a program, compiled once, and the cases on which it runs, each in a room of its own. A *session* is a program
-that runs once, fed and read while it does. A *partner* is a second
-program, in a second room of the same slot, joined to the first; both rooms are taken together. A *report* says how
-one room ended.
+that runs once, while the caller writes its stdin and reads its stdout. A *partner* is a second program, in a second
+room of the same slot, joined to the first; both rooms are allocated together. A *report* says how one room ended.
 """
 
 from __future__ import annotations
@@ -15,20 +14,20 @@ from typing import Any, Literal
 RunStatus = Literal[
     "ok", "runtime_error", "time_limit", "memory_limit", "output_limit", "compile_error", "internal_error"
 ]
-"""`ok`: it ended by itself with exit code 0. `runtime_error`: another exit code, or a signal. `…_limit`: it was killed
-at that limit. `compile_error`: there is nothing to run. `internal_error`: ours; says nothing about the program."""
+"""`ok`: it exited with code 0. `runtime_error`: another exit code, or a signal. `…_limit`: it was killed at that limit.
+`compile_error`: there is nothing to run. `internal_error`: our failure, which says nothing about the program."""
 
 Mode = Literal["script", "serve", "tests", "call", "shared"]
-"""The mode in which a program is run. `script`: as the language's registry row says. The others: for Python see
-`rewarden_sandboxes.agent.modes`. A program of another language is run as its row says, with the mode's descriptors,
-and follows the mode by itself; its request comes by stdin."""
+"""The mode in which a program runs. `script`: as the language's registry row says. The others: for Python see
+`rewarden_sandboxes.agent.modes`. A program in another language is run as its row says, with the mode's descriptors, and
+must implement the mode itself; it reads its request from stdin."""
 
 Join = Literal["", "socket", "stdio", "stdio_unbuffered"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The resources that a room may use. None: the language's default, then the host's.
+    """The resources that a room may use. None: the language's default, otherwise the host's.
 
     cpu_s: CPU seconds of all its processes together. wall_s: seconds that it may spend idle (neither running nor
     runnable). memory_mb: of all processes and files together, MiB. processes: processes and threads. output_bytes:
@@ -44,7 +43,7 @@ class Limits:
     open_files: int | None = None
 
     def given(self) -> dict[str, Any]:
-        """Returns those that are set."""
+        """Returns the limits that are set."""
         return {name: value for name in LIMITS if (value := getattr(self, name)) is not None}
 
 
@@ -55,9 +54,9 @@ WHOLE_LIMITS = frozenset(LIMITS) - {"cpu_s", "wall_s"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """Source text in a language of the registry, and files beside it (relative path to content). min_version: the
-    oldest toolchain that can run it, such as `1.21`; the host refuses the job where its own is older. flags: further
-    flags of its compilation, such as `-O3`, that the language's row allows.
+    """Source text in a language of the registry, with other files (relative path to content). min_version: the oldest
+    toolchain that can run it, such as `1.21`; the host refuses the job if its own is older. flags: additional compiler
+    flags, such as `-O3`, that the language's row allows.
     """
 
     language: str
@@ -71,14 +70,15 @@ class Program:
 
 
 def source(text: str) -> bytes:
-    """A program's text as its file holds it. Half of a surrogate pair stays: to refuse it is the compiler's business,
-    since the model wrote it."""
+    """Returns a program's text as the bytes of its file. Lone surrogates are kept: the model wrote them, so the
+    compiler must refuse them.
+    """
     return text.encode("utf-8", "surrogatepass")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One run of the program. `request` is what its mode reads; files are added to the program's own."""
+    """One run of the program. `request`: the input of its mode. Files are added to the program's own."""
 
     stdin: bytes = b""
     request: bytes = b""
@@ -93,14 +93,13 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """See the module. `join`: `socket` gives both rooms one end of a socketpair as descriptor 3; `stdio` joins the
-    partner's stdout to the program's stdin and the other way round; `stdio_unbuffered` does the same, and takes the
-    buffer from the program's stdout where the language's library has one. `collect`: files of the working folders that
-    the reports of a program that ended by itself have, `name/` for all files of a folder; together they are bounded
-    as output is. `rejecting`: the partner's exit codes that end the
-    program at once. `once`: its limits are the limits, and no run is repeated to see whether the host was slow: for
-    callers who wait no longer. `patience_s`: how long it may wait for a room, in
-    seconds; None: as the host says; infinite: as long as the host can make rooms.
+    """See the module. `join`: `socket` gives each room one end of a socketpair as descriptor 3; `stdio` connects the
+    partner's stdout to the program's stdin and vice versa; `stdio_unbuffered` also disables the buffering of the
+    program's stdout, if the language's library has any. `collect`: files of the working folder to include in the report
+    of a program that exits by itself, `name/` for all files of a folder; their total size is bounded like output.
+    `rejecting`: exit codes of the partner that end the program at once. `once`: the limits apply as they are, and no
+    run is repeated to find out whether the host was slow; for callers that cannot wait longer. `patience_s`: the
+    longest wait for a room, in seconds; None: the host's setting; infinite: as long as the host can make rooms.
     """
 
     program: Program
@@ -118,12 +117,12 @@ class Job:
 class Report:
     """The report of how one room ended.
 
-    limit: the limit that was hit. exit_code: None where a signal or a limit ended it. reply: what the mode wrote to
-    its own channel. Times in seconds: cpu_time of all its processes together, wall_time since it started, idle_time
-    of which it was neither running nor runnable. peak_memory: bytes, None where nothing measures it. truncated:
-    output was cut at its limit. enforced: each limit to what holds it here (`cgroup`, `rlimit`, `tmpfs`, `polled`,
-    `per_process`, `supervisor`, `no`). flags: `rerun` (an earlier run said nothing certain of its time), `starved` (the
-    host had no CPU for it: `internal_error`, and what it printed by then is there).
+    limit: the limit that was hit. exit_code: None if a signal or a limit ended it. reply: the output of the mode on its
+    own channel. Times are in seconds: cpu_time of all its processes together; wall_time since it started; idle_time,
+    the part in which it was neither running nor runnable. peak_memory: bytes, None if it is not measured. truncated:
+    output was cut at its limit. enforced: each limit and its mechanism here (`cgroup`, `rlimit`, `tmpfs`, `polled`,
+    `per_process`, `supervisor`, `no`). flags: `rerun` (the time of an earlier run was uncertain), `starved` (the host
+    had no CPU for it: the status is `internal_error`, and its output so far is kept).
     """
 
     status: RunStatus
@@ -146,8 +145,8 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
-    """The reports of one case. `partner` is None where the job has none. `earlier`: runs of the same case that said
-    nothing certain of their time, where they ended in another way or with other output than this one.
+    """The reports of one case. `partner` is None if the job has none. `earlier`: runs of the same case whose time was
+    uncertain, if they ended differently or with other output than this one.
     """
 
     index: int
@@ -158,7 +157,7 @@ class CaseResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileResult:
-    """The result of a compilation. When it is no `ok`, no case runs and no case result comes."""
+    """The result of a compilation. If it is not `ok`, no case runs and no case result follows."""
 
     report: Report
     who: Literal["program", "partner"] = "program"
@@ -167,9 +166,9 @@ class CompileResult:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clock:
     """The usage of a session, a box or an exec so far. cpu_s: CPU seconds of all its processes together. idle_s:
-    seconds in which nothing of it ran or was runnable. memory: bytes that it holds now and that cannot be taken
-    back from it; what processes share counts for each. None where nothing says so. Of a whole box: disk, bytes of
-    its files, and processes, how many it has; idle_s is 0 there.
+    seconds in which none of its processes was running or runnable. memory: bytes that it holds now and that the kernel
+    cannot reclaim; shared pages count once per process. None if it is not measured. Only for a whole box: disk, the
+    bytes of its files, and processes, their number; its idle_s is 0.
     """
 
     cpu_s: float

@@ -1,4 +1,4 @@
-"""The slots of one kind: started, lent, taken back, replaced."""
+"""A pool of slots of one kind: starts them, lends them out, and replaces them."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from rewarden_sandboxes.slot import Slot, words_of
 
 _BACK_OFF_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 _HOPELESS = 3
-"""Failed starts in a row, with no slot alive, after which whoever waits is told."""
+"""Consecutive failed starts, with no slot alive, after which waiting jobs are refused."""
 _IDLE_S = 300.0
 _SLOT_TASKS = 64
 _WARM_MB = 768
-"""The memory that the zygotes of all tiers may hold beside the runs."""
+"""The memory that the zygotes of all tiers may use, in addition to the runs."""
 _NUMBERS = itertools.count(1)
-"""Of slots, of all pools together."""
+"""Numbers the slots of all pools."""
 
 
 class Pool:
-    """See the module. `memory_mb`: what one run may have at most here; `most`: slots at most; `warm`: slots that are
-    held ready always; `spare`: that many beside those in use. `losses`: slots that died so far; `idle_losses`: those of
-    them in which nothing ran then. `image_id`: the identity of the image that the youngest slot was started from; empty
-    while there was none.
+    """See the module. `memory_mb`: the largest memory limit of a run here; `most`: the most slots; `warm`: slots that
+    are always kept ready; `spare`: idle slots that are kept ready in addition to those in use. `losses`: slots that
+    have died; `idle_losses`: those that died while idle. `image_id`: the identity of the image of the newest slot;
+    empty before the first.
     """
 
     def __init__(
@@ -82,8 +82,8 @@ class Pool:
     # --- lending ---------------------------------------------------------------------------------------------------
 
     async def acquire(self, tiers: frozenset[str], patience_s: float) -> Slot:
-        """An idle slot, preferably one that is warm for these tiers. Waits so many seconds for one; with `math.inf` as
-        long as there are slots, or can be. Raises NoRoom.
+        """Take an idle slot, preferably one that is warm for these tiers. Waits up to `patience_s` for one; with
+        `math.inf`, as long as there are slots or can be. Raises NoRoom.
         """
         self._sweep()
         if self._idle:
@@ -108,12 +108,12 @@ class Pool:
             if not future.done():
                 future.cancel()
             elif not taken and not future.cancelled() and future.exception() is None:
-                self.release(future.result())  # handed over in the moment in which nobody wanted it any more
+                self.release(future.result())  # handed over just as the caller gave up
             with contextlib.suppress(ValueError):
                 self._waiting.remove(future)
 
     def release(self, slot: Slot) -> None:
-        """Take a slot back. One that is lost, worn or without rooms is replaced."""
+        """Take a slot back. A slot that is lost, worn out or without rooms is replaced."""
         if slot.lost:
             self.losses += 1
         if self._closed or slot.gone or not self._rooms or slot.runs >= self._settings.runs:
@@ -122,7 +122,7 @@ class Pool:
         self._offer(slot)
 
     def discard(self, slot: Slot) -> None:
-        """End a slot; another is started where it is needed."""
+        """End a slot; start another if one is needed."""
         self._all.discard(slot)
         with contextlib.suppress(ValueError):
             self._idle.remove(slot)
@@ -140,7 +140,7 @@ class Pool:
     # --- growing ---------------------------------------------------------------------------------------------------
 
     def grow(self) -> None:
-        """Start what is held ready always, and what is waited for."""
+        """Start the slots that are kept ready, and those that jobs wait for."""
         if self._closed:
             return
         wanted = max(self._warm, len(self._all) - len(self._idle) + len(self._waiting) + self._spare)
@@ -153,7 +153,7 @@ class Pool:
         try:
             async with self._starts:
                 slot = await Slot.start(self._launcher, self._lease(), self._rooms)
-        except Exception as error:  # noqa: BLE001 - a start that ends unheard would leave everybody waiting
+        except Exception as error:  # noqa: BLE001 - an unreported failure leaves every job waiting
             self.problem = error.message if isinstance(error, HostError) else words_of(error)
             self._failures += 1
             wait = _BACK_OFF_S[min(self._failures, len(_BACK_OFF_S)) - 1]
@@ -167,7 +167,7 @@ class Pool:
             if self._waiting or self._warm > len(self._all):
                 self.grow()
             else:
-                self.problem = None  # others started while this one failed, or nobody needs it any more
+                self.problem = None  # other starts succeeded, or no job needs the slot any more
             return
         self.problem = None
         self._failures = 0
@@ -184,7 +184,7 @@ class Pool:
             self._offer(slot)
 
     async def _prepare(self, slot: Slot) -> None:
-        """Warm the tiers that most programs want, while nobody waits for the slot."""
+        """Warm the tiers that most programs need, while no job waits for the slot."""
         for tier in self._tiers:
             if self._waiting:
                 return
@@ -193,7 +193,7 @@ class Pool:
 
     @property
     def hopeless(self) -> bool:
-        """Returns whether no slot is alive, and several starts in a row have failed."""
+        """Returns whether no slot is alive and several consecutive starts have failed."""
         return self._failures >= _HOPELESS and not self._all
 
     def _refuse(self, message: str) -> None:
@@ -216,7 +216,7 @@ class Pool:
         )
 
     def tend(self) -> None:
-        """Called now and then: slots that died while idle are replaced, those that nobody needs are ended."""
+        """Replace slots that died while idle, and end those that are not needed. Called periodically."""
         self._sweep()
         now = time.monotonic()
         for slot in list(self._idle):
@@ -233,7 +233,7 @@ class Pool:
     # --- the end ---------------------------------------------------------------------------------------------------
 
     def status(self) -> dict[str, object]:
-        """JSON-ready."""
+        """Returns the pool's state, ready for JSON."""
         return {
             "slots": len(self._all),
             "idle": len(self._idle),
@@ -245,11 +245,11 @@ class Pool:
 
     @property
     def sample(self) -> Slot | None:
-        """Any slot, to ask what is enforced in it; None while there is none."""
+        """Returns any slot, to read its enforced limits; None if there is none."""
         return next(iter(self._all), None)
 
     async def close(self) -> None:
-        """End every slot, those in use as well."""
+        """End every slot, including those in use."""
         self._closed = True
         self._refuse("the sandbox host stops")
         for slot in list(self._all):

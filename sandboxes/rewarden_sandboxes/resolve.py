@@ -1,4 +1,4 @@
-"""A job made ready for a slot: language rows looked up, limits settled, the image and the warm tiers chosen."""
+"""Preparation of jobs for a slot: looks up language rows, resolves limits, and chooses the image and the tier."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _SCIENTIFIC = (b"scipy", b"pandas", b"sympy", b"networkx")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compilation:
-    """A compilation that goes to a slot. `pace_s`: seconds in which its end must come. `digest`: of all that it depends
-    on beside its image; None where it depends on more, such as a mounted folder.
+    """A compilation for a slot. `pace_s`: seconds within which it must end. `digest`: of everything that it depends on,
+    except the image; None if it depends on more, such as a mounted folder.
     """
 
     who: Literal["program", "partner"]
@@ -37,7 +37,7 @@ class Compilation:
     digest: str | None
 
     def key(self, image: str) -> bytes | None:
-        """Returns what names it in an image, by the identity of the image; None where nothing can."""
+        """Returns its cache key, given the identity of the image; None if it cannot be cached."""
         if self.digest is None or not image:
             return None
         return hashlib.sha256(json.dumps([self.digest, image]).encode()).digest()
@@ -45,8 +45,8 @@ class Compilation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """The work that goes to a slot. `compilations`: in their order, before the job. `pace_s`: seconds in which each
-    result must come; `memory_mb`: of the largest run; `mounts`: (inside, outside), sorted.
+    """The work for a slot. `compilations`: run in this order, before the job. `pace_s`: seconds within which each
+    result must arrive; `memory_mb`: of the largest run; `mounts`: (inside, outside), sorted.
     """
 
     header: dict[str, Any]
@@ -68,7 +68,7 @@ class Resolver:
         self._settings = settings
 
     def ready(self, job: Job, first: int = 0) -> Ready:
-        """The job from its case number `first` on. Raises BadJob."""
+        """Prepare a job, from case number `first` on. Raises BadJob."""
         body = frames.Body()
         program = self._language(job.program, "program")
         partner = self._language(job.partner, "partner") if job.partner is not None else None
@@ -121,31 +121,31 @@ class Resolver:
         )
 
     def version(self, language: Language) -> Ready:
-        """The command that prints the version of a language's toolchain, as a program without text."""
+        """Prepare the command that prints the version of a language's toolchain, as a program without source text."""
         ready = self.ready(Job(program=Program(language=language.name, code=b"")))
         program = {**ready.header["program"], "run": list(language.version), "python": False}
         return replace(ready, header={**ready.header, "program": program})
 
     def session(self, program: Program) -> Ready:
-        """A program that is fed and read while it runs. Raises BadJob."""
+        """Prepare a program whose stdin and stdout the caller streams while it runs. Raises BadJob."""
         ready = self.ready(Job(program=program))
         if program.mode != "script":
             raise BadJob("program.mode", "a session knows the mode 'script' only")
         part, [case] = ready.header["program"], ready.header["cases"]
         if ready.compilations:
             raise BadJob("program.language", f"{ready.languages[0]!r} is compiled: it has no sessions")
-        # Whoever feeds it says when it has used enough.
+        # The caller decides when it has used enough.
         limits = {**case["limits"], "cpu_s": math.inf, "wall_s": math.inf}
         return replace(ready, header={"op": "session", "program": part, "case": {**case, "limits": limits}})
 
     def box(self, spec: BoxSpec) -> dict[str, float]:
-        """The limits of a box. Raises BadJob."""
+        """Returns the limits of a box. Raises BadJob."""
         _only(spec.limits, OF_BOX, "limits", "of an exec")
         settled = self._limits("limits", Limits(), spec.limits)
         return {name: settled[name] for name in OF_BOX}
 
     def exec(self, what: Exec) -> tuple[dict[str, Any], frames.Body]:
-        """The program of an exec, and the bytes that it points into. Raises BadJob."""
+        """Returns the program of an exec, and the bytes that it refers to. Raises BadJob."""
         _only(what.limits, OF_EXEC, "limits", "of the box")
         self._limits("limits", Limits(), what.limits)
         if what.program is not None:
@@ -178,8 +178,8 @@ class Resolver:
         return tuple(found)
 
     def _limits(self, where: str, row: Limits, *asked: Limits) -> dict[str, float]:
-        """The first that says something wins: what is asked for, the row, the host's own. Raises BadJob for more than
-        this host gives; a row may give more, for whoever wrote it owns the machine.
+        """Resolve each limit: the first of the job's, the row's and the host's that is set wins. Raises BadJob for more
+        than this host allows. A row may allow more, because the machine's owner wrote it.
         """
         settled: dict[str, float] = {}
         layers = (*asked, row, self._settings.limits)
@@ -240,13 +240,13 @@ def _compilation(
         header={"op": "compile", "program": part, "limits": limits, "once": once},
         body=body,
         pace_s=_pace(limits["cpu_s"] + limits["wall_s"]),
-        # Whoever owns the machine can change a folder that is mounted.
+        # The machine's owner can change a mounted folder.
         digest=None if language.mounts else _digest(program, language, command, limits),
     )
 
 
 def _digest(program: Program, language: Language, command: list[str], limits: dict[str, float]) -> str:
-    """The digest of a compilation: of the command with its flags, the source, the files beside it, and the limits."""
+    """Returns the digest of a compilation: of the command with its flags, the source, its files, and the limits."""
     files = sorted((path, hashlib.sha256(data).hexdigest()) for path, data in program.files.items())
     source = hashlib.sha256(program.code).hexdigest()
     about = [language.name, command, language.file, program.mode, source, files, sorted(limits.items())]
@@ -254,15 +254,15 @@ def _digest(program: Program, language: Language, command: list[str], limits: di
 
 
 def _pace(seconds: float) -> float:
-    """The wall time at which the supervisor gives up a run of so many seconds, which may be run three times and once
-    more to have a network, and its own work beside.
+    """Returns the seconds within which a slot must answer, for runs with limits of `seconds`: the time after which the
+    supervisor abandons a run, for each of three runs and one more with a network, and 60 s for its own work.
     """
     return 4 * (4 * seconds + 10) + 60
 
 
 def _compile(program: Program, language: Language) -> list[str]:
-    """The row's command, with the program's flags before its file, where they override the row's, and the files that
-    are compiled as well behind it. A file that another one includes is compiled with that one.
+    """Returns the row's command, with the program's flags before its file, where they override the row's, and its other
+    sources after it. A file that another one includes is compiled with that one.
     """
     texts = [program.code, *program.files.values()] if language.sources else []
     included = {name for text in texts for name in _INCLUDED.findall(text)}
@@ -282,7 +282,7 @@ def _compile(program: Program, language: Language) -> list[str]:
 
 
 def _image(program: Language, partner: Language | None) -> str:
-    """The first image that has both."""
+    """Returns the first image that has both languages."""
     images = [name for name in program.images if partner is None or name in partner.images]
     if not images:
         assert partner is not None
@@ -291,7 +291,7 @@ def _image(program: Language, partner: Language | None) -> str:
 
 
 def _mounts(program: Language, partner: Language | None) -> tuple[tuple[str, str], ...]:
-    """Returns what both mount: they share a slot."""
+    """Returns the mounts of both programs, which share a slot."""
     mounts = dict(program.mounts)
     for inside, outside in (partner.mounts if partner is not None else {}).items():
         if mounts.setdefault(inside, outside) != outside:
@@ -303,7 +303,7 @@ def _mounts(program: Language, partner: Language | None) -> tuple[tuple[str, str
 
 
 def _tier(program: Program, request: bytes) -> str:
-    """Returns which zygote has what this program imports. A wrong guess costs an import, nothing else."""
+    """Returns the tier that has probably imported the program's modules. A wrong guess costs only an import."""
     if program.mode == "tests" and b'"file"' in request:
         return "pytest"
     code = program.code

@@ -1,4 +1,4 @@
-"""The host over gRPC: jobs in, their events out as they come. `serve` is the whole life of a host's process."""
+"""The host over gRPC: receives jobs, streams their events. `serve` is the whole life of a host's process."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from rewarden_sandboxes.open_box import OpenBox
 
 MOST_BYTES = 256 * 1024**2
-"""A job's message, or one event's, in bytes."""
+"""The most bytes of the message of a job or of an event."""
 
 _log = logging.getLogger(__name__)
 
@@ -55,14 +55,14 @@ _LAST_WORDS_S = 2.0
 _ANSWERS = 64
 
 ALIVE = (("grpc.keepalive_time_ms", 30_000), ("grpc.keepalive_timeout_ms", 20_000))
-"""A machine that vanished says nothing. At the host, what it had running must end all the same; at its caller, whoever
-waits must be told."""
+"""A machine that vanishes closes no connection. The host must still end the work of a vanished caller, and a caller
+must learn of a vanished host."""
 
 Answer = Callable[[pb.Answer], Awaitable[None]]
 """Sends one answer."""
 
 Doing = Callable[[pb.Order, Answer], Awaitable[None]]
-"""Does one order."""
+"""Executes one order."""
 
 
 class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ignore]
@@ -73,7 +73,7 @@ class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ign
         self._drain = drain
 
     async def Work(self, orders: AsyncIterator[pb.Order], context: grpc.aio.ServicerContext) -> None:
-        """Jobs, sessions and boxes, until the caller leaves, which kills what runs."""
+        """Run jobs, sessions and boxes until the caller disconnects, which kills their programs."""
         begun: dict[int, tuple[asyncio.Task[None], Feed]] = {}
         boxes: dict[int, OpenBox] = {}
         leaving: set[asyncio.Task[None]] = set()
@@ -81,7 +81,7 @@ class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ign
         answers: asyncio.Queue[pb.Answer] = asyncio.Queue(_ANSWERS)
 
         async def write() -> None:
-            # Alone: a job that is cancelled while it writes would end the call for all.
+            # In a task of its own: cancelling a job during a write ends the call for all.
             while True:
                 await context.write(await answers.get())
 
@@ -96,7 +96,7 @@ class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ign
                         task = loop.create_task(self._answer(work, order, answers.put))
                         begun[order.id] = task, feed
                         task.add_done_callback(partial(_forget, begun, order.id))
-                elif order.id in begun:  # else it has ended, which its caller will hear
+                elif order.id in begun:  # otherwise it has ended, and its caller will be told
                     task, feed = begun[order.id]
                     last = _fed(feed, order)
                     if last is not None:
@@ -121,7 +121,7 @@ class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ign
                 return self._do
 
     async def _answer(self, work: Doing, order: pb.Order, answer: Answer) -> None:
-        """See one job or session to its last answer, whatever ends it."""
+        """Run one order, and send its last answer even if it fails."""
         number = order.id
         try:
             if self._drain.leaving:
@@ -133,20 +133,20 @@ class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ign
         except asyncio.CancelledError:
             if not self._drain.over:
                 raise
-            # The host ends, and what ran was killed: whoever asked knows at once that another may do it.
+            # The host ends and has killed the program: the caller can retry on another host at once.
             await answer(pb.Answer(id=number, refusal=refusal_to_message(self._drain.refusal()), last=True))
         except Exception:  # noqa: BLE001 - a defect of ours, which ends this job and no other
-            # Its text may quote a program: the log alone has it.
+            # The text may quote a program, so it goes only to the log.
             _log.exception("a job broke the host")
             broken = HostError("a defect of the sandbox host; its log has more")
             await answer(pb.Answer(id=number, refusal=refusal_to_message(broken), last=True))
 
     async def _do(self, order: pb.Order, answer: Answer) -> None:
-        """One job."""
+        """Run one job."""
         job = job_from_message(order.job)
         check_job(job)
         told = False
-        # Closed here and now, whatever ends this: the rooms of a caller who left must not live until collected.
+        # Closed immediately, even on errors: the rooms of a lost caller must not live until garbage collection.
         async with aclosing(self._host.run(job)) as events:
             async for event in events:
                 told = _is_last(event, job)
@@ -155,7 +155,7 @@ class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ign
             await answer(pb.Answer(id=order.id, last=True))
 
     async def _session(self, order: pb.Order, answer: Answer, *, feed: Feed) -> None:
-        """One session. Its last answer is its report, sent when the slot is free."""
+        """Run one session. Its last answer is its report, sent when the slot is free."""
         program, patience_s = session_from_message(order.session)
         check_job(Job(program=program, patience_s=patience_s))
         ended: Report | None = None
@@ -170,7 +170,7 @@ class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ign
         await answer(session_event_to_answer(order.id, ended))
 
     async def _box(self, order: pb.Order, answer: Answer, *, feed: Feed, boxes: dict[int, OpenBox]) -> None:
-        """One box, until its caller wants it no more, or its slot is lost."""
+        """Keep one box open until its caller closes it or its slot is lost."""
         spec, patience_s = box_from_message(order.box)
         check_box(spec, patience_s)
         async with self._host.box(spec, patience_s) as box:
@@ -184,7 +184,7 @@ class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ign
                 del boxes[order.id]
 
     async def _exec(self, order: pb.Order, answer: Answer, *, feed: Feed, boxes: dict[int, OpenBox]) -> None:
-        """One exec in a box of the same call."""
+        """Run one exec in a box of the same call."""
         box, what = boxes.get(order.exec.box), exec_from_message(order.exec)
         if box is None:
             raise HostError("the box is over")
@@ -194,7 +194,7 @@ class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ign
                 await answer(box_event_to_answer(order.id, event))
 
     async def Status(self, request: pb.StatusRequest, context: grpc.aio.ServicerContext) -> pb.StatusReply:
-        """Returns how the host is."""
+        """Returns the host's status."""
         try:
             told = await self._host.status(request.probe and not self._drain.leaving)
         except HostError as error:
@@ -205,15 +205,15 @@ class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ign
 
 
 async def _leave(task: asyncio.Task[None], last: pb.Answer, answer: Answer) -> None:
-    """End a job or session, and say so when nothing of it runs."""
+    """Cancel a job or session, and send the last answer when none of its programs runs."""
     task.cancel()
     await asyncio.wait({task})
     await answer(last)
 
 
 def _fed(feed: Feed, order: pb.Order) -> pb.Answer | None:
-    """Pass on what is fed. The last answer, where the order ends it: it is wanted no more, or sends more
-    than it may.
+    """Pass an order on to the feed. Returns the last answer if the order ends the work: by cancelling it, or by sending
+    more than it may.
     """
     try:
         match order.WhichOneof("item"):
@@ -241,7 +241,7 @@ def _forget(begun: dict[int, tuple[asyncio.Task[None], Feed]], number: int, _: a
 
 
 def _is_last(event: JobEvent, job: Job) -> bool:
-    """Returns whether nothing comes after this event."""
+    """Returns whether this event is the job's last."""
     if isinstance(event, CompileResult):
         return event.report.status != "ok"
     return event.index == len(job.cases) - 1
@@ -254,10 +254,12 @@ def make_server(
     tokens: tuple[str, ...] = (),
     drain: Drain | None = None,
 ) -> grpc.aio.Server:
-    """A server bound to its address, not started. Raises HostError when it cannot listen there, or must not."""
+    """Returns a server that is bound to its address and not started. Raises HostError if it cannot or must not listen
+    there.
+    """
     drain = drain or Drain()
     if not is_local(address):
-        # Attack: whoever reaches an open port would run programs here, and read what others' programs are sent.
+        # Attack: reach an open port, to run programs here and read the input of others' programs.
         if tls is None:
             raise HostError(
                 f"{address} can be reached from other machines: that needs TLS (sandbox.tls_cert, sandbox.tls_key), "
@@ -274,9 +276,9 @@ def make_server(
             ("grpc.max_receive_message_length", MOST_BYTES),
             ("grpc.max_send_message_length", MOST_BYTES),
             *ALIVE,
-            # By default a host takes two pings in ten minutes from its callers for an attack, and hangs up.
+            # By default a server treats two pings in ten minutes as an attack, and disconnects.
             ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
-            # Otherwise a second host at the same port would quietly take a share of the jobs.
+            # Otherwise a second host on the same port silently takes a share of the jobs.
             ("grpc.so_reuseport", 0),
         ],
     )
@@ -301,12 +303,12 @@ async def serve(
     tokens: tuple[str, ...] = (),
     drain_s: float = 0.0,
 ) -> None:
-    """Serve a host at `unix:PATH` or `HOST:PORT` until SIGTERM or SIGINT; then end it, and leave nothing behind.
+    """Serve a host at `unix:PATH` or `HOST:PORT` until SIGTERM or SIGINT; then end it and clean up.
 
-    One line on standard output says when it answers. tied: it also ends when standard input does, which is how it
-    learns that the server that started it is gone, even by SIGKILL. tokens: one of them comes with each call. drain_s:
-    at a signal it takes nothing new, and answers what runs for so long; a second signal, and the end of standard input,
-    end it at once. Raises HostError when it cannot listen there.
+    A line on standard output reports that it is ready. tied: it also ends at the end of standard input, which tells it
+    that the server that started it is gone, even by SIGKILL. tokens: each call must carry one of them. drain_s: after a
+    signal it refuses new work, and finishes running jobs for up to this many seconds; a second signal or the end of
+    standard input ends it at once. Raises HostError if it cannot listen there.
     """
     asked, now = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -332,19 +334,19 @@ async def serve(
         if not now.is_set() and not tied:
             await _first(drain.wait(drain_s), now.wait())
     finally:
-        # What runs is killed first: callers are told at once, and rooms do not outlive their host.
+        # Kill running programs first: callers are told at once, and rooms do not outlive their host.
         await drain.cut(_LAST_WORDS_S)
         await host.close()
         await server.stop(_LAST_WORDS_S)
         if path is not None:
             path.unlink(missing_ok=True)
-            if tied:  # its folder was made for it alone
+            if tied:  # its folder was made only for it
                 with contextlib.suppress(OSError):
                     path.parent.rmdir()
 
 
 async def _first(*works: Coroutine[Any, Any, Any]) -> None:
-    """Until the first of these ends; the others are cancelled."""
+    """Wait for the first of these to end, and cancel the others."""
     tasks = [asyncio.ensure_future(work) for work in works]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -355,7 +357,7 @@ async def _first(*works: Coroutine[Any, Any, Any]) -> None:
 
 
 async def _until_input_ends(stop: asyncio.Event) -> None:
-    """Have `stop` set when standard input ends. Nobody writes there: the pipe's other end is held, that is all."""
+    """Set `stop` when standard input ends. Nobody writes to it: the server only keeps the pipe open."""
 
     class Watch(asyncio.Protocol):
         def connection_lost(self, error: Exception | None) -> None:

@@ -1,7 +1,7 @@
-"""The two directions of a program that is fed and read, as the host has them between its caller and the slot.
+"""Flow control, in both directions, between the caller of a program and its slot.
 
-At most `WINDOW` bytes are under way each way: who sends more breaks it. So nothing here grows without bound,
-whatever caller or program do.
+At most `WINDOW` bytes are in flight each way; sending more is a protocol error. So the host's buffers are bounded,
+whatever the caller or the program does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """So many bytes of its input lie with the program, or were dropped because it reads no more."""
+    """The program has taken this many bytes of its input, or they were dropped because it has stopped reading."""
 
     size: int
 
@@ -31,11 +31,13 @@ class Taken:
 _MOST_WISHES = 64
 
 SessionEvent = Begun | bytes | Taken | Clock | Report
-"""bytes: what the program wrote to stdout. A report is the last."""
+"""The events of a session. bytes: output on stdout. A report is the last."""
 
 
 class Feed:
-    """The wishes of a caller, until the slot is told. Never waits, holds at most `WINDOW` bytes."""
+    """The input and requests of a caller, until they are sent to the slot. Never blocks, buffers at most `WINDOW`
+    bytes.
+    """
 
     def __init__(self) -> None:
         self.changed = asyncio.Event()
@@ -45,12 +47,12 @@ class Feed:
         self._ended = False
         self._others: list[dict[str, Any]] = []
         self._sent = 0  # bytes that the program has not taken
-        self._wanted = WINDOW  # bytes that may still come
+        self._wanted = WINDOW  # bytes that the program may still send
 
     # --- the caller's side -------------------------------------------------------------------------------------------
 
     def send(self, data: bytes) -> None:
-        """More for stdin. Raises BadJob for more than is wanted."""
+        """Append data for stdin. Raises BadJob if it exceeds the window."""
         if self._sent + len(data) > WINDOW:
             raise BadJob("data", f"more than {WINDOW} bytes were sent that the program has not taken")
         self._sent += len(data)
@@ -58,24 +60,24 @@ class Feed:
         self.changed.set()
 
     def grant(self, size: int) -> None:
-        """So many bytes of stdout were read. Raises BadJob for more than there were."""
+        """Acknowledge bytes of stdout. Raises BadJob for more than were sent."""
         if self._wanted + self._credit + size > WINDOW:
             raise BadJob("credit", "more bytes were read than were sent")
         self._credit += size
         self.changed.set()
 
     def ask(self) -> None:
-        """The clock is wanted."""
+        """Request the clock."""
         self._asked = True
         self.changed.set()
 
     def finish(self) -> None:
-        """Nothing more comes for stdin."""
+        """Close stdin."""
         self._ended = True
         self.changed.set()
 
     def wish(self, order: dict[str, Any]) -> None:
-        """A box or an exec is to do something else. Raises BadJob for too many wishes at once."""
+        """Add another order for a box or an exec. Raises BadJob if too many are pending."""
         if len(self._others) >= _MOST_WISHES:
             raise BadJob("", f"more than {_MOST_WISHES} wishes at once")
         self._others.append(order)
@@ -84,7 +86,7 @@ class Feed:
     # --- the slot's side ---------------------------------------------------------------------------------------------
 
     def orders(self) -> list[tuple[dict[str, Any], frames.Body]]:
-        """Returns what the supervisor is to be told now."""
+        """Returns the pending orders for the supervisor, and clears them."""
         self.changed.clear()
         found: list[tuple[dict[str, Any], frames.Body]] = []
         if self._data:
@@ -107,14 +109,14 @@ class Feed:
         return found
 
     def took(self, size: int) -> Taken:
-        """The supervisor says that the program took so much. Raises FrameError for what cannot be."""
+        """Note the supervisor's acknowledgement of input. Raises FrameError for an impossible size."""
         if not 0 < size <= self._sent:
             raise frames.FrameError("more was taken than was sent")
         self._sent -= size
         return Taken(size)
 
     def came(self, data: bytes) -> bytes:
-        """The supervisor says that the program wrote this. Raises FrameError for what cannot be."""
+        """Note output of the program, and return it. Raises FrameError for an impossible size."""
         if not 0 < len(data) <= self._wanted:
             raise frames.FrameError("more came than was wanted")
         self._wanted -= len(data)

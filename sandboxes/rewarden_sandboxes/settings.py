@@ -13,7 +13,7 @@ from rewarden_sandboxes.rootfs import default_folder
 ROOM_LIMITS = Limits(
     cpu_s=10.0, wall_s=10.0, memory_mb=512, processes=64, output_bytes=16 * 1024**2, disk_mb=64, open_files=256
 )
-"""Of a run, where neither the job nor the language says otherwise."""
+"""The limits of a run, unless the job or the language sets others."""
 
 MOST_LIMITS = Limits(
     cpu_s=600.0, wall_s=600.0, memory_mb=4096, processes=512, output_bytes=64 * 1024**2, disk_mb=2048, open_files=4096
@@ -22,12 +22,12 @@ MOST_LIMITS = Limits(
 
 
 def cores() -> int:
-    """CPUs that this process may use."""
+    """Returns the number of CPUs that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 def default_slots() -> int:
-    """Sleepers hold a slot without a CPU: there must be many more slots than cores."""
+    """Returns the default number of slots: many more than cores, because idle programs occupy a slot without a CPU."""
     return max(8, 6 * cores())
 
 
@@ -35,22 +35,22 @@ def default_slots() -> int:
 class HostSettings:
     """Settings of a host.
 
-    launcher: `auto` takes docker where an engine answers and has the images, else bwrap, else refuses. slots: of
-    one image, at most, for runs. sessions: programs that are fed and read while they run, at most. boxes: boxes, at
-    most. warm_boxes: slots that are held ready for boxes of an image, from the first box on. warm: that many are
-    held ready, the others are started as they are needed. cpu_permits: runs that may use a CPU at the same time;
-    one that idles gives its token back. runtime: the container engine's (`runc`, `runsc`; None: the engine's own
-    choice). apparmor: the profile's name; None: `unconfined` where AppArmor is active, because Docker's own denies
-    mount. image_prefix, image_tag: how the images are named. rootfs: folder with a root file system for each image
-    (bwrap); `host`: the machine's own /usr, read-only. uid: user and group number of the first slot; each slot has
-    its own. languages: a YAML file of further languages. limits, max_limits: of one run by default, and at most.
-    queue: jobs that may wait; queue_timeout_s: how long one waits for a room, where it does not say itself how long
-    it can. runs: after so many a slot is replaced. cpus: cores that one slot may use at once. rooms: `no`: each run
-    has a container to itself; `auto`: so where namespaces cannot be had inside a slot. drain_s: how long a host
-    that is told to end answers what runs, before that is killed. compile_cache_mb: MiB of compiled programs that
-    are kept in memory and used again for the same source; 0: none. folder: where the slots' sockets lie; None: the
-    temporary folder. lean: Lean projects, name to the folder of a lake project or of a toolchain; the first one's
-    compiler is the language `lean` too. lean_memory_mb: of each program of theirs.
+    launcher: `auto` uses docker if there is an engine with the images, otherwise bwrap, otherwise refuses jobs. slots:
+    the most slots of one image for runs. sessions: the most sessions, programs whose stdin and stdout the caller
+    streams. boxes: the most boxes. warm_boxes: slots kept ready for boxes of an image, from the first box on. warm:
+    slots kept ready; the others are started on demand. cpu_permits: the most runs that use a CPU at the same time; an
+    idle run gives its permit back. runtime: the container engine's (`runc`, `runsc`; None: the engine's default).
+    apparmor: the profile's name; None: `unconfined` if AppArmor is active, because Docker's default profile denies
+    mount. image_prefix, image_tag: parts of the images' names. rootfs: a folder with a root file system for each image
+    (bwrap); `host`: the machine's own /usr, read-only. uid: user and group id of the first slot; each slot has its own.
+    languages: a YAML file with more languages. limits, max_limits: of one run, by default and at most. queue: the most
+    jobs that wait; queue_timeout_s: the longest wait of a job for a room, unless the job sets its own. runs: the number
+    of runs after which a slot is replaced. cpus: cores that one slot may use at once. rooms: `no`: each run has a
+    container of its own; `auto`: the same, but only if slots cannot make namespaces. drain_s: how long a host that was
+    told to end lets running jobs finish before it kills them. compile_cache_mb: MiB of compiled programs kept in memory
+    and reused for the same source; 0: none. folder: the folder of the slots' sockets; None: the temporary folder. lean:
+    Lean projects, name to the folder of a lake project or of a toolchain; the first one's compiler is also the language
+    `lean`. lean_memory_mb: the memory limit of each of their programs.
     """
 
     launcher: Literal["auto", "docker", "bwrap", "none"] = "auto"
@@ -81,7 +81,7 @@ class HostSettings:
     folder: str | None = None
 
     def __post_init__(self) -> None:
-        """Raises ValueError naming the setting and what it may be."""
+        """Raises ValueError, which names the setting and its valid values."""
         for name, known in (("launcher", ("auto", "docker", "bwrap", "none")), ("rooms", ("auto", "yes", "no"))):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}")

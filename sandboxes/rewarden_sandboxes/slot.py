@@ -1,4 +1,4 @@
-"""One slot, as the host sees it: a place with a supervisor in it, and the socket between."""
+"""One slot, as the host sees it: a place with a supervisor in it, and the socket between host and supervisor."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
 }
-"""The variables that every program finds in its environment. Nothing of the host's."""
+"""The environment of every program. Nothing in it comes from the host's."""
 
 START_S = 30.0
 """Seconds within which a slot must be ready."""
@@ -42,23 +42,24 @@ START_S = 30.0
 _STOP_S = 5.0
 _WARM_S = 60.0
 _ANSWER_S = 30.0
-"""Seconds within which a supervisor says what its session has used."""
+"""Seconds within which a supervisor must report the usage of its session."""
 _SESSION_BYTES = 1 << 20
-"""Of one frame of a session: some output, or a report with the tail of stderr."""
+"""The most bytes of one frame of a session: some output, or a report with the tail of stderr."""
 _INODES = 8192
 
 
 class SlotLost(HostError):
-    """The slot went away, missed its deadline, or said what no supervisor says."""
+    """The slot died, missed its deadline, or violated the protocol."""
 
 
 class SlotBroken(SlotLost):
-    """The slot can make no room any more; the run has not begun."""
+    """The slot can no longer make rooms; the run has not begun."""
 
 
 class Slot:
-    """A warm slot. One job or session at a time; made by `start`. `limits_memory`: the supervisor sets the memory limit
-    of each run; elsewhere it is the slot's own size, or each process's. `image`: what it was really started from.
+    """A warm slot, which runs one job or session at a time; made by `start`. `limits_memory`: the supervisor sets the
+    memory limit of each run; otherwise the slot's size, or a limit on each process, bounds it. `image`: the identity of
+    the image that it was started from.
     """
 
     def __init__(self, lease: Lease, place: Place, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -80,7 +81,7 @@ class Slot:
 
     @classmethod
     async def start(cls, launcher: Launcher, lease: Lease, rooms: bool = True) -> Slot:
-        """A slot that is ready for its first job. Raises NoRoom."""
+        """Start a slot. Returns it ready for its first job. Raises NoRoom."""
         folder = lease.folder
         listener: socket.socket | None = None
         place: Place | None = None
@@ -90,7 +91,7 @@ class Slot:
             listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             path = folder / os.path.basename(boot.SOCKET)
             listener.bind(str(path))
-            # The slot's user may connect and nobody may look around; the socket is gone before the first job.
+            # The slot's user may connect, but nobody may list the folder; the socket is removed before the first job.
             os.chmod(path, 0o666)
             listener.listen(1)
             listener.setblocking(False)
@@ -100,7 +101,8 @@ class Slot:
             path.unlink()
             with contextlib.suppress(OSError):
                 os.chmod(folder, stat.S_IRUSR | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
-            # Hang: a supervisor that reads nothing must count as a start that failed, for jobs may wait without an end.
+            # Hang: a supervisor that reads nothing must count as a failed start, because jobs may wait without a
+            # timeout.
             counters = await asyncio.wait_for(_greet(channel, place, rooms), START_S)
             reader, writer = await asyncio.open_connection(sock=channel, limit=4 * 1024**2)
             slot = cls(lease, place, reader, writer)
@@ -136,8 +138,8 @@ class Slot:
 
     @contextlib.asynccontextmanager
     async def _turn(self, order: dict[str, Any], body: frames.Body) -> AsyncIterator[None]:
-        """Give a job or a session to the supervisor, and stop it where the supervisor has not said that it is over.
-        Raises SlotLost; the slot is then no good any more.
+        """Send a job or a session to the supervisor, and stop it on exit unless the supervisor has reported its end.
+        Raises SlotLost; the slot is then unusable.
         """
         self._over = False
         self.used = time.monotonic()
@@ -160,10 +162,11 @@ class Slot:
     async def run(
         self, job: dict[str, Any], body: frames.Body, pace_s: float, resting: Callable[[bool], None]
     ) -> AsyncGenerator[tuple[dict[str, Any], bytes], None]:
-        """Do a job or a compilation; yields the supervisor's frames as they come, without the last.
+        """Run a job or a compilation. Yields the supervisor's frames as they arrive, except the last.
 
-        `pace_s`: seconds within which each frame must come. `resting`: told when the run begins to idle, and when it
-        ends to. Closing the iterator early stops the job. Raises SlotLost; the slot is then no good any more.
+        `pace_s`: seconds within which each frame must arrive. `resting`: called with True when the run becomes idle,
+        and with False when it resumes. Closing the iterator early stops the job. Raises SlotLost; the slot is then
+        unusable.
         """
         async with self._turn(job, body):
             while True:
@@ -188,9 +191,9 @@ class Slot:
     async def session(
         self, session: dict[str, Any], body: frames.Body, feed: Feed
     ) -> AsyncGenerator[tuple[dict[str, Any], bytes], None]:
-        """Run a program that is fed; yields the supervisor's frames as they come, without the last.
+        """Run a program that the caller feeds. Yields the supervisor's frames as they arrive, except the last.
 
-        Closing the iterator early kills the program. Raises SlotLost; the slot is then no good any more.
+        Closing the iterator early kills the program. Raises SlotLost; the slot is then unusable.
         """
         async with self._turn(session, body):
             async with asyncio.timeout(START_S):
@@ -206,14 +209,12 @@ class Slot:
                     header, data = await self._receive(_SESSION_BYTES)
                 self._over = True
             finally:
-                following.cancel()  # not awaited: cancelled here again, the program would be left to the next job
+                following.cancel()  # not awaited: a second cancellation here leaves the program to the next job
                 self._answered()
 
     @contextlib.asynccontextmanager
     async def box(self, box: dict[str, Any]) -> AsyncIterator[None]:
-        """Have a box open in this slot, which `tell` and `hear` are for; afterwards nothing of it lives. Raises
-        SlotLost.
-        """
+        """Open a box in this slot, for `tell` and `hear`; no process of it outlives the block. Raises SlotLost."""
         async with self._turn(box, frames.Body()):
             try:
                 async with asyncio.timeout(START_S):
@@ -244,8 +245,8 @@ class Slot:
             raise SlotLost(f"the slot is gone ({type(error).__name__})") from None
 
     async def _follow(self, feed: Feed) -> None:
-        """Tell the supervisor what the caller wants, as it comes."""
-        with contextlib.suppress(OSError):  # whoever reads finds out as well
+        """Forward the caller's input and requests to the supervisor as they arrive."""
+        with contextlib.suppress(OSError):  # the reader notices it, too
             while True:
                 await feed.changed.wait()
                 for header, body in feed.orders():
@@ -255,7 +256,7 @@ class Slot:
                 await self._writer.drain()
 
     def _answered(self) -> bool:
-        """The supervisor said what its session has used; whether it was asked."""
+        """Note that the supervisor has reported the usage of its session. Returns whether it was asked to."""
         late, self._late = self._late, None
         if late is not None:
             late.cancel()
@@ -269,7 +270,7 @@ class Slot:
                 pass
 
     async def _stop(self) -> None:
-        """End a job that nobody wants any more."""
+        """End a job that has been abandoned."""
         try:
             self._writer.writelines(frames.pack({"op": "stop"}))
             while True:
@@ -283,7 +284,7 @@ class Slot:
             raise
 
     async def close(self) -> None:
-        """Kill all that lives in the slot."""
+        """Kill every process in the slot."""
         self.lost = True
         self._writer.close()
         await self.place.end()
@@ -291,11 +292,11 @@ class Slot:
 
     @property
     def gone(self) -> bool:
-        """Returns whether the supervisor hung up while nobody was asking it."""
+        """Returns whether the slot is lost, or the supervisor has disconnected."""
         return self.lost or self._reader.at_eof()
 
     async def _receive(self, max_body: int = frames.MAX_BODY) -> tuple[dict[str, Any], bytes]:
-        """The next frame. Whoever is cancelled in the middle of one leaves it whole to the next."""
+        """Receive the next frame. A cancelled call leaves the frame whole for the next one."""
         if self._prefix is None:
             self._prefix = await self._reader.readexactly(frames.PREFIX.size)
         head, size = frames.PREFIX.unpack(self._prefix)
@@ -312,7 +313,7 @@ class Slot:
 
 
 def words_of(error: BaseException) -> str:
-    """An error of the system's, with what mends it."""
+    """Returns the text of a system error, with the fix."""
     number = error.errno if isinstance(error, OSError) else None
     if number in (errno.ENOSPC, errno.EDQUOT):
         return f"the disk is full: {error}; free some space, or set sandbox.folder to another place"
@@ -340,11 +341,11 @@ async def _accept(listener: socket.socket, place: Place) -> socket.socket:
 
 
 async def _greet(channel: socket.socket, place: Place, rooms: bool) -> set[str]:
-    """Send the agent's sources, then hello with the counters' descriptors; returns the counters' names."""
+    """Send the agent's sources, then hello with the counters' descriptors. Returns the counters' names."""
     loop = asyncio.get_running_loop()
     text = agent_sources()
     await loop.sock_sendall(channel, len(text).to_bytes(4, "big") + text)
-    # The supervisor answers nothing until hello, so that its processes can be put into their cgroup before.
+    # The supervisor forks nothing before hello, so its processes can be put into their cgroup first.
     counters = await place.counters()
     try:
         hello = {
@@ -365,7 +366,7 @@ async def _greet(channel: socket.socket, place: Place, rooms: bool) -> set[str]:
 
 @lru_cache(maxsize=1)
 def agent_sources() -> bytes:
-    """The agent's modules, as its boot text reads them: full name to source, empty for a package."""
+    """Returns the agent's modules in the form that its boot code reads: full name to source, empty for a package."""
     folder = Path(boot.__file__).parent
     package = f"{__package__}.agent"
     sources = {str(__package__): "", package: ""}

@@ -58,7 +58,7 @@ def load(code: bytes, given: dict[str, Any] | None = None) -> types.ModuleType:
     module.__file__ = path
     module.__dict__.update(given or {})
     sys.modules[NAME] = module
-    exec(compile(code, path, "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - the room is made for it
+    exec(compile(code, path, "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - the purpose of the room
     return module
 
 

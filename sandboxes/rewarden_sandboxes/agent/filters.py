@@ -42,7 +42,7 @@ _REFUSED: dict[str, tuple[object, object]] = {
     "mount_setattr": (442, 442),
     "name_to_handle_at": (303, 264),
     "open_by_handle_at": (304, 265),
-    # channels between runs, and kernel surface that programs under test have no use for
+    # channels between runs, and kernel attack surface that programs under test do not need
     "add_key": (248, 217),
     "request_key": (249, 218),
     "keyctl": (250, 219),

@@ -3,7 +3,7 @@
 Copying saves each child about 100 page faults. A fork copies the page table of a file mapping only if the mapping has
 an anonymous page, that is, one that was written to (`vma_needs_copy` in the kernel's `mm/memory.c`). So the namespace
 init overwrites one byte of each with itself, once, which makes each run about 6 % cheaper. This covers only the files
-that every program uses: for other libraries, most entries would be copied for nothing.
+that every program uses: for other libraries, most of the copied entries are never used.
 
 Locking prevents thrashing. When a group is at its memory limit, the kernel evicts page cache before it kills a process.
 The supervisor's own code is among those pages, and its next instruction reads it back. A program over its limit then

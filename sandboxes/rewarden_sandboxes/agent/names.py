@@ -46,7 +46,7 @@ class ProxyModule(types.ModuleType):
 
 
 class Source:
-    """Test code. Raises SyntaxError, ValueError."""
+    """Compiled test code. Raises SyntaxError or ValueError if it does not compile."""
 
     def __init__(self, code: bytes, path: str) -> None:
         self.code = code

@@ -1,6 +1,4 @@
-"""A session: one program in one room. The host writes its stdin and reads its stdout while it runs, as long as it
-wants.
-"""
+"""A session: one program in one room. The host writes its stdin and reads its stdout while it runs."""
 
 from __future__ import annotations
 

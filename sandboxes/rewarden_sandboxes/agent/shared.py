@@ -1,4 +1,4 @@
-"""Tests in the candidate's own process, which the reference alone may choose (`isolation: shared`).
+"""Tests in the candidate's own process, which only the reference may choose (`isolation: shared`).
 
 For tests that subclass the candidate's classes, patch clocks or share files. Here a candidate can reach the code that
 judges it. The guards stop candidates that exit, print, skip tests or rewrite the machinery; they cannot stop an object
