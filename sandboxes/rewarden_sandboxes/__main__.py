@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
-# The host starts slots by fork and exec. What gRPC does in the child before the exec, for those who fork and stay, has
-# crashed it there, and writes to connections that are the parent's: over TLS that breaks them. gRPC reads this variable
-# when it is imported.
+# The host starts slots by fork and exec. gRPC's fork handlers, meant for children that do not exec, have crashed the
+# child before the exec, and write to the parent's connections, which breaks them over TLS. gRPC reads this variable on
+# import.
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 
 from rewarden_sandboxes.command import main

@@ -1,13 +1,13 @@
 """Builds what slots are made of: images in a container engine, and root file systems where there is none.
 
     python -m rewarden_sandboxes.building images     the images python and toolchains, for the docker launcher
-    python -m rewarden_sandboxes.building images --only jvm        an image by name, with those that it stands on
+    python -m rewarden_sandboxes.building images --only jvm        an image by name, with its parents
     python -m rewarden_sandboxes.building rootfs     the root file system, for the bubblewrap launcher
     python -m rewarden_sandboxes.building rootfs --image jvm       that of an image by name
-    python -m rewarden_sandboxes.building all        the images where an engine answers, and the root file system
+    python -m rewarden_sandboxes.building all        the images if there is an engine, and the root file system
     python -m rewarden_sandboxes.building base       only the Debian below the images
 
-What is current already is left alone, and costs nothing. Nothing of this runs uninvited.
+Images and root file systems that are current are left alone, which takes no time. Nothing here runs by itself.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ from rewarden_sandboxes.images import (
 from rewarden_sandboxes.rootfs import Log, State, make_debian
 
 LABEL = "rewarden.image"
-"""The label of an image that holds the digest of what it was built from."""
+"""The label of an image with the digest of its build inputs."""
 
 PULLED = f"debian:{DEBIAN}-slim"
 MADE = f"{PREFIX}base"
-"""Debian's image from a registry, or where none can be reached, the one that is made here."""
+"""The image of Debian that is made here if no registry with `PULLED` can be reached."""
 
 
 class NoEngine(ImageError):
-    """No container engine answers, or its Python client is not installed."""
+    """No container engine is available, or its Python client is not installed."""
 
 
 @contextmanager
 def engine() -> Iterator[Any]:
-    """A client of the container engine of the environment (DOCKER_HOST).
+    """Yields a client of the container engine of the environment (DOCKER_HOST).
 
-    Raises NoEngine, and ImageError where the engine fails while the client is used.
+    Raises NoEngine, and ImageError if the engine fails while the client is in use.
     """
     try:
         import docker
@@ -78,7 +78,7 @@ def engine() -> Iterator[Any]:
 
 
 def image_states(client: Any, folder: Path = FOLDER, prefix: str = PREFIX) -> dict[str, State]:
-    """Each image's state in the engine: as its folder says, older, or not there."""
+    """Returns each image's state in the engine: current, outdated or missing."""
     return {name: _state(client, prefix + name, image) for name, image in read_images(folder).items()}
 
 
@@ -93,8 +93,8 @@ def build_images(
 ) -> dict[str, str]:
     """Build the images of the folder that are not current, and return each image's tag.
 
-    only: these images and those that they stand on; by default all but `TIERS`. force: even what is current, and from
-    the first line on, which brings Debian's corrections. Raises ImageError with the last lines of what failed.
+    only: these images and their parents; by default all but `TIERS`. force: rebuild even current images, from the first
+    line on, which brings in Debian's updates. Raises ImageError with the last lines of a failed step.
     """
     tags = {}
     images = read_images(folder)
@@ -110,7 +110,8 @@ def build_images(
 
 
 def build_base(client: Any, *, force: bool = False, log: Log = print) -> str:
-    """The tag of a minimal Debian in the engine: one that is there (not with force), else pulled, else made here.
+    """Returns the tag of a minimal Debian in the engine: an existing one (except with force), otherwise pulled,
+    otherwise made here.
 
     Raises ImageError.
     """
@@ -147,12 +148,11 @@ def build_rootfs(
     force: bool = False,
     log: Log = print,
 ) -> Path:
-    """Put the image's files below `target`, where they are not current, and return it.
+    """Make the image's root file system in `target`, unless it is current. Returns the folder.
 
-    target: by default the image's name in `rootfs.default_folder()`.
-    source: an engine's image, built if need be; Debian's packages by debootstrap, which needs root; or the first of
-    both that can be had. force: even where it is current; an engine's image is rebuilt by `build_images`. Raises
-    ImageError.
+    target: by default the image's name in `rootfs.default_folder()`. source: an engine's image, built if necessary;
+    Debian's packages by debootstrap, which needs root; or the first of the two that is available. force: even if it is
+    current; only `build_images` rebuilds an engine's image. Raises ImageError.
     """
     target = target or rootfs.default_folder() / image
     if not force and rootfs.rootfs_state(target, image, folder) == "current":
@@ -196,7 +196,7 @@ def _build(client: Any, image: Image, tag: str, below: Mapping[str, str], force:
             tag=tag,
             labels={LABEL: image.digest},
             buildargs={**build_arguments(), **below},
-            network_mode="host",  # while it is built; a slot has none
+            network_mode="host",  # during the build; a slot has none
             nocache=force,
             rm=True,
             forcerm=True,
@@ -209,7 +209,8 @@ def _build(client: Any, image: Image, tag: str, below: Mapping[str, str], force:
             if "error" in event:
                 raise ImageError(f"{image.folder}/Dockerfile: {event['error']}\n" + "\n".join(last))
         if replaced not in (None, client.images.get(tag).id):
-            # Refused while a container or another image stands on it: then it is somebody's, or the next build's.
+            # The engine refuses while a container or another image uses it: then it is in use, or the next build
+            # removes it.
             with suppress(APIError):
                 client.images.remove(replaced)
     except DockerException as error:
@@ -245,7 +246,7 @@ def _chunks(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """0: what was asked for is there and current; 1: it could not be built, and why stands on stderr."""
+    """Returns 0 if everything requested is built and current; 1 if a build failed, with the reason on stderr."""
     parser = argparse.ArgumentParser(
         prog="python -m rewarden_sandboxes.building", description=(__doc__ or "").split("\n")[0]
     )

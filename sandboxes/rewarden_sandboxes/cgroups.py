@@ -1,7 +1,7 @@
-"""Control groups: finding a container's, making a slot's own, opening their counters. Versions 1 and 2.
+"""Control groups, versions 1 and 2: finds a container's, makes a slot's own, and opens their counters.
 
-The open files go to the slot's supervisor, which reads them without a way through the host. That a file was opened here
-is what lets an unprivileged supervisor set its runs' memory limit.
+The slot's supervisor receives the open files and reads them without going through the host. Because the host opened
+them, an unprivileged supervisor can set the memory limit of its runs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CONTROLLERS_V1 = ("cpuacct", "memory", "pids")
 
 
 def version() -> int:
-    """2, 1, or 0 where there are none to be seen."""
+    """Returns 2, 1, or 0 if no control groups are visible."""
     if (ROOT / "cgroup.controllers").exists():
         return 2
     return 1 if (ROOT / "memory").is_dir() else 0
@@ -44,14 +44,14 @@ def version() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Cgroup:
-    """The folders of one group: controller to folder; version 2 has one, under the empty name."""
+    """The folders of one group, by controller; version 2 has one, under the empty name."""
 
     folders: dict[str, Path]
     made: bool = False
 
     @classmethod
     def of(cls, pid: int) -> Cgroup | None:
-        """The group of a process, or None where it cannot be seen from here."""
+        """Returns the group of a process, or None if it is not visible from here."""
         try:
             lines = Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8").splitlines()
         except OSError:
@@ -63,7 +63,7 @@ class Cgroup:
                 path = _seen_from(path)
             for controller in controllers.split(","):
                 folder = ROOT / controller / path.lstrip("/")
-                # The root group counts the whole machine: no run's numbers.
+                # The root group counts the whole machine, not a run.
                 if path != "/" and folder.is_dir():
                     folders[controller] = folder
         if version() == 2:
@@ -72,7 +72,7 @@ class Cgroup:
 
     @classmethod
     def make(cls, name: str, memory_mb: int, processes: int) -> Cgroup | None:
-        """A group of our own, or None where we may not make one."""
+        """Make a group of our own. Returns None if we may not."""
         if os.geteuid() != 0 or not version():
             return None
         folders: dict[str, Path] = {}
@@ -108,7 +108,7 @@ class Cgroup:
             (folder / "cgroup.procs").write_text(str(pid))
 
     def counters(self) -> dict[str, int]:
-        """Name to open descriptor, of what can be opened. The caller closes them."""
+        """Returns open descriptors by name, of the files that can be opened. The caller closes them."""
         found: dict[str, int] = {}
         for name, (controller, file, flags) in (_FILES_V2 if "" in self.folders else _FILES_V1).items():
             folder = self.folders.get(controller)
@@ -126,8 +126,8 @@ class Cgroup:
 
 
 def _seen_from(path: str) -> str:
-    """A path of version 2 below ROOT, from one that is told from our own group: in a container that has a namespace of
-    groups, with the machine's groups mounted at ROOT, siblings are called `/../<name>`. `/`: not known.
+    """Returns the path of a version 2 group below ROOT, from its path relative to our own group: in a container with a
+    cgroup namespace, but with the machine's groups mounted at ROOT, siblings are called `/../<name>`. `/`: unknown.
     """
     own = _own_folder()
     if own is None:
@@ -138,18 +138,18 @@ def _seen_from(path: str) -> str:
 
 @lru_cache(1)
 def _own_folder() -> Path | None:
-    """Our own group's folder below ROOT: the one that lists this process, whose number is the machine's there."""
+    """Returns our own group's folder below ROOT: the one that lists this process, by its pid on the machine."""
     here = str(os.getpid())
     for folder, _, files in os.walk(ROOT):
         if "cgroup.procs" in files:
-            with contextlib.suppress(OSError):  # groups come and go
+            with contextlib.suppress(OSError):  # groups appear and disappear
                 if here in (Path(folder) / "cgroup.procs").read_text(encoding="ascii").split():
                     return Path(folder)
     return None
 
 
 def leftovers() -> list[Path]:
-    """Groups that a host made and did not live to remove."""
+    """Returns the groups that killed hosts left behind."""
     places = [ROOT / OWN] if version() == 2 else [ROOT / name / OWN for name in _CONTROLLERS_V1]
     return [group for place in places if place.is_dir() for group in sorted(place.iterdir()) if group.is_dir()]
 

@@ -1,6 +1,6 @@
-"""Checks of what a job may ask for, whoever asks. The host refuses the rest before it takes a room, by field.
+"""Validation of jobs from all callers. The host refuses an invalid one before it takes a room, and names the field.
 
-Which languages there are, and how much of a limit this host gives away, is the host's own to say.
+The set of languages, and this host's own limits, are checked elsewhere.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOST: Mapping[str, float] = {
     "disk_mb": 1 << 20,
     "open_files": 1 << 20,
 }
-"""The largest value of each limit: beyond it a limit is a mistake or an attack. Output travels in one message."""
+"""The largest value of each limit: anything beyond is a mistake or an attack. Output must fit into one message."""
 
 MOST_CASES = 100_000
 MOST_FILES = 10_000
@@ -77,7 +77,7 @@ def _check_case(case: Case, where: str) -> None:
 
 
 def check_limits(limits: Limits, where: str) -> None:
-    """Raises BadJob for a limit that is no number above 0, or is beyond all measure: both end in no limit at all."""
+    """Raises BadJob for a limit that is not a number above 0, or is absurdly large: either disables the limit."""
     for name, value in limits.given().items():
         whole = name in WHOLE_LIMITS
         if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
@@ -88,7 +88,7 @@ def check_limits(limits: Limits, where: str) -> None:
 
 def check_box(spec: BoxSpec, patience_s: float | None) -> None:
     """Raises BadJob for the first field that is wrong."""
-    # Attack: a path, such as `/` or `../..`, which would make the machine's own files a box's.
+    # Attack: a path, such as `/` or `../..`, to get a box with the machine's own files.
     if not _IMAGE.fullmatch(spec.image):
         raise BadJob("image", f"must name an image, in letters, digits, '.', '_' and '-'; it is {spec.image[:100]!r}")
     check_limits(spec.limits, "limits")
@@ -141,7 +141,9 @@ def _check_files(files: Mapping[str, bytes], where: str) -> None:
 
 
 def _check_paths(paths: Iterable[str], where: str) -> None:
-    """Attacks: `../x`, an absolute path, NUL (which ends a path early for the kernel), names that no file can have."""
+    """Raises BadJob for a bad path. Attacks: `../x`, an absolute path, NUL (which ends a path early for the kernel),
+    names that no file can have.
+    """
     for path in paths:
         parts, encoded = path.split("/"), _encoded(path)
         wrong = (
@@ -162,7 +164,7 @@ def _check_paths(paths: Iterable[str], where: str) -> None:
 
 
 def _check_arguments(arguments: Sequence[str], where: str) -> None:
-    """The kernel would refuse to start the program with these, which would look like a failure of ours."""
+    """Raises BadJob for arguments with which the kernel starts no program, which looks like a failure of ours."""
     total = 0
     for index, argument in enumerate(arguments):
         encoded = _encoded(argument)
@@ -176,7 +178,7 @@ def _check_arguments(arguments: Sequence[str], where: str) -> None:
 
 
 def _encoded(text: str) -> bytes:
-    """The text as the kernel sees it; for broken text a NUL, which is refused in the same words."""
+    """Returns the text as the kernel sees it; a NUL for invalid text, which is refused with the same message."""
     try:
         return text.encode()
     except UnicodeEncodeError:

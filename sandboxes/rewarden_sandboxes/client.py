@@ -1,4 +1,4 @@
-"""The host's client, for the server: jobs to a host in another process, over one connection that mends itself."""
+"""The server's client of a host in another process, over one connection that reconnects by itself."""
 
 from __future__ import annotations
 
@@ -37,30 +37,32 @@ _OPTIONS = (
     ("grpc.max_send_message_length", MOST_BYTES),
     *ALIVE,
     ("grpc.http2.max_pings_without_data", 0),
-    # A host that was started again is found again at once.
+    # Reconnect at once to a restarted host.
     ("grpc.initial_reconnect_backoff_ms", 50),
     ("grpc.min_reconnect_backoff_ms", 50),
     ("grpc.max_reconnect_backoff_ms", 1000),
-    # Each client has its own connection: a lost host's must not be handed to the next one.
+    # Each client has its own connection: a new client must not reuse that of a lost host.
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.enable_http_proxy", 0),
 )
 
 _NO_SERVICE = "none"
-"""A service that no host has, to ask for its health: the host says so without looking at anything."""
+"""A service that no host has. A health check of it gets an immediate answer, because the host has nothing to check."""
 
 
 class HostClient:
-    """A client of the host at `unix:PATH` or `HOST:PORT`. Used on the loop where it was made; any number of calls."""
+    """A client of the host at `unix:PATH` or `HOST:PORT`. Used on the event loop that created it; any number of
+    concurrent calls.
+    """
 
     def __init__(
         self, address: str, tls: Tls | None = None, token: str | None = None, *, name: str | None = None
     ) -> None:
-        """Opens nothing yet. token: shown with every call. name: the one that the host's certificate must have, where
-        that is not the address's. Raises HostError for files of `tls` that cannot be read.
+        """Opens no connection yet. token: sent with every call. name: the name in the host's certificate, if it differs
+        from the address. Raises HostError for files of `tls` that cannot be read.
         """
         if token is not None and tls is None and not is_local(address):
-            # Attack: whoever listens on the way would have the token, and run programs with it.
+            # Attack: read the token on the way, and run programs with it.
             raise HostError(f"a token is sent to {address} over TLS alone: sandbox.tls_ca is missing")
         self.address = address
         options = [*_OPTIONS, *([("grpc.ssl_target_name_override", name)] if name is not None else [])]
@@ -76,10 +78,11 @@ class HostClient:
         self._talk: Talk | None = None
 
     async def run(self, job: Job) -> AsyncGenerator[JobEvent, None]:
-        """A job's events as they come. Closing the iterator early, or cancelling whoever waits, kills what runs.
+        """Run a job. Yields its events as they arrive. Closing the iterator early, or cancelling its task, kills the
+        programs.
 
-        Raises NoRoom, Busy and BadJob as the host does, HostLost when it cannot be reached or goes away in the middle,
-        HostError for whatever else breaks there.
+        Raises NoRoom, Busy and BadJob as the host does, HostLost if it cannot be reached or disconnects during the job,
+        and HostError for any other failure of the host.
         """
         try:
             message = job_to_message(job)
@@ -107,7 +110,7 @@ class HostClient:
             talk.forget(number, cancel=not whole)
 
     async def session(self, program: Program, patience_s: float | None = None) -> RemoteSession:
-        """Begin a program that is fed and read while it runs. Raises as `run` does."""
+        """Start a program whose stdin and stdout the caller streams while it runs. Raises as `run` does."""
         try:
             message = session_to_message(program, patience_s)
         except (ValueError, TypeError) as error:
@@ -137,9 +140,9 @@ class HostClient:
         return box
 
     async def status(self, probe: bool = False, timeout_s: float | None = None) -> dict[str, Any]:
-        """Returns what the host says of itself; `probe`: after running a program in a fresh room.
+        """Returns the host's status; `probe`: after running a program in a fresh room.
 
-        Raises HostLost, also when it says nothing for `timeout_s`, and HostError.
+        Raises HostLost, also if there is no answer within `timeout_s`, and HostError.
         """
         with _lost_unless_answered():
             try:
@@ -154,14 +157,14 @@ class HostClient:
         return told
 
     async def healthy(self, timeout_s: float) -> bool:
-        """Returns whether the host says that it is ready, by the protocol that needs no token. Raises HostLost."""
+        """Returns whether the host reports that it is ready, over the protocol that needs no token. Raises HostLost."""
         with _lost_unless_answered():
             reply = await self._health.Check(health_pb2.HealthCheckRequest(), timeout=timeout_s)
         return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
 
     async def answer(self) -> None:
-        """Return when the host has answered anything at all: its loop does so by itself, even where the container
-        engine hangs. Raises HostLost.
+        """Return when the host has given any answer: its event loop does so even if the container engine hangs. Raises
+        HostLost.
         """
         with _lost_unless_answered():
             try:
@@ -171,7 +174,9 @@ class HostClient:
                     raise
 
     def hang_up(self, why: str) -> None:
-        """Give up all that is under way, which raises HostLost with these words; the host kills it when it hears."""
+        """Abandon all calls in progress, which raise HostLost with this reason; the host kills their programs once it
+        notices.
+        """
         if self._talk is not None:
             self._talk.hang_up(why)
 
@@ -181,19 +186,19 @@ class HostClient:
         return self._talk
 
     async def close(self) -> None:
-        """Give back the connection; calls under way raise HostLost."""
+        """Close the connection; calls in progress raise HostLost."""
         await self._channel.close()
 
 
 @contextlib.contextmanager
 def _lost_unless_answered() -> Iterator[None]:
-    """Around a call. Raises HostLost where it fails, or the channel is closed under it."""
+    """Around a call. Raises HostLost if it fails, or if the channel is closed during it."""
     try:
         yield
     except grpc.aio.AioRpcError as error:
         raise HostLost(why(error)) from None
     except asyncio.CancelledError:
-        # gRPC raises it in whoever waits for a call of a channel that is closed: probes of our own health ended so.
+        # gRPC raises this in tasks that wait on a closed channel, without cancelling them: it ended our health probes.
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise

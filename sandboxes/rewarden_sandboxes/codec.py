@@ -1,8 +1,7 @@
-"""Jobs, their events and refusals to protobuf messages and back: `rewarden_sandboxes.job` is the source, field by
-field.
+"""Converts jobs, their events and refusals to protobuf messages and back. `rewarden_sandboxes.job` defines the fields.
 
-Nothing is judged here: what a job may ask is held by `rewarden_sandboxes.checks`. A word that no type knows (a mode, a
-status) passes as it is; whoever reads it refuses it.
+Nothing is validated here: `rewarden_sandboxes.checks` bounds jobs. An unknown word (a mode, a status) passes unchanged,
+and its reader refuses it.
 """
 
 from __future__ import annotations
@@ -37,7 +36,9 @@ _NO_LIMITS = Limits()
 
 
 def job_to_message(job: Job) -> pb.Job:
-    """The message of a job. Raises ValueError or TypeError for what protobuf cannot hold (a count beyond 64 bits)."""
+    """Returns the message of a job. Raises ValueError or TypeError for values that protobuf cannot hold (a count beyond
+    64 bits).
+    """
     return pb.Job(
         program=_program_to_message(job.program),
         partner=_program_to_message(job.partner) if job.partner is not None else None,
@@ -52,7 +53,7 @@ def job_to_message(job: Job) -> pb.Job:
 
 
 def job_from_message(message: pb.Job) -> Job:
-    """A job as it was sent."""
+    """Returns the job in a message."""
     return Job(
         program=_program_from_message(message.program),
         cases=tuple(map(_case_from_message, message.cases)),
@@ -134,7 +135,7 @@ def _limits_from_message(message: pb.Limits) -> Limits:
 
 
 def event_to_message(event: JobEvent) -> pb.JobEvent:
-    """The message of one event."""
+    """Returns the message of one event."""
     if isinstance(event, CompileResult):
         return pb.JobEvent(compile=pb.CompileResult(who=event.who, report=_report_to_message(event.report)))
     return pb.JobEvent(case=_result_to_message(event))
@@ -150,7 +151,7 @@ def _result_to_message(result: CaseResult) -> pb.CaseResult:
 
 
 def event_from_message(message: pb.JobEvent) -> JobEvent:
-    """An event as it was sent. Raises ValueError for one of a kind that is not known."""
+    """Returns the event in a message. Raises ValueError for an unknown kind."""
     kind = message.WhichOneof("item")
     if kind == "compile":
         report = _report_from_message(message.compile.report)
@@ -175,17 +176,17 @@ _OF_CLOCK = ("memory", "disk", "processes")
 
 
 def session_to_message(program: Program, patience_s: float | None) -> pb.Session:
-    """The message that begins a session. Raises ValueError or TypeError for what protobuf cannot hold."""
+    """Returns the message that begins a session. Raises ValueError or TypeError for what protobuf cannot hold."""
     return pb.Session(program=_program_to_message(program), patience_s=patience_s or 0.0)
 
 
 def session_from_message(message: pb.Session) -> tuple[Program, float | None]:
-    """The program and the patience as they were sent."""
+    """Returns the program and the patience in a message."""
     return _program_from_message(message.program), message.patience_s or None
 
 
 def session_event_to_answer(number: int, event: SessionEvent) -> pb.Answer:
-    """The answer that carries one event of a session; a report's is the last."""
+    """Returns the answer that carries one event of a session; a report's is the last."""
     match event:
         case Begun():
             return pb.Answer(id=number, begun=True)
@@ -201,7 +202,7 @@ def session_event_to_answer(number: int, event: SessionEvent) -> pb.Answer:
 
 
 def session_event_from_answer(answer: pb.Answer) -> SessionEvent:
-    """An event as it was sent. Raises ValueError for one of a kind that is not known."""
+    """Returns the event in an answer. Raises ValueError for an unknown kind."""
     match answer.WhichOneof("item"):
         case "begun":
             return Begun()
@@ -223,18 +224,18 @@ def session_event_from_answer(answer: pb.Answer) -> SessionEvent:
 
 
 def box_to_message(spec: BoxSpec, patience_s: float | None) -> pb.Box:
-    """The message that opens a box. Raises ValueError or TypeError for what protobuf cannot hold."""
+    """Returns the message that opens a box. Raises ValueError or TypeError for values that protobuf cannot hold."""
     return pb.Box(image=spec.image, limits=_limits_to_message(spec.limits), env=spec.env, patience_s=patience_s or 0.0)
 
 
 def box_from_message(message: pb.Box) -> tuple[BoxSpec, float | None]:
-    """The box and the patience as they were sent."""
+    """Returns the box and the patience in a message."""
     spec = BoxSpec(image=message.image, limits=_limits_from_message(message.limits), env=dict(message.env))
     return spec, message.patience_s or None
 
 
 def exec_to_message(box: int, what: Exec) -> pb.Exec:
-    """The message that begins an exec. Raises ValueError or TypeError for what protobuf cannot hold."""
+    """Returns the message that begins an exec. Raises ValueError or TypeError for values that protobuf cannot hold."""
     files = what.files
     return pb.Exec(
         box=box,
@@ -249,7 +250,7 @@ def exec_to_message(box: int, what: Exec) -> pb.Exec:
 
 
 def exec_from_message(message: pb.Exec) -> Exec:
-    """An exec as it was sent."""
+    """Returns the exec in a message."""
     told = message.files
     files = Files(work=cast(Work, told.work), path=told.path, depth=told.depth, mode=told.mode)
     return Exec(
@@ -264,13 +265,13 @@ def exec_from_message(message: pb.Exec) -> Exec:
 
 
 def opened_to_answer(number: int, opened: Opened) -> pb.Answer:
-    """The answer that says that a box is there."""
+    """Returns the answer that reports that a box is open."""
     told = pb.Opened(image=opened.image, limits=_limits_to_message(opened.limits), enforced=opened.enforced)
     return pb.Answer(id=number, opened=told)
 
 
 def box_event_to_answer(number: int, event: BoxEvent | ExecEvent) -> pb.Answer:
-    """The answer that carries one event of a box or of an exec; a report's is the last."""
+    """Returns the answer that carries one event of a box or of an exec; a report's is the last."""
     match event:
         case Output(stream="stdout"):
             return pb.Answer(id=number, data=event.data)
@@ -283,7 +284,7 @@ def box_event_to_answer(number: int, event: BoxEvent | ExecEvent) -> pb.Answer:
 
 
 def box_event_from_answer(answer: pb.Answer) -> Opened | BoxEvent | ExecEvent:
-    """An event as it was sent. Raises ValueError for one of a kind that is not known."""
+    """Returns the event in an answer. Raises ValueError for an unknown kind."""
     match answer.WhichOneof("item"):
         case "data":
             return Output("stdout", answer.data)
@@ -307,7 +308,7 @@ _REFUSALS: Mapping[str, type[HostError]] = {"no_room": NoRoom, "busy": Busy, "le
 
 
 def refusal_to_message(error: HostError) -> pb.Refusal:
-    """The message of a refusal. One that is neither a bad job's nor in the table is told as `broken`."""
+    """Returns the message of a refusal. An error that is neither a bad job nor in the table is sent as `broken`."""
     if isinstance(error, BadJob):
         return pb.Refusal(kind="bad_job", message=sound(error.message), path=sound(error.path))
     kind = next((word for word, known in _REFUSALS.items() if isinstance(error, known)), "broken")
@@ -315,14 +316,14 @@ def refusal_to_message(error: HostError) -> pb.Refusal:
 
 
 def refusal_from_message(message: pb.Refusal) -> HostError:
-    """The host's own error under its name."""
+    """Returns the error that the host raised."""
     if message.kind == "bad_job":
         return BadJob(message.path, message.message)
     return _REFUSALS.get(message.kind, HostError)(message.message)
 
 
 def sound(text: str) -> str:
-    """Returns what protobuf can carry: a path may be any text that a caller sent."""
+    """Returns a text in a form that protobuf can carry: a path can be any text from a caller."""
     return text.encode("utf-8", "replace").decode()[:4000]
 
 

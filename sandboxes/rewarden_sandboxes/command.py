@@ -21,7 +21,7 @@ from rewarden_sandboxes.tls import Tls
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serve until SIGTERM. Exit code 2: the settings are wrong, or it cannot listen."""
+    """Serve until SIGTERM. Returns exit code 2 if the settings are wrong, or it cannot listen."""
     parser = argparse.ArgumentParser(prog="rewarden sandbox-host", description=__doc__)
     parser.add_argument("--address", required=True, help="unix:PATH or HOST:PORT")
     parser.add_argument("--settings", default="{}", help="JSON object of settings")
@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def settings_of(given: dict[str, Any]) -> HostSettings:
-    """Settings from JSON. Raises ValueError naming an unknown key."""
+    """Returns settings from JSON. Raises ValueError, which names an unknown key."""
     known = {field.name for field in dataclasses.fields(HostSettings)}
     for key in given:
         if key not in known:

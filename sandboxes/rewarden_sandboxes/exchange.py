@@ -1,4 +1,4 @@
-"""A program or a box at a host, as its caller has it: orders out, events in, both counted."""
+"""The caller's side of a program or a box on a host: sends orders and receives events, with flow control both ways."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from rewarden_sandboxes.talk import Talk
 from rewarden_sandboxes.v1 import sandbox_pb2 as pb
 
 _PART = 1 << 16
-"""Bytes of a program's stdin that travel in one message."""
+"""The most bytes of a program's stdin in one message."""
 
 Piece = TypeVar("Piece", bytes, Output)
 Event = Begun | Opened | bytes | Output | Taken | Clock | Still | Report
 
 
 class Exchange(Generic[Piece]):
-    """See the module. Each method may be awaited by one task at a time.
+    """See the module. Only one task at a time may await each method.
 
-    The host has it killed when the connection is lost, so whoever has one closes it, or the client.
+    The host kills it when the connection closes: the owner must close this or the client.
     """
 
     def __init__(self, talk: Talk, order: pb.Order, read: Callable[[pb.Answer], Event], name: str) -> None:
-        """Sends the order, which begins it. `read`: what an answer says, or ValueError. `name`: for errors' texts."""
+        """Send the order that begins it. `read`: parses an answer, or raises ValueError. `name`: for error messages."""
         self.report: Report | None = None
-        """The report of its end, once all that it wrote was read."""
+        """The report of its end, once all its output has been read."""
         self.fault: HostError | None = None
-        """The reason why it is over, where it did not end by itself."""
+        """The reason why it is over, if it did not end by itself."""
         self._talk = talk
         self._number = order.id
         self._of = read
@@ -52,22 +52,20 @@ class Exchange(Generic[Piece]):
 
     @property
     def host_lost(self) -> bool:
-        """Returns whether it ended because its host went away or is about to, which is nothing that its program can
-        have done to its slot alone.
+        """Returns whether it ended because its host is lost or about to end, which its program cannot have caused by
+        killing its slot.
         """
         return isinstance(self.fault, (HostLost, Leaving))
 
     async def begin(self) -> None:
-        """Wait until it runs. Raises HostError where it cannot."""
+        """Wait until it runs. Raises HostError if it cannot."""
         while not self._begun.is_set() and not self._over:
             await self._change()
         if self.fault is not None:
             raise self.fault
 
     async def send(self, data: bytes) -> None:
-        """Feed its stdin; waits while the program is more than `WINDOW` bytes behind. Raises HostError when it has
-        ended.
-        """
+        """Write to its stdin; waits while `WINDOW` bytes are unacknowledged. Raises HostError if it has ended."""
         view = memoryview(data)
         while view:
             while not self._room and not self._over:
@@ -80,7 +78,7 @@ class Exchange(Generic[Piece]):
             view = view[len(part) :]
 
     async def clock(self) -> Clock:
-        """Returns what it has used so far. Raises HostError when it is lost."""
+        """Returns its usage so far. Raises HostError if it is lost."""
         if self.fault is not None:
             raise self.fault
         if self._ended is not None:
@@ -92,19 +90,19 @@ class Exchange(Generic[Piece]):
         return await future
 
     async def close(self) -> None:
-        """Kill it; returns when nothing of it runs. Twice is once."""
+        """Kill it. Returns when none of its processes runs. Idempotent."""
         self.leave()
         await asyncio.shield(self._listening)
 
     def leave(self) -> None:
-        """As `close`, without waiting."""
+        """Kill it like `close`, without waiting."""
         if not self._over:
             self._over_with(HostError(f"the {self._name} was closed"))
             self._talk.order(pb.Order(id=self._number, cancel=True))
 
     async def _next(self) -> Piece | None:
-        """The next piece of what it wrote; None when it has ended. While nobody asks, at most `WINDOW` bytes come.
-        Raises HostError when it is lost.
+        """Returns the next piece of output; None when it has ended. At most `WINDOW` unread bytes are buffered. Raises
+        HostError if it is lost.
         """
         while not self._output and not self._over:
             await self._change()
@@ -129,7 +127,7 @@ class Exchange(Generic[Piece]):
         await self._changed.wait()
 
     async def _listen(self) -> None:
-        """Until the last answer."""
+        """Receive answers until the last one."""
         whole = False
         try:
             while (answer := await self._answers.get()) is not None:
@@ -151,7 +149,7 @@ class Exchange(Generic[Piece]):
             case Begun() | Opened():
                 self._begun.set()
             case bytes() | Output():
-                self._output.append(event)  # type: ignore[arg-type]  # of the kind that `read` gives
+                self._output.append(event)  # type: ignore[arg-type]  # of the kind that `read` returns
             case Taken():
                 self._room += event.size
             case Clock():
@@ -160,7 +158,7 @@ class Exchange(Generic[Piece]):
                 self._ended = event
                 self._settle(_last_clock(event))
             case Still():
-                pass  # a box's
+                pass  # belongs to a box
         self._changed.set()
 
     def _over_with(self, fault: HostError) -> None:
@@ -170,7 +168,7 @@ class Exchange(Generic[Piece]):
         self._changed.set()
 
     def _settle(self, told: Clock | HostError) -> None:
-        """Answer all who wait for the clock."""
+        """Answer all callers that wait for the clock."""
         while self._clocks:
             future = self._clocks.popleft()
             if future.done():

@@ -95,10 +95,10 @@ class Case:
 class Job:
     """See the module. `join`: `socket` gives each room one end of a socketpair as descriptor 3; `stdio` connects the
     partner's stdout to the program's stdin and vice versa; `stdio_unbuffered` also disables the buffering of the
-    program's stdout, if the language's library has any. `collect`: files of the working folder to include in the report
-    of a program that exits by itself, `name/` for all files of a folder; their total size is bounded like output.
-    `rejecting`: exit codes of the partner that end the program at once. `once`: the limits apply as they are, and no
-    run is repeated to find out whether the host was slow; for callers that cannot wait longer. `patience_s`: the
+    program's stdout, if the language's library has any. `collect`: files of the working folders to include in the
+    report of a program that exits by itself, `name/` for all files of a folder; their total size is bounded like
+    output. `rejecting`: exit codes of the partner that end the program at once. `once`: the limits apply as they are,
+    and no run is repeated to find out whether the host was slow; for callers that cannot wait longer. `patience_s`: the
     longest wait for a room, in seconds; None: the host's setting; infinite: as long as the host can make rooms.
     """
 

@@ -1,8 +1,8 @@
-"""The places of Lean on this machine: elan's toolchains, and what lake built in a project's folder and for it.
+"""Finds Lean on this machine: elan's toolchains, and the modules that lake built for a project and its packages.
 
-Layouts: elan keeps `leanprover/lean4:v4.9.0` in `toolchains/leanprover--lean4---v4.9.0`, and a link to a folder under
-the name that was given to it. lake writes compiled modules to `.lake/build/lib/lean` (before Lean 4.13 without the last
-`lean`, before 4.3 to `build/lib`) and other packages to `.lake/packages` (before 4.3 `lake-packages`).
+Layouts: elan keeps `leanprover/lean4:v4.9.0` in `toolchains/leanprover--lean4---v4.9.0`, and a linked folder under the
+name of its link. lake writes compiled modules to `.lake/build/lib/lean` (before Lean 4.13 without the last `lean`,
+before 4.3 to `build/lib`) and other packages to `.lake/packages` (before 4.3 `lake-packages`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _RELEASE = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(?:-rc(\d+))?")
 _OURS = re.compile(r"leanprover--lean4(?:-nightly)?---")
 
 BUILD = "lake exe cache get && lake build"
-"""The commands that build a project: the first where Mathlib is among its packages."""
+"""The commands that build a project; the first is for projects with Mathlib among their packages."""
 
 
 INSTALL = "curl -sSf https://elan.lean-lang.org/elan-init.sh | sh -s -- -y"
@@ -29,7 +29,7 @@ INSTALL = "curl -sSf https://elan.lean-lang.org/elan-init.sh | sh -s -- -y"
 
 
 class LeanError(ValueError):
-    """A project or toolchain that cannot be used: what is wrong with it, and `mend`, what mends it."""
+    """A project or toolchain cannot be used: the message says why, `mend` how to fix it."""
 
     def __init__(self, message: str, mend: str) -> None:
         super().__init__(f"{message}: {mend}")
@@ -39,7 +39,7 @@ class LeanError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
-    """A package whose compiled modules lie in `built`. revision: git's, None where its files alone say what it is."""
+    """A package with compiled modules in `built`. revision: git's; None if only its files identify it."""
 
     name: str
     built: Path
@@ -47,13 +47,14 @@ class Package:
 
 
 def elan_home() -> Path:
-    """elan's folder, which may not be there."""
+    """Returns elan's folder, which may not exist."""
     return Path(os.environ.get("ELAN_HOME") or os.path.expanduser("~/.elan"))
 
 
 def elan_toolchains() -> dict[str, Path]:
-    """The toolchains that elan has, by short name (`4.9.0`, `nightly-2025-01-01`, a link's own): newest release
-    first, then candidates for one, then all others."""
+    """Returns elan's toolchains by short name (`4.9.0`, `nightly-2025-01-01`, a link's own): newest release first, then
+    release candidates, then all others.
+    """
     found: dict[str, Path] = {}
     for folder in sorted((elan_home() / "toolchains").glob("*")):
         if is_toolchain(folder):
@@ -76,7 +77,7 @@ def is_toolchain(folder: Path) -> bool:
 
 
 def toolchain_of(project: Path) -> Path:
-    """The toolchain that a project's `lean-toolchain` names. Raises LeanError."""
+    """Returns the toolchain that a project's `lean-toolchain` names. Raises LeanError."""
     file = project / "lean-toolchain"
     try:
         name = file.read_text(encoding="utf-8").strip()
@@ -96,7 +97,7 @@ def toolchain_of(project: Path) -> Path:
 
 
 def _folders_of(name: str) -> Iterator[Path]:
-    """Yields where elan may keep the toolchain of that name."""
+    """Yields the folders where elan may keep the toolchain of that name."""
     toolchains = elan_home() / "toolchains"
     if "/" not in name and ":" not in name:
         if name not in (".", ".."):
@@ -107,7 +108,7 @@ def _folders_of(name: str) -> Iterator[Path]:
         version = f"v{version}"
     yield toolchains / f"{origin.replace('/', '--')}---{version}"
     if version in ("stable", "beta") and origin == "leanprover/lean4":
-        # Today's elan keeps what a channel stands for under that release's own name.
+        # Current versions of elan keep a channel's toolchain under the name of its release.
         for short, folder in elan_toolchains().items():
             release = _RELEASE.fullmatch(short)
             if release is not None and (version == "beta" or not release[4]):
@@ -115,8 +116,9 @@ def _folders_of(name: str) -> Iterator[Path]:
 
 
 def packages_of(project: Path) -> list[Package]:
-    """The project's packages that have compiled modules, its own (named "") first. Raises LeanError where nothing was
-    built, or a package of the manifest is not there."""
+    """Returns the project's packages that have compiled modules, its own (named "") first. Raises LeanError if nothing
+    was built, or a package of the manifest is missing.
+    """
     found = []
     own = _built(project)
     if own is not None:
@@ -125,7 +127,7 @@ def packages_of(project: Path) -> list[Package]:
         if not folder.is_dir():
             raise LeanError(f"{project}: its package {name} is not at {folder}", f"cd {project} && {BUILD}")
         built = _built(folder)
-        if built is not None:  # one that nothing here needs is not built
+        if built is not None:  # lake does not build packages that nothing imports
             found.append(Package(name=name, built=built, revision=revision))
     if not found:
         raise LeanError(f"{project} is not built", f"cd {project} && {BUILD}")
@@ -137,7 +139,7 @@ def _built(folder: Path) -> Path | None:
 
 
 def _manifest(project: Path) -> Iterator[tuple[str, Path, str | None]]:
-    """Name, folder and revision of each package in the manifest: of lake's formats 4 to 7 and 1.x."""
+    """Yields name, folder and revision of each package in the manifest, in lake's formats 4 to 7 and 1.x."""
     file = project / "lake-manifest.json"
     try:
         manifest = json.loads(file.read_text(encoding="utf-8"))
@@ -161,7 +163,7 @@ def _manifest(project: Path) -> Iterator[tuple[str, Path, str | None]]:
 
 
 def stats_of(folder: Path) -> Mapping[str, tuple[int, int]]:
-    """Size and time of last change (ns) of each compiled module below a folder."""
+    """Returns size and modification time (ns) of each compiled module below a folder."""
     found = {}
     for path, _, names in os.walk(folder):
         for name in names:

@@ -1,7 +1,8 @@
-"""The languages that the sandbox runs: rows of `languages.yaml`, and of a file of the user's own beside it.
+"""The languages that the sandbox runs: rows of `languages.yaml`, and of an optional file of the user's.
 
-A row says which images have the language, under which name the program is saved, how it is compiled and run. It is
-read strictly: a typing error names its row and field when the host starts, not when the first program fails.
+A row defines which images have the language, the name under which the program is saved, and how it is compiled and run.
+Rows are validated strictly: a typo is reported with its row and field when the host starts, not when the first program
+fails.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ _NAME = re.compile(r"[a-z][a-z0-9+#._-]*")
 _IMAGE = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
 _ENDING = re.compile(r"\.[A-Za-z0-9+_.-]+")
 _MOUNTS = PurePosixPath("/mnt")
-"""An empty folder in every image, below which rows mount."""
+"""An empty folder in every image, below which rows mount folders."""
 
 
 class LanguageError(ValueError):
-    """A file of languages that cannot be used. The message names the file, the row and the field."""
+    """A file of languages is invalid. The message names the file, the row and the field."""
 
 
 class UnknownLanguage(KeyError):
-    """A language that no row has. `name`: as it was asked for. `near`: names that look like it, nearest first."""
+    """No row has this language. `name`: as requested. `near`: similar names, nearest first."""
 
     def __init__(self, name: str, near: tuple[str, ...], known: tuple[str, ...]) -> None:
         super().__init__(name)
@@ -49,18 +50,18 @@ class UnknownLanguage(KeyError):
 class Language:
     """A row of the registry.
 
-    images: names of the images that have it, preferred first. file: where the program is saved, below the room's
-    working folder. compile: the command that makes what `run` starts, empty where nothing is compiled; what it leaves
-    in the working folder is there in each run. sources: endings of files beside the program that are compiled with it,
-    where the compiler does not find them itself. flags: patterns of the flags that a program may add to `compile`,
-    where they stand before `file`: flags that read no files, write to no other place, load nothing and start nothing.
-    run: the command, to which a case's arguments are added. version: the command that prints the version of its
-    toolchain. aliases: other names by which it is asked for. fences: the words after ``` that mark a block of it.
-    python: it runs in a fork of a warm interpreter and knows the modes beside `script`. late_network: its runs begin
-    without a network, as those in Python do; for languages whose run time handles no signal and opens no socket by
-    itself. limits, compile_limits: what holds for a run or a compilation where the job says nothing; they may be above
-    what a job may ask for. mounts: folders of this machine that its programs can read and not write, by their path
-    inside, which lies below /mnt.
+    images: names of the images that have it, preferred first. file: the name under which the program is saved, below
+    the room's working folder. compile: the command that builds the program that `run` starts, empty if nothing is
+    compiled; each run gets the files that it leaves in the working folder. sources: suffixes of the other files that
+    are compiled with the program, if the compiler does not find them itself. flags: patterns of the flags that a
+    program may add to `compile`, before `file`: only flags that read no files, write nowhere else, and load and start
+    nothing. run: the command, to which a case's arguments are added. version: the command that prints the version of
+    its toolchain. aliases: other names of the language. fences: the words after ``` that mark a block of it. python: it
+    runs in a fork of a warm interpreter and supports the modes other than `script`. late_network: its runs begin
+    without a network, as in Python; only for languages whose run time by itself handles no signal and opens no socket.
+    limits, compile_limits: the limits of a run or a compilation for which the job sets none; they can exceed the most
+    that a job may ask for. mounts: folders of this machine that its programs can read but not write, by their path
+    inside, below /mnt.
     """
 
     name: str
@@ -80,8 +81,8 @@ class Language:
     mounts: Mapping[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """The row as JSON can say it: of the limits those that are set, of the mounts the paths inside alone, for what
-        folders the machine has is no caller's business.
+        """Returns the row, ready for JSON: only the limits that are set, and only the paths inside of the mounts,
+        because callers must not learn the machine's folders.
         """
         row = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
         return row | {
@@ -95,16 +96,16 @@ class Registry:
     """The languages by name and alias."""
 
     def __init__(self, languages: Mapping[str, Language]) -> None:
-        """Raises LanguageError where two rows claim the same name, alias or fence."""
+        """Raises LanguageError if two rows claim the same name, alias or fence."""
         self._languages = dict(languages)
         self._by_name = _claimed(self._languages, "aliases", own_name=True)
         self.by_fence: Mapping[str, Language] = _claimed(self._languages, "fences", own_name=False)
 
     @classmethod
     def load(cls, extra: Path | None = None, rows: Iterable[Language] = ()) -> Registry:
-        """The built-in rows; then `rows`, then those of `extra`, a file of the same form: each is added, or replaces
-        the row of its name. A name in `extra` is taken from the aliases and fences of built-in rows; of `rows`, which
-        nobody wrote, every word goes that a row of `extra` claims.
+        """Load the built-in rows, then `rows`, then those of `extra`, a file in the same format: each is added, or
+        replaces the row of its name. Built-in rows lose aliases and fences that are names in `extra`; generated `rows`
+        lose every word that a row of `extra` claims.
 
         Raises LanguageError for a file that cannot be read or a row that is wrong.
         """
@@ -115,7 +116,7 @@ class Registry:
         return cls(built_in | {row.name: _without(row, names, fences) for row in rows} | own)
 
     def get(self, name: str) -> Language:
-        """The language of that name or alias, whatever its case. Raises UnknownLanguage."""
+        """Returns the language of that name or alias, ignoring case. Raises UnknownLanguage."""
         try:
             return self._by_name[name.lower()]
         except KeyError:
@@ -123,11 +124,11 @@ class Registry:
             raise UnknownLanguage(name, near, self.names()) from None
 
     def names(self) -> tuple[str, ...]:
-        """The languages' names, in the order of the files."""
+        """Returns the languages' names, in the order of the files."""
         return tuple(self._languages)
 
     def as_dict(self) -> dict[str, dict[str, Any]]:
-        """Every row as JSON can say it, by name."""
+        """Returns every row, ready for JSON, by name."""
         return {name: language.as_dict() for name, language in self._languages.items()}
 
     def __iter__(self) -> Iterator[Language]:
@@ -135,7 +136,7 @@ class Registry:
 
 
 def _without(row: Language, names: Container[str], fences: Container[str]) -> Language:
-    """The row without words that others claim."""
+    """Returns the row without words that others claim."""
     return replace(
         row,
         aliases=tuple(word for word in row.aliases if word not in names),
@@ -144,7 +145,7 @@ def _without(row: Language, names: Container[str], fences: Container[str]) -> La
 
 
 def _claimed(languages: Mapping[str, Language], column: str, *, own_name: bool) -> dict[str, Language]:
-    """Each word of the column to the row that claims it."""
+    """Returns each word of the column with the row that claims it."""
     owners = dict(languages) if own_name else {}
     for language in languages.values():
         for word in getattr(language, column):
@@ -155,14 +156,18 @@ def _claimed(languages: Mapping[str, Language], column: str, *, own_name: bool) 
 
 
 def version_line(said: bytes) -> str:
-    """The line of a toolchain's words that has its version: the first with a number such as 1.19, or one of its own."""
+    """Returns the line of a toolchain's output with its version: the first with a number such as 1.19, otherwise with
+    any number.
+    """
     lines = [line.strip() for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
     numbered = [line for line in lines if re.search(r"\d+\.\d+", line)] or [line for line in lines if version_of(line)]
     return numbered[0][:200] if numbered else ""
 
 
 def version_of(text: str) -> tuple[int, ...] | None:
-    """The version in a text as numbers that compare: 1.19.8 of `go version go1.19.8 linux/amd64`; None without any."""
+    """Returns the version in a text as comparable numbers: 1.19.8 for `go version go1.19.8 linux/amd64`; None if there
+    is none.
+    """
     found = re.search(r"\d+(?:\.\d+)+", text) or re.search(r"\d+", text)
     if found is None:
         return None
@@ -173,7 +178,7 @@ def version_of(text: str) -> tuple[int, ...] | None:
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """YAML that refuses a key given twice: the second row would silently win."""
+    """A YAML loader that refuses duplicate keys, of which the second otherwise wins silently."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
@@ -185,7 +190,7 @@ class _StrictLoader(yaml.SafeLoader):
 
 def _read(path: Path) -> dict[str, Language]:
     try:
-        # _StrictLoader is a SafeLoader: it makes nothing but plain values.
+        # _StrictLoader is a SafeLoader: it makes only plain values.
         rows = yaml.load(path.read_text(encoding="utf-8"), _StrictLoader)
         if not isinstance(rows, dict):
             raise LanguageError("must be a mapping of language names to rows")
@@ -292,8 +297,8 @@ def _mounts(where: str, mounts: object) -> dict[str, str]:
 
 
 def nested_mount(mounts: Iterable[str]) -> tuple[str, str] | None:
-    """A path and another in which it lies, where there are such: what is mounted cannot be written to, so nothing can
-    be mounted in it.
+    """Returns a path and another that contains it, or None. Mounted folders are read-only, so nothing can be mounted in
+    them.
     """
     paths = [PurePosixPath(inside) for inside in mounts]
     return next(((str(path), str(other)) for path in paths for other in paths if other in path.parents), None)
@@ -301,7 +306,7 @@ def nested_mount(mounts: Iterable[str]) -> tuple[str, str] | None:
 
 def _is_plain(path: str, *, absolute: bool) -> bool:
     plain = PurePosixPath(path)
-    # `str(plain) == path` refuses what a path silently drops: an empty name, "./x", "a//b", a slash at the end.
+    # `str(plain) == path` refuses parts that a path silently drops: an empty name, "./x", "a//b", a trailing slash.
     same = str(plain) == path != "."
     return same and plain.is_absolute() == absolute and ".." not in plain.parts and "\0" not in path
 
@@ -313,7 +318,7 @@ def _limits(where: str, limits: object) -> Limits:
         if key not in LIMITS:
             raise LanguageError(f"{where}.{key}: no such limit; known are {', '.join(LIMITS)}")
         kind, words = (int, "a whole number") if key in WHOLE_LIMITS else ((int, float), "a number")
-        # `not value < inf` refuses nan and inf, which YAML can say and no clock reaches.
+        # `not value < inf` refuses nan and inf, which YAML can express and no clock reaches.
         if isinstance(value, bool) or not isinstance(value, kind) or not 0 < value < float("inf"):
             raise LanguageError(f"{where}.{key}: must be {words} above 0, not {value!r}")
     return Limits(**limits)

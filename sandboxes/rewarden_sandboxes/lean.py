@@ -1,9 +1,9 @@
-"""Lean projects: what of this machine a room needs to elaborate texts of one, and the languages that do.
+"""Lean projects: the files of this machine that rooms need to elaborate their texts, and the languages that do so.
 
-A project is a lake project that is built, or a toolchain by itself. Each gives three rows of the registry: `lean-NAME`
-compiles a text, `lean-worker-NAME` elaborates texts as a language server's worker does, in a session, and
-`lean-check-NAME` is Python beside the same files, which reads what was compiled. Of a project's folder rooms see the
-compiled modules alone.
+A project is a lake project that is built, or only a toolchain. Each adds three rows to the registry: `lean-NAME`
+compiles a text, `lean-worker-NAME` elaborates texts in a session, like a language server's worker, and
+`lean-check-NAME` is Python with the same files, which reads compiled modules. Rooms see only the compiled modules of a
+project's folder.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from rewarden_sandboxes.lake import LeanError, is_toolchain, packages_of, stats_
 from rewarden_sandboxes.languages import Language
 
 NAME = re.compile(r"(?!worker-|check-)[a-z0-9][a-z0-9._-]*")
-"""The form of a project's name: a part of languages' names, none of which may be another project's."""
+"""The form of a project's name, which is part of its languages' names: no two projects may share one of those."""
 
 TOOLCHAIN = "/mnt/lean/toolchain"
-"""The path at which rooms see the toolchain."""
+"""The path of the toolchain in a room."""
 
 _PROJECT = "/mnt/lean/project"
 _PACKAGES = "/mnt/lean/packages"
@@ -35,7 +35,7 @@ _VERSION = re.compile(r"Lean \(version ([^\s,)]+)(?:.*?\bcommit ([0-9a-f]{7,40})
 _VERSION_S = 60.0
 _AGAIN = "install the toolchain again, with elan"
 _THREADS = 2
-"""Of Lean's own: it would take one for each core of the machine, which a slot does not have."""
+"""The number of Lean's threads: by default it starts one for each core of the machine, more than a slot has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,24 +58,25 @@ class LeanProject:
 
 
 def compile_language(name: str) -> str:
-    """The language that compiles `Main.lean` to `Main.olean`."""
+    """Returns the language that compiles `Main.lean` to `Main.olean`."""
     return f"lean-{name}"
 
 
 def worker_language(name: str) -> str:
-    """The language whose sessions elaborate texts as a language server's worker does."""
+    """Returns the language whose sessions elaborate texts like a language server's worker."""
     return f"lean-worker-{name}"
 
 
 def check_language(name: str) -> str:
-    """The language of Python programs that read compiled modules, beside the project's own."""
+    """Returns the language of Python programs that read compiled modules, with the project's own modules."""
     return f"lean-check-{name}"
 
 
 def resolve(name: str, folder: Path) -> LeanProject:
-    """The project in a folder: a lake project's or a toolchain's. Runs `lean --version` once for each toolchain.
+    """Returns the project in a folder: a lake project's or a toolchain's. Runs `lean --version` once for each
+    toolchain.
 
-    Raises LeanError, with what mends it.
+    Raises LeanError, with the fix.
     """
     toolchain, mounts, path, digest = _laid_out(name, folder)
     version, commit = _version(str(toolchain), os.stat(toolchain / "bin" / "lean").st_mtime_ns)
@@ -93,7 +94,7 @@ def resolve(name: str, folder: Path) -> LeanProject:
 
 
 def _laid_out(name: str, folder: Path) -> tuple[Path, dict[str, str], tuple[str, ...], list[object]]:
-    """See `_read`. A folder that this user may not read is a LeanError too."""
+    """See `_read`. Also raises LeanError for a folder that this user cannot read."""
     try:
         return _read(name, folder)
     except OSError as error:
@@ -103,7 +104,7 @@ def _laid_out(name: str, folder: Path) -> tuple[Path, dict[str, str], tuple[str,
 
 
 def _read(name: str, folder: Path) -> tuple[Path, dict[str, str], tuple[str, ...], list[object]]:
-    """Toolchain, mounts, LEAN_PATH, and what tells one build from another. Runs nothing."""
+    """Returns toolchain, mounts, LEAN_PATH, and the content that distinguishes builds. Runs nothing."""
     if not NAME.fullmatch(name):
         raise LeanError(
             f"{name!r} names no project",
@@ -121,7 +122,7 @@ def _read(name: str, folder: Path) -> tuple[Path, dict[str, str], tuple[str, ...
     for package in packages_of(folder):
         inside = _inside(package.name, mounts)
         mounts[inside] = str(package.built)
-        # A package of a revision is what it is: Mathlib's files are too many to be looked at one by one.
+        # A revision identifies a package's content: Mathlib has too many files to check each.
         content = package.revision or sorted(stats_of(package.built).items())
         known.append([package.name, content])
     return toolchain, mounts, tuple(path for path in mounts if path != TOOLCHAIN), known
@@ -138,7 +139,9 @@ def _inside(package: str, taken: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=256)
 def _version(toolchain: str, changed: int) -> tuple[str, str]:
-    """Version and commit of a toolchain. `changed`: one that was replaced is asked again."""
+    """Returns version and commit of a toolchain. `changed`: part of the cache key, so that a replaced toolchain runs
+    again.
+    """
     lean = f"{toolchain}/bin/lean"
     try:
         told = subprocess.run(
@@ -154,9 +157,9 @@ def _version(toolchain: str, changed: int) -> tuple[str, str]:
 
 
 def languages_of(projects: Mapping[str, str], memory_mb: int) -> Iterator[Language]:
-    """The rows of all projects (name to folder); the first one's compiler is also `lean` and `lean4`.
+    """Yields the rows of all projects (name to folder); the first one's compiler is also `lean` and `lean4`.
 
-    memory_mb: of each run. A project that cannot be used is told on stderr, and has no rows.
+    memory_mb: of each run. A project that cannot be used is reported on stderr, and has no rows.
     """
     aliases: tuple[str, ...] = ("lean", "lean4")
     for name, folder in projects.items():
@@ -172,14 +175,14 @@ def languages_of(projects: Mapping[str, str], memory_mb: int) -> Iterator[Langua
 def _rows(
     name: str, mounts: Mapping[str, str], path: tuple[str, ...], memory_mb: int, aliases: tuple[str, ...]
 ) -> Iterator[Language]:
-    # Each thread counts as a process, and each module of the path is an open file while it is mapped.
+    # Each thread counts as a process, and each module of the path keeps a file open while it is mapped.
     limits = Limits(cpu_s=120, wall_s=60, memory_mb=memory_mb, processes=128, disk_mb=256, open_files=4096)
     lean = ("env", f"LEAN_PATH={':'.join(path)}", f"LEAN_NUM_THREADS={_THREADS}", f"{TOOLCHAIN}/bin/lean")
     compiler = Language(
         name=compile_language(name),
         images=("python", "toolchains"),
         file="Main.lean",
-        # As a run: each case is one compilation, with its own limits.
+        # A run, not a compilation: each case compiles once, with its own limits.
         run=(*lean, "--json", "-o", "Main.olean", "Main.lean"),
         limits=limits,
         mounts=mounts,
@@ -188,8 +191,8 @@ def _rows(
     yield replace(
         compiler,
         name=worker_language(name),
-        # Told at once, not when a reader's eye can follow. -DElab.async=false would spare a tenth of the CPU of long
-        # texts, but versions before 4.12 leave at the sight of an option that they do not know.
+        # Report at once, without the delay for human readers. -DElab.async=false saves a tenth of the CPU of long
+        # texts, but versions before 4.12 exit on an unknown option.
         run=(*lean, "--worker", "-Dserver.reportDelayMs=0", "file:///Main.lean"),
     )
     yield replace(

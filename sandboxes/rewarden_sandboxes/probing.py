@@ -1,4 +1,4 @@
-"""The remains of a killed host, and their removal. For `rewarden doctor --clean`."""
+"""Cleanup of the resources that killed hosts left behind, for `rewarden doctor --clean`."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _GROUP = re.compile(r"rewarden-(\d+)-")
 
 
 def clean(folder: Path | None = None) -> list[str]:
-    """Remove the containers, socket folders and cgroups of hosts that are dead; says what was removed, and what
-    could not be. `folder`: where hosts put their sockets, the temporary folder by default.
+    """Remove the containers, socket folders and cgroups of dead hosts. Returns a line for each that was removed or
+    could not be. `folder`: the folder in which hosts put their sockets, by default the temporary folder.
     """
     base = folder or Path(tempfile.gettempdir())
     return [*_clean_containers(), *_clean_groups(), *socket_folder.clean(base), *_clean_sockets(base)]
@@ -39,7 +39,7 @@ def _clean_containers() -> list[str]:
     with contextlib.closing(client):
         try:
             for container in containers(client, alive):
-                with contextlib.suppress(docker.errors.NotFound):  # somebody else removed it first
+                with contextlib.suppress(docker.errors.NotFound):  # already removed by another process
                     container.remove(force=True, v=True)
                     said.append(f"removed the container {container.name}")
         except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
@@ -67,7 +67,7 @@ def _clean_groups() -> list[str]:
 
 
 def _clean_sockets(base: Path) -> list[str]:
-    """Folders of hosts' own sockets, where nobody answers any more."""
+    """Remove the folders of hosts' own sockets that no process serves any more."""
     said = []
     for path in sorted(base.glob("rewarden-host-*")):
         about = path.lstat()
@@ -80,12 +80,12 @@ def _clean_sockets(base: Path) -> list[str]:
                 shutil.rmtree(path, ignore_errors=True)
                 said.append(f"removed the folder {path}")
             except OSError:
-                continue  # none there: a host that starts has not made it yet
+                continue  # no socket: a starting host has not made it yet
     return said
 
 
 def alive(pid: int) -> bool:
-    """Returns whether a process of that number lives that may be a host: numbers are used again by others."""
+    """Returns whether a live process with this pid can be a host: pids are reused."""
     try:
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:

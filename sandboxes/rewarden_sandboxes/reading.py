@@ -1,4 +1,4 @@
-"""Reading of what a slot's supervisor says: somebody hostile may have made it say anything."""
+"""Parsing of a slot's frames: hostile code may have made the supervisor send anything."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rewarden_sandboxes.job import Report
 
 
 def report_of(told: dict[str, Any], body: bytes, enforced: Mapping[str, str]) -> Report:
-    """A report out of a frame. Raises KeyError, TypeError, ValueError or FrameError for what is none."""
+    """Returns the report in a frame. Raises KeyError, TypeError, ValueError or FrameError if it is malformed."""
     limit, peak = told["limit"], told["peak_memory"]
     return Report(
         status=told["status"],

@@ -1,4 +1,4 @@
-"""An exec in a box, as its caller has it."""
+"""The caller's side of an exec in a box."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from rewarden_sandboxes.v1 import sandbox_pb2 as pb
 
 
 class RemoteExec(Exchange[Output]):
-    """A program in a box. Iterated over, it gives its output as it comes, until `report` says how it ended."""
+    """A program in a box. Iteration yields its output as it arrives; afterwards `report` says how it ended."""
 
     def __init__(self, talk: Talk, number: int, message: pb.Exec) -> None:
         super().__init__(talk, pb.Order(id=number, exec=message), box_event_from_answer, "exec")
 
     @property
     def number(self) -> int:
-        """Its number, which no other exec of the box has."""
+        """Returns its number, which is unique in the box."""
         return self._number
 
     async def __aiter__(self) -> AsyncIterator[Output]:
-        """Its output. Raises HostError when it is lost, or its box is over."""
+        """Yields its output. Raises HostError if it is lost or its box is closed."""
         while (output := await self._next()) is not None:
             yield output
 
     async def finish(self) -> Report:
-        """Read what is still to come. Returns how it ended, with that. Raises as iterating does."""
+        """Read the rest of its output. Returns its report with that output. Raises as iteration does."""
         found: dict[str, list[bytes]] = {"stdout": [], "stderr": []}
         async for output in self:
             found[output.stream].append(output.data)
@@ -39,14 +39,14 @@ class RemoteExec(Exchange[Output]):
         return replace(self.report, stdout=b"".join(found["stdout"]), stderr=b"".join(found["stderr"]))
 
     async def feed(self, data: AsyncIterable[bytes]) -> None:
-        """Send all of this to its stdin, and close that. A program that reads no more holds nobody back; data that
-        cannot be had kills it.
+        """Write all of this to its stdin, then close that. A program that has stopped reading does not block this; an
+        error of `data` kills it.
         """
         try:
             async for part in data:
                 try:
                     await self.send(part)
-                except HostError:  # it has ended, which whoever reads finds out
+                except HostError:  # it has ended, as its reader will notice
                     return
         except BaseException:
             self.leave()
@@ -54,11 +54,11 @@ class RemoteExec(Exchange[Output]):
         self.close_stdin()
 
     def close_stdin(self) -> None:
-        """Nothing more comes for its stdin."""
+        """Close its stdin."""
         if not self._over:
             self._talk.order(pb.Order(id=self._number, eof=True))
 
     def signal(self, number: int, *, group: bool = False) -> None:
-        """Send a signal to its process, or to all of its process group."""
+        """Send a signal to its process, or to its whole process group."""
         if not self._over:
             self._talk.order(pb.Order(id=self._number, signal=pb.Signal(number=number, group=group)))

@@ -1,4 +1,4 @@
-"""A session, as its caller has it."""
+"""The caller's side of a session."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from rewarden_sandboxes.v1 import sandbox_pb2 as pb
 
 
 class RemoteSession(Exchange[bytes]):
-    """A program that runs at the host, alone in its slot."""
+    """A program that runs on the host, alone in its slot."""
 
     def __init__(self, talk: Talk, number: int, message: pb.Session) -> None:
         super().__init__(talk, pb.Order(id=number, session=message), session_event_from_answer, "session")
 
     async def receive(self) -> bytes:
-        """Some bytes of its stdout as they come; none when the program has ended, and `report` says how. Raises
-        HostError when the session is lost.
+        """Returns bytes of its stdout as they arrive; none when the program has ended, and `report` says how. Raises
+        HostError if the session is lost.
         """
         return await self._next() or b""

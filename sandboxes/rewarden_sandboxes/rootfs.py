@@ -1,7 +1,7 @@
-"""The root file system of slots that have no container engine: an image's files in a folder.
+"""The root file system of slots without a container engine: an image's files in a folder.
 
-Where an engine answers, its image is exported. Elsewhere the image's Dockerfile is carried out here, in a Debian of
-debootstrap's, through chroot; that needs root.
+If an engine is available, its image is exported. Otherwise the image's Dockerfile is executed here, with chroot, in a
+Debian made by debootstrap; that needs root.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from typing import Literal
 from rewarden_sandboxes.images import DEBIAN, FOLDER, Image, ImageError, build_arguments, chain, read_images, substitute
 
 Log = Callable[[str], None]
-"""Is told each step, and each line that a step prints."""
+"""Called with each step, and with each line that a step prints."""
 
 State = Literal["current", "old", "missing"]
 
 MARKER = "etc/rewarden-image"
-"""File of a root file system that holds the digest of what it was built from."""
+"""The file in a root file system with the digest of its build inputs."""
 
 _EXCLUDED = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info", "usr/share/lintian")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def default_folder() -> Path:
-    """Returns where root file systems lie, a folder for each image: below /var/lib for root, else in the user's data
-    folder.
+    """Returns the folder of the root file systems, one folder for each image: below /var/lib for root, otherwise in the
+    user's data folder.
     """
     if os.geteuid() == 0:
         return Path("/var/lib/rewarden/rootfs")
@@ -42,7 +42,7 @@ def default_folder() -> Path:
 
 
 def rootfs_state(target: Path, image: str = "toolchains", folder: Path = FOLDER) -> State:
-    """Returns whether what lies at `target` is what the image's files say."""
+    """Returns whether the root file system at `target` is there and matches the image's files."""
     try:
         digest = (target / MARKER).read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
@@ -52,9 +52,9 @@ def rootfs_state(target: Path, image: str = "toolchains", folder: Path = FOLDER)
 
 @contextmanager
 def replacing(target: Path, digest: str) -> Iterator[Path]:
-    """An empty folder to fill, which takes the target's place when all went well, and is gone otherwise.
+    """Yields an empty folder to fill. On success it replaces the target; otherwise it is removed.
 
-    One builder at a time. Rooms of slots that stand in the old folder lose their files: start the host again.
+    Only one builder runs at a time. Running slots that use the old folder lose their files: restart the host.
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ def replacing(target: Path, digest: str) -> Iterator[Path]:
         ) from error
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        for left in target.parent.glob(f".{target.name}.*/"):  # by a builder that was killed
+        for left in target.parent.glob(f".{target.name}.*/"):  # left by a killed builder
             shutil.rmtree(left)
         fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
         fresh.chmod(0o755)
@@ -82,22 +82,22 @@ def replacing(target: Path, digest: str) -> Iterator[Path]:
 
 
 def build_without_engine(target: Path, image: str, folder: Path, log: Log) -> None:
-    """Carry out the Dockerfiles of the image and of all below it. Raises ImageError; needs root and debootstrap."""
+    """Execute the Dockerfiles of the image and of its parents. Raises ImageError; needs root and debootstrap."""
     images = chain(read_images(folder), image)
     with replacing(target, images[-1].digest) as root:
         make_debian(root, log)
         for each in images:
             carry_out(each, root, log)
         for device in (root / "dev").iterdir():
-            # What a slot may see of /dev is its launcher's to decide.
+            # The launcher decides which devices a slot sees.
             shutil.rmtree(device) if device.is_dir() and not device.is_symlink() else device.unlink()
 
 
 def make_debian(target: Path, log: Log) -> None:
-    """Fill the empty folder `target` with a minimal Debian, as `debian:bookworm-slim` has it, without a registry of
-    images: that needs root, debootstrap and a mirror.
+    """Fill the empty folder `target` with a minimal Debian like `debian:bookworm-slim`, without an image registry.
+    Needs root, debootstrap and a mirror.
 
-    The mirror is debootstrap's own, or that of the variable REWARDEN_DEBIAN_MIRROR. Raises ImageError.
+    The mirror is debootstrap's default, or REWARDEN_DEBIAN_MIRROR if that is set. Raises ImageError.
     """
     if shutil.which("debootstrap") is None:
         raise ImageError("debootstrap is not installed", "apt-get install debootstrap")
@@ -106,7 +106,7 @@ def make_debian(target: Path, log: Log) -> None:
     log(f"debootstrap {DEBIAN}")
     mirror = os.environ.get("REWARDEN_DEBIAN_MIRROR")
     _run(["debootstrap", "--variant=minbase", DEBIAN, str(target), *([mirror] if mirror else [])], log)
-    (target / "etc/hosts").touch()  # the launcher puts one of its own in its place
+    (target / "etc/hosts").touch()  # the launcher mounts its own over this
     slim = "".join(f"path-exclude /{folder}/*\n" for folder in _EXCLUDED)
     (target / "etc/dpkg/dpkg.cfg.d/slim").write_text(slim)
     for folder in (*_EXCLUDED, "var/cache/apt/archives", "var/lib/apt/lists", "var/log"):
@@ -115,17 +115,17 @@ def make_debian(target: Path, log: Log) -> None:
 
 
 def carry_out(image: Image, root: Path, log: Log) -> None:
-    """Carry out an image's instructions in the root file system of its parent. Needs root.
+    """Execute an image's instructions in the root file system of its parent. Needs root.
 
-    As an engine would: ARG and ENV are in force from their line on, commands see no others. /proc is mounted while a
-    command runs, in a mount namespace of its own: nothing stays mounted, however it ends.
+    As in an engine, ARG and ENV apply from their line on, and commands see no other variables. /proc is mounted while a
+    command runs, in a mount namespace of its own, so nothing stays mounted however the command ends.
     """
     given = build_arguments()
     environment = {"PATH": _PATH, "HOME": "/root"} | {
         name: given[name] for name in given if name.lower().endswith("_proxy")
     }
     resolver = root / "etc/resolv.conf"
-    resolver.unlink(missing_ok=True)  # a link could lead to this machine's own
+    resolver.unlink(missing_ok=True)  # it may be a link to this machine's own file
     resolver.write_bytes(Path("/etc/resolv.conf").read_bytes())
     for instruction in image.instructions:
         log(f"{image.name}: {instruction.verb} {instruction.text}")
@@ -154,8 +154,8 @@ def _copy(image: Image, words: list[str], root: Path, log: Log) -> None:
             copy = Path(staged, name)
             shutil.copyfile(path, copy)
             copy.chmod(0o755 if path.stat().st_mode & 0o100 else 0o644)
-        # Copied from within, where the tree's absolute links (/var/run to /run) cannot lead out of it. A place that
-        # ends in a slash is a folder; `dirname` of it with a letter more is that folder itself.
+        # Copy from inside, where the tree's absolute links (/var/run to /run) cannot lead out of it. A target that ends
+        # in a slash is a folder; with a letter appended, its `dirname` is that folder itself.
         script = 'mkdir -p "$(dirname "$2x")" && cp "$1"/* "$2"'
         _inside(root, ["/bin/sh", "-c", script, "copy", f"/{Path(staged).name}", place], {"PATH": _PATH}, log)
 
@@ -166,7 +166,7 @@ def _inside(root: Path, command: list[str], environment: Mapping[str, str], log:
 
 
 def _run(command: Sequence[str], log: Log, *, environment: Mapping[str, str] | None = None) -> None:
-    """Carry out a command, its lines going to the log. Raises ImageError with the last of them where it fails."""
+    """Run a command, with its output in the log. Raises ImageError with the last lines if it fails."""
     last: list[str] = []
     with subprocess.Popen(
         command,
@@ -176,7 +176,7 @@ def _run(command: Sequence[str], log: Log, *, environment: Mapping[str, str] | N
         text=True,
         errors="replace",
         env=environment,
-        umask=0o022,  # whatever the caller's: a candidate, an arbitrary uid, must be able to read all that is made
+        umask=0o022,  # not the caller's: candidates, with any uid, must be able to read all files
     ) as process:
         for line in process.stdout or ():
             log(line.rstrip())
@@ -186,14 +186,14 @@ def _run(command: Sequence[str], log: Log, *, environment: Mapping[str, str] | N
 
 
 def unpack(export: Iterator[bytes], root: Path, log: Log) -> None:
-    """Unpack an engine's export of a container into the folder, without what it has in /dev. Needs no root."""
+    """Unpack an engine's export of a container into the folder, without its /dev. Needs no root."""
     owner = ["--same-owner", "--numeric-owner"] if os.geteuid() == 0 else ["--no-same-owner"]
     command = ["tar", "--extract", "--same-permissions", *owner, "--exclude=dev/*", "--exclude=.dockerenv"]
     log(f"unpacking into {root}")
     with tempfile.TemporaryFile() as words:
         with subprocess.Popen([*command, "--directory", str(root)], stdin=subprocess.PIPE, stderr=words) as tar:
             assert tar.stdin is not None
-            # A broken pipe: tar gave up, and its own words say why.
+            # A broken pipe: tar failed, and its output has the reason.
             with suppress(BrokenPipeError), tar.stdin:
                 for chunk in export:
                     tar.stdin.write(chunk)

@@ -1,7 +1,7 @@
-"""The token that a server and its sandbox hosts share: a file on both sides, shown with every call.
+"""The token that a server and its sandbox hosts share: a file on both sides, and sent with every call.
 
-A file has a token a line. A host takes any of them, a server shows the first: so a token is changed without a moment in
-which nobody gets in.
+A file has one token per line. A host accepts any of them, a server sends the first, so tokens can be rotated without an
+outage.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _SCHEME = "Bearer "
 _SHORTEST = 16
 
 OPEN = "/grpc.health.v1.Health/"
-"""The only calls that need no token: whether the host is ready, and nothing else."""
+"""The only calls that need no token: the health check, which reveals only whether the host is ready."""
 
 REFUSED = "the sandbox host refuses this caller's token: sandbox.token_file must hold the same token on both sides"
 
 
 def read_tokens(path: Path) -> tuple[str, ...]:
-    """The tokens of a file. Raises HostError, which never repeats them."""
+    """Returns the tokens of a file. Raises HostError, whose message never contains them."""
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
@@ -45,12 +45,12 @@ def read_tokens(path: Path) -> tuple[str, ...]:
 
 
 def shown(token: str | None) -> tuple[tuple[str, str], ...]:
-    """Returns what a caller sends with each call."""
+    """Returns the metadata that a caller sends with each call."""
     return () if token is None else ((HEADER, _SCHEME + token),)
 
 
 class Gate(grpc.aio.ServerInterceptor):  # type: ignore[misc,unused-ignore]
-    """Refuses calls without one of the tokens, before anything of them is read."""
+    """Refuses calls without one of the tokens, before it reads any of their messages."""
 
     def __init__(self, tokens: tuple[str, ...]) -> None:
         self._tokens = [(_SCHEME + token).encode() for token in tokens]
@@ -70,12 +70,12 @@ class Gate(grpc.aio.ServerInterceptor):  # type: ignore[misc,unused-ignore]
 
     def _knows(self, given: Any) -> bool:
         told = given.encode("utf-8", "replace") if isinstance(given, str) else b""
-        # In constant time, and all of them: how long it takes must not tell which one is nearly right.
+        # In constant time, and with every token: the time must not reveal which token almost matches.
         return sum(hmac.compare_digest(told, token) for token in self._tokens) > 0
 
 
 def _refusing(handler: grpc.RpcMethodHandler) -> grpc.RpcMethodHandler:
-    """A handler of the same form that refuses."""
+    """Returns a handler of the same kind that refuses every call."""
 
     async def refuse(_: Any, context: grpc.aio.ServicerContext) -> Any:
         await context.abort(grpc.StatusCode.UNAUTHENTICATED, REFUSED)

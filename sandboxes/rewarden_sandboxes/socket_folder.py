@@ -1,4 +1,4 @@
-"""The folder of a host's sockets: its own while it lives, and removed by the next one when it was killed."""
+"""The folder of a host's sockets. If the host is killed, the next one removes it."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from pathlib import Path
 
 PREFIX = "rewarden-slots-"
 OWNER = "owner"
-"""The file of a host's folder that its process holds locked, and that holds its number."""
+"""The file in a host's folder that its process keeps locked, and that contains its pid."""
 
 
 class SocketFolder:
-    """A folder that is made now. Raises OSError."""
+    """See the module. Makes the folder. Raises OSError."""
 
     def __init__(self, base: Path) -> None:
         base.mkdir(parents=True, exist_ok=True)
-        # Its name is seen from inside (/proc/net/unix), so it tells nothing of the host.
+        # Its name is visible from inside (/proc/net/unix), so it reveals nothing about the host.
         self.path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
         self._lock = -1
         try:
-            # Locked before it can be found by its name: whoever sees an owner that nobody holds may remove it.
+            # Lock it before it has its final name: other hosts remove a folder whose owner file is not locked.
             part = self.path / f"{OWNER}.part"
             self._lock = os.open(part, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_EX)
             os.write(self._lock, str(os.getpid()).encode())
             part.rename(self.path / OWNER)
-            self.path.chmod(0o711)  # slots' users pass through, and list nothing
+            self.path.chmod(0o711)  # slots' users can traverse it, but not list it
         except OSError:
             self.remove()
             raise
 
     def remove(self) -> None:
-        """Remove it. Twice is once."""
+        """Remove it. Idempotent."""
         shutil.rmtree(self.path, ignore_errors=True)
         if self._lock >= 0:
             os.close(self._lock)
@@ -44,13 +44,14 @@ class SocketFolder:
 
 
 def clean(base: Path) -> list[str]:
-    """Remove the folders of hosts that are dead; says what was removed.
+    """Remove the folders of dead hosts. Returns a line for each.
 
-    Dead is whose lock is free: process numbers are used again, and a host in a container has one of its own counting.
+    A host is dead if its lock is free. Its pid proves nothing: pids are reused, and a host in a container has another
+    pid namespace.
     """
     said = []
     for path in sorted(base.glob(f"{PREFIX}*")):
-        # The folder of temporary files is everybody's: only what a host of this user made is removed.
+        # The temporary folder is shared: only folders that a host of this user made are removed.
         with contextlib.suppress(OSError):
             about = path.lstat()
             if stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid() and _is_left(path / OWNER):
@@ -60,7 +61,7 @@ def clean(base: Path) -> list[str]:
 
 
 def _is_left(owner: Path) -> bool:
-    """Returns whether it is a host's, and nobody holds it."""
+    """Returns whether the file is a host's, and no process holds its lock."""
     lock = os.open(owner, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 
 def remove_stale(path: Path) -> bool:
-    """Remove a socket that nobody serves; False where somebody does. Whatever else lies there is not ours to remove.
-    Raises OSError."""
+    """Remove a socket that no process serves. Returns False if one does. Leaves any other kind of file alone. Raises
+    OSError.
+    """
     with contextlib.suppress(FileNotFoundError):
         if stat.S_ISSOCK(os.lstat(path).st_mode):
             with socket.socket(socket.AF_UNIX) as probe:

@@ -1,4 +1,4 @@
-"""One call to a host, over which orders go out and their answers come in."""
+"""One gRPC call to a host, which carries orders and their answers."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from rewarden_sandboxes.v1 import sandbox_pb2 as pb
 from rewarden_sandboxes.v1 import sandbox_pb2_grpc as stubs
 
 _CAUSE_S = 5.0
-"""Patience with a host that is asked why it broke a call."""
+"""Seconds to wait for a host's reason for a broken call."""
 
 
 _ENVELOPE = 1024**2
-"""Bytes that a message may need beyond the texts in it."""
+"""The overhead of a message, in bytes, beyond its content."""
 
 
 def check_size(size: int) -> None:
-    """Raises BadJob for a message that is too large: sent, it would end the call for all."""
+    """Raises BadJob for a message that is too large: sending it ends the call for all."""
     if size > MOST_BYTES - _ENVELOPE:
         raise BadJob("", f"what is sent has more than {MOST_BYTES - _ENVELOPE} bytes")
 
 
 class Talk:
-    """One call, over which jobs go out and their answers come in, until it breaks.
+    """One call, which carries jobs and their answers until it breaks.
 
-    Whoever orders never writes: a task that is cancelled while it writes would end the call for all.
+    The tasks that order never write themselves: cancelling a task during a write ends the call for all.
     """
 
     def __init__(self, stub: stubs.SandboxHostStub, metadata: tuple[tuple[str, str], ...]) -> None:
@@ -44,7 +44,7 @@ class Talk:
         self._tasks = (loop.create_task(self._listen()), loop.create_task(self._write()))
 
     def expect(self, number: int) -> asyncio.Queue[pb.Answer | None]:
-        """Returns where the answers to an order will come; None when the call breaks."""
+        """Returns the queue for the answers to an order; None in it means that the call broke."""
         answers = self._expected[number] = asyncio.Queue()
         return answers
 
@@ -53,30 +53,30 @@ class Talk:
         self._orders.put_nowait(order)
 
     def forget(self, number: int, *, cancel: bool) -> None:
-        """No more answers are wanted; `cancel`: and the job is to end, if it has not."""
+        """Discard further answers; `cancel`: also end the job, if it still runs."""
         self._expected.pop(number, None)
         if cancel and not self.over:
             self.order(pb.Order(id=number, cancel=True))
 
     def hang_up(self, why: str) -> None:
-        """Break it from this side."""
+        """End the call from this side."""
         if not self.over:
             self.over, self.why = True, why
             self._call.cancel()
 
     def _note(self, why: str) -> None:
-        if not self.over:  # else we hung up, and have said why
+        if not self.over:  # otherwise we ended the call, and the reason is set
             self.why = why
 
     async def _write(self) -> None:
-        # Who listens finds out why a call does not take any more.
+        # `_listen` finds out why the call is broken.
         with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError, asyncio.CancelledError):
             while True:
                 await self._call.write(await self._orders.get())
 
     async def _cause(self, error: grpc.aio.AioRpcError) -> grpc.aio.AioRpcError:
-        """Returns why the call broke. When the host refuses it while we write, gRPC reports the write that failed and
-        not the refusal; a call of one message has no such race, and is refused for the same reason.
+        """Returns the error that broke the call. If the host refuses it during a write, gRPC reports the failed write
+        and not the refusal; a call with a single message has no such race, and is refused for the same reason.
         """
         if error.code() is grpc.StatusCode.INTERNAL:
             try:
@@ -109,7 +109,7 @@ class Talk:
 
 
 def why(error: grpc.aio.AioRpcError) -> str:
-    """Returns why a call failed, in words for whoever waits."""
+    """Returns the reason for a failed call, in words for its callers."""
     if error.code() is grpc.StatusCode.UNAUTHENTICATED:
         return str(error.details())
     return f"the sandbox host cannot be reached, or went away: {error.details() or error.code().name}"

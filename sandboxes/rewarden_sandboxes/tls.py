@@ -1,7 +1,7 @@
 """TLS between a server and a sandbox host on another machine.
 
-Whoever can speak to a host can run programs there, so a host listens beyond its machine with this or not at all: and
-then its callers show a certificate, or the shared token (`secret.py`), or both.
+Anybody who can connect to a host can run programs there, so a host accepts connections from other machines only with
+TLS, and only from callers with a certificate, the shared token (`secret.py`), or both.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from rewarden_sandboxes.errors import HostError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tls:
-    """Files in PEM: our own certificate and its key, and the authority that signed those of the other side.
+    """PEM files: our own certificate and key, and the authority that signs the other side's certificates.
 
-    A host needs cert and key; with a ca its callers must show a certificate. A server needs the ca; with cert and key
-    it shows a certificate.
+    A host needs cert and key; with a ca, its callers must present a certificate. A server needs the ca; with cert and
+    key, it presents a certificate.
     """
 
     cert: Path | None = None
@@ -30,11 +30,13 @@ class Tls:
 
     @property
     def mutual(self) -> bool:
-        """Returns whether both sides show a certificate."""
+        """Returns whether both sides present a certificate."""
         return None not in (self.cert, self.key, self.ca)
 
     def of_host(self) -> grpc.ServerCredentials:
-        """Returns what a host listens with. Raises HostError for a file that is missing, cannot be read or is none."""
+        """Returns the credentials with which a host listens. Raises HostError for a file that is missing, unreadable or
+        invalid.
+        """
         if self.cert is None or self.key is None:
             raise HostError("a host listens with TLS by sandbox.tls_cert and sandbox.tls_key; both are needed")
         own = _pair(self.cert, self.key)
@@ -42,8 +44,8 @@ class Tls:
         return grpc.ssl_server_credentials([own], root_certificates=ca, require_client_auth=ca is not None)
 
     def of_server(self) -> grpc.ChannelCredentials:
-        """Returns what a server connects with. Raises HostError for a file that is missing, cannot be read or is
-        none.
+        """Returns the credentials with which a server connects. Raises HostError for a file that is missing, unreadable
+        or invalid.
         """
         if self.ca is None:
             raise HostError("a server knows a host by sandbox.tls_ca, the authority that signed its certificate")
@@ -55,7 +57,7 @@ class Tls:
 
 
 def is_local(address: str) -> bool:
-    """Returns whether only this machine can reach an address: a Unix socket, or a loopback number or name."""
+    """Returns whether only this machine can reach an address: a Unix socket, or a loopback address or name."""
     if address.startswith("unix:"):
         return True
     host = address.rpartition(":")[0].strip("[]")
@@ -66,12 +68,14 @@ def is_local(address: str) -> bool:
 
 
 def _pair(cert: Path, key: Path) -> tuple[bytes, bytes]:
-    """A key and its certificate. gRPC says of wrong ones only that it cannot listen, or reach anybody."""
+    """Returns a key and its certificate. They are checked here, because gRPC reports wrong ones only as a failure to
+    listen or connect.
+    """
     found = _read(key), _read(cert)
     try:
-        # Hang: without the empty password a key that has one would have it asked for at the terminal.
+        # Hang: without the empty password, OpenSSL prompts at the terminal for the password of an encrypted key.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key, password="")
-    except (OSError, ValueError) as error:  # ssl.SSLError is one
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         raise HostError(
             f"TLS: {cert} and {key} are no certificate in PEM and its own key, without a password: "
             f"{getattr(error, 'reason', None) or 'no PEM'}"
@@ -80,7 +84,7 @@ def _pair(cert: Path, key: Path) -> tuple[bytes, bytes]:
 
 
 def _authority(path: Path) -> bytes:
-    """Certificates of those whose signature is believed."""
+    """Returns the certificates of trusted authorities."""
     found = _read(path)
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=found.decode())

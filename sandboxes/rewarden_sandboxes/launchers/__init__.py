@@ -1,1 +1,1 @@
-"""Ways to start a slot: a process in a locked place, which connects to the host's socket."""
+"""Launchers, which start slots: a process in a locked place, which connects to the host's socket."""

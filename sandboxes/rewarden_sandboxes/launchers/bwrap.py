@@ -22,7 +22,7 @@ from rewarden_sandboxes.settings import HostSettings
 _WORDS = 4096
 
 _HOSTS = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
-"""The names that programs find, as an engine gives them to its containers."""
+"""The host names that programs can resolve, as in an engine's containers."""
 
 _OVERLAY = """
 source=$1 none=$2 own=$3 count=$4; shift 4
@@ -34,8 +34,9 @@ while [ "$count" -gt 0 ]; do
 done
 exec "$@"
 """
-"""Puts the root file system, and each of the lease's mounts, where this slot alone sees them, with inodes of its own
-where the kernel can: also what lies in a folder that its user may not enter. They die with the slot's processes."""
+"""Mounts the root file system, and each of the lease's mounts, where only this slot sees them, with inodes of its own
+if the kernel supports that. This also works for folders that the slot's user may not enter. The mounts end with the
+slot's processes."""
 
 
 class BwrapLauncher:
@@ -67,7 +68,7 @@ class BwrapLauncher:
             return "host" if self._settings.rootfs == "host" else ""
         try:
             return (root / rootfs.MARKER).read_text(encoding="utf-8", errors="replace").strip()[:200]
-        except OSError:  # made by somebody else
+        except OSError:  # not made by this package
             return str(root)
 
     async def start(self, lease: Lease) -> BwrapPlace:
@@ -96,8 +97,8 @@ class BwrapLauncher:
         """See `Launcher.close`."""
 
     def _identity(self, image: str) -> str:
-        """Returns the identity of what a slot stands on: a folder that was built, at the time at which it was. Other
-        folders can change in place, as the machine's own /usr does, so they have none.
+        """Returns the identity of a slot's root file system: a folder that was built, with the time of its build. Other
+        folders can change in place, like the machine's own /usr, so they have none.
         """
         root = self._root(image)
         if root is None:
@@ -108,12 +109,12 @@ class BwrapLauncher:
             text = marker.read_bytes()
         except OSError:
             return ""
-        # Callers are shown it, and the machine's folders are none of their business.
+        # Hashed, because callers see it and must not learn the machine's folders.
         told = f"{root} {about.st_dev} {about.st_ino} {about.st_mtime_ns}".encode()
         return "sha256:" + hashlib.sha256(told + b"\0" + text).hexdigest()
 
     def _root(self, image: str) -> Path | None:
-        """The image's own, or that of an image that stands on it."""
+        """Returns the image's own root file system, or that of an image built on it."""
         if self._settings.rootfs == "host":
             return None
         images = read_images()
@@ -130,7 +131,7 @@ class BwrapLauncher:
         before: list[str] = []
         mounts = dict(lease.mounts)
         if os.geteuid() == 0:
-            # Files that slots share carry locks and watches from one to the other: each slot gets inodes of its own.
+            # Locks and watches on shared files reach other slots, so each slot gets inodes of its own.
             own = lease.folder / "root"
             for made in (own, lease.folder / "none"):
                 made.mkdir()
@@ -138,7 +139,7 @@ class BwrapLauncher:
             for bound in mounts.values():
                 os.mkdir(bound)
             pairs = [path for inside, bound in mounts.items() for path in (lease.mounts[inside], bound)]
-            # As root the nested mounts are refused: the slot has a user of its own.
+            # As root the nested mounts are refused, so the slot has a user of its own.
             user = [f"--reuid={lease.uid}", f"--regid={lease.uid}", "--clear-groups"]
             before = ["unshare", "--mount", "--propagation", "private", "sh", "-c", _OVERLAY, "sh", source]
             before += [str(lease.folder / "none"), str(own), str(len(mounts)), *pairs, "setpriv", *user]
@@ -147,7 +148,7 @@ class BwrapLauncher:
         if root is not None:
             command += ["--ro-bind", source, "/"]
         else:
-            # Nothing of the machine but its programs: no home, no data, no /etc with its secrets.
+            # Only the machine's programs: no home folders, no data, no /etc with its secrets.
             command += ["--ro-bind", source, "/usr"]
             for name in ("bin", "sbin", "lib", "lib64", "lib32"):
                 path = Path("/") / name
@@ -157,14 +158,14 @@ class BwrapLauncher:
                     command += ["--ro-bind", str(path), str(path)]
             for name in ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types"):
                 command += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-        if root is None or (root / "etc/hosts").exists():  # bubblewrap cannot make it where the root is read-only
+        if root is None or (root / "etc/hosts").exists():  # bubblewrap cannot create it in a read-only root
             hosts = lease.folder / "hosts"
             hosts.write_text(_HOSTS, encoding="ascii")
             command += ["--ro-bind", str(hosts), "/etc/hosts"]
         command += ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
         command += ["--tmpfs", "/dev/shm", "--mqueue", "/dev/mqueue"]
         command += ["--tmpfs", "/run", "--bind", str(lease.folder), os.path.dirname(boot.SOCKET)]
-        # /dev belongs to the slot's user here: read-only, or it would be a place to leave things for the next run.
+        # The slot's user owns /dev. Attack: leave files there for the next run. So it is read-only.
         command += ["--remount-ro", "/dev", "--remount-ro", "/run"]
         if mounts:
             command += ["--tmpfs", "/mnt"]
@@ -177,7 +178,7 @@ class BwrapLauncher:
 
 
 class BwrapPlace:
-    """A bubblewrap process and its cgroup, where there is one."""
+    """A bubblewrap process and its cgroup, if it has one."""
 
     def __init__(self, process: asyncio.subprocess.Process, group: Cgroup | None, image: str) -> None:
         self.image = image
@@ -186,7 +187,7 @@ class BwrapPlace:
         self._ended = False
 
     async def counters(self) -> dict[str, int]:
-        """See `Place.counters`. Called when the supervisor has connected: all processes of the place are there."""
+        """See `Place.counters`. Called after the supervisor has connected, when all processes of the place exist."""
         if self._group is None:
             return {}
         for pid in _family(self._process.pid):
@@ -201,7 +202,7 @@ class BwrapPlace:
         if self._ended:
             return
         self._ended = True
-        for pid in reversed(_family(self._process.pid)):  # the supervisor's namespace dies with its init
+        for pid in reversed(_family(self._process.pid)):  # killing its init ends the supervisor's namespace
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         with contextlib.suppress(ProcessLookupError):
@@ -212,7 +213,7 @@ class BwrapPlace:
                 self._group.remove()
                 if not any(folder.exists() for folder in self._group.folders.values()):
                     break
-                await asyncio.sleep(0.02)  # the kernel is still clearing the namespace away
+                await asyncio.sleep(0.02)  # the kernel is still tearing the namespace down
 
     async def over(self) -> None:
         """See `Place.over`."""
@@ -232,7 +233,7 @@ class BwrapPlace:
 
 
 def _family(pid: int) -> list[int]:
-    """A process and its descendants, parents first."""
+    """Returns a process and its descendants, parents first."""
     found, pending = [], [pid]
     while pending:
         each = pending.pop()
