@@ -13,7 +13,7 @@ from rewarden_sandboxes.agent.run import Room, Run
 
 Doubt = Literal["over", "starved", "waited"]
 Story = Literal[Doubt, "within", "decided"]
-"""What is known of a run's time. `within`: the program ended by itself within its limits. `over`: by itself, between
+"""The certainty of a run's time. `within`: the program ended by itself within its limits. `over`: by itself, between
 the soft and the hard limit of CPU time. `starved`: the host had no CPU for it. `waited`: it was idle for too long, but
 only because it waited in the kernel. `decided`: it was ended at a limit, or failed."""
 
@@ -48,7 +48,7 @@ class Report:
 
     @property
     def story(self) -> Story:
-        """What is known of the run's time."""
+        """The certainty of the run's time."""
         return self.doubt or ("within" if self.said["status"] in ("ok", "runtime_error") else "decided")
 
     @property
