@@ -67,7 +67,7 @@ def engine() -> Iterator[Any]:
     except (DockerException, RequestException) as error:
         mend = "apt-get install docker.io && systemctl start docker (or, to do without: build the rootfs)"
         if "Permission denied" in str(error):
-            mend = "usermod -aG docker $USER, then log in again (whoever is in that group is as good as root)"
+            mend = "usermod -aG docker $USER, then log in again (members of that group have the rights of root)"
         raise NoEngine(f"no container engine answers: {error}", mend) from error
     try:
         yield client
@@ -257,10 +257,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--folder", type=Path, default=FOLDER, help="the images' folder (default: the project's)")
     parser.add_argument("--prefix", default=PREFIX, help="of the images' tags (default: %(default)s)")
     parser.add_argument("--target", type=Path, help=f"of the rootfs (default: {rootfs.default_folder()}/IMAGE)")
-    parser.add_argument("--image", default="toolchains", help="that the rootfs is made of (default: %(default)s)")
+    parser.add_argument(
+        "--image", default="toolchains", help="the image to make the rootfs from (default: %(default)s)"
+    )
     parser.add_argument("--source", choices=["auto", "engine", "debootstrap"], default="auto", help="of the rootfs")
     parser.add_argument("--force", action="store_true", help="build even what is current")
-    parser.add_argument("--quiet", action="store_true", help="say only what failed")
+    parser.add_argument("--quiet", action="store_true", help="print only failures")
     args = parser.parse_args(argv)
 
     def log(line: str) -> None:

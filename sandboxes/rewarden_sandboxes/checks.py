@@ -118,19 +118,19 @@ def check_exec(what: Exec) -> None:
 def _check_place(path: str, where: str, *, empty: bool = False) -> None:
     encoded = _encoded(path)
     if b"\0" in encoded or len(encoded) > _MOST_PLACE or not (path or empty):
-        raise BadJob(where, "must be a path without NUL and broken text, and not too long")
+        raise BadJob(where, "must be a path without NUL and lone surrogates, and not too long")
 
 
 def _check_env(env: Mapping[str, str]) -> None:
     for name, value in env.items():
         if not name or "=" in name or any(b"\0" in _encoded(text) for text in (name, value)):
-            raise BadJob(f"env[{name[:80]!r}]", "must have a name without '=', and hold no NUL and no broken text")
+            raise BadJob(f"env[{name[:80]!r}]", "must have a name without '=', and contain no NUL or lone surrogate")
     _check_arguments([f"{name}={value}" for name, value in env.items()], "env")
 
 
 def _check_files(files: Mapping[str, bytes], where: str) -> None:
     if len(files) > MOST_FILES:
-        raise BadJob(where, f"at most {MOST_FILES} files may stand beside a program")
+        raise BadJob(where, f"at most {MOST_FILES} files may accompany a program")
     _check_paths(files, where)
     for path in files:
         # A file cannot be the folder of another one.
@@ -151,7 +151,7 @@ def _check_paths(paths: Iterable[str], where: str) -> None:
             if not path
             else "must be relative to the working folder"
             if path.startswith("/")
-            else "must hold no NUL and no broken text"
+            else "must contain no NUL or lone surrogate"
             if b"\0" in encoded
             else "must not leave the working folder, and have no empty part"
             if any(part in ("", ".", "..") for part in parts)
@@ -169,7 +169,7 @@ def _check_arguments(arguments: Sequence[str], where: str) -> None:
     for index, argument in enumerate(arguments):
         encoded = _encoded(argument)
         if b"\0" in encoded:
-            raise BadJob(f"{where}[{index}]", "must hold no NUL and no broken text")
+            raise BadJob(f"{where}[{index}]", "must contain no NUL or lone surrogate")
         if len(encoded) > _MOST_ARGUMENT:
             raise BadJob(f"{where}[{index}]", f"has more than {_MOST_ARGUMENT} bytes; use stdin or a file")
         total += len(encoded) + 1

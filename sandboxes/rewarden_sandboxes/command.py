@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     for name, what in (
         ("cert", "this host's certificate, PEM"),
         ("key", "its key"),
-        ("ca", "who signs the servers' certificates; without it they show none"),
+        ("ca", "the authority that signs the servers' certificates; without it, they need none"),
     ):
         parser.add_argument(f"--tls-{name}", type=Path, metavar="FILE", help=what)
     parser.add_argument("--token-file", type=Path, metavar="FILE", help="tokens, one of which comes with each call")

@@ -26,7 +26,7 @@ class Drain:
 
     def refusal(self) -> Leaving:
         """Returns the error for work that arrives too late."""
-        return Leaving("the sandbox host is about to end, and takes nothing new; another may")
+        return Leaving("the sandbox host is shutting down and accepts nothing new; another host may")
 
     @contextlib.contextmanager
     def under_way(self, *, session: bool) -> Iterator[None]:

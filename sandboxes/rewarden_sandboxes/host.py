@@ -183,7 +183,7 @@ class Host:
                 self._known.set()
                 return
             self._problem = (
-                f"no room can be had in a slot ({report.message}); user namespaces may be restricted here: "
+                f"a slot cannot run programs ({report.message}); user namespaces may be restricted here: "
                 "sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0"
             )
             if self.settings.rooms == "auto" and self._rooms:
@@ -368,7 +368,7 @@ class Host:
         if self._known.is_set():
             return
         if self._finding is None:
-            raise NoRoom(self._problem or "there is no sandbox here")
+            raise NoRoom(self._problem or "this machine has no sandbox")
         try:
             async with asyncio.timeout(patience_s if patience_s < math.inf else self.settings.queue_timeout_s):
                 while not self._known.is_set():
@@ -384,7 +384,7 @@ class Host:
 
     async def _attempt(self, ready: Ready, job: Job) -> AsyncGenerator[JobEvent, None]:
         if self._waiting >= self.settings.queue:
-            raise Busy(f"{self._waiting} jobs wait for a slot already; send it again a little later")
+            raise Busy(f"{self._waiting} jobs are waiting for a slot already; try again a little later")
         pool = self._pool(self._kind(ready))
         if pool.sample is None:
             await self._check_image(ready)
@@ -436,7 +436,7 @@ class Host:
             async with asyncio.timeout(patience_s if patience_s < math.inf else None):
                 await turn.enter_async_context(self._compiled.turn(keys.values()))
         except TimeoutError:
-            raise NoRoom(f"others have compiled the same program for {patience_s:g} s") from None
+            raise NoRoom(f"the same program has been compiling for {patience_s:g} s") from None
         slot = await pool.acquire(ready.tiers, patience_s)
         # If the image was rebuilt meanwhile, there are slots of both versions.
         return slot, keys if slot.image == image else {}
@@ -457,7 +457,7 @@ class Host:
                     )
         if found is None or (found.report.status == "ok") != bool(found.files):
             slot.lost = True
-            raise SlotLost("the supervisor says nothing of a compilation")
+            raise SlotLost("the supervisor's report of a compilation is missing")
         if key is not None:
             self._compiled.keep(key, found)
         return found
@@ -541,7 +541,7 @@ class Host:
         patience = patience_s or self.settings.queue_timeout_s
         await self._settled(patience)
         if not self._rooms:
-            raise NoRoom("this host runs each program in a container to itself, and has no sessions")
+            raise NoRoom("this host runs each program in a container of its own, and has no sessions")
         await self._quota(self._sessions, f"all {self.settings.sessions} sessions", patience)
         self._open_sessions += 1
         try:
@@ -564,7 +564,7 @@ class Host:
     async def _quota(self, of: asyncio.Semaphore, words: str, patience_s: float) -> None:
         """Acquire one of a semaphore, which the caller releases. Raises NoRoom, Busy."""
         if self._waiting >= self.settings.queue:
-            raise Busy(f"{self._waiting} wait for a slot already; ask again a little later")
+            raise Busy(f"{self._waiting} requests are waiting for a slot already; try again a little later")
         self._waiting += 1
         try:
             async with asyncio.timeout(patience_s):
@@ -596,7 +596,7 @@ class Host:
                     return report
         except (KeyError, TypeError, ValueError, frames.FrameError):
             slot.lost = True
-            raise SlotLost("the supervisor sent what none sends in a session") from None
+            raise SlotLost("the supervisor sent an unknown message in a session") from None
 
     # --- boxes -----------------------------------------------------------------------------------------------------
 
@@ -609,7 +609,7 @@ class Host:
         patience = patience_s or self.settings.queue_timeout_s
         await self._settled(patience)
         if not self._rooms:
-            raise NoRoom("this host runs each program in a container to itself, and has no boxes")
+            raise NoRoom("this host runs each program in a container of its own, and has no boxes")
         held = int(limits["memory_mb"] + limits["disk_mb"])  # its files are held in memory
         pool = self._pool(Kind(spec.image, memory_mb=self._class(held), kept=True))
         if pool.sample is None:
@@ -784,7 +784,7 @@ def _frame_of(slot: Slot, header: dict[str, Any]) -> Iterator[None]:
         yield
     except (KeyError, TypeError, ValueError, frames.FrameError):
         slot.lost = True
-        raise SlotLost("the supervisor sent what is no report") from None
+        raise SlotLost("the supervisor sent an invalid report") from None
 
 
 def _keys(ready: Ready, image: str) -> dict[str, bytes]:

@@ -159,7 +159,7 @@ def _manifest(project: Path) -> Iterator[tuple[str, Path, str | None]]:
             else:
                 yield name, packages / name / (row.get("subDir?") or row.get("subDir") or ""), str(row["rev"])
     except (AttributeError, KeyError, TypeError, StopIteration):
-        raise LeanError(f"{file} is no manifest of lake's that is known here", f"cd {project} && lake update") from None
+        raise LeanError(f"{file} is not a lake manifest of a known version", f"cd {project} && lake update") from None
 
 
 def stats_of(folder: Path) -> Mapping[str, tuple[int, int]]:

@@ -215,10 +215,10 @@ def _language(name: object, row: object) -> Language:
             raise LanguageError(f"{name}.{key}: is missing")
     for key in ("compile_limits", "sources", "flags"):
         if key in row and "compile" not in row:
-            raise LanguageError(f"{name}.{key}: there is no compile")
+            raise LanguageError(f"{name}.{key}: the language has no compile command")
     for key, side in (("sources", "behind"), ("flags", "before")):
         if key in row and row["file"] not in row["compile"]:
-            raise LanguageError(f"{name}.{key}: {row['file']!r} is no word of compile, {side} which they are put")
+            raise LanguageError(f"{name}.{key}: {row['file']!r} is not a word of compile; the flags are put {side} it")
     aliases = _words(f"{name}.aliases", row.get("aliases", []), _NAME)
     return Language(
         name=name,
@@ -257,7 +257,7 @@ def _patterns(where: str, patterns: object) -> tuple[str, ...]:
         try:
             re.compile(pattern, re.ASCII)
         except re.error as error:
-            raise LanguageError(f"{where}: {pattern!r} is no regular expression: {error}") from None
+            raise LanguageError(f"{where}: {pattern!r} is not a regular expression: {error}") from None
     return tuple(patterns)
 
 
@@ -271,7 +271,7 @@ def _command(where: str, words: object) -> tuple[str, ...]:
 
 def _file(where: str, file: object) -> str:
     if not isinstance(file, str) or not _is_plain(file, absolute=False):
-        raise LanguageError(f"{where}: {file!r} is no plain path below the working folder")
+        raise LanguageError(f"{where}: {file!r} is not a plain path below the working folder")
     return file
 
 

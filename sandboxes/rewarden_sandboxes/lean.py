@@ -107,12 +107,12 @@ def _read(name: str, folder: Path) -> tuple[Path, dict[str, str], tuple[str, ...
     """Returns toolchain, mounts, LEAN_PATH, and the content that distinguishes builds. Runs nothing."""
     if not NAME.fullmatch(name):
         raise LeanError(
-            f"{name!r} names no project",
+            f"no project is called {name!r}",
             "a name is lower-case letters, digits, and . _ - within, and does not begin with worker- or check-",
         )
     folder = folder.absolute()
     if not folder.is_dir():
-        raise LeanError(f"{folder} is no folder", "name the folder of a lake project, or of a toolchain")
+        raise LeanError(f"{folder} is not a folder", "name the folder of a lake project, or of a toolchain")
     if is_toolchain(folder):
         toolchain = folder.resolve()
         return toolchain, {TOOLCHAIN: str(toolchain)}, (), []

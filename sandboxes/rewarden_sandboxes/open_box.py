@@ -142,7 +142,7 @@ class OpenBox:
             self._over_with(error)
         except (KeyError, TypeError, ValueError, frames.FrameError):
             self._slot.lost = True
-            self._over_with(SlotLost("the supervisor sent what none sends of a box"))
+            self._over_with(SlotLost("the supervisor sent an unknown message about a box"))
 
     def _over_with(self, fault: HostError) -> None:
         if self._fault is None:

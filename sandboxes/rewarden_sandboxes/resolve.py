@@ -130,7 +130,7 @@ class Resolver:
         """Prepare a program whose stdin and stdout the caller streams while it runs. Raises BadJob."""
         ready = self.ready(Job(program=program))
         if program.mode != "script":
-            raise BadJob("program.mode", "a session knows the mode 'script' only")
+            raise BadJob("program.mode", "a session must have the mode 'script'")
         part, [case] = ready.header["program"], ready.header["cases"]
         if ready.compilations:
             raise BadJob("program.language", f"{ready.languages[0]!r} is compiled: it has no sessions")
@@ -295,7 +295,7 @@ def _mounts(program: Language, partner: Language | None) -> tuple[tuple[str, str
     mounts = dict(program.mounts)
     for inside, outside in (partner.mounts if partner is not None else {}).items():
         if mounts.setdefault(inside, outside) != outside:
-            raise BadJob("partner.language", f"both mount something at {inside}, and not the same")
+            raise BadJob("partner.language", f"both mount something at {inside}, but not the same thing")
     nested = nested_mount(mounts)
     if nested is not None:
         raise BadJob("partner.language", f"one mounts something at {nested[1]}, and the other at {nested[0]} in it")

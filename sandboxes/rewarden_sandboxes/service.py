@@ -137,7 +137,7 @@ class SandboxService(stubs.SandboxHostServicer):  # type: ignore[misc,unused-ign
             await answer(pb.Answer(id=number, refusal=refusal_to_message(self._drain.refusal()), last=True))
         except Exception:  # noqa: BLE001 - a defect of ours, which ends this job and no other
             # The text may quote a program, so it goes only to the log.
-            _log.exception("a job broke the host")
+            _log.exception("unexpected error while a job ran")
             broken = HostError("a defect of the sandbox host; its log has more")
             await answer(pb.Answer(id=number, refusal=refusal_to_message(broken), last=True))
 
@@ -322,7 +322,7 @@ async def serve(
         await _until_input_ends(now)
     path = Path(address.removeprefix("unix:")) if address.startswith("unix:") else None
     if path is not None and not remove_stale(path):
-        raise HostError(f"somebody serves at {path} already")
+        raise HostError(f"another process is serving at {path} already")
     drain = Drain()
     server = make_server(host, address, tls, tokens, drain)
     try:

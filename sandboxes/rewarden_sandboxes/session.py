@@ -79,7 +79,7 @@ class Feed:
     def wish(self, order: dict[str, Any]) -> None:
         """Add another order for a box or an exec. Raises BadJob if too many are pending."""
         if len(self._others) >= _MOST_WISHES:
-            raise BadJob("", f"more than {_MOST_WISHES} wishes at once")
+            raise BadJob("", f"more than {_MOST_WISHES} requests at once")
         self._others.append(order)
         self.changed.set()
 
@@ -118,6 +118,6 @@ class Feed:
     def came(self, data: bytes) -> bytes:
         """Note output of the program, and return it. Raises FrameError for an impossible size."""
         if not 0 < len(data) <= self._wanted:
-            raise frames.FrameError("more came than was wanted")
+            raise frames.FrameError("more input than the window allows")
         self._wanted -= len(data)
         return data

@@ -186,7 +186,7 @@ class Slot:
                     case "case" | "compile" | "broken":
                         yield header, data
                     case _:
-                        raise SlotLost("the supervisor says what none says")
+                        raise SlotLost("the supervisor sent an unknown message")
 
     async def session(
         self, session: dict[str, Any], body: frames.Body, feed: Feed
@@ -203,7 +203,7 @@ class Slot:
                 known: tuple[str, ...] = ("begun", "broken")
                 while (event := header.get("ev")) != "end":
                     if event not in known or (event == "clock" and not self._answered()):
-                        raise SlotLost("the supervisor says what none says")
+                        raise SlotLost("the supervisor sent an unknown message")
                     known = () if event in ("ended", "broken") else ("data", "taken", "clock", "ended")
                     yield header, data
                     header, data = await self._receive(_SESSION_BYTES)
@@ -224,7 +224,7 @@ class Slot:
             if header.get("ev") == "broken":
                 raise SlotBroken(f"a box could not be made: {header.get('message')}")
             if header.get("ev") != "opened":
-                raise SlotLost("the supervisor says what none says")
+                raise SlotLost("the supervisor sent an unknown message")
             yield
 
     async def tell(self, header: dict[str, Any], body: frames.Body | None = None) -> None:
@@ -331,7 +331,7 @@ async def _accept(listener: socket.socket, place: Place) -> socket.socket:
     try:
         await asyncio.wait({accepting, dying}, timeout=START_S, return_when=asyncio.FIRST_COMPLETED)
         if not accepting.done():
-            raise NoRoom("it died at once" if dying.done() else "its supervisor does not connect")
+            raise NoRoom("its process died at once" if dying.done() else "its supervisor does not connect")
         channel, _ = accepting.result()
         return channel
     finally:

@@ -24,7 +24,7 @@ _ENVELOPE = 1024**2
 def check_size(size: int) -> None:
     """Raises BadJob for a message that is too large: sending it ends the call for all."""
     if size > MOST_BYTES - _ENVELOPE:
-        raise BadJob("", f"what is sent has more than {MOST_BYTES - _ENVELOPE} bytes")
+        raise BadJob("", f"the request has more than {MOST_BYTES - _ENVELOPE} bytes")
 
 
 class Talk:
@@ -95,7 +95,7 @@ class Talk:
                 if expected is not None:
                     expected.put_nowait(answer)
             self._note(
-                f"the sandbox host cannot be reached, or went away: {await self._call.details() or 'it hung up'}"
+                f"the sandbox host cannot be reached, or disconnected: {await self._call.details() or 'the call ended'}"
             )
         except grpc.aio.AioRpcError as error:
             self._note(why(await self._cause(error)))
@@ -112,4 +112,4 @@ def why(error: grpc.aio.AioRpcError) -> str:
     """Returns the reason for a failed call, in words for its callers."""
     if error.code() is grpc.StatusCode.UNAUTHENTICATED:
         return str(error.details())
-    return f"the sandbox host cannot be reached, or went away: {error.details() or error.code().name}"
+    return f"the sandbox host cannot be reached, or disconnected: {error.details() or error.code().name}"

@@ -48,7 +48,9 @@ class Tls:
         or invalid.
         """
         if self.ca is None:
-            raise HostError("a server knows a host by sandbox.tls_ca, the authority that signed its certificate")
+            raise HostError(
+                "set sandbox.tls_ca, the authority that signed the host's certificate, by which a server recognizes it"
+            )
         if (self.cert is None) != (self.key is None):
             raise HostError("sandbox.tls_cert and sandbox.tls_key go together")
         if self.cert is None or self.key is None:
@@ -77,7 +79,7 @@ def _pair(cert: Path, key: Path) -> tuple[bytes, bytes]:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key, password="")
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         raise HostError(
-            f"TLS: {cert} and {key} are no certificate in PEM and its own key, without a password: "
+            f"TLS: {cert} and {key} are not a PEM certificate and its private key without a password: "
             f"{getattr(error, 'reason', None) or 'no PEM'}"
         ) from None
     return found

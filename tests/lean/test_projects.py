@@ -109,7 +109,7 @@ def test_elans_toolchains_are_named_by_version_the_newest_release_first(elan: Pa
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda p, _: None, "is no folder"),
+        (lambda p, _: None, "is not a folder"),
         (lambda p, _: p.mkdir(), "has no file lean-toolchain"),
         (lambda p, _: put_project(p, ""), "names no toolchain"),
         (lambda p, _: put_project(p), "elan toolchain install leanprover/lean4:v4.9.0"),
@@ -118,7 +118,7 @@ def test_elans_toolchains_are_named_by_version_the_newest_release_first(elan: Pa
             lambda p, elan: (put_release(elan), shutil.rmtree(put_project(p) / ".lake")),
             "lake exe cache get && lake build",
         ),
-        (lambda p, elan: (put_release(elan), put_project(p, manifest=[])), "no manifest of lake's"),
+        (lambda p, elan: (put_release(elan), put_project(p, manifest=[])), "not a lake manifest"),
         (
             lambda p, elan: (
                 put_release(elan),
@@ -143,7 +143,7 @@ def test_a_toolchain_that_does_not_run_is_told_in_its_own_words(tmp_path: Path) 
 
 @pytest.mark.parametrize("name", ["", "Mine", "a/b", "-a", "a b", "ä", "worker-a", "check-a"])
 def test_a_name_that_no_language_could_have_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(LeanError, match="names no project"):
+    with pytest.raises(LeanError, match="no project is called"):
         resolve(name, put_toolchain(tmp_path / "some"))
 
 
@@ -289,7 +289,7 @@ def test_nothing_is_resolved_before_it_is_asked_for(tmp_path: Path) -> None:
 
 def test_a_broken_project_is_ours_and_an_unknown_one_the_callers(tmp_path: Path) -> None:
     projects = Projects(LeanSettings(projects={"mathlib": str(tmp_path / "nowhere")}))
-    with pytest.raises(SandboxError, match=r"'mathlib' cannot be used: .*nowhere is no folder"):
+    with pytest.raises(SandboxError, match=r"'mathlib' cannot be used: .*nowhere is not a folder"):
         projects.find(None)
     with pytest.raises(InvalidSample, match=r"unknown Lean project 'mathlb' .*did you mean 'mathlib'"):
         projects.find("mathlb")

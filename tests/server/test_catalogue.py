@@ -47,7 +47,7 @@ async def test_info_tells_the_lean_projects_and_what_is_wrong_with_one(start: St
     answer = await server.http.get("/v1/info")
     projects = answer.json()["lean"]["projects"]
     assert projects["far"]["kind"] == "remote"
-    assert "nowhere is no folder" in projects["near"]["problem"]
+    assert "nowhere is not a folder" in projects["near"]["problem"]
     assert "secret" not in answer.text
 
 

@@ -634,7 +634,7 @@ async def test_a_host_that_drains_answers_what_runs_and_takes_nothing_new(tmp_pa
     draining = asyncio.create_task(drain.wait(30))
     while not drain.leaving:
         await asyncio.sleep(0)
-    with pytest.raises(Leaving, match="about to end"):
+    with pytest.raises(Leaving, match="is shutting down"):
         await ask(client, Job(program=PROGRAM))
     with pytest.raises(Leaving):
         await client.session(PROGRAM)

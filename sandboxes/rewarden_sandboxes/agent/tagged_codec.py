@@ -446,7 +446,7 @@ def _bounded_int(text: str) -> int:
 
 
 def _no_constant(text: str) -> float:
-    raise ValueError("NaN and Infinity are no JSON")
+    raise ValueError("NaN and Infinity are not JSON")
 
 
 _WRITE = json.JSONEncoder(separators=(",", ":"), allow_nan=False)

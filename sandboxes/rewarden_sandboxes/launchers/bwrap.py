@@ -229,7 +229,7 @@ class BwrapPlace:
                 text += " (user namespaces are restricted here: sysctl kernel.unprivileged_userns_clone, "
                 text += "kernel.apparmor_restrict_unprivileged_userns)"
             return text or f"bubblewrap ended with {self._process.returncode}"
-        return "bubblewrap says nothing"
+        return "bubblewrap gave no reason"
 
 
 def _family(pid: int) -> list[int]:

@@ -39,7 +39,7 @@ class Lease:
         """Raises NoRoom for a missing folder, for which an engine silently makes an empty one."""
         for outside in self.mounts.values():
             if not os.path.isdir(outside):
-                raise NoRoom(f"what {self.image!r} is to mount is no folder here: {outside}")
+                raise NoRoom(f"the folder that {self.image!r} mounts does not exist here: {outside}")
 
 
 class Place(Protocol):
