@@ -8,7 +8,7 @@ import re
 from rewarden_sandboxes.job import source
 from rewarden_verifiers.execution.shims import go
 from rewarden_verifiers.execution.shims.braces import bare
-from rewarden_verifiers.execution.shims.written import Entry, Written, read
+from rewarden_verifiers.execution.shims.written import Entry, Written
 
 LANGUAGES = go.NAMES
 TITLE = "go test"
@@ -21,14 +21,6 @@ _FOREIGN = re.compile(
 )
 _LIBRARIES = re.compile(
     r"github\.com/(?:stretchr|google|onsi|smartystreets|davecgh|golang)/|golang\.org/|gopkg\.in/|gotest\.tools/"
-)
-_LINK = re.compile(r"^//go:linkname\b", re.MULTILINE)
-_IMPORTS = re.compile(r"\bimport\b\s*(?:\([^)]*\)|[^\n;]*)")
-_FROM_C = re.compile(r'["`]C["`]|\\')
-_NO_C = 'package solution\n\nimport _ "a program beside tests cannot import C"\n'
-_WORDS = (
-    "append len make new panic nil true false any bool byte comparable error float32 float64 int int8 int16 int32 "
-    "int64 rune string uint uint8 uint16 uint32 uint64"
 )
 
 
@@ -55,35 +47,23 @@ def declares(content: str, name: str) -> bool:
 
 def running(entry: Entry, code: str, name: str, content: str) -> Written:
     """Returns the candidate and a test file as one program, which runs the tests and reports."""
-    program = _packaged(_LINK.sub("//", go.unit(entry, code)), "solution")
-    if any(_FROM_C.search(match[0]) for match in _IMPORTS.finditer(program)):
-        program = _NO_C
     foreign = _FOREIGN.search(content)
     # A test file of another package imports the candidate's; any other is in it.
     folder = "solution" if foreign is None else "tests"
     tests = _FOREIGN.sub(lambda spec: f'{spec[1]}{spec[2] or _base(spec[3])} "main/solution"', content)
     rows = "".join(f'{{Name: "{each}", F: {each}}}, ' for each in listed(content) or ())
-    words = "".join(f'import {word} "main/rewarden"\n' for word in _WORDS.split())
-    used = " + ".join(f"{word}.Word" for word in _WORDS.split())
     main = (
         f'package main\n\nimport (\n\t"main/rewarden"\n\t_ "main/solution"\n\ttested "main/{folder}"\n)\n\n'
         "func main() { rewarden.File(tested.RewardenTests()) }\n"
     )
     files = {
-        "solution/solution.go": program,
-        "solution/rewarden.go": f"package solution\n\n{words}\nconst _ = {used}\n",
-        f"{folder}/tests.go": _packaged(tests, folder),
+        **go.confined(entry, code),
+        f"{folder}/tests.go": go.packaged(tests, folder),
         f"{folder}/listed.go": f'package {folder}\n\nimport "testing"\n\n'
         f"func RewardenTests() []testing.InternalTest {{ return []testing.InternalTest{{{rows}}} }}\n",
-        **{f"rewarden/{part}.go": read(f"go/{part}.go") for part in ("values", "channel", "room", "file")},
     }
-    return Written(main, {path: source(text) for path, text in files.items()})
+    return Written(main, {**{path: source(text) for path, text in files.items()}, **go.package("room", "file")})
 
 
 def _base(path: str) -> str:
     return path.rpartition("/")[2]
-
-
-def _packaged(code: str, package: str) -> str:
-    """Returns a file of another package."""
-    return go.PACKAGE.sub(f"package {package}", code, count=1)

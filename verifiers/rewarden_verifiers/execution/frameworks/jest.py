@@ -63,5 +63,6 @@ def declares(content: str, name: str) -> bool:
 
 def running(entry: Entry, code: str, name: str, content: str) -> Written:
     """Returns the candidate and a test file as one program, which runs the tests and reports."""
-    files = {"rewarden/expect.js": read("javascript/expect.js"), "solution.js": code, name: content}
+    files = {f"rewarden/{part}.js": read(f"javascript/{part}.js") for part in ("expect", "machinery")}
+    files |= {"solution.js": code, name: content}
     return Written(read("javascript/jest.js"), {path: source(text) for path, text in files.items()})

@@ -1,7 +1,6 @@
 """Test files of Rust's `#[test]`, run by a main of ours as `cargo test` does.
 
-The file becomes a module below the candidate's, as unit tests are, and sees its private items. Between both is a module
-that has the words of the standard library, so that the candidate's macros and types do not replace them.
+The file becomes a module below the candidate's, as unit tests are, and sees its private items.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from rewarden_sandboxes.job import source
 from rewarden_verifiers.execution.shims import rust
 from rewarden_verifiers.execution.shims.braces import bare
-from rewarden_verifiers.execution.shims.written import Entry, Written, read
+from rewarden_verifiers.execution.shims.written import Entry, Written
 
 LANGUAGES = rust.NAMES
 TITLE = "cargo test"
@@ -33,19 +32,6 @@ _LIBRARIES = re.compile(
     r"\b(?:proptest|quickcheck|rand|rstest|tokio|async_std|serde\w*|criterion|pretty_assertions|assert_approx_eq|approx"
     r"|mockall|test_case)\b(?=\s*(?:::|;|!))|#\s*\[\s*(?:tokio::test|rstest|case|test_case|quickcheck)\b"
 )
-_HEADING = re.compile(r"\A(?:\s+|//[^\n]*(?:\n|\Z)|/\*.*?\*/|#!\s*\[[^\]]*\])*", re.DOTALL)
-_REACHING = re.compile(r"\b(?:link_section|no_mangle|export_name|global_asm|asm|naked_asm)\b")
-"""Attacks: code that runs before ours, and functions that take the place of the C library's."""
-_WORDS = """#![allow(warnings)]
-use super::*;
-use ::std::{assert, assert_eq, assert_ne, debug_assert, debug_assert_eq, debug_assert_ne, eprintln, format};
-use ::std::{matches, panic, print, println, todo, unimplemented, unreachable, vec, write, writeln};
-use ::std::boxed::Box;
-use ::std::option::Option::{self, None, Some};
-use ::std::result::Result::{self, Err, Ok};
-use ::std::string::{String, ToString};
-use ::std::vec::Vec;
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +128,6 @@ def running(entry: Entry, code: str, name: str, content: str) -> Written:
     for edit in reversed(edits):
         content = content[: edit.start] + edit.text + content[edit.end :]
     program = rust.unit(entry, code)
-    found = _REACHING.search(bare(program, rust.IGNORED))
-    if found is not None:
-        program = f'compile_error!("a program beside tests cannot use {found[0]}");'
     own = {*_KNOWN, *re.findall(r"\bmod\s+(\w+)", f"{program}\n{content}")}
     crates = sorted(set(_USED.findall(bare(content, rust.IGNORED))) - own)
     lists = {part.path[:-1] for part in parts if isinstance(part, _Test)}
@@ -157,17 +140,5 @@ def running(entry: Entry, code: str, name: str, content: str) -> Written:
         f"mod solution;\nfn main() {{\nlet mut tests = ::std::vec::Vec::new();\n{calls}rewarden::file::run(tests)\n}}\n"
     )
     aliases = "".join(f"use crate::solution as {crate};\n" for crate in crates)
-    files = {
-        # First, so that the candidate's macros do not reach into it.
-        "solution.rs": _headed(program, '#[path = "rewarden_tests.rs"]\npub mod rewarden_tests;\n'),
-        "rewarden_tests.rs": f"{_WORDS}{aliases}pub mod file {{\n{_headed(content, 'use super::*;')}\n}}\n",
-        **{f"rewarden/{part}.rs": read(f"rust/{part}.rs") for part in ("values", "channel", "room", "file")},
-    }
-    return Written(main, {path: source(text) for path, text in files.items()})
-
-
-def _headed(code: str, line: str) -> str:
-    """Returns a module's code with a line after its inner attributes."""
-    found = _HEADING.match(code)
-    place = found.end() if found is not None else 0
-    return f"{code[:place]}\n{line}\n{code[place:]}"
+    files = rust.confined(program, content, aliases)
+    return Written(main, {**{path: source(text) for path, text in files.items()}, **rust.modules("room", "file")})

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from rewarden_sandboxes.job import source
 from rewarden_verifiers.execution.shims.braces import split
 from rewarden_verifiers.execution.shims.heads import before_braces
 from rewarden_verifiers.execution.shims.written import Entry, Written, after_brace, read
@@ -17,12 +19,8 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _OWN_TYPES = re.compile(r"\b(?:struct|class|union|template|std::any|std::function|std::variant)\b")
 _PREAMBLE = re.compile(r"^[ \t]*(?:#[ \t]*include\b|using[ \t])[^\n]*$", re.MULTILINE)
 _PARAMETER = re.compile(r"([A-Za-z_]\w*)\s*(?:=[^=].*)?$", re.DOTALL)
-_WORDS = (
-    "assert NDEBUG main int long char bool float double auto void signed unsigned const return if else while for true "
-    "false"
-)
-_UNDEFINED = "\n".join(f"#undef {word}" for word in _WORDS.split())
-"""The candidate's macros that would change our code after it."""
+_DEFINING = re.compile(r"(?:#|%:|\?\?=)(?:\s|/\*.*?\*/)*define(?:\s|/\*.*?\*/)+(\w+)", re.DOTALL)
+_SPLICE = re.compile(r"(?:\\|\?\?/)[ \t]*\n")
 
 
 def _named(entry: Entry) -> tuple[str, str] | None:
@@ -70,13 +68,21 @@ def unfit(entry: Entry) -> str | None:
     return None
 
 
+def _undefined(code: str, prompt: str = "") -> str:
+    """Returns directives that undefine the macros of a program, which would change the code after it: all but the
+    prompt's, unless the program defines them again."""
+    found = Counter(_DEFINING.findall(_SPLICE.sub("", code)))
+    kept = {name for name in _DEFINING.findall(prompt) if found[name] == 1}
+    return "\n".join(f"#undef {name}" for name in sorted({"main", *found} - kept))
+
+
 def _candidate(code: str, body: str) -> Written:
     parts = [
         read("cpp/values.hpp"),
         read("cpp/candidate.hpp"),
         '#define main rewarden_program_main\n#line 1 "solution.cpp"',
         code,
-        f'{_UNDEFINED}\n#line 1 "rewarden.cpp"',
+        f'{_undefined(code)}\n#line 1 "rewarden.cpp"',
         f"int main() {{ {body} }}\n",
     ]
     return Written("\n".join(parts))
@@ -143,24 +149,20 @@ def _preamble_for(entry: Entry) -> str:
 
 
 def sharing(entry: Entry, code: str, tests: str) -> Written:
-    """Returns the candidate and the test code as one program. What follows the tests' `main` reports."""
+    """Returns the candidate and the test code as one program. Its `main` is ours, in another translation unit.
+
+    The candidate's code is a file of its own: a comment or a condition that it opens ends with it.
+    """
     parts = [
-        read("cpp/values.hpp"),
-        read("cpp/tests.hpp"),
-        "__attribute__((constructor(101))) static void rewarden_begin() { ::rewarden::Room::here(); }",
-        '#define main rewarden_program_main\n#line 1 "solution.cpp"',
-        code,
-        f"{_UNDEFINED}\n#include <cassert>",
-        'int main() __asm__("rewarden_tests_main");\nextern "C" int rewarden_tests() __asm__("rewarden_tests_main");',
+        read("cpp/shared.hpp"),
+        '#define main rewarden_program_main\n#include "rewarden/solution.hpp"',
+        f"{_undefined(code, entry.prefix)}\n#include <cassert>",
+        'signed main() __asm__("rewarden_tests_main");',
         '#line 1 "tests.cpp"',
         _with_main(after_brace(tests)),
-        'extern "C" int rewarden_start() __asm__("main");\nextern "C" int rewarden_start() {',
-        "int status = rewarden_tests();",
-        'if (status) ::rewarden::Room::here().fail("exception", "main returned another value than 0");',
-        '::rewarden::Room::here().write("passed", "", "", "");',
-        "}",
     ]
-    return Written("\n".join(parts))
+    files = {"rewarden/solution.hpp": f'#line 1 "solution.cpp"\n{code}\n', "tests.cpp": "\n".join(parts)}
+    return Written(read("cpp/shared.cpp"), {path: source(text) for path, text in files.items()})
 
 
 def functions(prompt: str) -> list[str]:

@@ -21,6 +21,14 @@ _IMPORT = re.compile(r'^([ \t]*(?:import[ \t]+)?)(?:(\w+|\.)[ \t]+)?"([\w./-]+)"
 _MAIN = re.compile(r"^func[ \t]+main[ \t]*\(", re.MULTILINE)
 _TEST = re.compile(r"^func[ \t]+(Test\w*)[ \t]*\(\s*\w+\s+\*\s*testing\.T\s*\)", re.MULTILINE)
 _OWN_TYPE = re.compile(r"^type[ \t]+(\w+)", re.MULTILINE)
+_LINK = re.compile(r"//go:linkname\b")
+_IMPORTS = re.compile(r"\bimport\b\s*(?:\([^)]*\)|[^\n;]*)")
+_FROM_C = re.compile(r'["`]C["`]|\\')
+_NO_C = 'package solution\n\nimport _ "a program beside tests cannot import C"\n'
+_WORDS = (
+    "append len make new panic nil true false any bool byte comparable error float32 float64 int int8 int16 int32 "
+    "int64 rune string uint uint8 uint16 uint32 uint64"
+)
 _NODES = {
     "ListNode": "type ListNode struct {\n\tVal  int\n\tNext *ListNode\n}\n",
     "TreeNode": "type TreeNode struct {\n\tVal         int\n\tLeft, Right *TreeNode\n}\n",
@@ -94,14 +102,15 @@ def _nodes(code: str) -> dict[str, bytes]:
     return {"nodes.go": source("\n".join(["package main\n", *lacking]))} if lacking else {}
 
 
-def _package(*parts: str) -> dict[str, bytes]:
+def package(*parts: str) -> dict[str, bytes]:
+    """Returns the parts of our package `main/rewarden`."""
     return {f"rewarden/{part}.go": source(read(f"go/{part}.go")) for part in ("values", "channel", *parts)}
 
 
 def _answering(code: str, how: str, targets: Iterable[str]) -> Written:
     rows = "".join(f'"{target}": {_expression(code, target)}, ' for target in dict.fromkeys(targets))
     main = f'package main\n\nimport "main/rewarden"\n\nfunc main() {{ rewarden.{how}(map[string]any{{{rows}}}) }}\n'
-    return Written(main, {"solution.go": source(code), **_package("candidate"), **_nodes(code)})
+    return Written(main, {"solution.go": source(code), **package("candidate"), **_nodes(code)})
 
 
 def _expression(code: str, target: str) -> str:
@@ -120,22 +129,21 @@ def serving(entry: Entry, code: str) -> Written:
     return _answering(unit(entry, code), "Serve", [entry.name or ""])
 
 
-def _running(tests: str) -> tuple[str, str]:
-    """Returns test code as declarations, and the statement that runs it: its tests, else its `main`, else all of it."""
+def _running(tests: str) -> tuple[str, str, str, str]:
+    """Returns test code as declarations, and how it runs: the function of ours, and the type and the value that it
+    takes. Its tests run, else its `main`, else all of it."""
     named = _TEST.findall(bare(tests, IGNORED))
     if named:
         rows = "".join(f'{{Name: "{name}", F: {name}}}, ' for name in named)
-        return tests, f"rewarden.Tests([]testing.InternalTest{{{rows}}})"
+        return tests, "Tests", "[]testing.InternalTest", f"[]testing.InternalTest{{{rows}}}"
     if not _MAIN.search(tests):
         tests = f"func main() {{\n{tests}\n}}\n"
-    return _MAIN.sub("func rewardenTestsMain(", tests), "rewarden.Main(rewardenTestsMain)"
+    return _MAIN.sub("func rewardenTestsMain(", tests), "Main", "func()", "rewardenTestsMain"
 
 
-def _tested(files: dict[str, str], run: str) -> Written:
-    testing_import = 'import "testing"\n' if "testing." in run else ""
-    main = f'package main\n\nimport "main/rewarden"\n{testing_import}\nfunc main() {{ {run} }}\n'
-    texts = {path: source(text) for path, text in files.items()}
-    return Written(main, {**texts, **_package("room"), **_nodes("\n".join(files.values()))})
+def _typed(kind: str) -> str:
+    """Returns the import that a type needs."""
+    return 'import "testing"\n' if kind.startswith("[]testing.") else ""
 
 
 def testing(entry: Entry, tests: str) -> Written:
@@ -144,18 +152,53 @@ def testing(entry: Entry, tests: str) -> Written:
     kind = f"func{_function(found)}" if found is not None else ""
     prompt = declared(entry.prefix, entry.name or "", IGNORED, _HEAD)
     before = prompt.before if prompt is not None else ""
-    rest, run = _running(after_brace(tests))
+    rest, how, listed, value = _running(after_brace(tests))
     code = f'{before}\nvar {entry.name} {kind} = rewarden.Bind[{kind}]("{entry.name}")\n{rest}'
     text = unit(entry, code).replace("package main", 'package main\nimport "main/rewarden"', 1)
-    return _tested({"tests.go": text}, run)
+    main = f'package main\n\nimport "main/rewarden"\n{_typed(listed)}\nfunc main() {{ rewarden.{how}({value}) }}\n'
+    return Written(main, {"tests.go": source(text), **package("room"), **_nodes(text)})
+
+
+def confined(entry: Entry, code: str) -> dict[str, str]:
+    """Returns a program as the package `main/solution`, beside which another part of that package can run.
+
+    It cannot declare the language's own words, nor import C, and reaches nothing of other packages but what they
+    export.
+    """
+    program = packaged(_LINK.sub("//", unit(entry, code)), "solution")
+    if any(_FROM_C.search(match[0]) for match in _IMPORTS.finditer(program)):
+        program = _NO_C
+    words = "".join(f'import {word} "main/rewarden"\n' for word in _WORDS.split())
+    used = " + ".join(f"{word}.Word" for word in _WORDS.split())
+    return {
+        "solution/solution.go": program,
+        "solution/rewarden.go": f"package solution\n\n{words}\nconst _ = {used}\n",
+    }
+
+
+def packaged(code: str, package: str) -> str:
+    """Returns a file of another package."""
+    return PACKAGE.sub(f"package {package}", code, count=1)
 
 
 def sharing(entry: Entry, code: str, tests: str) -> Written:
-    """Returns the candidate and the test code as one program."""
-    rest, run = _running(after_brace(tests))
-    if entry.prefix and code.startswith(entry.prefix):
-        code = closed(code, IGNORED)
-    return _tested({"tests.go": unit(entry, f"{code}\n{rest}")}, run)
+    """Returns the candidate and the test code as one program. Both are in another package than the main function, so
+    that the candidate cannot call what reports."""
+    rest, how, listed, value = _running(after_brace(tests))
+    main = (
+        'package main\n\nimport (\n\t"main/rewarden"\n\t"main/solution"\n)\n\n'
+        f"func main() {{ rewarden.{how}(solution.RewardenTests()) }}\n"
+    )
+    files = {
+        **confined(entry, code),
+        "solution/tests.go": packaged(unit(entry, rest), "solution"),
+        "solution/listed.go": f"package solution\n\n{_typed(listed)}\n"
+        f"func RewardenTests() {listed} {{ return {value} }}\n",
+    }
+    nodes = {
+        f"solution/{path}": packaged(text.decode(), "solution") for path, text in _nodes(f"{code}\n{rest}").items()
+    }
+    return Written(main, {**{path: source(text) for path, text in (files | nodes).items()}, **package("room")})
 
 
 def functions(prompt: str) -> list[str]:

@@ -22,7 +22,10 @@ _HEAD = r"(?!return\b|new\b|else\b|throw\b|assert\b)(?:[\w@<>\[\],.?]+[ \t]+)+"
 _TAIL = r"\s*(?:throws\b[^{}();]*)?(?:\{|\Z)"
 _IMPORT = re.compile(r"^[ \t]*import\b[^;\n]*;", re.MULTILINE)
 _PACKAGE = re.compile(r"^[ \t]*package\s+([\w.]+)\s*;", re.MULTILINE)
+_ESCAPE = re.compile(r"\\u+([0-9a-fA-F]{4})")
 _TYPE = re.compile(r"\b(?:class|interface|enum|record)\s+(\w+)")
+_MAIN = re.compile(r"\bvoid\s+main\s*\(")
+_TESTS = "rewardenTests"
 _PUBLIC = re.compile(r"\bpublic\s+(?:(?:abstract|final|sealed|strictfp)\s+)*(?:class|interface|enum|record)\s+(\w+)")
 _CROSSING = (
     "Boolean Byte Short Integer Long Float Double Character String Object Number Comparable BigInteger Void Override "
@@ -112,7 +115,7 @@ def _started(main: str, parts: Iterable[str], code: str) -> Written:
     found = _PUBLIC.search(outermost(code, _IGNORED))
     texts = {f"program/{found[1] if found is not None else 'Problem'}.java": code, **_beside(code)}
     texts |= {f"Bridge/{part}.java": read(f"java/{part}.java") for part in parts}
-    start = f"package Bridge;\n\npublic class Main {{\n    public static void main(String[] args) {{ {main}(); }}\n}}\n"
+    start = f"package Bridge;\n\npublic class Main {{\n    public static void main(String[] args) {{ {main}; }}\n}}\n"
     return Written(start, {path: source(text) for path, text in texts.items()})
 
 
@@ -131,12 +134,12 @@ def _unit(entry: Entry, code: str) -> str:
 
 def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:
     """Returns the program that makes one call of those targets."""
-    return _started("Candidate.call", ("Candidate", "Channel", "Classes", "Values"), _unit(entry, code))
+    return _started("Candidate.call()", ("Candidate", "Channel", "Classes", "Values"), _unit(entry, code))
 
 
 def serving(entry: Entry, code: str) -> Written:
     """Returns the program that answers the tests' room."""
-    return _started("Candidate.serve", ("Candidate", "Channel", "Classes", "Values"), _unit(entry, code))
+    return _started("Candidate.serve()", ("Candidate", "Channel", "Classes", "Values"), _unit(entry, code))
 
 
 def _with_main(tests: str) -> str:
@@ -166,14 +169,28 @@ def testing(entry: Entry, tests: str) -> Written:
         _with_main(tests),
     ]
     code = closed("\n".join(parts), _IGNORED)
-    return _started("Room.run", ("Channel", "Classes", "Room", "Values"), code)
+    return _started("Room.run()", ("Channel", "Classes", "Room", "Values"), code)
 
 
 def sharing(entry: Entry, code: str, tests: str) -> Written:
-    """Returns the candidate and the test code as one program: the tests' methods in the candidate's class."""
-    unit = _unit(entry, code).rstrip().removesuffix("}")
-    text = closed(f"{unit}\n{_with_main(tests)}", _IGNORED)
-    return _started("Room.run", ("Channel", "Classes", "Room", "Values"), text)
+    """Returns the candidate and the test code as one program: the tests' methods in the candidate's class.
+
+    Attack: a comment or a text that begins after the program, and hides the test code.
+    """
+    unit = placed(_unit(entry, code)).rstrip().removesuffix("}")
+    rest = _MAIN.sub(f"void {_TESTS}(", _with_main(tests), count=1)
+    text = closed(f'{unit}\n/*""" */\n{rest}', _IGNORED)
+    return _started(f'Shared.run("{_TESTS}")', ("Channel", "Classes", "Shared", "Values"), text)
+
+
+def placed(code: str, package: str = "") -> str:
+    """Returns a program in another package, or in none. One that declares its package where it cannot be seen does not
+    compile. Attack: a class `Main` of a package whose name is before ours, which starts in place of ours."""
+    rest = _PACKAGE.sub("", code, count=1)
+    seen = _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), rest)
+    if re.search(r"\bpackage\b", f"{bare(rest, _IGNORED)} {bare(seen, _IGNORED)}"):
+        return "a program beside tests declares its package at its beginning"
+    return f"package {package}; {rest}" if package else rest
 
 
 def functions(prompt: str) -> list[str]:

@@ -42,7 +42,7 @@ def testing(entry: Entry, tests: str) -> Written:
 
 def sharing(entry: Entry, code: str, tests: str) -> Written:
     """Returns the candidate and the test code as one program."""
-    return scripted("tests", "javascript", "js", solution=code, tests=tests)
+    return scripted("tests", "javascript", "js", "machinery", solution=code, tests=tests)
 
 
 def functions(prompt: str) -> list[str]:

@@ -31,6 +31,20 @@ _CROSSING = (
     "HashMap BTreeMap HashSet BTreeSet std collections string vec option boxed result mut"
 )
 """Words of types whose values cross."""
+_HEADING = re.compile(r"\A(?:\s+|//[^\n]*(?:\n|\Z)|/\*.*?\*/|#!\s*\[[^\]]*\])*", re.DOTALL)
+_REACHING = re.compile(r"\b(?:link_section|no_mangle|export_name|global_asm|asm|naked_asm)\b")
+"""Attacks: code that runs before ours, and functions that take the place of the C library's."""
+_WORDS = """#![allow(warnings)]
+use super::*;
+use ::std::{assert, assert_eq, assert_ne, debug_assert, debug_assert_eq, debug_assert_ne, eprintln, format};
+use ::std::{matches, panic, print, println, todo, unimplemented, unreachable, vec, write, writeln};
+use ::std::boxed::Box;
+use ::std::option::Option::{self, None, Some};
+use ::std::result::Result::{self, Err, Ok};
+use ::std::string::{String, ToString};
+use ::std::vec::Vec;
+"""
+
 _NODES = ("ListNode", "TreeNode")
 _PASSED = "crate::rewarden::room"
 _CALLED = "crate::rewarden::candidate"
@@ -78,6 +92,7 @@ def unfit(entry: Entry) -> str | None:
 
 
 def unit(entry: Entry, code: str) -> str:
+    """Returns code as a file: a continuation gets its closing braces."""
     return closed(code, IGNORED) if entry.prefix and code.startswith(entry.prefix) else code
 
 
@@ -99,13 +114,17 @@ def _snake(name: str) -> str:
     return name.replace("Node", "_node").lower()
 
 
+def modules(*parts: str) -> dict[str, bytes]:
+    """Returns the files of our module `rewarden` that these parts need."""
+    return {f"rewarden/{part}.rs": source(read(f"rust/{part}.rs")) for part in ("values", "channel", *parts)}
+
+
 def _started(name: str, code: str, part: str, run: str) -> Written:
     """Returns a program with that code as a module, beside ours."""
     lines, files = _beside(code)
-    parts = ("values", "channel", part)
-    files |= {f"rewarden/{each}.rs": source(read(f"rust/{each}.rs")) for each in parts}
-    modules = " ".join(f"pub mod {path[9:-3]};" for path in files)
-    main = f"#![allow(warnings)]\nmod rewarden {{ {modules} }}\nmod {name};\nfn main() {{ rewarden::{part}::{run} }}\n"
+    files |= modules(part)
+    names = " ".join(f"pub mod {path[9:-3]};" for path in files)
+    main = f"#![allow(warnings)]\nmod rewarden {{ {names} }}\nmod {name};\nfn main() {{ rewarden::{part}::{run} }}\n"
     return Written(main, {**files, f"{name}.rs": source(f"{code}\n{lines}\n")})
 
 
@@ -206,8 +225,38 @@ def testing(entry: Entry, tests: str) -> Written:
 
 def sharing(entry: Entry, code: str, tests: str) -> Written:
     """Returns the candidate and the test code as one program."""
-    program = _MAIN.sub(r"fn rewarden_program_main\1", unit(entry, code))
-    return _started("tests", f"{program}\n{_with_main(tests)}", "room", "run(tests::rewarden_tests)")
+    program, rest = unit(entry, code), _with_main(tests)
+    lines, nodes = _beside(f"{program}\n{rest}")
+    names = " ".join(f"pub mod {path[9:-3]};" for path in (*modules("room"), *nodes))
+    main = (
+        f"#![allow(warnings)]\nmod rewarden {{ {names} }}\nmod solution;\n"
+        "fn main() { rewarden::room::run(solution::rewarden_tests::file::rewarden_tests) }\n"
+    )
+    files = {path: source(text) for path, text in confined(f"{program}\n{lines}\n", rest).items()}
+    return Written(main, {**files, **nodes, **modules("room")})
+
+
+def confined(program: str, tests: str, more: str = "") -> dict[str, str]:
+    """Returns a program as the module `solution`, and the code that tests it as `solution::rewarden_tests::file`.
+
+    Between both is a module that has the words of the standard library, so that the program's macros and types do not
+    replace them for the tests. more: further lines of that module.
+    """
+    found = _REACHING.search(bare(program, IGNORED))
+    if found is not None:
+        program = f'compile_error!("a program beside tests cannot use {found[0]}");'
+    return {
+        # First, so that the program's macros do not reach into it.
+        "solution.rs": _headed(program, '#[path = "rewarden_tests.rs"]\npub mod rewarden_tests;\n'),
+        "rewarden_tests.rs": f"{_WORDS}{more}pub mod file {{\n{_headed(tests, 'use super::*;')}\n}}\n",
+    }
+
+
+def _headed(code: str, line: str) -> str:
+    """Returns a module's code with a line after its inner attributes."""
+    found = _HEADING.match(code)
+    place = found.end() if found is not None else 0
+    return f"{code[:place]}\n{line}\n{code[place:]}"
 
 
 def functions(prompt: str) -> list[str]:

@@ -42,11 +42,11 @@ def after_brace(tests: str) -> str:
 
 
 def scripted(
-    name: str, language: str, ending: str, *, solution: str | None = None, tests: str | None = None
+    name: str, language: str, ending: str, *more: str, solution: str | None = None, tests: str | None = None
 ) -> Written:
     """Returns the script of that name in a language whose programs are loaded unchanged, and beside it what it loads:
-    the shim's parts, the program and the test code."""
-    parts = ("values", "loading", "nodes")
+    the shim's parts, of which `more` are further ones, the program and the test code."""
+    parts = ("values", "loading", "nodes", *more)
     files = {f"rewarden/{part}.{ending}": source(read(f"{language}/{part}.{ending}")) for part in parts}
     for file, text in (("solution", solution), ("tests_code", tests)):
         if text is not None:

@@ -32,9 +32,12 @@ rewarden_ask() {
   return "$status"
 }
 
-REWARDEN_MODE=$1 REWARDEN_ENTRY=$2
+REWARDEN_MODE=$1 REWARDEN_ENTRY=$2 REWARDEN_SECRET=
 set --
 if [[ $REWARDEN_MODE = shared ]]; then
+  IFS= builtin read -r -u 98 # the number of parts
+  IFS= builtin read -r -u 98 REWARDEN_SECRET
+  REWARDEN_SECRET=${REWARDEN_SECRET:2}
   source ./solution.sh
 else
   builtin eval "$REWARDEN_ENTRY() { rewarden_ask $REWARDEN_ENTRY \"\$@\"; }"
@@ -43,5 +46,5 @@ if [[ -n $REWARDEN_ENTRY ]]; then builtin eval "candidate() { $REWARDEN_ENTRY \"
 
 source ./tests_code.sh
 REWARDEN_STATUS=$?
-if [[ $REWARDEN_STATUS = 0 ]]; then { builtin printf 'l 1\n'; rewarden_texts finished; } >&99; fi
+if [[ $REWARDEN_STATUS = 0 ]]; then { builtin printf 'l 2\n'; rewarden_texts finished "$REWARDEN_SECRET"; } >&99; fi
 builtin exit "$REWARDEN_STATUS"

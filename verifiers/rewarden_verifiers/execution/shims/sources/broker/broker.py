@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import signal
 import subprocess
 import sys
@@ -306,6 +307,8 @@ class Tests:
         self.raised = False
         """True if the last call raised an exception."""
         self.finished = False
+        self.secret = secrets.token_hex(16)
+        """The worker repeats it after the test code, if there is one process."""
 
     def run(self) -> NoReturn:
         errors = os.open(ERRORS, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
@@ -364,6 +367,11 @@ class Tests:
 
     def _serve(self, worker: Worker, channel: Channel | None) -> None:
         """Answers the test code's questions until it ends."""
+        if self.shared:
+            try:
+                worker.send(self.secret)
+            except Lost:
+                return
         while True:
             try:
                 head, *rest = worker.receive()
@@ -374,7 +382,7 @@ class Tests:
             if head == "bad_frame":
                 raise Fault("bad_frame", "a value of no known shape")
             if head == "finished":
-                self.finished = True
+                self.finished = rest == [self.secret]
             elif head == "call" and channel is not None:
                 name, args = rest
                 answer = self._asked(channel, name, args["l"])

@@ -8,7 +8,6 @@ namespace rewarden {
 struct Room {
   std::string nonce;
   bool writes_back = true;
-  bool shared = false;
   bool reported = false;
   long uses = 0;
   std::vector<long> changed;
@@ -19,7 +18,6 @@ struct Room {
     if (::open("/dev/null", O_RDONLY) != 0) std::_Exit(1);
     nonce = options.at("nonce").str();
     if (auto found = options.find("writes_back")) writes_back = found->truth;
-    if (auto found = options.find("shared")) shared = found->truth;
     on_exit([](int status, void* room) { static_cast<Room*>(room)->exited(status); }, this);
     std::set_terminate([] { here().terminated(); });
     for (int number : {SIGSEGV, SIGFPE, SIGBUS, SIGILL, SIGABRT}) ::signal(number, [](int) { here().failed("exception", "a signal"); });
@@ -67,7 +65,7 @@ struct Room {
   [[noreturn]] void fail(std::string_view kind, std::string_view message) { write("failed", kind, "candidate", message); }
 
   [[noreturn]] void failed(std::string_view kind, std::string_view message) {
-    if (uses == 0 && !shared) write("error", "test_code", "tests", message);
+    if (uses == 0) write("error", "test_code", "tests", message);
     fail(kind, message);
   }
 
@@ -83,7 +81,6 @@ struct Room {
   }
 
   void exited(int status) {
-    if (shared) std::_Exit(1);  // before its tests had ended
     if (status != 0) failed("exception", "the test code ended with exit code " + std::to_string(status));
     if (uses == 0) write("error", "test_code", "tests", "the test code never used the candidate");
     write("passed", "", "", "");

@@ -2,7 +2,6 @@ package rewarden
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -39,15 +38,9 @@ func (o *outcomes) report() {
 		outcome, kind, quoted(clean(o.message)), quoted(nonce), strings.Join(listed, ",")), outcome == "passed")
 }
 
-// File runs the tests of a test file as `go test` does, and reports. Only our own main can call it: the candidate is in
-// another package. Attack: report tests of one's own.
+// File runs the tests of a test file as `go test` does, and reports.
 func File(tests []testing.InternalTest) {
-	callers := make([]uintptr, 1)
-	runtime.Callers(2, callers)
-	caller, _ := runtime.CallersFrames(callers).Next()
-	if caller.Function != "main.main" {
-		fail("tampered", "the report is not the candidate's to write")
-	}
+	onlyMain()
 	found := &outcomes{of: map[string]string{}}
 	one := testing.InternalTest{Name: "tests", F: func(t *testing.T) {
 		t.Cleanup(found.report) // after all tests have ended
@@ -79,7 +72,3 @@ func File(tests []testing.InternalTest) {
 	}}
 	testing.Main(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{one}, nil, nil)
 }
-
-// Word is what the names of the language's own words stand for in a file of the candidate's package, so that the
-// candidate cannot declare them: `func len` would be another function for its tests too.
-const Word = 0

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -185,15 +186,31 @@ func replace(old, now reflect.Value) {
 	}
 }
 
+// Ends the program unless main called the function that calls this. Where it is beside test code, the candidate is in
+// another package. Attack: report tests of one's own.
+func onlyMain() {
+	callers := make([]uintptr, 1)
+	runtime.Callers(3, callers)
+	if caller, _ := runtime.CallersFrames(callers).Next(); caller.Function != "main.main" {
+		fail("tampered", "the report is not the candidate's to write")
+	}
+}
+
+// Word is what the names of the language's own words stand for in a file of the candidate's package, so that the
+// candidate cannot declare them: `func len` would be another function for its tests too.
+const Word = 0
+
 // Tests runs tests as `go test` does, and reports.
 func Tests(tests []testing.InternalTest) {
+	onlyMain()
+	ran := 0
 	one := testing.InternalTest{Name: "tests", F: func(t *testing.T) {
 		skipped := false
 		t.Cleanup(func() { // after all tests have ended
 			if t.Failed() {
 				failed("assertion", "a test failed")
 			}
-			if skipped {
+			if skipped || ran != len(tests) {
 				fail("no_pass", "a test was skipped")
 			}
 			passed()
@@ -201,7 +218,10 @@ func Tests(tests []testing.InternalTest) {
 		for _, each := range tests {
 			run := each.F
 			t.Run(each.Name, func(t *testing.T) {
-				t.Cleanup(func() { skipped = skipped || t.Skipped() })
+				t.Cleanup(func() {
+					ran++
+					skipped = skipped || t.Skipped()
+				})
 				defer caught()
 				run(t)
 			})
@@ -212,6 +232,7 @@ func Tests(tests []testing.InternalTest) {
 
 // Main runs test code that is a program, and reports.
 func Main(run func()) {
+	onlyMain()
 	defer caught()
 	run()
 	passed()

@@ -18,7 +18,7 @@ public final class Room {
         UnsupportedOperationException.class);
 
     private static String nonce = "";
-    private static boolean shared, writesBack = true;
+    private static boolean writesBack = true;
     private static Channel channel;
     private static long uses;
     private static final List<Long> changed = new ArrayList<>();
@@ -27,10 +27,9 @@ public final class Room {
     static void run() {
         Map<?, ?> options = Channel.asked();
         nonce = Values.string(Values.at(options, "nonce"));
-        shared = Boolean.TRUE.equals(options.get("shared"));
         writesBack = !Boolean.FALSE.equals(options.get("writes_back"));
         ClassLoader.getSystemClassLoader().setDefaultAssertionStatus(true);
-        if (!shared) greet();
+        greet();
         try {
             Method main = null;
             for (Class<?> type : Classes.all()) {
@@ -45,12 +44,12 @@ public final class Room {
         } catch (InvocationTargetException thrown) {
             Throwable fault = thrown.getCause();
             String kind = fault instanceof AssertionError ? "assertion" : "exception";
-            if (uses == 0 && !shared) write("error", "test_code", "tests", fault.toString());
+            if (uses == 0) write("error", "test_code", "tests", fault.toString());
             write("failed", kind, "candidate", fault + Arrays.stream(fault.getStackTrace()).limit(1).map(at -> " at " + at).reduce("", String::concat));
         } catch (IllegalAccessException fault) {
             write("error", "test_code", "tests", fault.toString());
         }
-        if (uses == 0 && !shared) write("error", "test_code", "tests", "the test code never used the candidate");
+        if (uses == 0) write("error", "test_code", "tests", "the test code never used the candidate");
         write("passed", null, null, "");
     }
 

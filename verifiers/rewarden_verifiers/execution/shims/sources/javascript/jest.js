@@ -8,6 +8,7 @@ const path = require("node:path");
 const vm = require("node:vm");
 const Module = require("node:module");
 const { pathToFileURL } = require("node:url");
+const { Machinery } = require("./rewarden/machinery.js");
 const { Expectations, ExpectationFailed, mocks } = require("./rewarden/expect.js");
 
 const MAX_MESSAGE = 2000;
@@ -24,11 +25,8 @@ const RESERVED = new Set(
 );
 
 const stringify = JSON.stringify;
-const toBytes = Buffer.from;
 const { writeSync } = fs;
 const leave = process.reallyExit.bind(process);
-const { getOwnPropertyDescriptor, is } = Object;
-const { ownKeys } = Reflect;
 const load = Module._load;
 
 const options = JSON.parse(fs.readFileSync(0, "utf8"));
@@ -53,8 +51,7 @@ function report(outcome, kind, who, message) {
   const text =
     `{"done":true,"outcome":"${outcome}","kind":${word(kind)},"who":${word(who)},"message":${stringify(message)},"line":null,"source":null,` +
     `"tests":{${tests}},"calls":0,"provenance":{},"nonce":${stringify(nonce)}}`;
-  const bytes = toBytes(text);
-  for (let done = 0; done < bytes.length; ) done += writeSync(4, bytes, done);
+  writeSync(4, text);
   leave(outcome === "passed" ? 0 : 1);
 }
 
@@ -68,43 +65,6 @@ function textOf(fault) {
 
 function failed(fault) {
   report("failed", fault?.code === "ERR_ASSERTION" ? "assertion" : "exception", "candidate", textOf(fault));
-}
-
-// --- what judges, as it was before the candidate's code ran --------------------------------------------------------
-
-// The objects that tests compare by. Additions are allowed; whatever replaces a part of them has tampered.
-class Machinery {
-  constructor() {
-    const prototypes = [Object, Function, Array, String, Number, Boolean, BigInt, Symbol, Map, Set, WeakMap, WeakSet, RegExp, Promise, Error, Date, ArrayBuffer, Uint8Array];
-    this.objects = [globalThis, JSON, Reflect, Math, assert, assert.strict, Module, fs, process, console, vm];
-    for (let at = 0; at < prototypes.length; at += 1) {
-      this.objects[this.objects.length] = prototypes[at];
-      this.objects[this.objects.length] = prototypes[at].prototype;
-    }
-    this.before = this.objects.map((object) => this.parts(object));
-  }
-
-  parts(object) {
-    const found = [];
-    const names = ownKeys(object);
-    for (let at = 0; at < names.length; at += 1) {
-      const { value, get, set } = getOwnPropertyDescriptor(object, names[at]);
-      if (typeof value === "function" || typeof get === "function" || typeof set === "function") found[found.length] = [names[at], value, get, set];
-    }
-    return found;
-  }
-
-  // Returns what is no longer as it was, or null.
-  changed() {
-    for (let at = 0; at < this.objects.length; at += 1) {
-      const parts = this.before[at];
-      for (let part = 0; part < parts.length; part += 1) {
-        const now = getOwnPropertyDescriptor(this.objects[at], parts[part][0]);
-        if (now === undefined || !is(now.value, parts[part][1]) || now.get !== parts[part][2] || now.set !== parts[part][3]) return String(parts[part][0]);
-      }
-    }
-    return null;
-  }
 }
 
 // --- the tests of the file -----------------------------------------------------------------------------------------

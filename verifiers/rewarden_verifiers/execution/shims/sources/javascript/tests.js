@@ -6,7 +6,7 @@ const fs = require("node:fs");
 const path = require("node:path");
 const vm = require("node:vm");
 const Module = require("node:module");
-const { BadFrame, Channel, Codec, Lost, Uncrossable, writeAll } = require("./rewarden/values.js");
+const { BadFrame, Channel, Codec, Lost, Uncrossable } = require("./rewarden/values.js");
 
 const MAX_MESSAGE = 2000;
 const IDENTIFIER = /[A-Za-z_$][\w$]*/g;
@@ -22,7 +22,13 @@ fs.closeSync(0); // Attack: read the options again, with the nonce.
 fs.openSync("/dev/null", "r");
 const codec = new Codec(true);
 const channel = options.shared ? null : new Channel(3);
-const nonce = options.nonce;
+const { nonce } = options;
+delete options.nonce;
+const machinery = options.shared ? require("./rewarden/machinery.js") : null;
+// Taken before the candidate's code runs, which can replace them in its process.
+const stringify = JSON.stringify;
+const { writeSync } = fs;
+const leave = process.reallyExit.bind(process);
 let uses = 0;
 let asked = 0;
 let trouble = null; // the first fault: no test can turn it into a pass
@@ -36,10 +42,14 @@ function report(said) {
   const provenance = {};
   if (changed.length > 0) provenance.argument_mutated = changed.slice(0, 1000);
   if (borrowed.size > 0) provenance.names_from_candidate = [...borrowed].slice(0, 1000);
-  const whole = { done: true, kind: null, who: null, message: "", line: null, source: null, tests: {}, calls: uses, provenance, ...said, nonce };
-  const text = JSON.stringify(whole).replace(/[\u007f-\uffff]/g, (part) => "\\u" + part.charCodeAt(0).toString(16).padStart(4, "0"));
-  writeAll(4, Buffer.from(text));
-  process.reallyExit(said.outcome === "passed" ? 0 : 1);
+  const { outcome, kind = null, who = null, message = "" } = said;
+  const word = (text) => (text === null ? "null" : stringify(text));
+  writeSync(
+    4,
+    `{"done":true,"outcome":"${outcome}","kind":${word(kind)},"who":${word(who)},"message":${stringify(message)},"line":null,"source":null,` +
+      `"tests":{},"calls":${uses},"provenance":${stringify(provenance)},"nonce":"${nonce}"}`,
+  );
+  leave(outcome === "passed" ? 0 : 1);
 }
 
 class Fault extends Error {
@@ -199,10 +209,13 @@ function install(code) {
 function main() {
   const code = fs.readFileSync("tests_code.js", "utf8");
   let finished = false;
+  let before = null;
   process.on("uncaughtException", failed);
   process.on("unhandledRejection", failed);
   process.on("beforeExit", () => {
     if (!finished) return;
+    const changed = before?.changed() ?? null;
+    if (changed !== null) return report({ outcome: "failed", kind: "tampered", who: "candidate", message: `${changed} was changed` });
     if (trouble !== null) return failed(trouble);
     if (uses === 0 && !options.shared) return report({ outcome: "error", kind: "test_code", who: "tests", message: "the test code never used the candidate" });
     report({ outcome: "passed" });
@@ -213,6 +226,7 @@ function main() {
   const file = path.resolve("tests_code.js");
   if (options.shared) {
     Object.assign(globalThis, { module: { exports: {} }, exports: {}, require: Module.createRequire(file) });
+    before = new machinery.Machinery();
     vm.runInThisContext(fs.readFileSync("solution.js", "utf8"), { filename: "solution.js" });
     if (options.entry_point) vm.runInThisContext(`var candidate = ${options.entry_point};`);
     vm.runInThisContext(code, { filename: file });

@@ -29,12 +29,21 @@ if not package.searchpath("luaunit", package.path) then
   end
 end
 
+-- Attack: say that the tests have finished. Without these, no program reads the variables of this file.
+local secret
+if mode == "shared" then
+  room.skip() -- the number of parts
+  secret = room.value()
+  debug = { traceback = debug.traceback }
+  package.loaded.debug = debug
+end
+
 local exit, put, stderr, traceback = os.exit, room.put, io.stderr, debug.traceback
 
 -- Only the test code's own end is one, and not the program's `os.exit`.
 local function ended(code, close)
   if code == nil or code == true or code == 0 then
-    put("finished")
+    put("finished", secret)
   end
   exit(code, close)
 end

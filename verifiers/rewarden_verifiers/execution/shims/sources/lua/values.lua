@@ -3,6 +3,7 @@ local format, gsub, sub = string.format, string.gsub, string.sub
 local concat, pack, math_type, huge = table.concat, table.pack, math.type, math.huge
 local error, type, tonumber, next, rawget = error, type, tonumber, next, rawget
 local getmetatable, setmetatable, exit = getmetatable, setmetatable, os.exit
+local getinfo, getlocal, sethook = debug.getinfo, debug.getlocal, debug.sethook
 
 local MAX_DEPTH = 100
 
@@ -145,12 +146,12 @@ local function load(file, env)
     error(fault, 0)
   end
   local names = {}
-  debug.sethook(function()
-    if debug.getinfo(2, "f").func ~= chunk then
+  sethook(function()
+    if getinfo(2, "f").func ~= chunk then
       return
     end
     for at = 1, huge do
-      local name, held = debug.getlocal(2, at)
+      local name, held = getlocal(2, at)
       if name == nil then
         break
       end
@@ -158,7 +159,7 @@ local function load(file, env)
     end
   end, "r")
   local made = chunk()
-  debug.sethook()
+  sethook()
   return names, made
 end
 

@@ -251,20 +251,69 @@ final class Room
     }
 }
 
+// Runs a file of the program's in a function, and makes its variables global. In the main script's scope, the program
+// could not be kept from what comes after it.
+function included(string $rewarden_file): void
+{
+    foreach (\array_keys($GLOBALS) as $rewarden_name) {
+        ${$rewarden_name} = &$GLOBALS[$rewarden_name];
+    }
+    unset($rewarden_name);
+    require $rewarden_file;
+    unset($rewarden_file);
+    foreach (\get_defined_vars() as $rewarden_name => $rewarden_value) {
+        $GLOBALS[$rewarden_name] = $rewarden_value;
+    }
+}
+
+// Runs test code and the program in one process, and reports. The nonce is in variables of this call alone, because
+// reflection reaches every property.
+function shared(string $nonce): never
+{
+    $reported = false;
+    $report = function (?\Throwable $fault) use ($nonce, &$reported): void {
+        if ($reported) {
+            return;
+        }
+        $reported = true;
+        $assertion = $fault instanceof \Exception || $fault instanceof \AssertionError;
+        write(4, json([
+            'done' => true, 'outcome' => $fault === null ? 'passed' : 'failed',
+            'kind' => $fault === null ? null : ($assertion ? 'assertion' : 'exception'), 'who' => $fault === null ? null : 'candidate',
+            'message' => $fault === null ? '' : brief($fault::class . ': ' . $fault->getMessage()), 'line' => null, 'source' => null,
+            'tests' => (object) [], 'calls' => 0, 'provenance' => (object) [], 'nonce' => $nonce,
+        ]));
+        exit($fault === null ? 0 : 1);
+    };
+    \register_shutdown_function(fn () => $report(new \Error(\error_get_last()['message'] ?? 'the test code ended the process')));
+    $fault = null;
+    try {
+        included(__DIR__ . '/solution.php');
+        $code = Room::here()->install(\file_get_contents(__DIR__ . '/tests_code.php'));
+        \file_put_contents(__DIR__ . '/rewarden/tests_code.php', "<?php $code");
+        included(__DIR__ . '/rewarden/tests_code.php');
+    } catch (\Throwable $fault) {
+    }
+    $report($fault);
+}
+
 // In a function, because the program sees what is global. Attack: read the options again, with the nonce.
-new Room((function () {
+(function () {
     $read = \stream_get_contents(\STDIN);
     \fclose(\STDIN);
-    return \json_decode($read, true);
-})());
-\register_shutdown_function(fn () => Room::here()->report(new \Error(\error_get_last()['message'] ?? 'the test code ended the process')));
-// Here, and not in functions: the variables of the program and of the tests are global.
-try {
-    if (Room::here()->shared()) {
-        require __DIR__ . '/solution.php';
-    } else {
-        Room::here()->greet();
+    $options = \json_decode($read, true);
+    if (($options['shared'] ?? false) === true) {
+        $nonce = $options['nonce'];
+        unset($options['nonce'], $read);
+        new Room($options);
+        shared($nonce);
     }
+    new Room($options);
+})();
+\register_shutdown_function(fn () => Room::here()->report(new \Error(\error_get_last()['message'] ?? 'the test code ended the process')));
+// Here, and not in functions: the variables of the tests are global.
+try {
+    Room::here()->greet();
     eval(Room::here()->install(\file_get_contents(__DIR__ . '/tests_code.php')));
 } catch (\Throwable $fault) {
     Room::here()->report($fault);

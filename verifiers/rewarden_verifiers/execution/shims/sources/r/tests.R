@@ -20,12 +20,15 @@ local({
     stop(scalar(line()), call. = FALSE)
   }
 
+  secret <- NULL
   if (given[1] == "shared") {
+    line() # the number of parts
+    secret <- text(scalar(line()))
     source("solution.R", local = program, encoding = "UTF-8", keep.source = FALSE)
   } else {
     assign(entry, ask, program)
   }
   if (!is.na(entry)) assign("candidate", get(entry, program), program)
   source("tests_code.R", local = program, encoding = "UTF-8", keep.source = FALSE)
-  put("finished")
+  if (!is.null(secret)) put("finished", secret)
 }, new.env(parent = baseenv()))
