@@ -172,6 +172,24 @@ async def test_a_program_can_have_several_files(host: Host, name: str) -> None:
     assert (event.program.status, event.program.stdout) == ("ok", b"42\n"), event.program
 
 
+TYPESCRIPT = {
+    "names of a browser": "const name = 'a', status = 1;\nclass Node {}\n"
+    "function print(n: number) { console.log(n); }\nprint(42 + status - status);",
+    "declarations of Node's names": "declare var require: any;\ndeclare const process: any;\n"
+    "require('assert')(process.pid > 0);\nconsole.log(42);",
+    "a method more for each array": "interface Array<T> { last(): T; }\n"
+    "Array.prototype.last = function () { return this[this.length - 1]; };\nconsole.log([6, 42].last());",
+}
+"""Programs without import and export, each of which prints 42."""
+
+
+@pytest.mark.parametrize("title", TYPESCRIPT)
+async def test_a_typescript_program_may_use_any_name_and_extend_what_there_is(host: Host, title: str) -> None:
+    event = await last(host, Job(program=Program(language="typescript", code=TYPESCRIPT[title].encode())))
+    assert isinstance(event, CaseResult), event
+    assert (event.program.status, event.program.stdout) == ("ok", b"42\n"), event.program
+
+
 async def test_a_toolchain_that_is_older_than_the_program_demands_is_refused_by_its_version(host: Host) -> None:
     with pytest.raises(BadJob, match=r"'c' is older here than 99: gcc .* 12\.") as caught:
         await events_of(host, Job(program=Program(language="c", code=b"int main(void) {}", min_version="99")))
