@@ -28,7 +28,8 @@ HOSTILE = (
     "-Clinker=x", "-Clink-arg=x", "-Clink-args=x", "-C", "-Cincremental=x", "-Zx", "-XTemplateHaskell", "-XQuasiQuotes",
     "-XCPP", "--outDir", "-stdlib=x", "-std=/x",
     # They are of another machine, or no program comes of them.
-    "-march=native", "-x", "-xc", "-E", "-S", "-c", "-###", "-v", "--help", "-fsyntax-only", "-a", "-y", "-gnatD",
+    "-march=x86-64-v4", "-mtune=i386", "-Ctarget-cpu=x", "-mcpu=x",
+    "-x", "-xc", "-E", "-S", "-c", "-###", "-v", "--help", "-fsyntax-only", "-a", "-y", "-gnatD",
     # They are several words, or none.
     "-D X", "-DX=/etc/passwd", '-DX="a"', "-DX=`id`", "-O3 -fplugin=x", "-O3\n-fplugin=x", "-O3\0", "-", "", "--",
     "-fé",

@@ -275,12 +275,12 @@ def test_python_is_where_it_is_said_to_be_and_compiled_beforehand(built: Any) ->
 
 
 @pytest.mark.needs_server
-def test_the_header_of_all_headers_is_taken_precompiled_by_the_row_cpp(built: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("flags", ["", "-O3 -DONLINE_JUDGE -Wall -fwrapv"])
+def test_the_header_of_all_headers_is_taken_precompiled_by_the_row_cpp(built: Any, flags: str, tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     (tmp_path / "main.cpp").write_text(PROGRAMS["cpp"])
-    told = inside(
-        built, f"{PREFIX}toolchains", ["sh", "-c", f"{' '.join(Registry.load().get('cpp').compile)} -H 2>&1"], tmp_path
-    )
+    command = f"{' '.join(Registry.load().get('cpp').compile)} {flags} -H 2>&1"
+    told = inside(built, f"{PREFIX}toolchains", ["sh", "-c", command], tmp_path)
     taken = [line for line in told.splitlines() if line.startswith("!")]
     assert len(taken) == 1
     assert "bits/stdc++.h.gch/" in taken[0]

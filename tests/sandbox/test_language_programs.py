@@ -172,6 +172,23 @@ async def test_a_program_can_have_several_files(host: Host, name: str) -> None:
     assert (event.program.status, event.program.stdout) == ("ok", b"42\n"), event.program
 
 
+LIBRARIES = {
+    "python": "attr bs4 bitarray dateutil gmpy2 jinja2 lxml more_itertools networkx numpy openpyxl pandas psutil "
+    "pydantic pytest pytz regex requests scipy sortedcontainers sympy tabulate toolz yaml",
+    "python-science": "matplotlib networkx nltk numba PIL seaborn sklearn sortedcontainers statsmodels torch",
+}
+"""Modules beside the standard library."""
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+async def test_python_has_the_libraries_that_programs_import(host: Host, name: str) -> None:
+    code = f"import {', '.join(LIBRARIES[name].split())}\nprint(42)"
+    program = Program(language=name, code=code.encode(), limits=Limits(cpu_s=60))
+    event = await last(host, Job(program=program))
+    assert isinstance(event, CaseResult), event
+    assert (event.program.status, event.program.stdout) == ("ok", b"42\n"), event.program
+
+
 TYPESCRIPT = {
     "names of a browser": "const name = 'a', status = 1;\nclass Node {}\n"
     "function print(n: number) { console.log(n); }\nprint(42 + status - status);",
@@ -203,14 +220,17 @@ async def test_a_toolchain_that_is_new_enough_runs_the_program(host: Host) -> No
 
 
 FLAGS: dict[str, list[str]] = {
-    "c": ["-O3", "-std=c99", "-Wall", "-DN=1", "-fwrapv", "-static"],
+    "c": ["-O3", "-std=c99", "-Wall", "-DN=1", "-fwrapv", "-static", "-march=native"],
     "cpp": ["-O3", "-std=gnu++17", "-Wextra", "-DONLINE_JUDGE", "-fno-rtti", "-pthread"],
     "cpp17": ["-Ofast", "-Wno-unused-result"],
-    "cpp23": ["-g"],
-    "rust": ["-Coverflow-checks=on", "-Cpanic=abort"],
-    "d": ["-release", "-boundscheck=off", "-d-version=Judge"],
+    "cpp23": ["-g", "-mtune=native"],
+    "go": ["-tags=judge,fast", "-gcflags=-B"],
+    "rust": ["-Coverflow-checks=on", "-Cpanic=abort", "-Ctarget-cpu=native"],
+    "d": ["-release", "-boundscheck=off", "-d-version=Judge", "-mcpu=native"],
+    "ocaml": ["-unsafe", "-O3"],
+    "nim": ["-d:danger", "-d:Judge", "--mm:orc", "--opt:size", "--overflowChecks:on"],
     "haskell": ["-O2", "-XBangPatterns"],
-    "fortran": ["-O3", "-std=gnu", "-fcheck=bounds", "-ffree-line-length-none"],
+    "fortran": ["-O3", "-std=gnu", "-fcheck=bounds", "-ffree-line-length-none", "-march=native"],
     "ada": ["-O3", "-gnat2012"],
     "pascal": ["-O3", "-Mobjfpc", "-Cr"],
     "csharp": ["-checked", "-define:JUDGE", "-langversion:7"],
