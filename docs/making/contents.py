@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from making.families import FAMILIES, NEEDS, family, need, origin, scores, written
+import json
+
+from making.families import FAMILIES, NEEDS, calls, family, need, origin, scores, written
 from making.markdown import cell, table
 from making.verifier import place
-from rewarden_verifiers.registry import BUILT_IN, Registry
+from rewarden_verifiers.recipes.load import load_recipe
+from rewarden_verifiers.recipes.systems import System, systems
+from rewarden_verifiers.registry import BUILT_IN, GALLERY, Registry
 
 FILTER = '<div class="rewarden-filter"></div>'
 """The place where the site's script puts a field that filters the tables below it."""
@@ -53,7 +57,35 @@ def recipes(registry: Registry) -> str:
         rows[need(registry, name)].append(row)
     for title, found in rows.items():
         lines += [f"## {title}", "", *table(("recipe", "summary", "scores", "parity", "source"), found)]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_systems(registry)])
+
+
+def _systems(registry: Registry) -> list[str]:
+    """The published systems that recipes cover, with the parameters that make a recipe theirs."""
+    known = systems()
+    rows: dict[str, list[tuple[str, ...]]] = {}
+    for name in registry.recipe_names():
+        for one in load_recipe(GALLERY / f"{name}.yaml").systems:
+            called = ", ".join(calls(registry, name, one.params)) or "nothing"
+            params = f" `{json.dumps(one.params, ensure_ascii=False)}`" if one.params else ""
+            part = f" ({one.part})" if one.part else ""
+            row = (_paper(known[one.system]), cell(f"`{name}`{params}{part}"), written(name).get("parity", ""), called)
+            rows.setdefault(one.system, []).append(row)
+    return [
+        "## Published systems",
+        "",
+        f"These recipes cover {len(rows)} of {len(known)} published systems that we know of. Several systems can share",
+        "a recipe, with the parameters below. If a system rewards several kinds of task, a recipe covers the part in",
+        "brackets, and [routing](routing.md) sends each sample to its own. *Needs* is what the server must have.",
+        "`rewarden recipes coverage` prints this table with filters, and the systems that no recipe covers yet.",
+        "",
+        *table(("system", "recipe", "parity", "needs"), [row for name in known for row in rows.get(name, [])]),
+    ]
+
+
+def _paper(system: System) -> str:
+    link = f", [arXiv {system.arxiv}](https://arxiv.org/abs/{system.arxiv})" if system.arxiv else ""
+    return cell(f"{system.name}{link}")
 
 
 def _verifiers(registry: Registry, names: list[str], folder: str) -> list[str]:

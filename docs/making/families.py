@@ -9,7 +9,9 @@ from typing import Any
 import yaml
 
 from rewarden_verifiers.contract import VerifierSpec
+from rewarden_verifiers.recipes.systems import NEEDS as SYSTEM_NEEDS
 from rewarden_verifiers.registry import BUILT_IN, GALLERY, Registry
+from rewarden_verifiers.schema import parse_params
 
 FAMILIES: Mapping[str, str] = {
     "answer": "Final answers",
@@ -44,6 +46,10 @@ NEEDS: Mapping[str, frozenset[str]] = {
 _CALLS = {"judge": "Judges", "model": "Reward models", "models": "Reward models"}
 """Parameters that name a judge or a model: a recipe with one of them calls it, if only through another verifier."""
 
+_CALLED = {"Judges": "judge", "Reward models": "model"}
+_IN_SANDBOX = ("execution", "lean")
+"""Packages whose verifiers run programs in the sandbox."""
+
 
 _ARXIV = re.compile(r"\barXiv (\d{4}\.\d{4,5})")
 _REPOSITORY = re.compile(r"(?<![\w/.\]])([A-Za-z][\w-]+/[\w.-]+)(?=,)")
@@ -59,6 +65,26 @@ def need(registry: Registry, name: str) -> str:
     used = {family(registry.get(part)) for part in uses(name)}
     used |= {_CALLS[param] for param in written(name).get("params", {}) if param in _CALLS}
     return next(title for title, needed in NEEDS.items() if not needed or needed & used)
+
+
+def calls(registry: Registry, name: str, params: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns what a recipe of the gallery can call with these parameters: a judge, a model, a sandbox."""
+    specs = list(_children(registry, registry.get(name), params))
+    found = {_CALLED.get(family(spec)) for spec in specs}
+    found |= {_CALLED[_CALLS[param]] for param in written(name).get("params", {}) if param in _CALLS}
+    if any(spec.module.split(".")[1] in _IN_SANDBOX for spec in specs):
+        found.add("sandbox")
+    return tuple(called for called in SYSTEM_NEEDS if called in found)
+
+
+def _children(registry: Registry, spec: VerifierSpec, params: Mapping[str, Any]) -> Iterator[VerifierSpec]:
+    """Yields the verifiers that a recipe calls with these parameters, at any depth of recipes."""
+    for use in spec.children(parse_params(spec, params)) if spec.children is not None else ():
+        child = registry.resolve(use)
+        if child.source_text is None:
+            yield child
+        else:
+            yield from _children(registry, child, use.params)
 
 
 def uses(name: str) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from rewarden_verifiers.contract import spec_of, verifier
 from rewarden_verifiers.fingerprint.fingerprint import fingerprint
 from rewarden_verifiers.outcome import right
 from rewarden_verifiers.recipes.load import load_recipe, parse_recipe, recipe_spec
+from rewarden_verifiers.recipes.model import Covered
 from rewarden_verifiers.recipes.source import RecipeError
 from rewarden_verifiers.schema import params_schema, parse_params
 from tests.recipes.toys import ToyRegistry
@@ -99,6 +100,32 @@ def test_a_mistake_in_a_file_is_named_with_file_line_and_field(
     assert raised.value.message.startswith(f"{path}:{line}: ")
     assert says in raised.value.message
     assert raised.value.details["line"] == line
+
+
+@pytest.mark.parametrize(
+    ("systems", "says"),
+    [
+        ([7], "recipe: systems[0]: a system is an id of small letters, digits and '-', or {id, params, part}"),
+        (["Logic RL"], "recipe: systems[0]: a system is an id"),
+        ([{"params": {}}], "recipe: systems[0]: a system is an id"),
+        ([{"id": "a", "parts": "x"}], "recipe: systems[0].parts: there is no such field; did you mean 'part'?"),
+        ([{"id": "a", "params": {"wieght": 1}}], "recipe: systems[0].params.wieght: there is no such field"),
+        (["a", {"id": "a"}], "recipe: systems[1]: 'a' is listed twice: name its parts with 'part'"),
+    ],
+)
+def test_systems_that_a_recipe_cannot_cover_are_refused(systems: list[Any], says: str) -> None:
+    changes = {"params": {"weight": 0.5}, "score": "params.weight * answer.score"}
+    assert refused(systems=systems, **changes).message.startswith(says)
+
+
+def test_a_system_stands_alone_or_with_the_parameters_and_the_part_that_the_recipe_covers() -> None:
+    one = {"id": "b", "params": {"weight": 0.1}, "part": "programs"}
+    changes = {"params": {"weight": 0.5}, "score": "params.weight * answer.score"}
+    recipe = parse_recipe({**PLAIN, **changes, "systems": ["a", one]})
+    assert recipe.systems == (
+        Covered(system="a", params={}),
+        Covered(system="b", params={"weight": 0.1}, part="programs"),
+    )
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
@@ -366,7 +393,7 @@ def test_the_fingerprint_moves_with_the_score_and_not_with_the_description() -> 
     def of(**changes: Any) -> str:
         return fingerprint(recipe_spec(parse_recipe({**PLAIN, **changes}), registry))
 
-    assert of() == of(description="other words", source="elsewhere", parity="mapped")
+    assert of() == of(description="other words", source="elsewhere", parity="mapped", systems=["logic-rl"])
     assert of() != of(score="0.5 * answer.score")
     assert of() != of(uses={"answer": {"name": "math", "params": {"tolerance": 0.5}}})
 

@@ -1,4 +1,4 @@
-"""`rewarden recipes`: lists recipes, shows one, or checks recipe files."""
+"""`rewarden recipes`: lists recipes, shows one, checks recipe files, or shows which published systems they cover."""
 
 from __future__ import annotations
 
@@ -9,30 +9,48 @@ from typing import Any
 
 from rewarden.commands.terminal import add_examples, say
 from rewarden.errors import RewardenError, SampleError
+from rewarden_server.cli.coverage import add_filters, filtered, show_coverage
 from rewarden_verifiers.recipes.load import load_recipe, recipe_spec
 from rewarden_verifiers.registry import Registry
 
-HELP = "list recipes, show one, or check recipe files"
+HELP = "list recipes, show one, check recipe files, or show which published systems they cover"
+
+COVERAGE = "coverage"
+"""In place of a recipe's name: the table of systems."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
-    parser.add_argument("name", nargs="?", help="the recipe to show (default: list all)")
+    parser.add_argument(
+        "name", nargs="?", help="the recipe to show, or `coverage` for the table of systems (default: list all)"
+    )
     parser.add_argument(
         "--check", nargs="+", metavar="FILE", help="check recipe files; errors are reported with their line"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    add_examples(parser, "rewarden recipes", "rewarden recipes logic_rl", "rewarden recipes --check my-recipe.yaml")
+    add_filters(parser)
+    add_examples(
+        parser,
+        "rewarden recipes",
+        "rewarden recipes logic_rl",
+        "rewarden recipes --check my-recipe.yaml",
+        "rewarden recipes coverage --find search --have judge",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Returns 0; 1 if a checked file is wrong or a listed recipe cannot be used; 2 if the recipe is unknown."""
+    if args.name != COVERAGE and filtered(args):
+        say("rewarden recipes: these filters are for `rewarden recipes coverage`", file=sys.stderr)
+        return 2
     registry = Registry()
     if args.check is not None:
         if args.name is not None:
             say("rewarden recipes: give either a NAME or --check FILE", file=sys.stderr)
             return 2
         return check_all(args.check, registry, as_json=args.json)
+    if args.name == COVERAGE:
+        return show_coverage(args)
     if args.name is not None:
         return show(args.name, registry, as_json=args.json)
     return show_all(registry, as_json=args.json)

@@ -19,7 +19,8 @@ from rewarden_server.pages.prose import code, linked, pretty, prose, prose_line
 from rewarden_server.pages.schema import reads_reference, type_name
 from rewarden_server.pages.shell import page
 from rewarden_server.pages.trial import trial
-from rewarden_verifiers.summaries import summaries
+from rewarden_verifiers.recipes.systems import System, systems
+from rewarden_verifiers.summaries import Summary, summaries
 
 router = APIRouter(default_response_class=HTMLResponse, responses={200: {"description": "The page."}})
 
@@ -76,7 +77,25 @@ def _about(item: Mapping[str, Any], written: str) -> str:
     comment = [line.removeprefix("#") for line in written[: written.index("\nname:")].split("\n")]
     told = "\n".join(f"   {line}" if line.startswith("  ") else line.strip() for line in comment)
     source = f"<p>{linked(known.source)}</p>" if known.source else ""
-    return f'<section class="card">{prose(told)}{source}<p>{parity(known.parity)}</p></section>'
+    return f'<section class="card">{prose(told)}{source}<p>{parity(known.parity)}</p></section>{_covers(known)}'
+
+
+def _covers(known: Summary) -> str:
+    """Returns the published systems that a recipe covers, with the parameters that make it theirs."""
+    listed = systems()
+    rows = "".join(
+        f"<li>{_system(listed[one.id])}{f' ({escape(one.part)})' if one.part else ''}"
+        f"{f', with {code(one.params)}' if one.params else ''}</li>"
+        for one in known.systems
+    )
+    return _card("Published systems", f"<p>This recipe is the reward of:</p><ul>{rows}</ul>") if rows else ""
+
+
+def _system(system: System) -> str:
+    named = f"{escape(system.name)}: {escape(system.title)}"
+    if not system.arxiv:
+        return named
+    return f'{named}, <a href="https://arxiv.org/abs/{system.arxiv}" rel="noreferrer">arXiv {system.arxiv}</a>'
 
 
 def facts(item: Mapping[str, Any]) -> list[str]:

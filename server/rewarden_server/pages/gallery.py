@@ -13,7 +13,7 @@ from rewarden_server.pages.contents import LOADS, Filter, Line, lines, listing, 
 from rewarden_server.pages.parity import PARITIES, parity
 from rewarden_server.pages.prose import linked
 from rewarden_server.pages.shell import page
-from rewarden_verifiers.summaries import summaries
+from rewarden_verifiers.summaries import Summary, summaries
 
 NEED = Filter("family", "Need", lambda line: (line.family,))
 USES = Filter("uses", "Uses", lambda line: _families(line))
@@ -50,6 +50,12 @@ def _families(line: Line) -> list[str]:
     return list(dict.fromkeys(known[name].family for name in line.summary.uses)) if line.summary is not None else []
 
 
+def _systems(known: Summary) -> str:
+    """Returns the number of systems that a recipe covers, if it is more than the one that it is named for."""
+    names = {one.id for one in known.systems}
+    return f"{len(names)} published systems" if len(names) > 1 else ""
+
+
 def _told(line: Line) -> str:
     """Returns the summary, the formula, the sources and the facts of a recipe."""
     known = line.summary
@@ -59,6 +65,7 @@ def _told(line: Line) -> str:
         f'<span class="parity {known.parity}">{known.parity}</span>' if known.parity else "",
         f"score {known.scores}",
         f"{known.cases} cases",
+        _systems(known),
         f"needs <code>rewarden-server[{','.join(known.requires)}]</code>" if known.requires else "",
     ]
     source = f'<p class="small">{linked(known.source)}</p>' if known.source else ""

@@ -83,6 +83,16 @@ class LengthStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Covered:
+    """A published system, by its id in `systems.tsv`, whose reward the recipe gives with `params`. `part` names the
+    part of that reward if several recipes share it."""
+
+    system: str
+    params: Mapping[str, Any]
+    part: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
     """A recipe; see docs/recipes.md for the meaning of each field. `reads` lists every value that an expression can
     read, as `(root, field, …)`; `canonical` is the text that the fingerprint covers."""
@@ -92,6 +102,7 @@ class Recipe:
     description: str
     origin: str
     parity: Parity | None
+    systems: tuple[Covered, ...]
     range: tuple[float, float]
     inputs: tuple[str, ...]
     params: Mapping[str, Parameter]

@@ -16,6 +16,7 @@ from rewarden_verifiers.recipes.functions import Type
 from rewarden_verifiers.recipes.model import (
     Candidate,
     Component,
+    Covered,
     Exclusion,
     LengthStep,
     Number,
@@ -33,7 +34,7 @@ MAX_COMPONENTS = 32
 MAX_ROWS = 64
 
 _FIELDS = (
-    *("name", "version", "description", "source", "parity"),
+    *("name", "version", "description", "source", "parity", "systems"),
     *("range", "inputs", "params", "schedule", "uses", "main"),
     *("score", "table", "passed", "shaping", "fallback", "exclude"),
 )
@@ -42,6 +43,7 @@ _INPUTS = (
     *("metadata", "signals", "progress"),
 )
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_SYSTEM = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 
 _COMPONENT: Mapping[str, Type] = {
     "score": "double",
@@ -115,13 +117,14 @@ class _Reader:
         inputs = self._list("inputs", self._input)
         if any(step.by == "tokens" for step in shaping) and "token_count" not in inputs:
             inputs = [*inputs, "token_count"]
-        told = {key: value for key, value in data.items() if key not in ("description", "source", "parity")}
+        told = {key: value for key, value in data.items() if key not in ("description", "source", "parity", "systems")}
         return Recipe(
             name=name,
             version=version,
             description=str(self._get("description", self._text, "")).strip(),
             origin=self._origin(),
             parity=self._get("parity", self._one_of("verified", "reading", "mapped"), None),
+            systems=self._systems(params),
             range=(low, high),
             inputs=tuple(inputs),
             params=params,
@@ -165,6 +168,24 @@ class _Reader:
             default = float(default)
         return Parameter(
             name=name, type=type_, default=default, low=low, high=high, choices=choices, description=description
+        )
+
+    def _systems(self, params: Mapping[str, Parameter]) -> tuple[Covered, ...]:
+        found = self._list("systems", lambda value, path: self._covered(value, path, params))
+        for place, covered in enumerate(found):
+            if any((one.system, one.part) == (covered.system, covered.part) for one in found[:place]):
+                self._fail(("systems", place), f"{covered.system!r} is listed twice: name its parts with 'part'")
+        return tuple(found)
+
+    def _covered(self, value: Any, path: Path, params: Mapping[str, Parameter]) -> Covered:
+        given = self._mapping(value if isinstance(value, Mapping) else {"id": value}, path, ("id", "params", "part"))
+        system = given.get("id")
+        if not isinstance(system, str) or _SYSTEM.fullmatch(system) is None:
+            self._fail(path, "a system is an id of small letters, digits and '-', or {id, params, part}")
+        return Covered(
+            system=system,
+            params=self._mapping(given.get("params", {}), (*path, "params"), list(params)),
+            part=self._text(given.get("part", ""), (*path, "part")),
         )
 
     def _scheduled(self, name: str, value: Any, path: Path) -> Expression:
