@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from rewarden_sandboxes.agent.room import BOX
 from rewarden_sandboxes.job import LIMITS, Clock, Limits, Program, Report
 from rewarden_sandboxes.session import Begun, Taken
 
@@ -34,10 +33,17 @@ READING_ALL = frozenset({"archive", "snapshot"})
 whole folder unreadable."""
 
 
+def is_own(image: str) -> bool:
+    """Returns whether an image's name says what it is for ever: an id, or a name with a digest. Others are the short
+    names of the project's own images.
+    """
+    return image.startswith("sha256:") or "@sha256:" in image
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoxSpec:
-    """The specification of a box. image: the short name of an image. limits: those of `OF_BOX`. env: added to every
-    exec's.
+    """The specification of a box. image: the short name of an image, or an own image (`is_own`). limits: those of
+    `OF_BOX`. env: added to every exec's.
     """
 
     image: str = "python"
@@ -65,14 +71,15 @@ class Files:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exec:
     """A program to run in a box: a command line, source text in a language that is not compiled, or an operation on
-    files. stdin: the caller writes its stdin; otherwise that is empty. limits: those of `OF_EXEC`.
+    files. stdin: the caller writes its stdin; otherwise that is empty. cwd: absolute, or relative to the box's working
+    folder. limits: those of `OF_EXEC`.
     """
 
     argv: Sequence[str] = ()
     program: Program | None = None
     files: Files | None = None
     stdin: bool = False
-    cwd: str = BOX
+    cwd: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = _NO_LIMITS
 
@@ -87,11 +94,14 @@ class Output:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """The box is open. image: the identity of its image; empty if it has none. limits: with the defaults filled in."""
+    """The box is open. image: the identity of its image; empty if it has none. limits: with the defaults filled in.
+    folder: its working folder.
+    """
 
     image: str
     limits: Limits
     enforced: Mapping[str, str]
+    folder: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import get_args
 
-from rewarden_sandboxes.box import BoxSpec, Exec, Work
+from rewarden_sandboxes.box import BoxSpec, Exec, Work, is_own
 from rewarden_sandboxes.errors import BadJob
 from rewarden_sandboxes.job import WHOLE_LIMITS, Case, Job, Join, Limits, Mode, Program
 
@@ -37,6 +37,7 @@ _WORKS = frozenset(get_args(Work))
 _MOST_PLACE = 4000  # Linux's PATH_MAX is 4096
 _JOINS = frozenset(get_args(Join))
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_OWN_IMAGE = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._:/-]{0,255}@)?sha256:[0-9a-f]{64}")
 
 
 def check_job(job: Job) -> None:
@@ -89,8 +90,12 @@ def check_limits(limits: Limits, where: str) -> None:
 def check_box(spec: BoxSpec, patience_s: float | None) -> None:
     """Raises BadJob for the first field that is wrong."""
     # Attack: a path, such as `/` or `../..`, to get a box with the machine's own files.
-    if not _IMAGE.fullmatch(spec.image):
-        raise BadJob("image", f"must name an image, in letters, digits, '.', '_' and '-'; it is {spec.image[:100]!r}")
+    if not (_OWN_IMAGE if is_own(spec.image) else _IMAGE).fullmatch(spec.image):
+        raise BadJob(
+            "image",
+            "must name a tier in letters, digits, '.', '_' and '-', or an own image by its id (sha256:…) or its name "
+            f"and digest (NAME@sha256:…); it is {spec.image[:100]!r}",
+        )
     check_limits(spec.limits, "limits")
     _check_env(spec.env)
     if patience_s is not None and not patience_s > 0:
@@ -110,7 +115,7 @@ def check_exec(what: Exec) -> None:
         if what.files.work not in _WORKS:
             raise BadJob("files.work", f"must be one of {_words(_WORKS)}")
         _check_place(what.files.path, "files.path", empty=what.files.work in ("snapshot", "restore"))
-    _check_place(what.cwd, "cwd")
+    _check_place(what.cwd, "cwd", empty=True)
     _check_env(what.env)
     check_limits(what.limits, "limits")
 

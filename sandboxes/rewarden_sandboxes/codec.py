@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, cast
 
+from rewarden_sandboxes.agent.room import BOX
 from rewarden_sandboxes.box import BoxEvent, BoxSpec, Exec, ExecEvent, Files, Opened, Output, Still, Work
 from rewarden_sandboxes.errors import BadJob, Busy, HostError, Leaving, NoRoom
 from rewarden_sandboxes.job import (
@@ -266,7 +267,12 @@ def exec_from_message(message: pb.Exec) -> Exec:
 
 def opened_to_answer(number: int, opened: Opened) -> pb.Answer:
     """Returns the answer that reports that a box is open."""
-    told = pb.Opened(image=opened.image, limits=_limits_to_message(opened.limits), enforced=opened.enforced)
+    told = pb.Opened(
+        image=opened.image,
+        limits=_limits_to_message(opened.limits),
+        enforced=opened.enforced,
+        folder=opened.folder,
+    )
     return pb.Answer(id=number, opened=told)
 
 
@@ -295,7 +301,7 @@ def box_event_from_answer(answer: pb.Answer) -> Opened | BoxEvent | ExecEvent:
         case "opened":
             told = answer.opened
             limits = _limits_from_message(told.limits)
-            return Opened(image=told.image, limits=limits, enforced=dict(told.enforced))
+            return Opened(image=told.image, limits=limits, enforced=dict(told.enforced), folder=told.folder or BOX)
         case _:
             event = session_event_from_answer(answer)
             assert not isinstance(event, bytes)

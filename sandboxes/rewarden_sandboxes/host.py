@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from rewarden_sandboxes import cgroups, socket_folder
 from rewarden_sandboxes.agent import frames
 from rewarden_sandboxes.agent.accounting import SLACK_MB
-from rewarden_sandboxes.box import BoxSpec
+from rewarden_sandboxes.box import BoxSpec, is_own
 from rewarden_sandboxes.compile_cache import CompileCache, Compiled
 from rewarden_sandboxes.cpu_permits import CpuPermit, CpuPermits
 from rewarden_sandboxes.errors import BadJob, Busy, HostError, Leaving, NoRoom
@@ -65,7 +65,7 @@ _AHEAD_BYTES = 64 * 1024**2
 
 class Kind(NamedTuple):
     """The properties that interchangeable slots share. memory_mb: the largest memory limit of a run. fed: for sessions.
-    kept: for boxes.
+    kept: for boxes. processes: of all programs of a slot together, where the kernel counts them only so.
     """
 
     image: str
@@ -73,11 +73,13 @@ class Kind(NamedTuple):
     memory_mb: int = 0
     fed: bool = False
     kept: bool = False
+    processes: int = 0
 
     def __str__(self) -> str:
         """Returns a unique name, which reveals no folder of the machine."""
         words = [self.image, *([str(self.memory_mb)] if self.memory_mb else []), *(["sessions"] if self.fed else [])]
         words += ["boxes"] if self.kept else []
+        words += [f"{self.processes}-processes"] if self.processes else []
         if self.mounts:
             words.append("mounts-" + hashlib.blake2b(json.dumps(self.mounts).encode(), digest_size=4).hexdigest())
         return "/".join(words)
@@ -240,8 +242,10 @@ class Host:
                     self._problem = await self._launcher.problem(FIRST_IMAGE)
                     if self._problem is None:
                         self._begin_rooms()
-            for pool in self._pools.values():
+            for kind, pool in list(self._pools.items()):
                 pool.tend()
+                if is_own(kind.image) and pool.empty:
+                    del self._pools[kind]
 
     # --- jobs ------------------------------------------------------------------------------------------------------
 
@@ -611,8 +615,10 @@ class Host:
         if not self._rooms:
             raise NoRoom("this host runs each program in a container of its own, and has no boxes")
         held = int(limits["memory_mb"] + limits["disk_mb"])  # its files are held in memory
-        pool = self._pool(Kind(spec.image, memory_mb=self._class(held), kept=True))
-        if pool.sample is None:
+        # The kernel's limit by user does not hold for user 0, which an own image may have.
+        processes = int(limits["processes"]) if is_own(spec.image) else 0
+        kind = Kind(spec.image, memory_mb=self._class(held), kept=True, processes=processes)
+        if kind not in self._pools or self._pools[kind].sample is None:
             assert self._launcher is not None
             problem = await self._launcher.problem(spec.image)
             if problem is not None and (spec.image != FIRST_IMAGE or self._problem is None):
@@ -620,9 +626,10 @@ class Host:
         await self._quota(self._boxes, f"all {self.settings.boxes} boxes", patience)
         self._open_boxes += 1
         try:
+            pool = self._pool(kind)  # only now: one of an own image goes when nobody uses it
             slot = await pool.acquire(frozenset({"box"}), patience)
             try:
-                order = {"op": "box", "limits": limits, "env": dict(spec.env)}
+                order = {"op": "box", "limits": limits, "env": dict(spec.env), "folder": slot.folder}
                 async with slot.box(order), OpenBox(slot, self._resolver, limits) as box:
                     yield box
             except SlotLost:
@@ -653,11 +660,12 @@ class Host:
                 kind.image,
                 self._place.path,
                 memory_mb=kind.memory_mb,
-                processes=self._processes,
+                processes=kind.processes or 2 * self._processes,
                 mounts=dict(kind.mounts),
                 most=self._most(kind),
                 warm=(self.settings.warm if self._rooms else self.settings.slots // 2) if first else 0,
-                spare=self.settings.warm_boxes if kind.kept else 0,
+                # Own images may be as many as there are tasks.
+                spare=self.settings.warm_boxes if kind.kept and not is_own(kind.image) else 0,
                 tiers=self._tiers(kind),
                 rooms=self._rooms,
                 starts=self._starts,

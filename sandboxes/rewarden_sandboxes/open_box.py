@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import posixpath
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -19,6 +20,7 @@ from rewarden_sandboxes.box import (
     Opened,
     Output,
     Still,
+    is_own,
 )
 from rewarden_sandboxes.errors import BadJob, HostError
 from rewarden_sandboxes.job import Clock, Limits, Report
@@ -43,7 +45,7 @@ class OpenBox:
     """
 
     def __init__(self, slot: Slot, resolver: Resolver, limits: dict[str, Any]) -> None:
-        self.opened = Opened(image=slot.image, limits=Limits(**limits), enforced=slot.enforced)
+        self.opened = Opened(image=slot.image, limits=Limits(**limits), enforced=slot.enforced, folder=slot.folder)
         self._slot = slot
         self._resolver = resolver
         self._lines: dict[int | None, _Line] = {}
@@ -86,7 +88,7 @@ class OpenBox:
             "helper": helper,
             "reads_all": what.files is not None and what.files.work in READING_ALL,
             "layers": what.files is not None and what.files.work == WITH_LAYERS,
-            "cwd": what.cwd,
+            "cwd": posixpath.join(self._slot.folder, what.cwd) if what.cwd else self._slot.folder,
             "env": dict(what.env),
             "limits": what.limits.given(),
             "stdin": what.stdin,
@@ -110,7 +112,7 @@ class OpenBox:
 
     def _program(self, what: Exec) -> tuple[dict[str, Any], frames.Body]:
         if what.files is None:
-            return self._resolver.exec(what)
+            return self._resolver.exec(what, own_image=is_own(self._slot.lease.image))
         body = frames.Body()
         return {"mode": "files", "request": body.add(what.files.request())}, body
 

@@ -30,10 +30,10 @@ _NUMBERS = itertools.count(1)
 
 
 class Pool:
-    """See the module. `memory_mb`: the largest memory limit of a run here; `most`: the most slots; `warm`: slots that
-    are always kept ready; `spare`: idle slots that are kept ready in addition to those in use. `losses`: slots that
-    have died; `idle_losses`: those that died while idle. `image_id`: the identity of the image of the newest slot;
-    empty before the first.
+    """See the module. `memory_mb`: the largest memory limit of a run here; `processes`: what all programs of a slot may
+    have together; `most`: the most slots; `warm`: slots that are always kept ready; `spare`: idle slots that are kept
+    ready in addition to those in use. `losses`: slots that have died; `idle_losses`: those that died while idle.
+    `image_id`: the identity of the image of the newest slot; empty before the first.
     """
 
     def __init__(
@@ -192,6 +192,11 @@ class Pool:
                 await slot.warm(tier)
 
     @property
+    def empty(self) -> bool:
+        """Returns whether there is no slot, and nobody wants one."""
+        return not (self._all or self._waiting or self._starting or self._tasks)
+
+    @property
     def hopeless(self) -> bool:
         """Returns whether no slot is alive and several consecutive starts have failed."""
         return self._failures >= _HOPELESS and not self._all
@@ -211,7 +216,7 @@ class Pool:
             folder=self._folder / str(number),
             uid=self._settings.uid + number % 10_000,
             memory_mb=self._memory_mb + _WARM_MB,
-            processes=2 * self._processes + _SLOT_TASKS,
+            processes=self._processes + _SLOT_TASKS,
             mounts=self._mounts,
         )
 

@@ -31,7 +31,8 @@ _PART = 1 << 20
 
 class RemoteBox(Exchange[Output]):
     """See `rewarden_sandboxes.box`. Used in an `async with`, or closed. `image`: the identity of what it stands on,
-    empty where that has none; `limits`: settled; `enforced`: what holds each of them. `dropped`: devices and sockets
+    empty where that has none; `limits`: settled; `enforced`: what holds each of them; `folder`: its
+    working folder. `dropped`: devices and sockets
     that the last snapshot or archive left out.
     """
 
@@ -39,6 +40,7 @@ class RemoteBox(Exchange[Output]):
         self.image = ""
         self.limits = Limits()
         self.enforced: Mapping[str, str] = {}
+        self.folder = BOX
         self.dropped = 0
         self._numbers = numbers
         self._stops = 0
@@ -124,6 +126,7 @@ class RemoteBox(Exchange[Output]):
     def _note(self, event: Event) -> None:
         if isinstance(event, Opened):
             self.image, self.limits, self.enforced = event.image, event.limits, event.enforced
+            self.folder = event.folder
         elif isinstance(event, Still) and self._stills:
             future = self._stills.popleft()
             if not future.done():
@@ -142,32 +145,32 @@ class RemoteBox(Exchange[Output]):
     async def put(self, path: str, data: bytes | AsyncIterable[bytes], mode: int = 0o644) -> None:
         """Write a file, and make the folders above it. Raises FileFault; so do all of these."""
         source = _pieces(data) if isinstance(data, bytes) else data
-        await self._do(Files(work="put", path=_place(path), mode=mode), source)
+        await self._do(Files(work="put", path=self._place(path), mode=mode), source)
 
     async def get(self, path: str) -> AsyncGenerator[bytes, None]:
         """The bytes of a regular file."""
-        async with contextlib.aclosing(self._work(Files(work="get", path=_place(path)))) as parts:
+        async with contextlib.aclosing(self._work(Files(work="get", path=self._place(path)))) as parts:
             async for part in parts:
                 yield part
 
     async def list(self, path: str = ".", depth: int = 1) -> builtins.list[Entry]:
         """The entries of a folder, and of the folders in it down to a depth; with depth 0 the path itself."""
-        told = await self._do(Files(work="list", path=_place(path), depth=depth))
+        told = await self._do(Files(work="list", path=self._place(path), depth=depth))
         return [Entry(**entry) for entry in json.loads(told)]
 
     async def remove(self, path: str) -> None:
         """Remove a file, a link, or a folder with all that is in it."""
-        await self._do(Files(work="remove", path=_place(path)))
+        await self._do(Files(work="remove", path=self._place(path)))
 
     async def archive(self, path: str = ".") -> AsyncGenerator[bytes, None]:
         """A tar stream of what is in a folder, or of one file."""
-        async with contextlib.aclosing(self._work(Files(work="archive", path=_place(path)))) as parts:
+        async with contextlib.aclosing(self._work(Files(work="archive", path=self._place(path)))) as parts:
             async for part in parts:
                 yield part
 
     async def extract(self, path: str, data: AsyncIterable[bytes]) -> None:
         """Put the members of a tar stream below a folder. Names that lead elsewhere and devices are refused."""
-        await self._do(Files(work="extract", path=_place(path)), data)
+        await self._do(Files(work="extract", path=self._place(path)), data)
 
     async def snapshot(self, *, live: bool = False) -> AsyncGenerator[bytes, None]:
         """A tar stream of all that the box has changed in its image. Its programs stand still meanwhile, but with
@@ -186,6 +189,9 @@ class RemoteBox(Exchange[Output]):
     async def restore(self, data: AsyncIterable[bytes]) -> None:
         """Make of a fresh box of the same image what a snapshot says."""
         await self._do(Files(work="restore"), data)
+
+    def _place(self, path: str) -> str:
+        return posixpath.join(self.folder, path)
 
     async def _do(self, files: Files, data: AsyncIterable[bytes] | None = None) -> bytes:
         async with contextlib.aclosing(self._work(files, data)) as parts:
@@ -244,7 +250,3 @@ def _shown(path: str) -> str:
     """Returns a path in the box as text that can be shown: whatever bytes it has, and however many."""
     text = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN // 2]}…{text[-_MOST_SHOWN // 2 :]}"
-
-
-def _place(path: str) -> str:
-    return posixpath.join(BOX, path)

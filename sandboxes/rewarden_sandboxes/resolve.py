@@ -9,12 +9,14 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 from rewarden_sandboxes.agent import frames
-from rewarden_sandboxes.box import OF_BOX, OF_EXEC, BoxSpec, Exec
+from rewarden_sandboxes.box import OF_BOX, OF_EXEC, BoxSpec, Exec, is_own
 from rewarden_sandboxes.errors import BadJob
 from rewarden_sandboxes.flags import refused
+from rewarden_sandboxes.images import read_images
 from rewarden_sandboxes.job import LIMITS, Job, Limits, Program
 from rewarden_sandboxes.languages import Language, Registry, UnknownLanguage, nested_mount
 from rewarden_sandboxes.settings import HostSettings
@@ -140,18 +142,37 @@ class Resolver:
 
     def box(self, spec: BoxSpec) -> dict[str, float]:
         """Returns the limits of a box. Raises BadJob."""
+        self._check_image(spec.image)
         _only(spec.limits, OF_BOX, "limits", "of an exec")
         settled = self._limits("limits", Limits(), spec.limits)
         return {name: settled[name] for name in OF_BOX}
 
-    def exec(self, what: Exec) -> tuple[dict[str, Any], frames.Body]:
-        """Returns the program of an exec, and the bytes that it refers to. Raises BadJob."""
+    def _check_image(self, image: str) -> None:
+        if is_own(image):
+            if not any(fnmatchcase(image, pattern) for pattern in self._settings.own_images):
+                raise BadJob(
+                    "image", f"{image} is not allowed on this host; add it to the patterns of sandbox.own_images"
+                )
+            return
+        known = {*read_images(), *(name for language in self._registry for name in language.images)}
+        if image not in known:
+            raise BadJob(
+                "image",
+                f"there is no image {image!r}; known are {', '.join(sorted(known))}. Name an own image by its id "
+                "(sha256:…) or its name and digest (NAME@sha256:…)",
+            )
+
+    def exec(self, what: Exec, *, own_image: bool = False) -> tuple[dict[str, Any], frames.Body]:
+        """Returns the program of an exec, and the bytes that it refers to. own_image: the box has an interpreter only
+        if its image brings one. Raises BadJob.
+        """
         _only(what.limits, OF_EXEC, "limits", "of the box")
         self._limits("limits", Limits(), what.limits)
         if what.program is not None:
             _only(what.program.limits, frozenset(), "program.limits", "of the exec")
             ready = self.session(what.program)
-            return ready.header["program"], ready.body
+            program = ready.header["program"]
+            return program | ({"python": False} if own_image else {}), ready.body
         return {"python": False, "run": list(what.argv), "tier": "bare"}, frames.Body()
 
     def _language(self, program: Program, where: str) -> Language:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -41,16 +41,18 @@ class HostSettings:
     slots kept ready; the others are started on demand. cpu_permits: the most runs that use a CPU at the same time; an
     idle run gives its permit back. runtime: the container engine's (`runc`, `runsc`; None: the engine's default).
     apparmor: the profile's name; None: `unconfined` if AppArmor is active, because Docker's default profile denies
-    mount. image_prefix, image_tag: parts of the images' names. rootfs: a folder with a root file system for each image
-    (bwrap); `host`: the machine's own /usr, read-only. uid: user and group id of the first slot; each slot has its own.
-    languages: a YAML file with more languages. limits, max_limits: of one run, by default and at most. queue: the most
-    jobs that wait; queue_timeout_s: the longest wait of a job for a room, unless the job sets its own. runs: the number
-    of runs after which a slot is replaced. cpus: cores that one slot may use at once. rooms: `no`: each run has a
-    container of its own; `auto`: the same, but only if slots cannot make namespaces. drain_s: how long a host that was
-    told to end lets running jobs finish before it kills them. compile_cache_mb: MiB of compiled programs kept in memory
-    and reused for the same source; 0: none. folder: the folder of the slots' sockets; None: the temporary folder. lean:
-    Lean projects, name to the folder of a lake project or of a toolchain; the first one's compiler is also the language
-    `lean`. lean_memory_mb: the memory limit of each of their programs.
+    mount. own_images: patterns of further images that boxes may have, as requests name them: an id (`sha256:*`) or a
+    name with its digest (`registry.example/tasks/*`); none by default. image_prefix, image_tag: parts of the images'
+    names. rootfs: a folder with a root file system for each image (bwrap); `host`: the machine's own /usr, read-only.
+    uid: user and group id of the first slot; each slot has its own. languages: a YAML file with more languages. limits,
+    max_limits: of one run, by default and at most. queue: the most jobs that wait; queue_timeout_s: the longest wait of
+    a job for a room, unless the job sets its own. runs: the number of runs after which a slot is replaced. cpus: cores
+    that one slot may use at once. rooms: `no`: each run has a container of its own; `auto`: the same, but only if slots
+    cannot make namespaces. drain_s: how long a host that was told to end lets running jobs finish before it kills them.
+    compile_cache_mb: MiB of compiled programs kept in memory and reused for the same source; 0: none. folder: the
+    folder of the slots' sockets; None: the temporary folder. lean: Lean projects, name to the folder of a lake project
+    or of a toolchain; the first one's compiler is also the language `lean`. lean_memory_mb: the memory limit of each of
+    their programs.
     """
 
     launcher: Literal["auto", "docker", "bwrap", "none"] = "auto"
@@ -62,6 +64,7 @@ class HostSettings:
     cpu_permits: int = field(default_factory=lambda: cores() + 1)
     runtime: str | None = None
     apparmor: str | None = None
+    own_images: Sequence[str] = ()
     image_prefix: str = "rewarden-sandbox-"
     image_tag: str = "latest"
     rootfs: str = field(default_factory=lambda: str(default_folder()))
@@ -95,6 +98,8 @@ class HostSettings:
                 raise ValueError(f"{name} must be a whole number, not {value!r}")
             if value < 0:
                 raise ValueError(f"{name} must be at least 0, not {value!r}")
+        if isinstance(self.own_images, str) or not all(isinstance(pattern, str) for pattern in self.own_images):
+            raise ValueError(f"own_images must be a list of patterns, not {self.own_images!r}")
         if not isinstance(self.lean, Mapping) or not all(
             isinstance(text, str) for pair in self.lean.items() for text in pair
         ):

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from rewarden_sandboxes.agent import boot, frames
+from rewarden_sandboxes.agent.room import BOX
 from rewarden_sandboxes.errors import HostError, NoRoom
 from rewarden_sandboxes.launchers.launcher import Launcher, Lease, Place
 from rewarden_sandboxes.session import Feed
@@ -59,7 +60,7 @@ class SlotBroken(SlotLost):
 class Slot:
     """A warm slot, which runs one job or session at a time; made by `start`. `limits_memory`: the supervisor sets the
     memory limit of each run; otherwise the slot's size, or a limit on each process, bounds it. `image`: the identity of
-    the image that it was started from.
+    the image that it was started from. `folder`: where the programs of a box begin.
     """
 
     def __init__(self, lease: Lease, place: Place, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -70,6 +71,7 @@ class Slot:
         self.enforced: dict[str, str] = {}
         self.limits_memory = False
         self.image = ""
+        self.folder = BOX if place.defaults is None else place.defaults.folder
         self.runs = 0
         self.lost = False
         self.used = time.monotonic()
@@ -350,7 +352,7 @@ async def _greet(channel: socket.socket, place: Place, rooms: bool) -> set[str]:
     try:
         hello = {
             "counters": list(counters),
-            "env": ENVIRONMENT,
+            "env": ENVIRONMENT if place.defaults is None else dict(place.defaults.env),
             "inodes": _INODES,
             "rooms": rooms,
         }

@@ -47,9 +47,9 @@ class Served:
                 await session.close()
 
     @asynccontextmanager
-    async def box(self, **limits: int) -> AsyncIterator[RemoteBox]:
+    async def box(self, image: str = "python", **limits: int) -> AsyncIterator[RemoteBox]:
         """A box with these limits, over a connection of its own; closed at the end."""
-        async with self.client() as client, await client.box(BoxSpec(limits=Limits(**limits))) as box:
+        async with self.client() as client, await client.box(BoxSpec(image=image, limits=Limits(**limits))) as box:
             yield box
 
 

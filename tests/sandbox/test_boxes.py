@@ -451,7 +451,7 @@ async def test_a_box_that_cannot_be_is_refused_by_field(served: Served, spec: Bo
         (Exec(program=Program(language="c", code=b"")), "program.language"),
         (Exec(program=Program(language="klingon", code=b"")), "program.language"),
         (Exec(argv=("true",), limits=Limits(memory_mb=5)), "limits.memory_mb"),
-        (Exec(argv=("true",), cwd=""), "cwd"),
+        (Exec(argv=("true",), cwd="a\0"), "cwd"),
     ],
 )
 async def test_an_exec_that_cannot_be_is_refused_by_field_and_the_box_lives(

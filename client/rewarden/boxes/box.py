@@ -165,7 +165,7 @@ class AsyncBox:
     # --- files
 
     async def write(self, path: str, data: str | Content) -> None:
-        """Writes a file; missing folders are made. path: absolute, or relative to `/tmp/box`, as everywhere."""
+        """Writes a file; missing folders are made. path: absolute, or relative to the working folder."""
         await self._call("write", path=path, content=data.encode() if isinstance(data, str) else data)
 
     async def read(self, path: str) -> bytes:

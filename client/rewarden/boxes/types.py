@@ -24,9 +24,6 @@ sandbox host died or left. `slot_lost`: its container died. `draining`: the serv
 BoxContent = Union[str, Mapping[str, str]]
 """Text, or bytes as `{"base64": "…"}`."""
 
-HOME = "/tmp/box"
-"""The working folder of a box, in which relative paths begin."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoxLimits:
@@ -46,10 +43,11 @@ class BoxLimits:
 class BoxRequest:
     """A box to open.
 
-    image: a tier, such as `python`. env: environment variables of everything that runs in it. files: path (absolute, or
-    relative to `/tmp/box`) to content. ttl_s: seconds until it is closed whatever happens. idle_s: seconds without a
-    request after which it is closed; a process in the background does not keep it open. rollout: the caller's name for
-    the rollout. snapshot: the id of a snapshot with which its file system begins.
+    image: a tier, such as `python`, or an own image: its id, or its name with a digest. env: environment variables of
+    everything that runs in it. files: path (absolute, or relative to the working folder: `/tmp/box`, or that of an own
+    image) to content. ttl_s: seconds until it is closed whatever happens. idle_s: seconds without a request after which
+    it is closed; a process in the background does not keep it open. rollout: the caller's name for the rollout.
+    snapshot: the id of a snapshot with which its file system begins.
     """
 
     image: str = "python"
@@ -109,9 +107,9 @@ class BoxInfo:
 class ExecRequest:
     """A program to start in a box: one of `argv`, `shell` (a command line for `sh -c`), and `code` with its `language`.
 
-    stdin: all of its input. feed: its input stays open and is sent while it runs. cwd: absolute, or relative to
-    `/tmp/box`. limits: of this program; `cpu_s`, `wall_s` (seconds spent idle) and `output_bytes`. background: return
-    at once; the program lives until it ends or the box does.
+    stdin: all of its input. feed: its input stays open and is sent while it runs. cwd: absolute, or relative to the
+    working folder. limits: of this program; `cpu_s`, `wall_s` (seconds spent idle) and `output_bytes`. background:
+    return at once; the program lives until it ends or the box does.
     """
 
     argv: Sequence[str] | None = None

@@ -12,6 +12,8 @@ memory, beside what its programs may have.
 from __future__ import annotations
 
 import contextlib
+import errno
+import json
 import os
 import select
 import signal
@@ -22,9 +24,10 @@ from typing import Any
 
 from rewarden_sandboxes.agent.accounting import Clock, Counters, held, members, moving
 from rewarden_sandboxes.agent.exec import Exec, soonest
+from rewarden_sandboxes.agent.frames import Body
 from rewarden_sandboxes.agent.run import Part, open_room, plan
 from rewarden_sandboxes.agent.streams import Inlet, Tell
-from rewarden_sandboxes.agent.zygotes import Broken, Zygotes
+from rewarden_sandboxes.agent.zygotes import Broken, Crowded, Zygotes
 
 _TIER = "box"
 _CODE, _PLACES = "/tmp/code", 128
@@ -56,6 +59,7 @@ class Box:
         self._counters = counters
         self._env = {**env, **told["env"]}
         self._limits: dict[str, Any] = told["limits"]
+        self._folder: str = told["folder"]
         self._inodes = inodes
         self._tell = tell
         self._heard = heard
@@ -91,7 +95,7 @@ class Box:
         """Build its root. Raises Broken."""
         limits = {**self._limits, "cpu_s": _NONE, "wall_s": _NONE, "output_bytes": 0}
         part = _part({"request": [0, 0]}, limits)
-        told = self._plan(part, b"", {}, place="builder", init=self._init)
+        told = self._plan(part, b"", {}, place="builder", init=self._init, folder=self._folder)
         room = open_room(self._zygotes, part, 0, told, {}, b"", inside=0)
         try:
             room.reap()
@@ -205,6 +209,11 @@ class Box:
                 inlet = Inlet(near, lambda size: self._tell({"ev": "taken", "n": number, "bytes": size}))
                 ends["i"] = far
             room = open_room(self._zygotes, part, 0, told, ends, body, inside=0 if helper else self._init)
+        except Crowded:
+            if inlet is not None:
+                inlet.close()
+            self._refuse(number, helper=helper)
+            return
         except BaseException:
             if inlet is not None:
                 inlet.close()
@@ -220,6 +229,29 @@ class Box:
                 other.share()
         self._tell({"ev": "begun", "n": number})
         self._next_look = min(self._next_look, soonest([each]))
+
+    def _refuse(self, number: int, *, helper: bool) -> None:
+        """End an exec that cannot begin. Attack: fork until nobody can look at the files."""
+        message = "the box has as many processes as it may have"
+        self._tell({"ev": "begun", "n": number})
+        if helper:
+            said = Body()
+            said.add(json.dumps({"errno": errno.EAGAIN, "message": message, "path": ""}).encode())
+            self._tell({"ev": "data", "n": number, "stream": "stderr"}, said)
+        out = Body()
+        nothing = {name: out.add(b"") for name in ("stdout", "stderr", "reply")}
+        report: dict[str, Any] = {
+            **dict.fromkeys(("exit_code", "signal", "peak_memory")),
+            **dict.fromkeys(("cpu_time", "wall_time", "idle_time"), 0.0),
+            **nothing,
+            "status": "runtime_error",
+            "limit": "processes",
+            "message": message,
+            "truncated": False,
+            "flags": [],
+            "files": {},
+        }
+        self._tell({"ev": "ended", "n": number, "report": report}, out)
 
     def _free_place(self, number: int) -> int:
         """The place of a program's text. A shell reads its own line by line: none that one runs from is written to."""

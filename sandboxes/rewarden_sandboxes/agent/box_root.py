@@ -16,6 +16,7 @@ import contextlib
 import os
 import shutil
 import socket
+import stat
 from collections.abc import Callable
 from typing import Any
 
@@ -27,8 +28,10 @@ UPPER, ROOT, MADE = LAYERS + "/upper", LAYERS + "/root", LAYERS + "/made"
 """The upper layers by top folder; the new root; what was put into it, a name a line."""
 TREES = {LAYERS + "/tmp": "tmp", LAYERS + "/shm": "dev/shm", LAYERS + "/var": "var/tmp"}
 """Fresh folders, and where the box sees them."""
+RUNTIME = "/.rewarden"
+"""The supervisor's own Python, where the slot's image is somebody else's. No box has it."""
 
-_MOVE, _RECURSIVE = 8192, 16384
+_MOVE, _RECURSIVE, _REMOUNT = 8192, 16384, 32
 _FRESH = ("proc", "dev", "sys", "tmp")
 """Top folders that no box changes, or that are trees of their own."""
 _EMPTY = ("run", "mnt")
@@ -73,13 +76,17 @@ def _mounts(header: dict[str, Any]) -> None:
         os.mkdir(tree)
         os.chmod(tree, 0o1777)
     room.mount(ROOT.encode(), ROOT.encode(), None, room.BIND)
-    made = [name for name in sorted(os.listdir("/")) if _put(name)]
+    made = [name for name in sorted(os.listdir("/")) if "/" + name != RUNTIME and _put(name)]
     for name in set(_FRESH) - set(os.listdir(ROOT)):
         os.mkdir(f"{ROOT}/{name}")
     with open(MADE, "w", encoding="utf-8", errors="surrogateescape") as file:
         file.write("\n".join(made))
-    _mount_proc(header["init"])
+    machines_root = os.getuid() == 0
+    _mount_proc(header["init"], machines_root=machines_root)
     room.mount(b"/dev", (ROOT + "/dev").encode(), None, room.BIND | _RECURSIVE)
+    if machines_root:
+        flags = room.BIND | _REMOUNT | room.READ_ONLY | room.NOSUID
+        room.mount(None, (ROOT + "/dev").encode(), None, flags)
     if os.path.isdir("/dev/mqueue"):
         queue = room.NOSUID | room.NODEV | room.NOEXEC
         room.mount(b"mqueue", (ROOT + "/dev/mqueue").encode(), b"mqueue", queue)
@@ -87,13 +94,26 @@ def _mounts(header: dict[str, Any]) -> None:
         if os.path.isdir(f"{ROOT}/{seen}"):
             room.mount(tree.encode(), f"{ROOT}/{seen}".encode(), None, room.BIND)
     os.mkdir(LAYERS + "/tmp/" + os.path.basename(room.BOX), 0o755)
+    os.makedirs(ROOT + header["folder"], exist_ok=True)  # an own image's may lie in a fresh folder
 
 
-def _mount_proc(init: int) -> None:
-    """Mount the box's /proc, which shows the processes of whoever mounts it: a child of ours, in the box."""
-    flags = room.NOSUID | room.NODEV | room.NOEXEC
+def _mount_proc(init: int, *, machines_root: bool) -> None:
+    """Mount the box's /proc, which shows the processes of whoever mounts it: a child of ours, in the box.
+
+    Attack: as the machine's user 0, which an own image's programs have, write to the switches of the kernel, which asks
+    for no capability there. For it all of /proc is read-only, and what others may not read is not there.
+    """
+    proc = ROOT + "/proc"
+    flags = room.NOSUID | room.NODEV | room.NOEXEC | (room.READ_ONLY if machines_root else 0)
+    hidden = "hidepid=4" if machines_root else "hidepid=2"  # group 0 is exempt from the latter
     room.enter(init)
-    _finish(_begin(lambda: room.mount(b"proc", (ROOT + "/proc").encode(), b"proc", flags, "hidepid=2")))
+    _finish(_begin(lambda: room.mount(b"proc", proc.encode(), b"proc", flags, hidden)))
+    if not machines_root:
+        return
+    for entry in os.scandir(proc):
+        about = entry.stat(follow_symlinks=False)
+        if stat.S_ISREG(about.st_mode) and (not about.st_mode & stat.S_IROTH or entry.name == "keys"):
+            room.mount(b"/dev/null", entry.path.encode(), None, room.BIND)
 
 
 def _move(go: int, going: int) -> None:
@@ -175,6 +195,8 @@ def _copy_file(source: str, target: str) -> None:
     reading = os.open(source, os.O_RDONLY)
     try:
         about = os.fstat(reading)
+        if not stat.S_ISREG(about.st_mode):
+            return  # a device that was mounted over a file, which the folder's entry does not say
         writing = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, about.st_mode & 0o777)
         try:
             while os.sendfile(writing, reading, None, 1 << 20):

@@ -242,7 +242,7 @@ class Supervisor:
             "cpu_s": "cgroup" if counters.counts_cpu else "polled",
             "wall_s": "supervisor",
             "memory_mb": "cgroup" if counters.sees_oom else "per_process",
-            "processes": "rlimit",
+            "processes": "cgroup" if os.getuid() == 0 else "rlimit",  # the kernel exempts user 0 from its own limit
             "output_bytes": "supervisor",
             "disk_mb": "per_file" if self._alone else "tmpfs",
             "open_files": "rlimit",

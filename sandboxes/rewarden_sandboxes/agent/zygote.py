@@ -8,6 +8,7 @@ init forks the zygotes: the supervisor reads requests, so no program may descend
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
 import importlib
 import io
@@ -24,6 +25,9 @@ _MODES = "rewarden_sandboxes.agent.modes"
 
 _FILES = "rewarden_sandboxes.agent.box_files"
 _ROOT = "rewarden_sandboxes.agent.box_root"
+
+CROWDED = b"F"
+"""The answer where no process can be made any more."""
 
 _NUMPY = ("numpy", "numpy.linalg", "numpy.random")
 
@@ -67,7 +71,7 @@ def main(channel: socket.socket, uid: int, gid: int, tier: str) -> None:
         try:
             _do(message, numbers, channel, uid, gid)
         except OSError as error:
-            channel.send(f"X{error}".encode())
+            channel.send(CROWDED if error.errno == errno.EAGAIN else f"X{error}".encode())
         finally:
             for number in numbers:
                 os.close(number)

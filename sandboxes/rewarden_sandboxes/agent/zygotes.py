@@ -12,6 +12,10 @@ class Broken(Exception):
     """A room could not be made: our failure, which says nothing about the program."""
 
 
+class Crowded(Broken):
+    """The slot has as many processes as it may: in a box, whose programs count as its own, the box's."""
+
+
 class Zygotes:
     """See the module. Created before the supervisor holds anything that a fork could inherit. `alone`: rooms have no
     namespaces on this machine.
@@ -87,6 +91,8 @@ def _made(channel: socket.socket, message: bytes, numbers: list[int]) -> int:
         answer = channel.recv(4096)
     except OSError as error:
         raise Broken(f"a zygote is gone: {error}") from None
+    if answer == zygote.CROWDED:
+        raise Crowded("the slot has as many processes as it may have")
     if not answer.startswith(b"P"):
         raise Broken(answer[1:].decode("utf-8", "replace") or "a zygote is gone")
     return int(answer[1:])

@@ -13,10 +13,11 @@ from pathlib import Path
 
 from rewarden_sandboxes import rootfs
 from rewarden_sandboxes.agent import boot
+from rewarden_sandboxes.box import is_own
 from rewarden_sandboxes.cgroups import Cgroup
 from rewarden_sandboxes.errors import NoRoom
 from rewarden_sandboxes.images import chain, read_images
-from rewarden_sandboxes.launchers.launcher import ENVIRONMENT, Lease, build_command
+from rewarden_sandboxes.launchers.launcher import ENVIRONMENT, Defaults, Lease, build_command
 from rewarden_sandboxes.settings import HostSettings
 
 _WORDS = 4096
@@ -49,6 +50,8 @@ class BwrapLauncher:
 
     async def problem(self, image: str) -> str | None:
         """See `Launcher.problem`."""
+        if is_own(image):
+            return "the launcher bwrap knows the tiers of images only; for own images set sandbox.launcher to docker"
         if shutil.which("bwrap") is None:
             return "bubblewrap is not installed: apt-get install bubblewrap"
         if self._settings.rootfs == "host":
@@ -182,6 +185,7 @@ class BwrapPlace:
 
     def __init__(self, process: asyncio.subprocess.Process, group: Cgroup | None, image: str) -> None:
         self.image = image
+        self.defaults: Defaults | None = None
         self._process = process
         self._group = group
         self._ended = False

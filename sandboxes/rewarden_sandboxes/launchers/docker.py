@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,15 +17,22 @@ import docker.errors
 import requests.exceptions
 
 from rewarden_sandboxes.agent import boot
+from rewarden_sandboxes.agent.room import BOX
+from rewarden_sandboxes.box import is_own
 from rewarden_sandboxes.cgroups import Cgroup
 from rewarden_sandboxes.errors import NoRoom
-from rewarden_sandboxes.launchers.launcher import ENVIRONMENT, LABEL, Lease, build_command
+from rewarden_sandboxes.launchers import runtime
+from rewarden_sandboxes.launchers.launcher import ENVIRONMENT, LABEL, Defaults, Lease, build_command
 from rewarden_sandboxes.settings import HostSettings
 
 T = TypeVar("T")
 
 PROFILE = Path(__file__).with_name("seccomp.json")
 _LOOK_S = 1.0
+_PYTHON_IMAGE = "python"
+"""The image whose interpreter runs the supervisors of own images."""
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Of an own image that says nothing: the engine's own default."""
 _FAILURES = (docker.errors.DockerException, requests.exceptions.RequestException, OSError)
 
 
@@ -37,16 +45,23 @@ class DockerLauncher:
         self._settings = settings
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="rewarden-docker")
         self._client: docker.DockerClient | None = None
+        self._runtime: str | None = None
+        self._runtime_lock = threading.Lock()
         self._profile = json.dumps(json.loads(PROFILE.read_text(encoding="utf-8")), separators=(",", ":"))
 
     async def problem(self, image: str) -> str | None:
         """See `Launcher.problem`."""
         try:
-            await self._call(lambda client: client.images.get(self._image(image)))
+            found = await self._call(lambda client: client.images.get(self._image(image)))
+            nested = [path for path in _config(found).get("Volumes") or () if path.strip("/").count("/")]
         except docker.errors.ImageNotFound:
             return self._missing(image)
         except _FAILURES as error:
             return _words(error)
+        if is_own(image):
+            if nested:
+                return f"the image declares the volume {nested[0]}, above which a box has no layer; build it without"
+            return await self.problem(_PYTHON_IMAGE)
         return None
 
     async def image_id(self, image: str) -> str:
@@ -60,12 +75,11 @@ class DockerLauncher:
     async def start(self, lease: Lease) -> DockerPlace:
         """See `Launcher.start`."""
         try:
-            number, pid, image = await self._call(lambda client: self._start(client, lease))
+            return await self._call(lambda client: self._start(client, lease))
         except docker.errors.ImageNotFound:
             raise NoRoom(self._missing(lease.image)) from None
         except _FAILURES as error:
             raise NoRoom(_words(error)) from None
-        return DockerPlace(self, number, pid, image)
 
     def close(self) -> None:
         """See `Launcher.close`."""
@@ -74,13 +88,28 @@ class DockerLauncher:
             self._client.close()
 
     def _image(self, image: str) -> str:
-        return f"{self._settings.image_prefix}{image}:{self._settings.image_tag}"
+        return image if is_own(image) else f"{self._settings.image_prefix}{image}:{self._settings.image_tag}"
 
     def _missing(self, image: str) -> str:
+        if is_own(image):
+            command = "docker load, or build it" if image.startswith("sha256:") else f"docker pull {image}"
+            return f"the image {image} is not on the machine of the sandbox host; get it there: {command}"
         return f"the image {self._image(image)} is not there; make it: {build_command(image, 'images')}"
 
-    def _start(self, client: docker.DockerClient, lease: Lease) -> tuple[str, int, str]:
+    def _start(self, client: docker.DockerClient, lease: Lease) -> DockerPlace:
         settings = self._settings
+        config, mounts = {}, [_mount(inside, outside) for inside, outside in lease.mounts.items()]
+        command, user, env = ["python3", "-c"], f"{lease.uid}:{lease.uid}", dict(ENVIRONMENT)
+        defaults: Defaults | None = None
+        if is_own(lease.image):
+            config = _config(client.images.get(lease.image))
+            defaults = _defaults(config)
+            command, user = list(runtime.COMMAND), config.get("User") or "0:0"
+            env = runtime.environment(defaults.env)
+            mounts += [
+                docker.types.Mount(runtime.MOUNT_POINT, self._runtime_volume(client), type="volume", read_only=True),
+                docker.types.Mount(runtime.NO_PRELOAD, os.devnull, type="bind", read_only=True),
+            ]
         security = ["no-new-privileges", f"seccomp={self._profile}"]
         if settings.apparmor is not None:
             security.append(f"apparmor={settings.apparmor}")
@@ -90,12 +119,14 @@ class DockerLauncher:
             security.append("apparmor=unconfined")
         host = client.api.create_host_config(
             binds={str(lease.folder): {"bind": os.path.dirname(boot.SOCKET), "mode": "rw"}},
-            mounts=[_mount(inside, outside) for inside, outside in lease.mounts.items()],
+            mounts=mounts,
             network_mode="none",
             read_only=True,
             tmpfs={"/tmp": "size=16m,nr_inodes=1024,mode=1777,nosuid,nodev,exec"},
             shm_size="1m",
             cap_drop=["ALL"],
+            # To be the image's user 0 in a user namespace of its own takes this one, and no other.
+            cap_add=["SETFCAP"] if defaults is not None else None,
             security_opt=security,
             mem_limit=f"{lease.memory_mb}m",
             memswap_limit=f"{lease.memory_mb}m",
@@ -114,16 +145,17 @@ class DockerLauncher:
         host["ReadonlyPaths"] = []
         container = client.api.create_container(
             self._image(lease.image),
-            command=["python3", "-c", boot.source()],
+            command=[*command, boot.source()],
             entrypoint="",
-            user=f"{lease.uid}:{lease.uid}",  # the user alone would leave group 0
-            environment=ENVIRONMENT,
+            user=user,  # with its group: the user alone would leave group 0
+            environment=env,
             hostname="sandbox",
             working_dir="/",
             labels={LABEL: str(os.getpid())},
             name=lease.name,
             # The first process of a namespace hears no other signal, and an engine that restarts would wait.
             stop_signal="SIGKILL",
+            healthcheck={"test": ["NONE"]},  # an own image's would run beside the supervisor
             host_config=host,
         )
         number = str(container["Id"])
@@ -135,7 +167,13 @@ class DockerLauncher:
             with contextlib.suppress(*_FAILURES):
                 client.api.remove_container(number, force=True)
             raise
-        return number, pid, image
+        return DockerPlace(self, number, pid, image, defaults)
+
+    def _runtime_volume(self, client: docker.DockerClient) -> str:
+        with self._runtime_lock:
+            if self._runtime is None:
+                self._runtime = runtime.volume(client, self._image(_PYTHON_IMAGE), self._settings.image_prefix)
+            return self._runtime
 
     async def _call(self, work: Callable[[docker.DockerClient], T]) -> T:
         def with_client() -> T:
@@ -149,8 +187,9 @@ class DockerLauncher:
 class DockerPlace:
     """A container."""
 
-    def __init__(self, launcher: DockerLauncher, number: str, pid: int, image: str) -> None:
+    def __init__(self, launcher: DockerLauncher, number: str, pid: int, image: str, defaults: Defaults | None) -> None:
         self.image = image
+        self.defaults = defaults
         self._launcher = launcher
         self._number = number
         self._pid = pid
@@ -200,6 +239,17 @@ class DockerPlace:
         if state.get("OOMKilled"):
             return "the container ran out of memory"
         return f"the container is {state.get('Status')}, exit code {state.get('ExitCode')} {state.get('Error') or ''}"
+
+
+def _config(image: Any) -> dict[str, Any]:
+    """The configuration of an image, empty where it has none."""
+    return image.attrs.get("Config") or {}
+
+
+def _defaults(config: dict[str, Any]) -> Defaults:
+    env = dict(pair.partition("=")[::2] for pair in config.get("Env") or ())
+    home = "/root" if (config.get("User") or "0").partition(":")[0] in ("0", "root") else "/"
+    return Defaults(env={"PATH": _PATH, "HOME": home, **env}, folder=config.get("WorkingDir") or BOX)
 
 
 def _mount(inside: str, outside: str) -> dict[str, Any]:

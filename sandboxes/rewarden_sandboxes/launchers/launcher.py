@@ -21,10 +21,19 @@ ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Defaults:
+    """The defaults of an own image. env: the variables that every program finds. folder: where programs begin."""
+
+    env: Mapping[str, str]
+    folder: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """The parameters that a slot is started with. name: unique on the machine. image: an image's short name. folder: on
-    the host, holds the socket. uid: its user and group. memory_mb, processes: limits of the whole slot, including its
-    zygotes. mounts: path inside, below /mnt, to a folder of this machine, read-only.
+    """The parameters that a slot is started with. name: unique on the machine. image: an image's short name, or an own
+    image. folder: on the host, holds the socket. uid: its user and group; an own image has those that it names.
+    memory_mb, processes: limits of the whole slot, including its zygotes. mounts: path inside, below /mnt, to a folder
+    of this machine, read-only.
     """
 
     name: str
@@ -43,9 +52,12 @@ class Lease:
 
 
 class Place(Protocol):
-    """A started slot, as its launcher knows it. `image`: the identity of the image's content; empty if it has none."""
+    """A started slot, as its launcher knows it. `image`: the identity of the image's content; empty if it has none.
+    `defaults`: of an own image, None for others.
+    """
 
     image: str
+    defaults: Defaults | None
 
     async def counters(self) -> dict[str, int]:
         """Returns open descriptors of the place's cgroup counters, by name; empty if there are none. The caller closes

@@ -210,7 +210,7 @@ class Limits(_message.Message):
     def __init__(self, cpu_s: _Optional[float] = ..., wall_s: _Optional[float] = ..., memory_mb: _Optional[int] = ..., processes: _Optional[int] = ..., output_bytes: _Optional[int] = ..., disk_mb: _Optional[int] = ..., open_files: _Optional[int] = ...) -> None: ...
 
 class Opened(_message.Message):
-    __slots__ = ["enforced", "image", "limits"]
+    __slots__ = ["enforced", "folder", "image", "limits"]
     class EnforcedEntry(_message.Message):
         __slots__ = ["key", "value"]
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -219,12 +219,14 @@ class Opened(_message.Message):
         value: str
         def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     ENFORCED_FIELD_NUMBER: _ClassVar[int]
+    FOLDER_FIELD_NUMBER: _ClassVar[int]
     IMAGE_FIELD_NUMBER: _ClassVar[int]
     LIMITS_FIELD_NUMBER: _ClassVar[int]
     enforced: _containers.ScalarMap[str, str]
+    folder: str
     image: str
     limits: Limits
-    def __init__(self, image: _Optional[str] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., enforced: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    def __init__(self, image: _Optional[str] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., enforced: _Optional[_Mapping[str, str]] = ..., folder: _Optional[str] = ...) -> None: ...
 
 class Order(_message.Message):
     __slots__ = ["box", "cancel", "clock", "data", "eof", "exec", "id", "job", "session", "signal", "still", "taken"]

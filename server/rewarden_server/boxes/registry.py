@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Protocol
 
 from rewarden.boxes.types import (
-    HOME,
     RIGHTS,
     BoxInfo,
     BoxLease,
@@ -302,7 +301,7 @@ class Boxes:
             argv=words,
             program=program,
             stdin=stdin is not None or asked.feed,
-            cwd=asked.cwd or HOME,
+            cwd=asked.cwd or "",
             env=dict(asked.env),
             limits=limits,
         )

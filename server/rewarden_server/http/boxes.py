@@ -46,9 +46,11 @@ TAR = "application/x-tar"
 
 
 Number = Annotated[str, Path(json_schema_extra={"pattern": "^[1-9][0-9]{0,8}$"})]
-FilePath = Annotated[str, Path(description="Absolute, or relative to /tmp/box.", json_schema_extra={"minLength": 1})]
+FilePath = Annotated[
+    str, Path(description="Absolute, or relative to the box's folder.", json_schema_extra={"minLength": 1})
+]
 
-_PLACE = parameter("path", TEXT, "Absolute, or relative to /tmp/box, which is the default.")
+_PLACE = parameter("path", TEXT, "Absolute, or relative to the working folder of the box, which is the default.")
 _RAW = {"type": "string", "format": "binary"}
 
 _log = get_logger("boxes")

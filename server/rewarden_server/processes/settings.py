@@ -74,6 +74,7 @@ class SandboxSettings:
     cpu_permits: Whole | None = None
     runtime: Text | None = None
     apparmor: Text | None = None
+    own_images: tuple[Text, ...] | None = None
     image_prefix: Text | None = None
     image_tag: Text | None = None
     rootfs: Text | None = None

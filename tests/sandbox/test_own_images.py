@@ -1,0 +1,153 @@
+"""Boxes of images that are not the project's: allowed by a setting, with the image's own user, folder and variables."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import signal
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import pytest_asyncio
+
+from rewarden_sandboxes.box import BoxSpec, Exec
+from rewarden_sandboxes.errors import BadJob, FileFault
+from rewarden_sandboxes.job import Program
+from tests.sandbox.boxes import sh, whole
+from tests.sandbox.own_image import own_image
+from tests.sandbox.served import Served, serving
+
+pytestmark = [pytest.mark.needs_server, pytest.mark.alone, pytest.mark.asyncio(loop_scope="module")]
+
+ABSENT = "rewarden-test-own/none@sha256:" + "0" * 64
+DEFAULTS = ("ENV GREETING=hello LD_PRELOAD=/none.so PATH=/usr/bin", "WORKDIR /srv/app", 'ENTRYPOINT ["/usr/bin/id"]')
+
+
+@pytest.fixture(scope="module")
+def image() -> Iterator[str]:
+    with own_image(changes=DEFAULTS) as image:
+        yield image
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Served]:
+    address = f"unix:{tmp_path_factory.mktemp('host')}/socket"
+    allowed = ("sha256:*", "rewarden-test-own/*")
+    async for each in serving("docker", address, boxes=3, own_images=allowed):
+        yield each
+
+
+async def test_a_box_has_the_images_user_folder_and_variables(served: Served, image: str) -> None:
+    async with served.box(image=image) as box:
+        assert box.image == image
+        report = await box.run(sh("pwd; id -u; id -g; echo $GREETING $LD_PRELOAD $HOME", env={"GREETING": "bye"}))
+        assert report.stdout == b"/srv/app\n0\n0\nbye /none.so /root\n"
+        assert (await box.run(sh("pwd", cwd="/usr"))).stdout == b"/usr\n"
+        assert b"".join([part async for part in box.get("readme")]) == b"of the image\n"
+
+
+async def test_the_images_files_are_the_boxs_to_change_and_the_next_one_has_them_anew(
+    served: Served, image: str
+) -> None:
+    async with served.client() as client:
+        async with await client.box(BoxSpec(image=image)) as box:
+            await box.run(sh("cat secret; echo mine >> secret; rm readme; mkdir /new; rm /usr/bin/touch"))
+            assert (await box.run(sh("cat secret"))).stdout == b"root\nmine\n"
+            snapshot = await whole(box.snapshot())
+        async with await client.box(BoxSpec(image=image)) as box:
+            assert (await box.run(sh("cat secret; cat readme"))).stdout == b"root\nof the image\n"
+        async with await client.box(BoxSpec(image=image)) as box:
+            await box.restore(_pieces(snapshot))
+            assert (await box.run(sh("cat secret; ls; ls -d /new; ls /usr/bin/touch"))).stdout == (
+                b"root\nmine\nsecret\n/new\n"
+            )
+
+
+async def _pieces(data: bytes) -> AsyncIterator[bytes]:
+    yield data
+
+
+async def test_the_supervisors_python_is_not_in_the_box(served: Served, image: str) -> None:
+    async with served.box(image=image) as box:
+        report = await box.run(sh("ls -A /; cat /proc/self/mountinfo; ls -A /run /sys; cat /proc/[0-9]*/cmdline"))
+        assert b".rewarden" not in report.stdout
+        assert b"python" not in report.stdout
+        code = Program(language="python", code=b"print(1)")
+        assert b"python3" in (await box.run(Exec(program=code))).stderr  # this image has none
+        shell = await box.run(Exec(program=Program(language="bash", code=b"echo $0 $1", args=("a",))))
+        assert (shell.status, shell.exit_code) == ("runtime_error", 126)
+
+
+async def test_user_0_has_no_capability_and_reaches_nothing_of_the_machine(served: Served, image: str) -> None:
+    async with served.box(image=image) as box:
+        status = (await box.run(sh("grep -E '^(Cap(Inh|Prm|Eff|Amb)|NoNewPrivs|Seccomp):' /proc/self/status"))).stdout
+        assert [line.split()[1].strip(b"0") for line in status.splitlines()] == [b"", b"", b"", b"", b"1", b"2"]
+        for target in ("/proc/sys/kernel/domainname", "/proc/self/oom_score_adj", "/dev/new"):
+            report = await box.run(sh(f"echo 1 > {target}"))
+            assert b"Read-only file system" in report.stderr, target
+        assert (await box.run(sh("cat /proc/kpagecount /proc/slabinfo /proc/keys /proc/kmsg"))).stdout == b""
+        assert (await box.run(sh("chmod 000 /dev/null"))).exit_code == 1
+
+
+async def test_the_boxs_processes_are_bounded_and_one_that_is_full_can_still_be_left(
+    served: Served, image: str
+) -> None:
+    async with served.box(image=image, processes=8) as box:
+        assert box.enforced["processes"] == "cgroup"
+        await box.run(sh("while :; do sleep 1000 & done"))  # the shell ends when it cannot fork
+        last = await box.exec(Exec(argv=("sleep", "1000")))
+        while (report := await box.run(sh("true"))).status == "ok":
+            last = await box.exec(Exec(argv=("sleep", "1000")))
+        assert (report.status, report.limit) == ("runtime_error", "processes"), report
+        with pytest.raises(FileFault) as fault:
+            await whole(box.get("readme"))
+        assert fault.value.number == errno.EAGAIN
+        last.signal(signal.SIGKILL)
+        await last.finish()
+        assert (await box.run(sh("echo goes on"))).stdout == b"goes on\n"
+
+
+async def test_an_image_can_name_another_user(served: Served) -> None:
+    with own_image(changes=["USER 1234:1234", "WORKDIR /tmp/work"]) as image:
+        async with served.box(image=image) as box:
+            report = await box.run(sh("id -u; pwd; echo mine > a; cat a; cat /srv/app/secret"))
+            assert report.stdout == b"1234\n/tmp/work\nmine\n"
+            assert b"Permission denied" in report.stderr
+
+
+async def test_what_is_wrong_with_an_image_is_said(served: Served, image: str) -> None:
+    with own_image(changes=["VOLUME /var/lib/data"]) as volumes:
+        for name, words in (
+            (ABSENT, f"docker pull {ABSENT}"),
+            ("sha256:" + "0" * 64, "docker load"),
+            (f"other/{ABSENT}", "sandbox.own_images"),
+            ("debian", "known are .*python.* its id"),
+            ("debian:bookworm", "by its id"),
+            ("sha256:abc", "by its id"),
+            (volumes, "the volume /var/lib/data"),
+        ):
+            async with served.client() as client:
+                with pytest.raises(BadJob, match=words) as refused:
+                    await client.box(BoxSpec(image=name))
+                assert refused.value.path == "image"
+
+
+async def test_hosts_allow_no_own_image_until_they_are_told_which(tmp_path: object, image: str) -> None:
+    async for served in serving("docker", f"unix:{tmp_path}/socket", boxes=1):
+        async with served.client() as client:
+            with pytest.raises(BadJob, match=r"sandbox\.own_images"):
+                await client.box(BoxSpec(image=image))
+
+
+async def test_bubblewrap_has_the_tiers_only(tmp_path: object, image: str) -> None:
+    async for served in serving("bwrap", f"unix:{tmp_path}/socket", boxes=1, own_images=("sha256:*",)):
+        async with served.client() as client:
+            with pytest.raises(BadJob, match=r"set sandbox\.launcher to docker"):
+                await client.box(BoxSpec(image=image))
+
+
+async def test_a_host_keeps_no_slot_of_an_own_image_that_nobody_uses(served: Served, image: str) -> None:
+    async with served.box(image=image):
+        assert any(name.startswith(image) for name in (await served.host.status())["slots"])
+    while any(name.startswith(image) for name in (await served.host.status())["slots"]):
+        await asyncio.sleep(0.05)
