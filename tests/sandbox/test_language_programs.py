@@ -189,6 +189,27 @@ async def test_python_has_the_libraries_that_programs_import(host: Host, name: s
     assert (event.program.status, event.program.stdout) == ("ok", b"42\n"), event.program
 
 
+JAVASCRIPT = {
+    "a module": (
+        "import fs from 'node:fs';\nimport { six } from './six.js';\nconsole.log(six * fs.readFileSync(0))",
+        "7",
+    ),
+    "a script": ("const { six } = require('./seven.js');\nif (require.main === module) console.log(six * 7);", ""),
+    "a script that quotes a module": ("const text = `\nimport x from 'y';\n`;\nconsole.log(require('fs') && 42);", ""),
+}
+"""Programs that print 42, and what they read."""
+
+
+@pytest.mark.parametrize("title", JAVASCRIPT)
+async def test_a_javascript_program_is_a_script_or_a_module(host: Host, title: str) -> None:
+    code, stdin = JAVASCRIPT[title]
+    files = {"six.js": b"export const six = 6;", "seven.js": b"exports.six = 6;"}
+    program = Program(language="javascript", code=code.encode(), files=files)
+    event = await last(host, Job(program=program, cases=[Case(stdin=stdin.encode())]))
+    assert isinstance(event, CaseResult), event
+    assert (event.program.status, event.program.stdout) == ("ok", b"42\n"), event.program
+
+
 TYPESCRIPT = {
     "names of a browser": "const name = 'a', status = 1;\nclass Node {}\n"
     "function print(n: number) { console.log(n); }\nprint(42 + status - status);",
