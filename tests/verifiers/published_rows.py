@@ -58,6 +58,17 @@ HUMANEVAL = {
     "canonical_solution": "    return a + b\n",
     "test": "\n\ndef check(candidate):\n    assert candidate(1, 2) == 3\n    assert candidate(0, 5) == 5\n",
 }
+HUMANEVAL_PLUS = {
+    **HUMANEVAL,
+    "test": "\n\nimport numpy as np\n\ndef is_floats(x) -> bool:\n    return isinstance(x, float)\n\n\n"
+    "def assertion(out, exp, atol):\n    if atol == 0 and is_floats(exp):\n        atol = 1e-6\n"
+    "    if out != exp and atol != 0:\n        assert np.allclose(out, exp, rtol=1e-07, atol=atol)\n"
+    "    else:\n        assert out == exp, f'out: {out}, exp: {exp}'\n\n\n"
+    "def ref_func(a, b):\n    return b + a\n\n\n"
+    "def check(candidate):\n    inputs = [[1, 2], [0, 5], [0.1, 0.2]]\n    results = [3, 5, 0.3]\n"
+    "    for i, (inp, exp) in enumerate(zip(inputs, results)):\n        assertion(candidate(*inp), exp, 0)\n"
+    "        assertion(candidate(*inp), ref_func(*inp), 0)\n",
+}
 MBPP = {
     "task_id": 9000,
     "text": "Write a function to add two numbers.",
@@ -360,6 +371,7 @@ PUBLISHED = [
         SUBTRACT,
         broken={"reference.test": {**HUMANEVAL, "test": " "}, "reference.entry_point": {**HUMANEVAL, "entry_point": 1}},
     ),
+    Published("HumanEval+", "humaneval", HUMANEVAL_PLUS, ADD, SUBTRACT),
     Published("HumanEval, continued", "humaneval", HUMANEVAL, "    return a + b", "    return a - b"),
     Published("MBPP", "mbpp", MBPP, ADD, SUBTRACT, broken={"reference.test_list": {**MBPP, "test_list": None}}),
     Published(
