@@ -569,7 +569,10 @@ def _box_request(
             given["limits"] = limits if isinstance(limits, BoxLimits) else BoxLimits(**limits)
         except TypeError:
             known = ", ".join(each.name for each in dataclass_fields(BoxLimits))
-            raise InvalidRequest(f"limits: of a box are {known}", path="limits") from None
+            raise InvalidRequest(
+                f"limits: a box has {known}, and a program in it cpu_s, wall_s, output_bytes (box.exec(…, limits=…))",
+                path="limits",
+            ) from None
     return BoxRequest(**given)
 
 

@@ -68,6 +68,28 @@ async def test_what_is_restored_is_what_was(served: Served) -> None:
     assert b"\n/sbin " not in shown
 
 
+SET = (
+    "import os\nos.makedirs('/app/folder')\nopen('/app/file', 'w')\nfor path in ('/app/file', '/app/folder'):\n"
+    "    os.setxattr(path, 'user.note', bytes(range(256)))\n"
+)
+GET = "import os\nfor path in ('/app/file', '/app/folder'): print(os.getxattr(path, 'user.note') == bytes(range(256)))"
+
+
+async def test_extended_attributes_are_kept(served: Served) -> None:
+    async with served.box() as box:
+        made = await box.run(python(SET))
+        if b"Operation not supported" in made.stderr:
+            pytest.skip("the kernel's tmpfs has no extended attributes of users")
+        snapshot = await whole(box.snapshot())
+        archive = await whole(box.archive("/app"))
+    async with served.box() as other:
+        await restored(served, other, snapshot)
+        assert (await other.run(python(GET))).stdout == b"True\nTrue\n"
+    async with served.box() as other:
+        await other.extract("/app", pieces(archive))
+        assert (await other.run(python(GET))).stdout == b"True\nTrue\n"
+
+
 async def test_a_fresh_box_restored_is_a_fresh_box(served: Served) -> None:
     async with served.box() as box:
         first = await whole(box.snapshot())

@@ -77,6 +77,10 @@ async def test_a_program_in_a_language_runs_with_its_files_and_arguments(box: Re
     assert b"    import main\n" in failed.stderr
 
 
+async def test_a_program_finds_the_images_packages(box: RemoteBox) -> None:
+    assert (await box.run(python("import numpy\nprint(numpy.arange(3).sum())"))).stdout == b"3\n"
+
+
 async def test_the_environment_is_the_boxs_and_then_the_execs(served: Served) -> None:
     async with served.client() as client, await client.box(BoxSpec(env={"A": "1", "B": "2"})) as box:
         report = await box.run(sh("echo $A $B $PWD", env={"B": "3"}, cwd="/usr"))
@@ -321,6 +325,26 @@ async def test_what_is_no_file_is_refused_by_number(box: RemoteBox, path: str, n
         await whole(box.get(path))
     assert fault.value.number == number
     assert fault.value.path.endswith(path)
+
+
+async def test_a_file_that_is_put_appears_whole_or_not_at_all(box: RemoteBox) -> None:
+    async def broken() -> AsyncIterator[bytes]:
+        yield b"new" * 100_000
+        raise ConnectionError
+
+    await said(box, "mkdir whole; echo old > whole/a; ln -s a whole/link")
+    with pytest.raises(ConnectionError):
+        await box.put("whole/a", broken())
+    assert await said(box, "ls -A whole; cat whole/a") == "a\nlink\nold\n"
+    size = 200_001
+    await box.put("whole/link", b"n" * size, mode=0o700)
+    assert await said(box, "ls -A whole; stat -c '%s %a' whole/a; readlink whole/link") == f"a\nlink\n{size} 700\na\n"
+
+
+async def test_a_file_as_large_as_more_than_half_of_the_disk_can_be_put(served: Served) -> None:
+    async with served.box(disk_mb=16) as box:
+        await box.put("a", bytes(12 << 20))
+        assert await said(box, "stat -c %s a") == f"{12 << 20}\n"
 
 
 async def test_work_on_files_needs_nothing_of_what_the_box_has_left(served: Served) -> None:

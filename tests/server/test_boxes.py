@@ -22,12 +22,13 @@ import pytest_asyncio
 from rewarden import AsyncClient, Client, InvalidRequest, NotFound, TooLarge, Unauthorized
 from rewarden.__main__ import main
 from rewarden.boxes.box import AsyncBox
-from rewarden.boxes.types import ExecOutput, ExecResult
-from rewarden.errors import BoxEnded, Forbidden, RequestError, TooManyBoxes, Unavailable, UnknownImage
+from rewarden.boxes.types import BoxRequest, ExecOutput, ExecResult
+from rewarden.errors import BoxEnded, Forbidden, Overloaded, RequestError, TooManyBoxes, Unavailable, UnknownImage
 from rewarden.v1 import rewarden_pb2 as pb
 from rewarden_sandboxes.client import HostClient
 from rewarden_sandboxes.errors import HostLost
 from rewarden_server.access.key_record import new_key
+from rewarden_server.boxes.requests import request_of
 from tests.server.clock import Clock
 from tests.server.conftest import Running, Start
 from tests.server.launchers import launcher as launcher
@@ -228,6 +229,18 @@ async def test_kept_output_of_the_background_says_what_was_dropped(start: Start,
         assert sum(len(item.data) for item in progress.output) == 100
 
 
+async def test_a_key_has_so_many_programs_in_the_background(start: Start, host: HostProcess) -> None:
+    server = await start({"sandbox.address": host.address, "boxes.execs_per_key": 2})
+    async with AsyncClient(server.serving.http, retry=_once()) as client, client.box() as box, client.box() as other:
+        first = await box.start(["sleep", "1000"])
+        await other.start(["sleep", "1000"])
+        with pytest.raises(Overloaded, match=r"boxes\.execs_per_key"):
+            await other.start(["true"])
+        await first.signal("KILL")
+        await first.wait()
+        await box.start(["true"])  # in place of the one that has ended
+
+
 @pytest.mark.parametrize(
     ("value", "path"),
     [
@@ -348,12 +361,18 @@ async def test_times_and_limits_beyond_the_server_are_refused(over_http: AsyncCl
         ({"ttl_s": 1e9}, "ttl_s"),
         ({"idle_s": 0}, "idle_s"),
         ({"limits": {"memory_mb": 10**9}}, "memory"),
+        ({"limits": {"cpu": 1}}, "and a program in it cpu_s"),
     ):
         with pytest.raises(InvalidRequest, match=path):
             await over_http.box(**options).open()
     with pytest.raises(UnknownImage):
         await over_http.box("no-such-image").open()
     assert await over_http.boxes() == []
+
+
+def test_an_unknown_limit_of_a_box_is_answered_with_those_of_boxes_and_programs() -> None:
+    with pytest.raises(InvalidRequest, match=r"limits\.cpu: .* a program in it cpu_s"):
+        request_of(BoxRequest, {"limits": {"cpu": 1}})
 
 
 async def test_a_key_has_so_many_boxes_and_so_much_memory(start: Start, host: HostProcess) -> None:

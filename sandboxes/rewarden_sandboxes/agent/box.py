@@ -364,4 +364,4 @@ def _part(program: dict[str, Any], limits: dict[str, Any]) -> Part:
     """A program in the form in which rooms have it."""
     nothing: dict[str, Any] = {"python": True, "mode": "script", "file": "", "code": [0, 0], "files": {}, "args": []}
     case = {"limits": limits, "stdin": [0, 0], "request": program.get("request", [0, 0]), "files": {}, "args": []}
-    return Part("program", {**nothing, "run": [], "tier": _TIER, **program}, case, -1, None)
+    return Part("program", {**nothing, "run": [], **program, "tier": _TIER}, case, -1, None)

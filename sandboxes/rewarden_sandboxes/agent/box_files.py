@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
+import itertools
 import json
 import os
 import shutil
@@ -29,6 +30,8 @@ GONE, OPAQUE, END = ".wh.", ".wh..wh..opq", ".wh..wh..end"
 
 _MARK = "REWARDEN.mark"
 """The header of a member whose name says what is gone: a file of the box's may be called so as well."""
+_ATTRIBUTE = "SCHILY.xattr."
+"""The header of a member that has an extended attribute, as `tar --xattrs` has it, before the attribute's name."""
 _PART = 1 << 16
 _MOST_OF_PROC = 16 << 20
 """Bytes of a file that says it has none. Attack: a link to one of /proc that never ends."""
@@ -68,17 +71,55 @@ def main(request: bytes) -> int:
 
 
 def _put(asked: dict[str, Any]) -> None:
-    path = asked["path"]
-    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+    """Write a file that appears whole, in place of another, or not at all."""
+    path = os.path.realpath(asked["path"])  # where it is a link, its target changes
+    folder = os.path.dirname(path)
+    os.makedirs(folder, exist_ok=True)
+    with contextlib.suppress(FileNotFoundError):
+        about = os.stat(path)
+        _check_regular(about.st_mode, path)
+        if not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
     try:
-        _regular(number, path)
-        os.ftruncate(number, 0)
+        _put_whole(folder, path, asked["mode"] & _MODES)
+    except OSError as error:  # of a name that is ours
+        raise OSError(error.errno, error.strerror, path) from None
+
+
+def _put_whole(folder: str, path: str, mode: int) -> None:
+    # A call that breaks kills this process: nothing may have a name before all is there.
+    with _aside(folder) as coming:
+        os.unlink(coming.name)
         while data := os.read(0, _PART):
-            _write(number, data)
-        os.fchmod(number, asked["mode"] & _MODES)
-    finally:
-        os.close(number)
+            _write(coming.fileno(), data)
+        with _aside(folder) as whole:
+            try:
+                _move(coming.fileno(), whole.fileno())
+                os.fchmod(whole.fileno(), mode)
+                os.rename(whole.name, path)
+            except BaseException:
+                os.unlink(whole.name)
+                raise
+
+
+def _aside(folder: str) -> BinaryIO:
+    """An empty file with a name that nobody else has."""
+    for number in itertools.count(os.getpid()):
+        with contextlib.suppress(FileExistsError):
+            return open(f"{folder}/.rewarden-{number}", "x+b", buffering=0)
+    raise AssertionError
+
+
+def _move(source: int, target: int) -> None:
+    """Move the bytes of an open file to another, from its end, and cut off there: the disk never holds both."""
+    size = os.fstat(source).st_size
+    while size:
+        size = (size - 1) // _PART * _PART
+        data = memoryview(os.pread(source, _PART, size))
+        done = 0
+        while done < len(data):
+            done += os.pwrite(target, data[done:], size + done)
+        os.ftruncate(source, size)
 
 
 def _get(asked: dict[str, Any]) -> None:
@@ -147,7 +188,10 @@ def _remove(asked: dict[str, Any]) -> None:
 
 
 def _regular(number: int, path: str) -> None:
-    mode = os.fstat(number).st_mode
+    _check_regular(os.fstat(number).st_mode, path)
+
+
+def _check_regular(mode: int, path: str) -> None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     if not stat.S_ISREG(mode):
@@ -291,6 +335,8 @@ class _Writer:
         key = (about.st_dev, about.st_ino)
         if stat.S_ISDIR(mode):
             info.type = tarfile.DIRTYPE
+            with _opened(entry, folder) as number:
+                info.pax_headers |= _attributes(number)
         elif stat.S_ISLNK(mode):
             info.type, info.linkname = tarfile.SYMTYPE, os.readlink(entry, dir_fd=folder)
         elif stat.S_ISFIFO(mode):
@@ -305,6 +351,7 @@ class _Writer:
             with open(number, "rb") as file:
                 _regular(number, name)
                 info.size = os.fstat(number).st_size
+                info.pax_headers |= _attributes(number)
                 # Attack: many files, each a hole as large as the disk, which whoever keeps the stream has to store.
                 self._left -= info.size
                 if self._left < 0:
@@ -315,6 +362,18 @@ class _Writer:
             return about
         self._tar.addfile(info)
         return about
+
+
+def _attributes(number: int) -> dict[str, str]:
+    """The headers of an open file's or folder's extended attributes: those of users, the only ones that a box can set.
+    The layers' own are none of its.
+    """
+    found: dict[str, str] = {}
+    with contextlib.suppress(OSError):  # the file system has none, or they change meanwhile
+        for name in os.listxattr(number):
+            if name.startswith("user.") and not name.startswith("user.overlay."):
+                found[_ATTRIBUTE + name] = os.getxattr(number, name).decode("utf-8", "surrogateescape")
+    return found
 
 
 class _Exactly(io.RawIOBase):
@@ -394,6 +453,7 @@ class _Reader:
             pass
         for path, info in reversed(self._folders):  # not before: a folder that may not be written to takes nothing
             with self._opened(path) as number:
+                _set_attributes(number, info)
                 os.fchmod(number, info.mode & _MODES)
                 os.utime(number, ns=_times(info))
 
@@ -463,6 +523,7 @@ class _Reader:
                     os.lseek(number, len(data), os.SEEK_CUR)
                 else:
                     _write(number, data)
+            _set_attributes(number, info)
             os.fchmod(number, info.mode & _MODES)
         finally:
             os.close(number)
@@ -475,6 +536,18 @@ def _times(info: tarfile.TarInfo) -> tuple[int, int]:
         return (int(info.mtime * 10**9),) * 2
     seconds, _, rest = told.partition(".")
     return (int(seconds) * 10**9 + int(rest[:9].ljust(9, "0") or 0),) * 2
+
+
+def _set_attributes(number: int, info: tarfile.TarInfo) -> None:
+    """Give an open file or folder the extended attributes of a member, where the file system has any."""
+    for header, value in info.pax_headers.items():
+        name = header.removeprefix(_ATTRIBUTE)
+        if name != header and name.startswith("user.") and not name.startswith("user.overlay."):
+            try:
+                os.setxattr(number, name, value.encode("utf-8", "surrogateescape"))
+            except OSError as error:
+                if error.errno != errno.EOPNOTSUPP:
+                    raise
 
 
 def _clear(folder: int, name: str) -> None:

@@ -346,13 +346,22 @@ class Boxes:
         self.execs[status] += 1
 
     def _make_room(self, box: Box) -> None:
+        """Makes room for one more program in the background, in place of one that has ended if there are too many.
+        Raises Overloaded."""
         behind = [each for each in box.execs.values() if each.background]
-        if len(behind) < self.settings.execs:
+        boxes = [other for other in self._open.values() if other.owner == box.owner]
+        of_key = sum(each.background for other in boxes for each in other.execs.values())
+        for count, most, whose in (
+            (len(behind), self.settings.execs, "the box has {} programs in the background (boxes.execs)"),
+            (of_key, self.settings.execs_per_key, "the key has {} programs in the background (boxes.execs_per_key)"),
+        ):
+            if count < most:
+                continue
+            ended = next((each for each in behind if each.over), None)
+            if ended is None:
+                raise Overloaded(f"{whose.format(count)}; end one of them")
+            del box.execs[ended.number]
             return
-        ended = next((each for each in behind if each.over), None)
-        if ended is None:
-            raise Overloaded(f"the box has {len(behind)} programs in the background (boxes.execs); end one of them")
-        del box.execs[ended.number]
 
     # --- snapshots and leases -----------------------------------------------------------------------------------
 

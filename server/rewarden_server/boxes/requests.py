@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from rewarden.boxes.types import BoxRequest
 from rewarden.errors import InvalidRequest
+from rewarden_sandboxes.box import OF_BOX, OF_EXEC
 from rewarden_verifiers.schema import Misfit, read
 
 T = TypeVar("T")
@@ -16,8 +18,15 @@ def request_of(kind: type[T], value: Any) -> T:
     try:
         made: T = read(kind, _without_nulls(value), "")
     except Misfit as misfit:
-        raise InvalidRequest(misfit.message.strip(), path=misfit.path) from None
+        message = misfit.message.strip()
+        if kind is BoxRequest and misfit.path.startswith("limits.") and misfit.words == "is unknown":
+            message += f"; a box has {_listed(OF_BOX)}, and a program in it {_listed(OF_EXEC)}"
+        raise InvalidRequest(message, path=misfit.path) from None
     return made
+
+
+def _listed(limits: frozenset[str]) -> str:
+    return ", ".join(sorted(limits))
 
 
 def _without_nulls(value: Any) -> Any:

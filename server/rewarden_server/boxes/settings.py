@@ -17,7 +17,8 @@ class BoxSettings:
     memory_mb, disk_mb: of a box that asks for none. ttl_s, ttl_s_max: seconds that a box lives, by default and at most.
     idle_s: seconds without a request after which it is closed, by default. lease_s_max: seconds that a lease lasts at
     most. output_bytes: output of a program that is returned in one piece, if it sets no limit; background_bytes: kept
-    output of a program in the background. execs: programs in the background of one box.
+    output of a program in the background. execs: programs in the background of one box; execs_per_key: of all boxes of
+    one key, which bounds the output that the server keeps for it.
     dir: the folder of snapshots and of the secret that signs leases (if not set, `$XDG_STATE_HOME/rewarden/boxes`).
     Servers that share it restore each other's snapshots. snapshot_bytes, snapshots: of one key; snapshot_s: seconds
     that a snapshot is kept.
@@ -35,6 +36,7 @@ class BoxSettings:
     output_bytes: Whole = 8 * 1024**2
     background_bytes: Whole = 1024**2
     execs: Whole = 64
+    execs_per_key: Whole = 256
     dir: File | None = None
     snapshot_bytes: Whole = 10 * 1024**3
     snapshots: Whole = 100
