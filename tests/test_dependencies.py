@@ -48,7 +48,11 @@ INDIRECT = {
 UNNAMED = {"httptools": "uvicorn's parser, which rewarden_server.http.protocol extends"}
 """Base dependencies that no import names."""
 
-CALLERS = {"pytest": "loads the plug-in rewarden_server.pytest_cases"}
+CALLERS = {
+    "jupyter-client": "in the sandbox's images, where rewarden_sandboxes.notebook_driver runs",
+    "pytest": "loads the plug-in rewarden_server.pytest_cases",
+    "zmq": "comes with jupyter-client",
+}
 """Packages that are there wherever the module runs that imports them."""
 
 FOLDERS_OF_THE_SERVER = [folder for name, folder in FOLDERS.items() if name != "rewarden"]

@@ -201,6 +201,7 @@ class AsyncClient:
         files: Mapping[str, Content] | None = None,
         args: Sequence[str] = (),
         limits: Limits | Mapping[str, Any] | None = None,
+        collect: Sequence[str] = (),
     ) -> RunResult:
         """Runs a program in the target's sandbox and returns its result. The arguments are the fields of
         `rewarden.types.Run`.
@@ -208,7 +209,7 @@ class AsyncClient:
         Everything that the program does is in the result. Raises InvalidRequest for a program that no sandbox can run
         (an unknown language, a path that leaves the working folder), and Unavailable if the sandbox has no room.
         """
-        run = _run(code, language, stdin=stdin, files=files or {}, args=args, limits=limits or {})
+        run = _run(code, language, stdin=stdin, files=files or {}, args=args, limits=limits or {}, collect=collect)
         return await self._tries(lambda transport: transport.run(run))
 
     async def verifiers(self, name: str | None = None) -> list[dict[str, Any]]:
@@ -541,9 +542,11 @@ def _run(
     files: Mapping[str, Content],
     args: Sequence[str],
     limits: Limits | Mapping[str, Any],
+    collect: Sequence[str],
 ) -> Run:
-    if isinstance(args, str):  # a sequence of strings too, one for each character
-        raise InvalidRequest("args: must be a list of strings, not a string", path="args")
+    for name, given in (("args", args), ("collect", collect)):
+        if isinstance(given, str):  # a sequence of strings too, one for each character
+            raise InvalidRequest(f"{name}: must be a list of strings, not a string", path=name)
     made = Run(
         language=language,
         code=code,
@@ -551,6 +554,7 @@ def _run(
         files={path: _content(item) for path, item in files.items()},
         args=args,
         limits=limits if isinstance(limits, Limits) else Limits(),
+        collect=collect,
     )
     value = run_to_json(made)
     if not isinstance(limits, Limits):

@@ -86,6 +86,14 @@ class ImageMismatch(RequestError):
     http_status = 409
 
 
+class NotebookEnded(RequestError):
+    """The notebook has no kernel any more. `details["fault"]`: `policy` if a program in the box ended it, `caller` if
+    it was closed. Its box lives on."""
+
+    code = "notebook_ended"
+    http_status = 410
+
+
 class BoxEnded(RequestError):
     """The box has ended. `details["reason"]`: see `rewarden.boxes.types.EndReason`. A lost host says nothing about the
     policy: `details["fault"]` is then `infra`."""
@@ -279,6 +287,7 @@ REQUEST_ERRORS: Mapping[str, type[RequestError]] = {
         # Errors of boxes first: of a status without a known code, a client makes the last class that has it.
         UnknownImage,
         ImageMismatch,
+        NotebookEnded,
         BoxEnded,
         TooManyBoxes,
         NoRoom,

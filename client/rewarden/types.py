@@ -260,7 +260,8 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A program to run in the sandbox (`POST /v1/run`). `files`: relative path to content, text or base64.
+    """A program to run in the sandbox (`POST /v1/run`). `files`: relative path to content, text or base64. `collect`:
+    files of its working folder to return, `name/` for all files of a folder.
 
     `stdin` and the values of `files` are text; give bytes that are not UTF-8 as `{"base64": "…"}`.
     """
@@ -271,6 +272,7 @@ class Run:
     files: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict)
     args: Sequence[str] = ()
     limits: Limits = Limits()
+    collect: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,6 +286,7 @@ class RunResult:
     bytes. Times are in seconds; peak_memory is in bytes, or None if it is not measured.
     truncated: output was cut at `output_bytes`. enforced: maps each limit to the mechanism that enforces it (`cgroup`,
     `rlimit`, `tmpfs`, `supervisor`, `polled`, `per_process`, or `no`). compile: the result of the compiler.
+    files: those of `collect` that are there, if the program ended by itself: text, or `{"base64": "…"}`.
     """
 
     status: str
@@ -302,3 +305,4 @@ class RunResult:
     flags: Sequence[str] = ()
     message: str | None = None
     compile: RunResult | None = None
+    files: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict)

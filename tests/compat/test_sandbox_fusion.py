@@ -217,12 +217,10 @@ async def test_a_body_that_is_no_object_is_422(server: Running) -> None:
         assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["body"])
 
 
-async def test_slashes_the_probe_and_notebooks(server: Running) -> None:
+async def test_slashes_and_the_probe(server: Running) -> None:
     for path in (PATH + "/", PATH.replace("/run_code", "//run_code")):
         assert (await server.http.post(path, json=PRINTS)).json()["status"] == "Success"
     assert (await server.http.get("/compat/sandbox_fusion/v1/ping")).text == '"pong"'
-    answer = await server.http.post("/compat/sandbox_fusion/run_jupyter", json={"cells": ["1"]})
-    assert (answer.status_code, "/run_code" in answer.json()["detail"]) == (501, True)
 
 
 # --- what is no fault of the program's is never a result
@@ -366,8 +364,6 @@ async def test_pypis_client_asks_again_and_reads_the_reply(server: Running, scri
     for replies in (at_once, threads):
         assert [reply.run_result.stdout for reply in replies] == [str(number) for number in range(8)]
         assert {reply.status.value for reply in replies} == {"Success"}
-    with pytest.raises(Exception, match="501"):
-        await asyncio.to_thread(theirs.run_jupyter, theirs.RunJupyterRequest(cells=["1"]), address, 1)
 
 
 # --- programs that really run

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import io
 import json
 import os
 import signal
-import subprocess
-import sys
 import tarfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -25,10 +22,9 @@ from rewarden.boxes.box import AsyncBox
 from rewarden.boxes.types import BoxRequest, ExecOutput, ExecResult
 from rewarden.errors import BoxEnded, Forbidden, Overloaded, RequestError, TooManyBoxes, Unavailable, UnknownImage
 from rewarden.v1 import rewarden_pb2 as pb
-from rewarden_sandboxes.client import HostClient
-from rewarden_sandboxes.errors import HostLost
 from rewarden_server.access.key_record import new_key
 from rewarden_server.boxes.requests import request_of
+from tests.server.box_host import HostProcess
 from tests.server.clock import Clock
 from tests.server.conftest import Running, Start
 from tests.server.launchers import launcher as launcher
@@ -36,37 +32,6 @@ from tests.server.launchers import launcher as launcher
 pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
 
 HELLO = "print('hello')"
-
-
-class HostProcess:
-    """A sandbox host in a process of its own, which a test may kill. `address`: where it listens."""
-
-    def __init__(self, folder: Path, launcher: str) -> None:
-        self.address = f"unix:{folder}/host.sock"
-        settings = json.dumps({"launcher": launcher, "slots": 1, "warm_boxes": 2})
-        command = [sys.executable, "-P", "-m", "rewarden_sandboxes", "--address", self.address, "--tied"]
-        self.process = subprocess.Popen(
-            [*command, "--settings", settings], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
-        )
-        asyncio.run(self._ready())
-
-    async def _ready(self) -> None:
-        client = HostClient(self.address)
-        async with asyncio.timeout(60):
-            while True:
-                with contextlib.suppress(HostLost):
-                    if (await client.status(timeout_s=10))["ready"]:
-                        return await client.close()
-                await asyncio.sleep(0.05)
-
-    def kill(self) -> None:
-        """Kills it, as a machine that dies does."""
-        self.process.kill()
-        self.process.wait()
-
-    def end(self) -> None:
-        """Lets it end by itself."""
-        self.process.communicate()
 
 
 @pytest.fixture(scope="module")

@@ -258,6 +258,8 @@ async def test_what_was_sent_before_the_drain_ends(server: Running, script: Scri
         ({"files": {"a": "", "a/b": ""}}, "files['a/b']"),
         ({"args": "-x"}, "args"),
         ({"args": ["a\0"]}, "args[0]"),
+        ({"collect": "out"}, "collect"),
+        ({"collect": ["../out"]}, "collect['../out']"),
         ({"args": [1]}, "args[0]"),
         ({"limits": {"cpu_s": 0}}, "limits.cpu_s"),
         ({"limits": {"cpu_s": -1}}, "limits.cpu_s"),

@@ -63,6 +63,15 @@ async def test_bytes_that_are_no_text_come_back_whole(client: AsyncClient) -> No
     assert base64.b64decode(result.stdout_base64) == bytes(range(256))
 
 
+async def test_files_that_a_program_leaves_come_back(client: AsyncClient) -> None:
+    code = "import os; os.mkdir('out'); open('out/é', 'w').write('é'); open('b', 'wb').write(bytes([255]))"
+    result = await client.run(code, collect=["out/", "b", "missing"])
+    assert (result.status, result.files) == ("ok", {"out/é": "é", "b": {"base64": "/w=="}})
+    assert (await client.run(code)).files == {}
+    flood = await client.run("open('b', 'wb').write(bytes(10000))", collect=["b"], limits={"output_bytes": 1000})
+    assert (flood.status, flood.limit, flood.files) == ("output_limit", "output_bytes", {})
+
+
 async def test_a_compiler_says_what_is_wrong_and_what_is_right_runs(client: AsyncClient) -> None:
     wrong = await client.run("int main(void) { return undeclared; }", "c")
     assert wrong.status == "compile_error"

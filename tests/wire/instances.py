@@ -158,11 +158,13 @@ RUNS = {
             cpu_s=1.5, wall_s=10.0, memory_mb=256, processes=8, output_bytes=65536, disk_mb=64, open_files=32
         ),
     ),
+    "files to return": Run(language="python", code="", collect=("plot.png", "out/")),
     "bytes in a file": Run(language="python", code="", stdin="1\n", files={"in.bin": {"base64": "AP8="}}),
 }
 
 RUN_RESULTS = {
     "bare": RunResult(status="ok", exit_code=0),
+    "files": RunResult(status="ok", exit_code=0, files={"out/é.txt": "é", "plot.png": {"base64": "/w=="}}),
     "whole": RunResult(
         status="memory_limit",
         limit="memory_mb",

@@ -198,6 +198,7 @@ runs = st.builds(
     stdin=contents,
     files=st.dictionaries(texts, contents, max_size=3),
     args=tuples_of(texts),
+    collect=tuples_of(texts),
     limits=st.builds(
         Limits,
         cpu_s=maybe(seconds),
@@ -223,6 +224,7 @@ _run_result_fields: dict[str, st.SearchStrategy[Any]] = {
     "wall_time": numbers,
     "peak_memory": maybe(counts),
     "truncated": st.booleans(),
+    "files": st.dictionaries(texts, contents, max_size=3),
     "enforced": st.dictionaries(texts, texts, max_size=3),
     "flags": tuples_of(texts),
     "message": maybe(texts),

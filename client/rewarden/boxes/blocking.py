@@ -6,15 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rewarden.boxes.box import AsyncBox, AsyncProcess, Command
+from rewarden.boxes.notebook import AsyncNotebook
 from rewarden.boxes.types import (
     BoxFile,
     BoxInfo,
     BoxLease,
     BoxSnapshot,
+    CellResult,
     ExecOutput,
     ExecProgress,
     ExecResult,
     Right,
+    Variable,
 )
 from rewarden.loop_thread import LoopThread
 from rewarden.types import Use, Verdict
@@ -73,6 +76,10 @@ class Box:
         """As `AsyncBox.start`."""
         return Process(self._thread.run(self._box.start(command, feed=feed, **options)), self._thread)
 
+    def notebook(self, kernel: str = "python", **options: Any) -> Notebook:
+        """As `AsyncBox.notebook`."""
+        return Notebook(self._thread.run(self._box.notebook(kernel, **options)), self._thread)
+
     def write(self, path: str, data: str | bytes) -> None:
         """As `AsyncBox.write`."""
         self._thread.run(self._box.write(path, data))
@@ -112,6 +119,45 @@ class Box:
     def score(self, use: str | Mapping[str, Any] | Use, **fields: Any) -> Verdict:
         """As `AsyncBox.score`."""
         return self._thread.run(self._box.score(use, **fields))
+
+
+class Notebook:
+    """A notebook in a box. See `AsyncNotebook`."""
+
+    def __init__(self, notebook: AsyncNotebook, thread: LoopThread) -> None:
+        self._notebook = notebook
+        self._thread = thread
+
+    @property
+    def number(self) -> int:
+        """Returns its number in the box."""
+        return self._notebook.number
+
+    def __enter__(self) -> Notebook:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def run(self, code: str, timeout_s: float | None = None, *, output_bytes: int | None = None) -> CellResult:
+        """As `AsyncNotebook.run`."""
+        return self._thread.run(self._notebook.run(code, timeout_s, output_bytes=output_bytes))
+
+    def interrupt(self) -> bool:
+        """As `AsyncNotebook.interrupt`."""
+        return self._thread.run(self._notebook.interrupt())
+
+    def restart(self) -> None:
+        """As `AsyncNotebook.restart`."""
+        self._thread.run(self._notebook.restart())
+
+    def variables(self) -> list[Variable]:
+        """As `AsyncNotebook.variables`."""
+        return self._thread.run(self._notebook.variables())
+
+    def close(self) -> None:
+        """As `AsyncNotebook.close`."""
+        self._thread.run(self._notebook.close())
 
 
 class Process:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, TypeVar, Union
 
 from rewarden.boxes.call import BoxCall, BoxTransport, Content, Operation
+from rewarden.boxes.notebook import AsyncNotebook
 from rewarden.boxes.types import (
     BoxContent,
     BoxFile,
@@ -22,6 +23,8 @@ from rewarden.boxes.types import (
     ExecResult,
     ForkRequest,
     LeaseRequest,
+    NotebookInfo,
+    NotebookRequest,
     Right,
     ScoreRequest,
     SnapshotRequest,
@@ -163,6 +166,14 @@ class AsyncBox:
         return understood(result_from_json, await self._call("exec", value=to_json(asked)))
 
     # --- files
+
+    async def notebook(
+        self, kernel: str = "python", *, cwd: str | None = None, env: Mapping[str, str] | None = None
+    ) -> AsyncNotebook:
+        """Starts a notebook: a living interpreter."""
+        told = await self._call("notebook", value=to_json(NotebookRequest(kernel=kernel, cwd=cwd, env=dict(env or {}))))
+        info = understood(lambda told: answer(NotebookInfo, told), told)
+        return AsyncNotebook(self._call, info.notebook)
 
     async def write(self, path: str, data: str | Content) -> None:
         """Writes a file; missing folders are made. path: absolute, or relative to the working folder."""

@@ -18,6 +18,13 @@ Operation = Literal[
     "stdin",
     "signal",
     "kill",
+    "notebook",
+    "notebooks",
+    "cell",
+    "interrupt",
+    "restart",
+    "variables",
+    "end",
     "files",
     "read",
     "write",
@@ -37,9 +44,9 @@ Content = Union[bytes, AsyncIterable[bytes]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoxCall:
-    """A call. box: the id of the box (for `forget`, of a snapshot). path: of a file. number: of a program. value: the
-    request, ready for JSON. query: further parameters. content: bytes instead of a request. lease: sent instead of the
-    key."""
+    """A call. box: the id of the box (for `forget`, of a snapshot). path: of a file. number: of a program or a
+    notebook. value: the request, ready for JSON. query: further parameters. content: bytes instead of a request. lease:
+    sent instead of the key."""
 
     operation: Operation
     box: str = ""

@@ -158,6 +158,99 @@ class ExecProgress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NotebookRequest:
+    """A notebook to start in a box. kernel: its language. cwd: absolute, or relative to the box's working folder."""
+
+    kernel: str = "python"
+    cwd: str | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotebookInfo:
+    """A notebook of a box. notebook: its number in the box. state: `idle`, `busy` or `ended`. message: why it has
+    ended."""
+
+    notebook: int
+    kernel: str = "python"
+    state: str = "idle"
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellRequest:
+    """A cell to run. timeout_s: seconds that it may run or be idle; then it is interrupted. output_bytes: of all its
+    outputs, as JSON. None: the server's default."""
+
+    code: str
+    timeout_s: float | None = None
+    output_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellResult:
+    """The end of a cell. Whatever it is, it is the policy's.
+
+    status: `ok`; `error` for an exception; `time_limit`, `output_limit` or `interrupted` if the cell was interrupted;
+    `kernel_died` if it ended its own kernel. outputs: as in a notebook file (nbformat 4): `stream`, `display_data`,
+    `execute_result`, `error`. count: the kernel's number of the cell. restarted: the state of all cells is lost, and
+    there is a new kernel. over: there is none any more. truncated: some output was dropped. exit_code, signal: of a
+    kernel that died. message: for a reader. wall_time: seconds.
+    """
+
+    notebook: int
+    status: str
+    outputs: Sequence[Mapping[str, Any]] = ()
+    count: int | None = None
+    restarted: bool = False
+    over: bool = False
+    truncated: bool = False
+    exit_code: int | None = None
+    signal: int | None = None
+    message: str | None = None
+    wall_time: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """Returns the outputs as a terminal shows them: what was written, the text of what was shown, tracebacks."""
+        return "".join(_shown(output) for output in self.outputs)
+
+    @property
+    def value(self) -> Mapping[str, Any] | None:
+        """Returns the last expression's value by media type, such as `text/plain`; None if there is none."""
+        found = [output for output in self.outputs if output.get("output_type") == "execute_result"]
+        return found[-1].get("data") if found else None
+
+    @property
+    def error(self) -> Mapping[str, Any] | None:
+        """Returns the exception: `ename`, `evalue`, `traceback`; None if there is none."""
+        found = [output for output in self.outputs if output.get("output_type") == "error"]
+        return found[-1] if found else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variable:
+    """A variable of a notebook, as its kernel tells of it. size: its `len`. text: the beginning of its `repr`."""
+
+    name: str
+    type: str = ""
+    size: int | None = None
+    shape: Sequence[int] | None = None
+    text: str = ""
+
+
+def _shown(output: Mapping[str, Any]) -> str:
+    match output.get("output_type"):
+        case "stream":
+            return str(output.get("text", ""))
+        case "error":
+            return "\n".join(output.get("traceback") or ()) + "\n"
+    data = output.get("data") or {}
+    text = data.get("text/plain") if isinstance(data, Mapping) else None
+    return "" if text is None else f"{text}\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BoxFile:
     """An entry of a folder. name: its path below the listed folder. kind: `file`, `folder`, `link` or `other`. mode:
     its permission bits. target: where a link leads."""

@@ -211,7 +211,7 @@ class Range(_message.Message):
     def __init__(self, low: _Optional[float] = ..., high: _Optional[float] = ...) -> None: ...
 
 class RunReply(_message.Message):
-    __slots__ = ["compile", "cpu_time", "enforced", "exit_code", "flags", "limit", "message", "peak_memory", "signal", "status", "stderr", "stderr_bytes", "stdout", "stdout_bytes", "truncated", "wall_time"]
+    __slots__ = ["compile", "cpu_time", "enforced", "exit_code", "files", "flags", "limit", "message", "peak_memory", "signal", "status", "stderr", "stderr_bytes", "stdout", "stdout_bytes", "truncated", "wall_time"]
     class EnforcedEntry(_message.Message):
         __slots__ = ["key", "value"]
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -219,10 +219,18 @@ class RunReply(_message.Message):
         key: str
         value: str
         def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class FilesEntry(_message.Message):
+        __slots__ = ["key", "value"]
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: Content
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[Content, _Mapping]] = ...) -> None: ...
     COMPILE_FIELD_NUMBER: _ClassVar[int]
     CPU_TIME_FIELD_NUMBER: _ClassVar[int]
     ENFORCED_FIELD_NUMBER: _ClassVar[int]
     EXIT_CODE_FIELD_NUMBER: _ClassVar[int]
+    FILES_FIELD_NUMBER: _ClassVar[int]
     FLAGS_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
@@ -239,6 +247,7 @@ class RunReply(_message.Message):
     cpu_time: float
     enforced: _containers.ScalarMap[str, str]
     exit_code: int
+    files: _containers.MessageMap[str, Content]
     flags: _containers.RepeatedScalarFieldContainer[str]
     limit: str
     message: str
@@ -251,10 +260,10 @@ class RunReply(_message.Message):
     stdout_bytes: bytes
     truncated: bool
     wall_time: float
-    def __init__(self, status: _Optional[str] = ..., limit: _Optional[str] = ..., exit_code: _Optional[int] = ..., signal: _Optional[int] = ..., stdout: _Optional[str] = ..., stderr: _Optional[str] = ..., stdout_bytes: _Optional[bytes] = ..., stderr_bytes: _Optional[bytes] = ..., cpu_time: _Optional[float] = ..., wall_time: _Optional[float] = ..., peak_memory: _Optional[int] = ..., truncated: bool = ..., enforced: _Optional[_Mapping[str, str]] = ..., flags: _Optional[_Iterable[str]] = ..., message: _Optional[str] = ..., compile: _Optional[_Union[RunReply, _Mapping]] = ...) -> None: ...
+    def __init__(self, status: _Optional[str] = ..., limit: _Optional[str] = ..., exit_code: _Optional[int] = ..., signal: _Optional[int] = ..., stdout: _Optional[str] = ..., stderr: _Optional[str] = ..., stdout_bytes: _Optional[bytes] = ..., stderr_bytes: _Optional[bytes] = ..., cpu_time: _Optional[float] = ..., wall_time: _Optional[float] = ..., peak_memory: _Optional[int] = ..., truncated: bool = ..., enforced: _Optional[_Mapping[str, str]] = ..., flags: _Optional[_Iterable[str]] = ..., message: _Optional[str] = ..., compile: _Optional[_Union[RunReply, _Mapping]] = ..., files: _Optional[_Mapping[str, Content]] = ...) -> None: ...
 
 class RunRequest(_message.Message):
-    __slots__ = ["args", "code", "files", "language", "limits", "stdin"]
+    __slots__ = ["args", "code", "collect", "files", "language", "limits", "stdin"]
     class FilesEntry(_message.Message):
         __slots__ = ["key", "value"]
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -264,17 +273,19 @@ class RunRequest(_message.Message):
         def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[Content, _Mapping]] = ...) -> None: ...
     ARGS_FIELD_NUMBER: _ClassVar[int]
     CODE_FIELD_NUMBER: _ClassVar[int]
+    COLLECT_FIELD_NUMBER: _ClassVar[int]
     FILES_FIELD_NUMBER: _ClassVar[int]
     LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     LIMITS_FIELD_NUMBER: _ClassVar[int]
     STDIN_FIELD_NUMBER: _ClassVar[int]
     args: _containers.RepeatedScalarFieldContainer[str]
     code: str
+    collect: _containers.RepeatedScalarFieldContainer[str]
     files: _containers.MessageMap[str, Content]
     language: str
     limits: Limits
     stdin: Content
-    def __init__(self, language: _Optional[str] = ..., code: _Optional[str] = ..., stdin: _Optional[_Union[Content, _Mapping]] = ..., files: _Optional[_Mapping[str, Content]] = ..., args: _Optional[_Iterable[str]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ...) -> None: ...
+    def __init__(self, language: _Optional[str] = ..., code: _Optional[str] = ..., stdin: _Optional[_Union[Content, _Mapping]] = ..., files: _Optional[_Mapping[str, Content]] = ..., args: _Optional[_Iterable[str]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., collect: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Sample(_message.Message):
     __slots__ = ["data_source", "finish_reason", "group", "group_size", "id", "media", "metadata_json", "prompt", "prompt_key", "reference_json", "reference_key", "response", "signals_json", "steps", "token_count", "use"]

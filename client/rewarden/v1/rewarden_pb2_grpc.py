@@ -266,6 +266,41 @@ class BoxServiceStub(object):
                 request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
                 response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
                 )
+        self.Notebook = channel.unary_unary(
+                '/rewarden.v1.BoxService/Notebook',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+                )
+        self.Notebooks = channel.unary_unary(
+                '/rewarden.v1.BoxService/Notebooks',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+                )
+        self.Cell = channel.unary_unary(
+                '/rewarden.v1.BoxService/Cell',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+                )
+        self.Interrupt = channel.unary_unary(
+                '/rewarden.v1.BoxService/Interrupt',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+                )
+        self.Restart = channel.unary_unary(
+                '/rewarden.v1.BoxService/Restart',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+                )
+        self.Variables = channel.unary_unary(
+                '/rewarden.v1.BoxService/Variables',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+                )
+        self.End = channel.unary_unary(
+                '/rewarden.v1.BoxService/End',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+                )
         self.Files = channel.unary_unary(
                 '/rewarden.v1.BoxService/Files',
                 request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
@@ -399,6 +434,55 @@ class BoxServiceServicer(object):
 
     def Kill(self, request, context):
         """DELETE …/exec/{number}
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Notebook(self, request, context):
+        """POST …/notebook
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Notebooks(self, request, context):
+        """GET …/notebook
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Cell(self, request, context):
+        """POST …/notebook/{number}/run
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Interrupt(self, request, context):
+        """POST …/notebook/{number}/interrupt
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Restart(self, request, context):
+        """POST …/notebook/{number}/restart
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Variables(self, request, context):
+        """GET …/notebook/{number}/variables
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def End(self, request, context):
+        """DELETE …/notebook/{number}
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -538,6 +622,41 @@ def add_BoxServiceServicer_to_server(servicer, server):
             ),
             'Kill': grpc.unary_unary_rpc_method_handler(
                     servicer.Kill,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
+            ),
+            'Notebook': grpc.unary_unary_rpc_method_handler(
+                    servicer.Notebook,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
+            ),
+            'Notebooks': grpc.unary_unary_rpc_method_handler(
+                    servicer.Notebooks,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
+            ),
+            'Cell': grpc.unary_unary_rpc_method_handler(
+                    servicer.Cell,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
+            ),
+            'Interrupt': grpc.unary_unary_rpc_method_handler(
+                    servicer.Interrupt,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
+            ),
+            'Restart': grpc.unary_unary_rpc_method_handler(
+                    servicer.Restart,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
+            ),
+            'Variables': grpc.unary_unary_rpc_method_handler(
+                    servicer.Variables,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
+            ),
+            'End': grpc.unary_unary_rpc_method_handler(
+                    servicer.End,
                     request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.FromString,
                     response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
             ),
@@ -778,6 +897,125 @@ class BoxService(object):
             timeout=None,
             metadata=None):
         return grpc.experimental.unary_unary(request, target, '/rewarden.v1.BoxService/Kill',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Notebook(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/rewarden.v1.BoxService/Notebook',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Notebooks(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/rewarden.v1.BoxService/Notebooks',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Cell(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/rewarden.v1.BoxService/Cell',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Interrupt(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/rewarden.v1.BoxService/Interrupt',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Restart(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/rewarden.v1.BoxService/Restart',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Variables(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/rewarden.v1.BoxService/Variables',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def End(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/rewarden.v1.BoxService/End',
             rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
             rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
             options, channel_credentials,

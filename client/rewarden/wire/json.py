@@ -1005,6 +1005,7 @@ _RUN: _Readers = {
     "files": _contents,
     "args": _each(_string),
     "limits": _limits,
+    "collect": _each(_string),
 }
 
 
@@ -1033,6 +1034,8 @@ def run_to_json(run: Run) -> dict[str, Any]:
         value["args"] = list(run.args)
     if limits := _slim(run.limits, _LIMITS):
         value["limits"] = limits
+    if run.collect:
+        value["collect"] = list(run.collect)
     return value
 
 
@@ -1062,6 +1065,8 @@ def run_result_to_json(result: RunResult) -> dict[str, Any]:
     value |= _slim(result, ("stdout_base64", "stderr_base64", "message"))
     if result.flags:
         value["flags"] = list(result.flags)
+    if result.files:
+        value["files"] = dict(result.files)
     if result.compile is not None:
         value["compile"] = run_result_to_json(result.compile)
     return value
@@ -1103,6 +1108,7 @@ _RUN_RESULT: _Readers = {
     "flags": _each(_str),
     "message": _str,
     "compile": _run_result,
+    "files": _contents,
 }
 
 

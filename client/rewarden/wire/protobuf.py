@@ -25,6 +25,7 @@ GRPC_STATUS: Mapping[str, str] = {
     "unknown_image": "INVALID_ARGUMENT",
     "image_mismatch": "FAILED_PRECONDITION",
     "box_ended": "FAILED_PRECONDITION",
+    "notebook_ended": "FAILED_PRECONDITION",
     "too_many_boxes": "RESOURCE_EXHAUSTED",
     "no_room": "UNAVAILABLE",
     "invalid_request": "INVALID_ARGUMENT",
@@ -218,6 +219,7 @@ _RUN = _readers(
     files=("files", lambda item: {name: _content(item[name]) for name in item}),
     args=("args", list),
     limits=("limits", _nested(_readers(pb.Limits))),
+    collect=("collect", list),
 )
 
 
@@ -245,6 +247,7 @@ _RUN_RESULT = _readers(
     enforced=("enforced", dict),
     flags=("flags", list),
     compile=("compile", _run_result_value),
+    files=("files", lambda item: {name: _content(item[name]) for name in item}),
 )
 
 
@@ -404,6 +407,8 @@ def run_result_to_message(result: RunResult) -> pb.RunReply:
     for name in ("stdout", "stderr"):
         if f"{name}_base64" in value:
             value[f"{name}_bytes"] = base64.b64decode(value.pop(f"{name}_base64"))
+    if "files" in value:
+        value["files"] = {name: _content_message(item) for name, item in value["files"].items()}
     message = pb.RunReply(**{name: item for name, item in _sound(value).items() if item is not None})
     if result.compile is not None:
         message.compile.CopyFrom(run_result_to_message(result.compile))

@@ -12,6 +12,7 @@ from rewarden.boxes.types import BoxInfo, BoxUsage, ExecState
 from rewarden_server.boxes.running import Running
 
 if TYPE_CHECKING:
+    from rewarden_sandboxes.notebook import Notebook
     from rewarden_sandboxes.remote_box import RemoteBox
 
 
@@ -43,6 +44,7 @@ class Box:
     reason: str | None = None
     active: int = 0
     execs: dict[int, Running] = field(default_factory=dict)
+    notebooks: dict[int, Notebook] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     @contextmanager

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 from rewarden.boxes.call import BoxCall
 from rewarden.boxes.types import (
     BoxRequest,
+    CellRequest,
     ExecRequest,
     ForkRequest,
     LeaseRequest,
+    NotebookRequest,
     Right,
     ScoreRequest,
     SnapshotRequest,
@@ -23,6 +25,7 @@ from rewarden.errors import InvalidRequest
 from rewarden.wire.json import verdict_to_json
 from rewarden_server.access.caller import Caller, charged, detail
 from rewarden_server.boxes.box import Box
+from rewarden_server.boxes.notebooks import Notebooks
 from rewarden_server.boxes.registry import no_lease
 from rewarden_server.boxes.requests import request_of, whole_in
 from rewarden_server.boxes.running import Running
@@ -44,6 +47,7 @@ class Desk:
     def __init__(self, service: Service, caller: Caller, surface: str) -> None:
         self._service = service
         self._boxes = service.boxes
+        self._notebooks = Notebooks(service.boxes)
         self._caller = caller
         self._surface = surface
 
@@ -150,6 +154,41 @@ class Desk:
     def _running(self, call: BoxCall) -> tuple[Box, Running]:
         box = self.box(call.box, "exec")
         return box, self._boxes.running(box, call.number or 0)
+
+    # --- notebooks
+
+    async def notebook(self, call: BoxCall) -> dict[str, Any]:
+        """Starts a notebook."""
+        box = self.box(call.box, "exec")
+        with charged(1):
+            return to_json(await self._notebooks.open(box, request_of(NotebookRequest, call.value or {})))
+
+    async def notebooks(self, call: BoxCall) -> dict[str, Any]:
+        """Returns the notebooks of a box."""
+        return {"notebooks": [to_json(each) for each in self._notebooks.listed(self.box(call.box, "exec"))]}
+
+    async def cell(self, call: BoxCall) -> dict[str, Any]:
+        """Runs a cell."""
+        box = self.box(call.box, "exec")
+        with charged(1):
+            return to_json(await self._notebooks.run(box, call.number or 0, request_of(CellRequest, call.value)))
+
+    async def interrupt(self, call: BoxCall) -> dict[str, Any]:
+        """Interrupts the cell that runs."""
+        return {"interrupted": await self._notebooks.interrupt(self.box(call.box, "exec"), call.number or 0)}
+
+    async def restart(self, call: BoxCall) -> dict[str, Any]:
+        """Gives a notebook a new kernel."""
+        return to_json(await self._notebooks.restart(self.box(call.box, "exec"), call.number or 0))
+
+    async def variables(self, call: BoxCall) -> dict[str, Any]:
+        """Returns the variables of a notebook."""
+        found = await self._notebooks.variables(self.box(call.box, "exec"), call.number or 0)
+        return {"variables": [to_json(each) for each in found]}
+
+    async def end(self, call: BoxCall) -> None:
+        """Ends a notebook."""
+        await self._notebooks.end(self.box(call.box, "exec"), call.number or 0)
 
     # --- files
 

@@ -283,6 +283,13 @@ class Boxes:
             used = await remote.clock()
         return box.info(BoxUsage(cpu_s=used.cpu_s, memory_bytes=used.memory))
 
+    @asynccontextmanager
+    async def control(self, box: Box) -> AsyncIterator[RemoteBox]:
+        """Yields a box of the same kind in which nothing has run, for a moment; nobody else sees it."""
+        with _refusals():
+            async with await self._lane.box(BoxSpec(image=box.image, limits=box.remote.limits)) as remote:
+                yield remote
+
     # --- programs -----------------------------------------------------------------------------------------------
 
     async def begin(self, box: Box, asked: ExecRequest, *, streams: bool = False) -> Running:
@@ -290,7 +297,7 @@ class Boxes:
         passed on as it comes, so that nothing limits it. Raises InvalidRequest, Overloaded, HostError."""
         if asked.background:
             self._make_room(box)
-        if sum(not each.over for each in box.execs.values()) >= MOST_EXECS:
+        if sum(not each.over for each in box.execs.values()) + len(box.notebooks) >= MOST_EXECS:
             raise Overloaded(f"the box runs {MOST_EXECS} programs, the most that run at once; end one of them")
         limits = Limits(**asdict(asked.limits))
         if limits.output_bytes is None and not asked.background and not streams:

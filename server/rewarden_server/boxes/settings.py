@@ -18,7 +18,8 @@ class BoxSettings:
     idle_s: seconds without a request after which it is closed, by default. lease_s_max: seconds that a lease lasts at
     most. output_bytes: output of a program that is returned in one piece, if it sets no limit; background_bytes: kept
     output of a program in the background. execs: programs in the background of one box; execs_per_key: of all boxes of
-    one key, which bounds the output that the server keeps for it.
+    one key, which bounds the output that the server keeps for it. notebooks: of one box. cell_s: seconds that a
+    notebook's cell may take, if it sets no limit; its output is at most output_bytes.
     dir: the folder of snapshots and of the secret that signs leases (if not set, `$XDG_STATE_HOME/rewarden/boxes`).
     Servers that share it restore each other's snapshots. snapshot_bytes, snapshots: of one key; snapshot_s: seconds
     that a snapshot is kept.
@@ -37,6 +38,8 @@ class BoxSettings:
     background_bytes: Whole = 1024**2
     execs: Whole = 64
     execs_per_key: Whole = 256
+    notebooks: Whole = 8
+    cell_s: Positive = 60.0
     dir: File | None = None
     snapshot_bytes: Whole = 10 * 1024**3
     snapshots: Whole = 100

@@ -1,7 +1,9 @@
-"""SandboxFusion's sandbox: `POST /run_code` runs a program and says how it ended.
+"""SandboxFusion's sandbox: `POST /run_code` runs a program and says how it ended, `POST /run_jupyter` runs cells.
 
     POST /compat/sandbox_fusion/run_code   {"code": "print(1)", "language": "python"}
     → {"status": "Success", "run_result": {"status": "Finished", "return_code": 0, "stdout": "1\\n", …}, …}
+
+Cells are in `sandbox_fusion_jupyter`.
 
 Read in bytedance/SandboxFusion (2026-07-14, sandbox/server and sandbox/runners) and in the clients that speak to it:
 verl 0.9.1 (verl/utils/reward_score/sandbox_fusion/utils.py) and sandbox-fusion 0.3.7. verl asks again after a 504 and
@@ -13,14 +15,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import math
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -29,7 +29,9 @@ from starlette.routing import Route
 from rewarden.errors import DeadlineExceeded, InvalidRequest, InvalidSample, Overloaded, SandboxError, Unavailable
 from rewarden_sandboxes.job import Case, CompileResult, Job, Limits, Program, Report, source
 from rewarden_server.access.caller import charged
-from rewarden_server.compat.peer_requests import REQUIRED, unprocessable
+from rewarden_server.compat import sandbox_fusion_jupyter as jupyter
+from rewarden_server.compat.peer_requests import REQUIRED
+from rewarden_server.compat.sandbox_fusion_fields import files, memory, names, refusal, seconds, stdin, weight
 from rewarden_server.http.body import check_content_type, read_body, unless_gone
 from rewarden_server.http.replies import JSON, json_reply
 from rewarden_server.intake.json_expansion import read_json
@@ -41,28 +43,23 @@ PEER = "sandbox_fusion"
 SPARE_S = 8.0
 """Seconds beyond both time-outs in which there is an answer. verl's client waits ten (`API_TIMEOUT`)."""
 
-_DEFAULT_S = 10.0
-_MOST_S = sys.float_info.max
-"""The host has limits of its own; JSON's integers know none."""
 _PAUSE_S = 0.1
 _KILLED = -9
 """The return code of a program that was killed, as Python's subprocess has it: minus the signal."""
 
-_FIELDS: Mapping[str, str] = {
-    "program.language": "language",
-    "program.files": "files",
-    "program.limits.memory_mb": "memory_limit_MB",
-    "program.limits": "run_timeout",
-    "cases[0].limits.memory_mb": "memory_limit_MB",
-    "cases[0].limits": "run_timeout",
-    "compile_limits": "compile_timeout",
-    "collect": "fetch_files",
-}
-"""The places in a job at which the sandbox's host finds a fault, and the field of the request that each came from."""
-
-_NO_SESSIONS = "/run_jupyter is not supported; send the cells as one program to /run_code"
-
 _log = get_logger("compat")
+
+
+class _Patient(Protocol):
+    """A request, read."""
+
+    @property
+    def patience_s(self) -> float:
+        """Returns the seconds in which there is an answer."""
+
+
+T = TypeVar("T", bound=_Patient)
+_Run = Callable[[Service, T], Coroutine[Any, Any, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,25 +79,29 @@ class _Asked:
 def routes(service: Service) -> list[Route]:
     """The route of programs, with what clients ask for beside it."""
 
-    async def run_code(request: Request) -> Response:
+    async def answer(request: Request, read: Callable[[Any], T], run: _Run[T]) -> Response:
         began = asyncio.get_running_loop().time()
         try:
             check_content_type(request, JSON)
             # The body is counted for as long as its program waits: what nobody has room for must not fill the memory.
             async with read_body(request, service.bodies, service.limits.max_run_bytes, "max_run_bytes") as body:
-                asked = await run_beside(lambda: _asked(read_json(body, service.limits)), len(body))
+                asked = await run_beside(lambda: read(read_json(body, service.limits)), len(body))
                 end = began + asked.patience_s
-                found = await unless_gone(request.receive, service.until_stopped(_in_time(service, asked, end)))
+                work = _in_time(run(service, asked), asked, end)
+                found = await unless_gone(request.receive, service.until_stopped(work))
         except (InvalidRequest, InvalidSample) as error:
             path = str(error.details.get("path", ""))
-            return _refusal(error.message.removeprefix(f"{path}: "), path)
+            return refusal(error.message.removeprefix(f"{path}: "), path)
         except (DeadlineExceeded, Overloaded, SandboxError, Unavailable) as error:
             _log.warning("no_result", peer=PEER, code=error.code, message=error.message)
             return json_reply({"detail": error.message}, 504)
-        return await run_beside(partial(json_reply, found), _size(found))
+        return await run_beside(partial(json_reply, found), weight(found))
+
+    async def run_code(request: Request) -> Response:
+        return await answer(request, _asked, _run)
 
     async def run_jupyter(request: Request) -> Response:
-        return json_reply({"detail": _NO_SESSIONS}, 501)
+        return await answer(request, jupyter.asked, jupyter.run)
 
     async def ping(request: Request) -> Response:
         return json_reply("pong")
@@ -125,80 +126,35 @@ def _asked(body: Any) -> _Asked:
             raise InvalidRequest(REQUIRED, path=name)
         if type(body[name]) is not str:
             raise InvalidRequest("must be a string", path=name)
-    compile_s, run_s = (_seconds(body, name) for name in ("compile_timeout", "run_timeout"))
+    compile_s, run_s = (seconds(body, name) for name in ("compile_timeout", "run_timeout"))
     language = body["language"]
     return _Asked(
         job=Job(
             program=Program(
                 language=language,
                 code=source(body["code"]),
-                files=_files(body.get("files", {})),
-                limits=Limits(cpu_s=run_s, wall_s=run_s, memory_mb=_memory(body.get("memory_limit_MB", -1))),
+                files=files(body.get("files", {})),
+                limits=Limits(cpu_s=run_s, wall_s=run_s, memory_mb=memory(body.get("memory_limit_MB", -1))),
             ),
-            cases=[Case(stdin=_stdin(body.get("stdin")))],
+            cases=[Case(stdin=stdin(body.get("stdin")))],
             compile_limits=Limits(cpu_s=compile_s, wall_s=compile_s),
             once=True,  # verl asks for a wall limit, and waits little longer
-            collect=_names(body.get("fetch_files", [])),
+            collect=names(body.get("fetch_files", [])),
         ),
         compile_s=compile_s,
         run_s=run_s,
     )
 
 
-def _seconds(body: Mapping[str, Any], name: str) -> float:
-    value = body.get(name, _DEFAULT_S)
-    if type(value) not in (int, float) or not 0 < value <= _MOST_S:
-        raise InvalidRequest("must be a number of seconds above 0", path=name)
-    return float(value)
-
-
-def _memory(value: Any) -> int | None:
-    """Returns the limit in MiB, or None, which is the host's own default, for numbers that mean no limit there."""
-    if type(value) is not int:
-        raise InvalidRequest("must be a whole number", path="memory_limit_MB")
-    return value if value > 0 else None
-
-
-def _stdin(value: Any) -> bytes:
-    if value is None:
-        return b""
-    if type(value) is not str:
-        raise InvalidRequest("must be a string or null", path="stdin")
-    try:
-        return value.encode()
-    except UnicodeEncodeError:
-        raise InvalidRequest("contains a lone surrogate, which has no UTF-8 encoding", path="stdin") from None
-
-
-def _files(value: Any) -> dict[str, bytes]:
-    if type(value) is not dict:
-        raise InvalidRequest("must be an object of path to base64", path="files")
-    # Entries without a content, and those of this name, are passed over there as well.
-    return {path: _content(data) for path, data in value.items() if data is not None and "IGNORE_THIS_FILE" not in path}
-
-
-def _content(data: Any) -> bytes:
-    try:
-        return base64.b64decode(data, validate=True)
-    except (TypeError, ValueError, binascii.Error):
-        raise InvalidRequest("must map each path to base64 or null", path="files") from None
-
-
-def _names(value: Any) -> list[str]:
-    if type(value) is not list or not all(type(name) is str for name in value):
-        raise InvalidRequest("must be a list of paths", path="fetch_files")
-    return value
-
-
 # --- the run -----------------------------------------------------------------------------------------------------
 
 
-async def _in_time(service: Service, asked: _Asked, end: float) -> dict[str, Any]:
-    """The reply's fields, before the loop's time is `end`. Raises DeadlineExceeded, and as `_run`."""
+async def _in_time(work: Coroutine[Any, Any, Any], asked: _Patient, end: float) -> Any:
+    """The reply's fields, before the loop's time is `end`. Raises DeadlineExceeded, and as the work does."""
     try:
         async with asyncio.timeout_at(end):
             with charged(1):
-                return await _run(service, asked)
+                return await work
     except TimeoutError:
         message = f"the program did not finish within {asked.patience_s:g} s, including waiting time"
         raise DeadlineExceeded(message) from None
@@ -217,7 +173,7 @@ async def _run(service: Service, asked: _Asked) -> dict[str, Any]:
         await asyncio.sleep(_PAUSE_S)
     compiled: dict[str, Any] | None = None
     ended: dict[str, Any] | None = None
-    files: Mapping[str, bytes] = {}
+    collected: Mapping[str, bytes] = {}
     message = ""
     with admission.running(f"compat-{PEER}", size):
         async with aclosing(engine.sandbox.run(asked.job)) as events:
@@ -226,7 +182,7 @@ async def _run(service: Service, asked: _Asked) -> dict[str, Any]:
                     compiled = _result(event.report, math.inf)
                     report = event.report
                 else:
-                    ended, files = _result(event.program, asked.run_s), event.program.files
+                    ended, collected = _result(event.program, asked.run_s), event.program.files
                     report = event.program
                 if report.limit is not None:
                     message = f"{report.status}: {report.limit}"
@@ -239,7 +195,7 @@ async def _run(service: Service, asked: _Asked) -> dict[str, Any]:
         "compile_result": compiled,
         "run_result": ended,
         "executor_pod_name": None,
-        "files": {path: base64.b64encode(data).decode() for path, data in files.items()},
+        "files": {path: base64.b64encode(data).decode() for path, data in collected.items()},
     }
 
 
@@ -267,19 +223,3 @@ def _return_code(report: Report) -> int:
     if report.exit_code is not None:
         return report.exit_code
     return -report.signal if report.signal is not None else _KILLED
-
-
-# --- the replies -------------------------------------------------------------------------------------------------
-
-
-def _refusal(message: str, path: str) -> Response:
-    """A 422 that names the request's field."""
-    field = next((name for prefix, name in _FIELDS.items() if path.startswith(prefix)), path)
-    return unprocessable(message, *([field] if field else []))
-
-
-def _size(found: Mapping[str, Any]) -> int:
-    """Characters of a reply, about."""
-    results = [result for result in (found["compile_result"], found["run_result"]) if result is not None]
-    texts = [result[name] for result in results for name in ("stdout", "stderr")]
-    return sum(map(len, [*texts, *found["files"].values()]))

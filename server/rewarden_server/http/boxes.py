@@ -259,6 +259,92 @@ async def exec_kill(id: Name, number: Number, desk: At) -> Response:
     return Response(status_code=204)
 
 
+# --- notebooks -----------------------------------------------------------------------------------------------------
+
+
+@router.post(
+    "/v1/sessions/{id}/notebook",
+    operation_id="start_notebook",
+    summary="Start a notebook in a box: a living interpreter.",
+    status_code=201,
+    responses={201: reply("The notebook.", ref("NotebookInfo")), **errors(404, 410)},
+    openapi_extra=body(ref("NotebookRequest")),
+)
+async def start_notebook(id: Name, request: Request, desk: At) -> Response:
+    desk.box(id, "exec")
+    call = BoxCall(operation="notebook", box=id, value=await _value(request, empty=True))
+    return json_reply(await unless_gone(request.receive, desk.notebook(call)), 201)
+
+
+@router.get(
+    "/v1/sessions/{id}/notebook",
+    operation_id="list_notebooks",
+    summary="List the notebooks of a box.",
+    responses={200: reply("The notebooks.", listing("notebooks", ref("NotebookInfo"))), **errors(404, 410)},
+)
+async def list_notebooks(id: Name, desk: At) -> Response:
+    return json_reply(await desk.notebooks(BoxCall(operation="notebooks", box=id)))
+
+
+@router.post(
+    "/v1/sessions/{id}/notebook/{number}/run",
+    operation_id="run_cell",
+    summary="Run a cell. Cells of one notebook wait for each other. A client that disconnects interrupts its cell.",
+    responses={200: reply("The end of the cell.", ref("CellResult")), **errors(404, 410)},
+    openapi_extra=body(ref("CellRequest")),
+)
+async def run_cell(id: Name, number: Number, request: Request, desk: At) -> Response:
+    desk.box(id, "exec")
+    call = BoxCall(operation="cell", box=id, number=_number(number), value=await _value(request))
+    told = await unless_gone(request.receive, desk.cell(call))
+    return Response(await asyncio.to_thread(dumps, told), media_type=JSON)
+
+
+@router.post(
+    "/v1/sessions/{id}/notebook/{number}/interrupt",
+    operation_id="interrupt_cell",
+    summary="Interrupt the cell that runs; its result says so.",
+    responses={200: reply("Whether a cell ran.", ref("CellInterrupted")), **errors(404, 410)},
+)
+async def interrupt_cell(id: Name, number: Number, desk: At) -> Response:
+    return json_reply(await desk.interrupt(BoxCall(operation="interrupt", box=id, number=_number(number))))
+
+
+@router.post(
+    "/v1/sessions/{id}/notebook/{number}/restart",
+    operation_id="restart_notebook",
+    summary="Give a notebook a new kernel, which knows nothing of the cells before.",
+    responses={200: reply("The notebook.", ref("NotebookInfo")), **errors(404, 410)},
+)
+async def restart_notebook(id: Name, number: Number, request: Request, desk: At) -> Response:
+    call = BoxCall(operation="restart", box=id, number=_number(number))
+    return json_reply(await unless_gone(request.receive, desk.restart(call)))
+
+
+@router.get(
+    "/v1/sessions/{id}/notebook/{number}/variables",
+    operation_id="list_variables",
+    summary="List the variables of a notebook, as its kernel tells of them.",
+    responses={200: reply("The variables.", listing("variables", ref("Variable"))), **errors(404, 410)},
+)
+async def list_variables(id: Name, number: Number, request: Request, desk: At) -> Response:
+    call = BoxCall(operation="variables", box=id, number=_number(number))
+    return json_reply(await unless_gone(request.receive, desk.variables(call)))
+
+
+@router.delete(
+    "/v1/sessions/{id}/notebook/{number}",
+    operation_id="end_notebook",
+    summary="End a notebook.",
+    status_code=204,
+    response_description="The notebook has ended.",
+    responses=errors(404, 410),
+)
+async def end_notebook(id: Name, number: Number, desk: At) -> Response:
+    await desk.end(BoxCall(operation="end", box=id, number=_number(number)))
+    return Response(status_code=204)
+
+
 # --- files ---------------------------------------------------------------------------------------------------------
 
 

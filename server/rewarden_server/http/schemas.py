@@ -12,13 +12,18 @@ from rewarden.boxes.types import (
     BoxLease,
     BoxRequest,
     BoxSnapshot,
+    CellRequest,
+    CellResult,
     ExecProgress,
     ExecRequest,
     ExecResult,
     ForkRequest,
     LeaseRequest,
+    NotebookInfo,
+    NotebookRequest,
     ScoreRequest,
     SnapshotRequest,
+    Variable,
 )
 from rewarden.types import Batch, Group, Limits, Run, RunResult, Sample, Verdict
 from rewarden.wire.json import VERDICT_FIELDS
@@ -27,8 +32,27 @@ from rewarden_verifiers.schema import json_schema
 
 _LARGEST = 2**63 - 1
 
-_BOX_REQUESTS = (BoxRequest, ExecRequest, ForkRequest, LeaseRequest, ScoreRequest, SnapshotRequest)
-_BOX_ANSWERS = (BoxFile, BoxInfo, BoxLease, BoxSnapshot, ExecProgress, ExecResult)
+_BOX_REQUESTS = (
+    BoxRequest,
+    CellRequest,
+    ExecRequest,
+    ForkRequest,
+    LeaseRequest,
+    NotebookRequest,
+    ScoreRequest,
+    SnapshotRequest,
+)
+_BOX_ANSWERS = (
+    BoxFile,
+    BoxInfo,
+    BoxLease,
+    BoxSnapshot,
+    CellResult,
+    ExecProgress,
+    ExecResult,
+    NotebookInfo,
+    Variable,
+)
 
 _OBJECT: dict[str, Any] = {"type": "object", "additionalProperties": True}
 _NULL: dict[str, Any] = {"type": "null"}
@@ -97,6 +121,11 @@ def _of_boxes(found: dict[str, Any], settings: BoxSettings) -> None:
         found[name]["additionalProperties"] = True
     del found["ExecOutput"]
     found["ExecProgress"]["properties"]["output"] = _list(output)
+    found["CellInterrupted"] = {
+        **_OBJECT,
+        "required": ["interrupted"],
+        "properties": {"interrupted": {"type": "boolean"}},
+    }
     found["ExecStarted"] = {**_OBJECT, "required": ["exec"], "properties": {"exec": {"type": "integer"}}}
     contents = {"anyOf": [{"type": "object", "additionalProperties": content}, _NULL]}
     found["BoxRequest"]["properties"]["files"] = contents

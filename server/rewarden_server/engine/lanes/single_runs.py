@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from rewarden.errors import InvalidRequest
 from rewarden.types import Run, RunResult
-from rewarden.wire.json import content_bytes
+from rewarden.wire.json import content_bytes, content_of
 from rewarden_sandboxes.errors import BadJob
 from rewarden_sandboxes.job import Case, Job, Limits, Program, Report, source
 
@@ -23,6 +23,7 @@ def job_of_run(run: Run) -> Job:
             limits=Limits(**asdict(run.limits)),
         ),
         cases=(Case(stdin=content_bytes(run.stdin)),),
+        collect=run.collect,
     )
 
 
@@ -53,6 +54,7 @@ def result_of(report: Report, compiled: RunResult | None) -> RunResult:
         flags=tuple(report.flags),
         message=report.message,
         compile=compiled,
+        files={path: content_of(data) for path, data in report.files.items()},
     )
 
 

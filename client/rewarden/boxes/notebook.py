@@ -1,0 +1,57 @@
+"""A notebook in a box, for asyncio."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from rewarden.boxes.types import CellRequest, CellResult, Variable
+from rewarden.boxes.wire import answer, to_json
+from rewarden.errors import InternalError
+from rewarden.transports.base import understood
+
+Call = Callable[..., Awaitable[Any]]
+"""Makes a call to the notebook's box: the operation, and the fields of `BoxCall`."""
+
+
+class AsyncNotebook:
+    """A living interpreter in a box: each cell begins where the last one ended. Cells wait for each other.
+
+    number: in its box. Each method raises `RequestError` subclasses: NotebookEnded once it has no kernel any more.
+    """
+
+    def __init__(self, call: Call, number: int) -> None:
+        self._call = call
+        self.number = number
+
+    async def __aenter__(self) -> AsyncNotebook:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    async def run(self, code: str, timeout_s: float | None = None, *, output_bytes: int | None = None) -> CellResult:
+        """Runs a cell. timeout_s, output_bytes: see `CellRequest`."""
+        asked = CellRequest(code=code, timeout_s=timeout_s, output_bytes=output_bytes)
+        told = await self._call("cell", number=self.number, value=to_json(asked))
+        return understood(lambda told: answer(CellResult, told), told)
+
+    async def interrupt(self) -> bool:
+        """Interrupts the cell that runs. Returns whether there is one."""
+        told = await self._call("interrupt", number=self.number)
+        return isinstance(told, dict) and told.get("interrupted") is True
+
+    async def restart(self) -> None:
+        """Begins again with a kernel that knows nothing of the cells before."""
+        await self._call("restart", number=self.number)
+
+    async def variables(self) -> list[Variable]:
+        """Returns its variables, as its kernel tells of them."""
+        told = await self._call("variables", number=self.number)
+        if not isinstance(told, dict):
+            raise InternalError("the server's response cannot be read: variables: must be an object")
+        return [understood(lambda each: answer(Variable, each), row) for row in told.get("variables") or ()]
+
+    async def close(self) -> None:
+        """Ends it; its box lives on."""
+        await self._call("end", number=self.number)

@@ -1,0 +1,408 @@
+"""The program in a box that keeps a notebook's kernel, and speaks of it in lines of JSON.
+
+It is run with the box's own Python, as `python3 -I -c SOURCE KERNEL`: nothing that the policy has written is imported,
+and no file of the policy's says how the kernel is started. `rewarden_sandboxes.notebook` is at the other end of its
+stdin and stdout. It keeps no time: whoever gives the orders interrupts and restarts.
+
+Orders:
+    {"do": "run", "id", "code", "most"}         a cell, and how many bytes may be told of it
+    {"do": "variables", "id", "most"}
+    {"do": "interrupt"}
+    {"do": "restart"}
+
+Lines:
+    {"ev": "ready"}
+    {"ev": "output", "output"}                  one of nbformat's
+    {"ev": "clear", "wait"}
+    {"ev": "update", "id", "data", "metadata"}
+    {"ev": "full"}                              there was more than `most` bytes; the rest is dropped
+    {"ev": "done", "id", "status", "count", "exit_code", "signal"}
+                                                `ok`, `error`, or `died`: then there is a new kernel
+    {"ev": "missing", "message"}                the image has no such kernel
+    {"ev": "failed", "message"}                 the kernel does not start
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+# Attack: a program of the same box opens /proc/PID/fd/1 and writes another cell's output there. What is not dumpable
+# has no descriptors that others could open.
+ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
+
+try:
+    import zmq
+    from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+    from jupyter_client.manager import KernelManager
+except ImportError as error:
+    print(json.dumps({"ev": "missing", "message": str(error)}), flush=True)
+    sys.exit(0)
+
+KERNELS = {
+    "python": [
+        *("ipykernel_launcher", "-f", "{connection_file}"),
+        *("--HistoryManager.hist_file=:memory:", "--InteractiveShell.colors=nocolor"),
+    ],
+}
+"""Each kernel's module, and its arguments."""
+
+LISTING = """
+def listing(shell):
+    found = []
+    for name, value in sorted(shell.user_ns.items()):
+        if name.startswith("_") or name in shell.user_ns_hidden or type(value).__name__ == "module":
+            continue
+        try:
+            size = len(value)
+        except Exception:
+            size = None
+        try:
+            shape = [int(each) for each in value.shape]
+        except Exception:
+            shape = None
+        try:
+            text = repr(value)
+        except Exception as error:
+            text = f"<{type(error).__name__} in repr>"
+        found.append({"name": name, "type": type(value).__name__, "size": size, "shape": shape, "text": text[:200]})
+    shell.display_pub.publish({"application/vnd.rewarden.variables+json": found[:1000]})
+"""
+"""Run in the kernel, by its own rules: it speaks of its own variables alone."""
+
+VARIABLES = f"exec({LISTING!r} + 'listing(get_ipython())', {{'get_ipython': get_ipython}})"
+
+LOOK_MS = 200
+"""Milliseconds between looks at a kernel that says nothing."""
+
+SETTLE_MS = 2000
+"""The message that a cell is over may be lost when a kernel floods its channel; its reply comes on another."""
+
+DEPTH = 32
+
+
+class Specs(KernelSpecManager):  # type: ignore[misc]  # its package is in the image alone
+    """The kernels that are known here, whatever the box's files say."""
+
+    def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
+        """Returns how a kernel is started. `-P`: a file in the working folder is no module of the kernel's own."""
+        name = kernel_name.removeprefix("box-")
+        argv = [sys.executable, "-P", "-m", *KERNELS[name]]
+        return KernelSpec(argv=argv, language=name, display_name=name, interrupt_mode="signal")
+
+
+class Kernel:
+    """A kernel, and the channels to it: sockets in a folder of the box, signed with a key that leaves no file."""
+
+    def __init__(self, name: str) -> None:
+        """Raises RuntimeError, OSError where it does not start."""
+        self.folder = tempfile.mkdtemp(prefix="notebook-", dir="/tmp")
+        connection = f"{self.folder}/connection.json"
+        self.manager = KernelManager(
+            kernel_name=f"box-{name}",
+            kernel_spec_manager=Specs(),
+            transport="ipc",
+            ip=f"{self.folder}/k",
+            connection_file=connection,
+        )
+        self.client = self.manager.blocking_client()
+        # An exec's stdout and stderr are ours; a kernel's own are shown as its cells' outputs.
+        with tempfile.TemporaryFile() as said:
+            try:
+                environment = {**os.environ, "IPYTHONDIR": f"{self.folder}/ipython", "PYTHONUNBUFFERED": "1"}
+                self.manager.start_kernel(stdout=subprocess.DEVNULL, stderr=said, env=environment)
+                self.client.load_connection_info(self.manager.get_connection_info())
+                self.client.start_channels(stdin=False, hb=False)
+                self.client.wait_for_ready(timeout=None)
+            except RuntimeError as error:
+                said.seek(max(0, said.tell() - 2000))
+                raise RuntimeError(f"{error}: {said.read().decode(errors='replace')[-2000:]}") from None
+        with contextlib.suppress(OSError):
+            os.unlink(connection)
+
+    @property
+    def alive(self) -> bool:
+        """Returns whether its process runs."""
+        return bool(self.manager.is_alive())
+
+    def ended(self) -> dict[str, int | None]:
+        """Returns how its process ended."""
+        code = self.manager.provisioner.process.returncode
+        if code is None:
+            return {"exit_code": None, "signal": None}
+        return {"exit_code": code, "signal": None} if code >= 0 else {"exit_code": None, "signal": -code}
+
+    def stop(self) -> None:
+        """Kills it, with its process group."""
+        with contextlib.suppress(Exception):
+            self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Orders:
+    """Lines of stdin."""
+
+    def __init__(self) -> None:
+        self._begun = b""
+        self._whole: list[bytes] = []
+
+    def ready(self) -> bool:
+        """Returns whether a line is there that was read already."""
+        return bool(self._whole)
+
+    def take(self) -> dict[str, Any] | None:
+        """Returns the next order; waits for it. Ends the program at the end of stdin."""
+        while not self._whole:
+            data = os.read(0, 1 << 16)
+            if not data:
+                raise SystemExit
+            *lines, last = (self._begun + data).split(b"\n")
+            self._begun = last
+            self._whole += lines
+        made: dict[str, Any] = json.loads(self._whole.pop(0))
+        return made
+
+
+class Notebook:
+    """See the module."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.orders = Orders()
+        self.kernel = self.started()
+        tell(ev="ready")
+
+    def started(self) -> Kernel:
+        """Returns a new kernel. Where there is none, says so and ends the program."""
+        try:
+            return Kernel(self.name)
+        except Exception as error:  # noqa: BLE001  # whatever it is, there is no kernel
+            tell(ev="failed", message=f"{type(error).__name__}: {error}")
+            raise SystemExit from None
+
+    def serve(self) -> None:
+        """Carries out orders until stdin ends."""
+        while True:
+            order = self.orders.take()
+            assert order is not None
+            if order["do"] == "restart":
+                self.restart()
+                tell(ev="ready")
+            elif order["do"] in ("run", "variables"):
+                Cell(self, order).run()
+
+    def restart(self) -> None:
+        """Begins again with nothing."""
+        self.kernel.stop()
+        self.kernel = self.started()
+
+
+class Cell:
+    """One cell's run."""
+
+    def __init__(self, notebook: Notebook, order: dict[str, Any]) -> None:
+        self.notebook = notebook
+        self.number = order["id"]
+        self.silent = order["do"] == "variables"
+        self.code = VARIABLES if self.silent else order["code"]
+        self.most = order["most"]
+        self.said = 0
+        self.full = False
+
+    def run(self) -> None:
+        """Runs it, and tells of it to its end."""
+        kernel = self.notebook.kernel
+        if not kernel.alive:  # it died between two cells
+            self.died()
+            return
+        try:
+            sent = kernel.client.execute(
+                self.code, silent=self.silent, store_history=not self.silent, allow_stdin=False, stop_on_error=False
+            )
+        except Exception as error:  # noqa: BLE001  # a text that no message can carry
+            tell(ev="output", output=failure(error))
+            tell(ev="done", id=self.number, status="error", count=None)
+            return
+        iopub, shell = kernel.client.iopub_channel, kernel.client.shell_channel
+        poller = zmq.Poller()
+        for source in (iopub.socket, shell.socket, 0):
+            poller.register(source, zmq.POLLIN)
+        reply: dict[str, Any] | None = None
+        idle = False
+        while reply is None or not idle:
+            events = {} if self.notebook.orders.ready() else dict(poller.poll(LOOK_MS if reply is None else SETTLE_MS))
+            if not events and not self.notebook.orders.ready():
+                if reply is not None:
+                    break
+                if not kernel.alive:
+                    self.drain(sent)
+                    self.died()
+                    return
+            if iopub.socket in events:
+                idle |= self.heard(received(iopub), sent)
+            if shell.socket in events:
+                message = received(shell)
+                if parent(message) == sent:
+                    reply = message
+            if (0 in events or self.notebook.orders.ready()) and self.urgent():
+                self.died()
+                return
+        content = reply["content"]
+        count = content.get("execution_count")
+        status = "ok" if content.get("status") == "ok" else "error"
+        tell(ev="done", id=self.number, status=status, count=count if type(count) is int else None)
+
+    def urgent(self) -> bool:
+        """Carries out an order that comes while it runs. Returns whether the kernel is to die."""
+        order = self.notebook.orders.take()
+        assert order is not None
+        if order["do"] == "interrupt":
+            self.notebook.kernel.manager.interrupt_kernel()
+        return bool(order["do"] == "restart")
+
+    def drain(self, sent: str) -> None:
+        """Hears what a kernel that is dead has still said."""
+        channel = self.notebook.kernel.client.iopub_channel
+        while channel.socket.poll(0):
+            self.heard(received(channel), sent)
+
+    def died(self) -> None:
+        """Tells how the kernel ended, with a new one in its place."""
+        ended = self.notebook.kernel.ended()
+        self.notebook.restart()
+        tell(ev="done", id=self.number, status="died", count=None, **ended)
+
+    def heard(self, message: dict[str, Any] | None, sent: str) -> bool:
+        """Passes a message on. Returns whether it says that the cell is over."""
+        if parent(message) != sent:
+            return False
+        assert message is not None
+        kind, content = message["header"].get("msg_type"), message["content"]
+        if kind == "status":
+            return bool(content.get("execution_state") == "idle")
+        if kind == "clear_output":
+            tell(ev="clear", wait=bool(content.get("wait")))
+        elif kind == "update_display_data":
+            self.pass_on(ev="update", id=shown(content), **rich(content))
+        else:
+            output = output_of(str(kind), content)
+            if output is not None:
+                self.pass_on(ev="output", output=output)
+        return False
+
+    def pass_on(self, **line: Any) -> None:
+        """Tells a line that counts, unless there is no room for it."""
+        if self.full:
+            return
+        left = self.most - self.said
+        data = packed(line)
+        output = line.get("output") or {}
+        if len(data) > left:
+            self.full = True
+            if output.get("output_type") == "stream":
+                output["text"] = output["text"].encode("utf-8", "replace")[:left].decode("utf-8", "ignore")
+                write(packed(line))
+            tell(ev="full")
+            return
+        self.said += len(data)
+        write(data)
+
+
+def received(channel: Any) -> dict[str, Any] | None:
+    """Returns a message; None for one that cannot be read, as one whose kernel has sent it itself."""
+    try:
+        message: dict[str, Any] = channel.get_msg(timeout=0)
+        for name in ("header", "parent_header", "content"):
+            if type(message[name]) is not dict:
+                return None
+        return message
+    except Exception:  # noqa: BLE001  # the policy's to break
+        return None
+
+
+def parent(message: dict[str, Any] | None) -> Any:
+    """Returns the id of the message that it answers."""
+    return None if message is None else message["parent_header"].get("msg_id")
+
+
+def output_of(kind: str, content: dict[str, Any]) -> dict[str, Any] | None:
+    """Returns a message as an output of nbformat's version 4; None where it is none."""
+    if kind == "stream" and content.get("name") in ("stdout", "stderr"):
+        return {"output_type": "stream", "name": content["name"], "text": str(content.get("text", ""))}
+    if kind == "error":
+        trace = content.get("traceback")
+        lines = [str(each) for each in trace] if type(trace) is list else []
+        named = {name: str(content.get(name, "")) for name in ("ename", "evalue")}
+        return {"output_type": "error", **named, "traceback": lines}
+    if kind in ("display_data", "execute_result"):
+        made = {"output_type": kind, **rich(content)}
+        if kind == "execute_result":
+            count = content.get("execution_count")
+            made["execution_count"] = count if type(count) is int else None
+        if (name := shown(content)) is not None:
+            made["transient"] = {"display_id": name}
+        return made
+    return None
+
+
+def rich(content: dict[str, Any]) -> dict[str, Any]:
+    """Returns the forms in which something is shown, by their media types."""
+    made = {}
+    for name in ("data", "metadata"):
+        value = content.get(name)
+        made[name] = value if type(value) is dict and shallow(value, DEPTH) else {}
+    return made
+
+
+def shown(content: dict[str, Any]) -> str | None:
+    """Returns the name under which something shown can be changed."""
+    transient = content.get("transient")
+    name = transient.get("display_id") if type(transient) is dict else None
+    return name if type(name) is str else None
+
+
+def shallow(value: Any, depth: int) -> bool:
+    """Returns whether a value is nested no deeper than that, and is JSON: no NaN, and no number that others round."""
+    if type(value) is dict:
+        return depth > 0 and all(shallow(each, depth - 1) for each in value.values())
+    if type(value) is list:
+        return depth > 0 and all(shallow(each, depth - 1) for each in value)
+    return not isinstance(value, float) or value - value == 0
+
+
+def failure(error: Exception) -> dict[str, Any]:
+    """Returns an exception as an output."""
+    return {"output_type": "error", "ename": type(error).__name__, "evalue": str(error), "traceback": [str(error)]}
+
+
+def packed(line: dict[str, Any]) -> bytes:
+    """Returns a line's bytes."""
+    return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+
+
+def write(data: bytes) -> None:
+    """Writes bytes to stdout, all of them."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(1, view) :]
+
+
+def tell(**line: Any) -> None:
+    """Writes a line."""
+    write(packed(line))
+
+
+if __name__ == "__main__":
+    running = Notebook(sys.argv[1])
+    try:
+        running.serve()
+    finally:
+        running.kernel.stop()
