@@ -210,6 +210,14 @@ async def test_a_javascript_program_is_a_script_or_a_module(host: Host, title: s
     assert (event.program.status, event.program.stdout) == ("ok", b"42\n"), event.program
 
 
+@pytest.mark.parametrize("directive", ["", ":- initialization(main).\n", ":- initialization(main, main).\n"])
+async def test_a_prolog_program_runs_once_whether_or_not_it_starts_itself(host: Host, directive: str) -> None:
+    code = f"{directive}main :- read(X), write(X), nl.\n".encode()
+    event = await last(host, Job(program=Program(language="prolog", code=code), cases=[Case(stdin=b"42.\n")]))
+    assert isinstance(event, CaseResult), event
+    assert (event.program.status, event.program.stdout) == ("ok", b"42\n"), event.program
+
+
 TYPESCRIPT = {
     "names of a browser": "const name = 'a', status = 1;\nclass Node {}\n"
     "function print(n: number) { console.log(n); }\nprint(42 + status - status);",
