@@ -32,7 +32,7 @@ from rewarden_sandboxes.job import CaseResult, Clock, CompileResult, Job, JobEve
 from rewarden_sandboxes.languages import Language, Registry, UnknownLanguage, version_line, version_of
 from rewarden_sandboxes.launchers.bwrap import BwrapLauncher
 from rewarden_sandboxes.launchers.docker import DockerLauncher
-from rewarden_sandboxes.launchers.launcher import Launcher
+from rewarden_sandboxes.launchers.launcher import Launcher, build_command
 from rewarden_sandboxes.lean import languages_of
 from rewarden_sandboxes.open_box import OpenBox
 from rewarden_sandboxes.pool import Pool
@@ -482,7 +482,11 @@ class Host:
         if wanted is None:
             raise BadJob("program.min_version", f"{program.min_version!r} is no version; write it as 1.2.3")
         if found is None:
-            raise BadJob("program.min_version", f"the version of {language.name!r} is unknown here ({told!r})")
+            raise BadJob(
+                "program.min_version",
+                f"the version of {language.name!r} is unknown here ({told!r}); "
+                f"if the image is older than this release: {build_command(image, 'images')}",
+            )
         if found < wanted:
             raise BadJob(
                 "program.min_version",

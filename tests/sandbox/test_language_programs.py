@@ -67,7 +67,7 @@ FILES: dict[str, tuple[str, dict[str, str]]] = {
 }
 """A program in several files, which prints 42: its text, and the others."""
 
-SAME_PROGRAM = {"cpp17": "cpp", "cpp23": "cpp", "python-science": "python"}
+SAME_PROGRAM = {"cpp17": "cpp", "cpp23": "cpp", "java-junit": "java", "python-science": "python"}
 OF_THE_USERS_OWN = {"julia", "swift"}
 """Languages of images that Debian's packages cannot make, and that no machine of ours has."""
 

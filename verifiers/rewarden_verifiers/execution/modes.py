@@ -91,13 +91,14 @@ def candidate_program(way: Way, suite: Suite, trials: Sequence[Trial], code: str
             written = _together(suite, trials[0], code)
         else:
             written = shim.serving(entry, code)
+    own = written.language is None
     return Program(
-        language=reference.language,
+        language=written.language or reference.language,
         code=source(written.code),
         files={**suite.files, **written.files},
         mode=MODE_OF[way],
         limits=reference.limits,
-        min_version=reference.min_version,
+        min_version=reference.min_version if own else written.min_version,
         flags=reference.flags,
     )
 

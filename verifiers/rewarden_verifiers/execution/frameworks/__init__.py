@@ -5,5 +5,6 @@ jest.py             Jest, Vitest and node:test, for JavaScript
 jest_typescript.py  the same for TypeScript
 go_test.py          Go's package `testing`
 rust_test.py         Rust's `#[test]`
+junit.py           JUnit 5 and JUnit 4, for Java
 known.py            the framework of a language
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Protocol, cast
 
-from rewarden_verifiers.execution.frameworks import go_test, jest, jest_typescript, rust_test
+from rewarden_verifiers.execution.frameworks import go_test, jest, jest_typescript, junit, rust_test
 from rewarden_verifiers.execution.shims.written import Entry, Written
 
 
@@ -34,7 +34,7 @@ class Framework(Protocol):
         """Returns the candidate and a test file as one program, which runs the tests and reports."""
 
 
-_FRAMEWORKS = cast(tuple[Framework, ...], (jest, jest_typescript, go_test, rust_test))
+_FRAMEWORKS = cast(tuple[Framework, ...], (jest, jest_typescript, go_test, rust_test, junit))
 
 
 def framework_of(language: str) -> Framework | None:

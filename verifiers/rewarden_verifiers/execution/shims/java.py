@@ -15,18 +15,18 @@ NAMES = frozenset({"java"})
 INIT = True
 TEXTS = False
 
-_IGNORED = re.compile(
+IGNORED = re.compile(
     r'"""(?:\\.|[^\\])*?(?:"""|\Z)|"(?:\\.|[^"\\\n])*"?|\'(?:\\.|[^\'\\\n])*\'?|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL
 )
 _HEAD = r"(?!return\b|new\b|else\b|throw\b|assert\b)(?:[\w@<>\[\],.?]+[ \t]+)+"
 _TAIL = r"\s*(?:throws\b[^{}();]*)?(?:\{|\Z)"
 _IMPORT = re.compile(r"^[ \t]*import\b[^;\n]*;", re.MULTILINE)
-_PACKAGE = re.compile(r"^[ \t]*package\s+([\w.]+)\s*;", re.MULTILINE)
+PACKAGE = re.compile(r"^[ \t]*package\s+([\w.]+)\s*;", re.MULTILINE)
 _ESCAPE = re.compile(r"\\u+([0-9a-fA-F]{4})")
-_TYPE = re.compile(r"\b(?:class|interface|enum|record)\s+(\w+)")
+TYPE = re.compile(r"\b(?:class|interface|enum|record)\s+(\w+)")
 _MAIN = re.compile(r"\bvoid\s+main\s*\(")
 _TESTS = "rewardenTests"
-_PUBLIC = re.compile(r"\bpublic\s+(?:(?:abstract|final|sealed|strictfp)\s+)*(?:class|interface|enum|record)\s+(\w+)")
+PUBLIC = re.compile(r"\bpublic\s+(?:(?:abstract|final|sealed|strictfp)\s+)*(?:class|interface|enum|record)\s+(\w+)")
 _CROSSING = (
     "Boolean Byte Short Integer Long Float Double Character String Object Number Comparable BigInteger Void Override "
     "SuppressWarnings Iterable Collection List ArrayList LinkedList Vector Stack Queue Deque ArrayDeque PriorityQueue "
@@ -51,8 +51,8 @@ def _declared(entry: Entry) -> Declared | None:
     name = (entry.name or "").rpartition(".")[2]
     if not name:
         return None
-    prompt = declared(entry.prefix, name, _IGNORED, _HEAD, _TAIL)
-    return prompt or declared(entry.signature or "", name, _IGNORED, _HEAD, _TAIL)
+    prompt = declared(entry.prefix, name, IGNORED, _HEAD, _TAIL)
+    return prompt or declared(entry.signature or "", name, IGNORED, _HEAD, _TAIL)
 
 
 def _parameters(found: Declared) -> list[str]:
@@ -110,23 +110,29 @@ def _beside(code: str) -> dict[str, str]:
     return made
 
 
-def _started(main: str, parts: Iterable[str], code: str) -> Written:
-    """Returns a program that starts in our class `Bridge.Main`, which is found before a `Main` of the program's own."""
-    found = _PUBLIC.search(outermost(code, _IGNORED))
-    texts = {f"program/{found[1] if found is not None else 'Problem'}.java": code, **_beside(code)}
+def file_of(code: str, otherwise: str = "Problem") -> str:
+    """Returns the name of a file, which is that of its public class."""
+    found = PUBLIC.search(outermost(code, IGNORED))
+    return f"{found[1] if found is not None else otherwise}.java"
+
+
+def started(main: str, parts: Iterable[str], code: str, more: str = "") -> Written:
+    """Returns a program that starts in our class `Bridge.Main`, which is found before a `Main` of the program's own.
+    more: code in other files, for which classes are provided as well."""
+    texts = {f"program/{file_of(code)}": code, **_beside(f"{code}\n{more}")}
     texts |= {f"Bridge/{part}.java": read(f"java/{part}.java") for part in parts}
     start = f"package Bridge;\n\npublic class Main {{\n    public static void main(String[] args) {{ {main}; }}\n}}\n"
     return Written(start, {path: source(text) for path, text in texts.items()})
 
 
-def _unit(entry: Entry, code: str) -> str:
+def unit(entry: Entry, code: str) -> str:
     """Returns code as a file: a continuation gets the braces of its class, a method alone a class around it."""
     if entry.prefix and code.startswith(entry.prefix):
-        return closed(code, _IGNORED)
-    found = _PACKAGE.search(code)
+        return closed(code, IGNORED)
+    found = PACKAGE.search(code)
     if found is not None:
         code = f"{found[0].strip()} {code[: found.start()]}{code[found.end() :]}"
-    if _TYPE.search(bare(code, _IGNORED)):
+    if TYPE.search(bare(code, IGNORED)):
         return code
     imports = "\n".join(match[0].strip() for match in _IMPORT.finditer(code))
     return f"{imports}\nclass Problem {{\n{_IMPORT.sub('', code)}\n}}\n"
@@ -134,12 +140,12 @@ def _unit(entry: Entry, code: str) -> str:
 
 def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:
     """Returns the program that makes one call of those targets."""
-    return _started("Candidate.call()", ("Candidate", "Channel", "Classes", "Values"), _unit(entry, code))
+    return started("Candidate.call()", ("Candidate", "Channel", "Classes", "Values"), unit(entry, code))
 
 
 def serving(entry: Entry, code: str) -> Written:
     """Returns the program that answers the tests' room."""
-    return _started("Candidate.serve()", ("Candidate", "Channel", "Classes", "Values"), _unit(entry, code))
+    return started("Candidate.serve()", ("Candidate", "Channel", "Classes", "Values"), unit(entry, code))
 
 
 def _with_main(tests: str) -> str:
@@ -156,7 +162,7 @@ def testing(entry: Entry, tests: str) -> Written:
     names = _parameters(found) if found is not None else []
     before = found.before if found is not None else ""
     method = (entry.name or "").rpartition(".")[2]
-    opened = _TYPE.findall(bare(before, _IGNORED))
+    opened = TYPE.findall(bare(before, IGNORED))
     kind = opened[-1] if opened else "Problem"
     asked = f'Bridge.Room.ask({kind}.class, "{entry.name}", "{method}", new Object[] {{{", ".join(names)}}});'
     head = found.head if found is not None else ""
@@ -168,8 +174,8 @@ def testing(entry: Entry, tests: str) -> Written:
         "}",
         _with_main(tests),
     ]
-    code = closed("\n".join(parts), _IGNORED)
-    return _started("Room.run()", ("Channel", "Classes", "Room", "Values"), code)
+    code = closed("\n".join(parts), IGNORED)
+    return started("Room.run()", ("Channel", "Classes", "Room", "Values"), code)
 
 
 def sharing(entry: Entry, code: str, tests: str) -> Written:
@@ -177,18 +183,18 @@ def sharing(entry: Entry, code: str, tests: str) -> Written:
 
     Attack: a comment or a text that begins after the program, and hides the test code.
     """
-    unit = placed(_unit(entry, code)).rstrip().removesuffix("}")
+    program = placed(unit(entry, code)).rstrip().removesuffix("}")
     rest = _MAIN.sub(f"void {_TESTS}(", _with_main(tests), count=1)
-    text = closed(f'{unit}\n/*""" */\n{rest}', _IGNORED)
-    return _started(f'Shared.run("{_TESTS}")', ("Channel", "Classes", "Shared", "Values"), text)
+    text = closed(f'{program}\n/*""" */\n{rest}', IGNORED)
+    return started(f'Shared.run("{_TESTS}")', ("Channel", "Classes", "Shared", "Values"), text)
 
 
 def placed(code: str, package: str = "") -> str:
     """Returns a program in another package, or in none. One that declares its package where it cannot be seen does not
     compile. Attack: a class `Main` of a package whose name is before ours, which starts in place of ours."""
-    rest = _PACKAGE.sub("", code, count=1)
+    rest = PACKAGE.sub("", code, count=1)
     seen = _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), rest)
-    if re.search(r"\bpackage\b", f"{bare(rest, _IGNORED)} {bare(seen, _IGNORED)}"):
+    if re.search(r"\bpackage\b", f"{bare(rest, IGNORED)} {bare(seen, IGNORED)}"):
         return "a program beside tests declares its package at its beginning"
     return f"package {package}; {rest}" if package else rest
 
@@ -200,7 +206,7 @@ def functions(prompt: str) -> list[str]:
 
 def defines(code: str, name: str) -> bool:
     """Returns whether code declares a method of that name."""
-    return declared(code, name.rpartition(".")[2], _IGNORED, _HEAD, _TAIL) is not None
+    return declared(code, name.rpartition(".")[2], IGNORED, _HEAD, _TAIL) is not None
 
 
 def preamble(prefix: str) -> str:

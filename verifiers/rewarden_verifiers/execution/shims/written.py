@@ -23,10 +23,16 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The text of a program, and files beside it."""
+    """The text of a program, and files beside it.
+
+    language: the row of the sandbox's languages that compiles it, if it is not the reference's. min_version: the oldest
+    version of that row's toolchain.
+    """
 
     code: str
     files: Mapping[str, bytes] = field(default_factory=dict)
+    language: str | None = None
+    min_version: str = ""
 
 
 @lru_cache(maxsize=64)

@@ -18,13 +18,7 @@ final class Shared {
             // Attack: a method of the candidate's in place of the test code's.
             if (found.size() != 1) throw new IllegalStateException("the test code is not there once");
             Method main = found.get(0);
-            Class<?> type = Class.forName(main.getDeclaringClass().getName());
-            // Attack: disable the assertions of the test code's class before it is initialised.
-            for (Field each : type.getDeclaredFields()) {
-                if (!each.getName().equals("$assertionsDisabled")) continue;
-                each.setAccessible(true);
-                if (each.getBoolean(null)) throw new IllegalStateException("the assertions are disabled");
-            }
+            Classes.requireAssertions(Class.forName(main.getDeclaringClass().getName()));
             main.setAccessible(true);
             main.invoke(null, (Object) new String[0]);
             kind = null;
