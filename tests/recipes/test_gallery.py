@@ -29,12 +29,16 @@ PLANNED = frozenset({"planner_r1"})
 """Those that judge plans: their cases say what they pay."""
 SEARCHED = frozenset({"parallelsearch"})
 """Those that count searches: their cases say what they pay."""
-ELSEWHERE = SQL | LEAN | JUDGED | MODELLED | PATCHES | PLANNED | SEARCHED
+AGREED = frozenset({"ttrl", "empo"})
+"""Those that judge groups by the agreement of their members: their cases say what they pay."""
+READ = frozenset({"rlcr", "ssrl", "toolrl"})
+"""Those that read tags which the toys do not know: their cases say what they pay."""
+ELSEWHERE = SQL | LEAN | JUDGED | MODELLED | PATCHES | PLANNED | SEARCHED | AGREED | READ
 """Those that the toys here cannot stand in for; test_lean_recipes.py tries the ones that prove."""
 WITHOUT_REFERENCE = {
     *("lean_statement", "openbezoar", "reward_design_lms", "urial_just_eval", "writing_zero", "writing_zero_grm"),
     *("a_lol", "cgpo", "deepseek_grm", "fetch", "genrm", "libra_rm", "longwriter_zero", "math_shepherd", "restl"),
-    *("rlhf_workflow", "rlmt", "rlot", "salmon", "sharpening", "spark", "teacher_forcing"),
+    *("rlhf_workflow", "rlmt", "rlot", "salmon", "sharpening", "spark", "teacher_forcing", "ttrl", "empo"),
 }
 
 
@@ -89,6 +93,35 @@ async def test_accuracy_format(response: str, plain: float, weighted: float) -> 
 async def test_logic_rl(response: str, score: float, reason: str | None) -> None:
     outcome = (await run(shipped("logic_rl"), response)).outcome
     assert (outcome.score, outcome.reason) == (score, reason)
+
+
+@pytest.mark.parametrize(
+    ("response", "plain", "lmm_r1"),
+    [("- answer 4", 2.0, 1.5), ("answer 4", 1.0, 1.0), ("- answer 5", 1.0, 0.5), ("so", 0.0, 0.0)],
+)
+async def test_accuracy_plus_format(response: str, plain: float, lmm_r1: float) -> None:
+    spec = shipped("accuracy_plus_format")
+    for params, score in (({}, plain), ({"format_weight": 0.5}, lmm_r1)):
+        outcome = (await run(spec, response, params=params)).outcome
+        assert (outcome.score, outcome.passed) == (score, response.endswith("answer 4"))
+
+
+@pytest.mark.parametrize(
+    ("response", "reft", "limr"), [("answer 4", 1.0, 1.0), ("answer 5", 0.1, -0.5), ("so", 0.0, -1.0)]
+)
+async def test_three_outcomes(response: str, reft: float, limr: float) -> None:
+    spec = shipped("three_outcomes")
+    for params, score in (({}, reft), ({"readable": "any", "wrong": -0.5, "unreadable": -1}, limr)):
+        assert (await run(spec, response, params=params)).outcome.score == score
+
+
+@pytest.mark.parametrize(("tokens", "right", "wrong"), [(0, 3.0, -1.0), (1792, 2.5, -0.5), (9999, 2.0, 0.0)])
+async def test_cosine_plus_format(tokens: int, right: float, wrong: float) -> None:
+    spec = shipped("cosine_plus_format")
+    for response, score in (("- answer 4", right), ("- answer 5", wrong)):
+        outcome = (await run(spec, response, token_count=tokens)).outcome
+        assert outcome.score == pytest.approx(score)
+        assert outcome.components["length"].score == pytest.approx(score - 1)
 
 
 @pytest.mark.parametrize(
