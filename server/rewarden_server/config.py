@@ -28,6 +28,7 @@ from rewarden_server.processes.settings import SandboxSettings
 from rewarden_server.runs.settings import RunSettings
 from rewarden_server.setting import Amount, File, Parts, Port, Text, texts
 from rewarden_server.studies.settings import JobSettings
+from rewarden_server.tasks.settings import TaskSettings
 from rewarden_verifiers.schema import Misfit, read
 
 DEFAULT_FILE = Path("rewarden.toml")
@@ -88,6 +89,7 @@ class Config:
     engine: EngineSettings = field(default_factory=lambda: EngineSettings(eager=True))
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)
     boxes: BoxSettings = field(default_factory=BoxSettings)
+    tasks: TaskSettings = field(default_factory=TaskSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     keys: KeySettings = field(default_factory=KeySettings)
     audit: AuditSettings = field(default_factory=AuditSettings)

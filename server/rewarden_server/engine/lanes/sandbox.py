@@ -165,9 +165,10 @@ class SandboxLane:
 
     # --- boxes --------------------------------------------------------------------------------------------------
 
-    async def box(self, spec: BoxSpec) -> RemoteBox:
-        """Opens a box on the host with the least load. The caller must close it. Raises HostError."""
-        tries = HostRetry(self._hosts, Wants(languages=(), session=True), patient=False)
+    async def box(self, spec: BoxSpec, *, patient: bool = False) -> RemoteBox:
+        """Opens a box on the host with the least load. The caller must close it. patient: wait while all hosts have as
+        many as they can. Raises HostError."""
+        tries = HostRetry(self._hosts, Wants(languages=(), session=True), patient=patient)
         while True:
             lent = await self._lend(tries)
             with ExitStack() as stack:

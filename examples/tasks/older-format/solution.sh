@@ -1,0 +1,2 @@
+#!/bin/bash
+seq 10 >/app/numbers.txt

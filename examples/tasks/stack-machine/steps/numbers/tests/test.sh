@@ -1,0 +1,2 @@
+#!/bin/bash
+bash /tests/runner.sh /tests/test_numbers.py

@@ -1,0 +1,36 @@
+"""The settings of task folders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from rewarden_server.setting import File, Parts, Text, Whole, texts
+from rewarden_verifiers.tasks.judging import Size
+from rewarden_verifiers.tasks.memory import default_folder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSettings:
+    """Task folders, in Harbor's format.
+
+    folders: folders of tasks, or task folders. A task's id is the name of its folder. dir: the folder of what is
+    remembered of tasks: their checks, and their environments (if not set, `$XDG_STATE_HOME/rewarden/tasks`).
+    memory_mb, disk_mb: the most that a task's box gets, MiB, whatever the task asks for.
+    """
+
+    folders: Annotated[tuple[Text, ...], Parts, texts("/data/tasks")] = ()
+    dir: File | None = None
+    memory_mb: Whole = 2048
+    disk_mb: Whole = 1024
+
+    @property
+    def folder(self) -> Path:
+        """Returns the folder in use."""
+        return self.dir if self.dir is not None else default_folder()
+
+    @property
+    def size(self) -> Size:
+        """Returns the size of tasks' boxes."""
+        return Size(memory_mb=self.memory_mb, disk_mb=self.disk_mb)

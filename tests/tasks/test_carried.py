@@ -1,0 +1,96 @@
+"""The changes of a policy's box that reach the tests' box."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Iterable
+
+import pytest
+
+from rewarden_verifiers.tasks.carried import END, Carried, merge
+
+MARK = {"REWARDEN.mark": "1"}
+
+
+def stream(*names: str, links: Iterable[tuple[str, str]] = (), end: bool = True) -> io.BytesIO:
+    """Returns a stream of changes with these files and hard links."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as made:
+        for name in names:
+            info = tarfile.TarInfo(name)
+            info.size = len(name)
+            made.addfile(info, io.BytesIO(name.encode()))
+        for name, target in links:
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = tarfile.LNKTYPE, target
+            made.addfile(info)
+        if end:
+            info = tarfile.TarInfo(END)
+            info.pax_headers = MARK
+            made.addfile(info)
+    out.seek(0)
+    return out
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("app/a", "tmp/x", "hello.txt", "home/me/.ssh/id", "root/.config/app", "tmp/box/.bashrc", "dev/shm/x"),
+        *("var/lib/x", "logs/agent/trajectory.json", "logs/artifacts/out", "application/usr/bin/x", "srv/etc/x"),
+    ],
+)
+def test_the_policys_own_files_are_carried(name: str) -> None:
+    assert Carried((), shared=False).of_policy(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("tests", "tests/test.sh", ".wh.tests", "tests/.wh..wh..opq", "solution/x", "rewarden/python/x.py"),
+        *("logs", "logs/verifier", "logs/verifier/reward.txt", ".wh.logs", "./logs/../tests/x", "."),
+    ],
+)
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_tests_own_folders_are_never_carried(name: str, shared: bool) -> None:
+    assert not Carried((), shared=shared).of_policy(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("bin", ".wh.bin", "bin/sh", "lib64", "usr/bin/python3", "usr/bin/.wh.env", "usr/.wh..wh..opq", "opt/x"),
+        *("etc/ld.so.preload", "etc/profile", "etc/.wh..wh..opq", "tmp/.bashrc", "tmp/.wh..profile", "root/.gitconfig"),
+        *("home/me/.local/lib/python3.11/site-packages/usercustomize.py", "home/me/.config/git/config"),
+    ],
+)
+def test_what_runs_the_tests_is_carried_only_in_the_mode_shared(name: str) -> None:
+    assert not Carried((), shared=False).of_policy(name)
+    assert Carried((), shared=True).of_policy(name)
+    assert Carried((), shared=False).of_environment(name)
+    assert not Carried((), shared=True).of_environment(name)
+
+
+def test_listed_paths_are_carried() -> None:
+    carried = Carried(("/etc/nginx", "/usr/local/bin/tool"), shared=False)
+    assert [carried.of_policy(name) for name in ("etc/nginx/a", "etc/nginx", "usr/local/bin/tool")] == [True] * 3
+    assert [carried.of_policy(name) for name in ("etc/nginx2", "usr/local/bin/tool2")] == [False] * 2
+    assert not carried.of_environment("etc/nginx/a")
+    assert carried.dropped == ["/usr/local/bin/tool2"]
+
+
+def test_streams_become_one_that_ends_once() -> None:
+    carried = Carried((), shared=False)
+    policy = stream("app/a", "etc/x", "tests/t", links=[("app/b", "app/a"), ("app/c", "etc/x")])
+    environment = stream("app/a", "etc/x")
+    out = io.BytesIO()
+    merge([(environment, carried.of_environment), (policy, carried.of_policy)], out)
+    out.seek(0)
+    with tarfile.open(fileobj=out) as made:
+        assert made.getnames() == ["etc/x", "app/a", "app/b", END]
+        assert made.getmember(END).pax_headers == MARK
+
+
+def test_a_stream_that_was_cut_off_is_no_state() -> None:
+    with pytest.raises(tarfile.ReadError, match="cut off"):
+        merge([(stream("app/a", end=False), lambda name: True)], io.BytesIO())

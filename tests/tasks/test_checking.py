@@ -1,0 +1,119 @@
+"""The check of tasks in real boxes: what it finds, and what it remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from rewarden_server.engine.lanes.boxes import BoxLane
+from rewarden_verifiers.tasks.checking import check, checked
+from rewarden_verifiers.tasks.folder import find_folders, read_folder
+from rewarden_verifiers.tasks.judging import Size
+from rewarden_verifiers.tasks.memory import Checked, Memory
+from tests.tasks.folders import EXAMPLES, PARTS, TOML, parts, task_of
+
+pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
+
+SIZE = Size()
+BUILT = """
+FROM rewarden-sandbox-python
+WORKDIR /app
+ENV WORD=yes
+COPY word.sh /usr/local/share/../../../opt/
+RUN echo "$WORD" >expected && echo y >/etc/made && mkdir -p /opt/tools
+"""
+
+
+async def checks(boxes: BoxLane, memory: Memory, files: Mapping[str, str]) -> Checked:
+    """Returns the check of a task."""
+    return (await check(boxes, task_of(files), SIZE, memory)).checked
+
+
+async def test_a_good_task_is_remembered_by_its_digest(boxes: BoxLane, memory: Memory) -> None:
+    task = task_of(PARTS)
+    found = await checked(boxes, task, SIZE, memory)
+    assert found.fault is None
+    (step,) = found.steps
+    assert (step.untouched, step.solved, step.rewritten) == (0.0, 1.0, ())
+    assert memory.check(task.digest, found.image_id) == found
+    assert memory.check(task.digest, "another image") is None
+
+
+async def test_the_environment_is_made_once_and_seen_by_solution_and_tests(boxes: BoxLane, memory: Memory) -> None:
+    files = {
+        **parts(
+            task_toml="schema_version = '1.4'",
+            tests__test_sh='[ "$(cat done)" = "$(cat expected)" ] && [ "$WORD-$(cat /etc/made)" = yes-y ] && reward=1\n'
+            "[ -d /opt/tools ] && [ -e /opt/word.sh ] && echo ${reward:-0} >/logs/verifier/reward.txt\n",
+            solution__solve_sh="cat expected >done\n",
+        ),
+        "environment/Dockerfile": BUILT,
+        "environment/word.sh": "echo word",
+    }
+    found = await checks(boxes, memory, files)
+    assert found.fault is None
+    assert found.steps[0].untouched == 0.0
+    assert len(list((memory.folder / "environments").iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("files", "problem"),
+    [
+        (parts(tests__test_sh="echo 1 >/logs/verifier/reward.txt"), "an untouched box gets the reward 1"),
+        (parts(solution__solve_sh="echo no >/app/done"), "the solution does not reach the reward 1: the reward is 0"),
+        (parts(tests__test_sh="echo oops; exit 3"), "neither reward.txt nor reward.json: oops"),
+        (
+            parts(tests__test_sh="[ -e /opt/x ] && echo 1 >/logs/verifier/reward.txt", solution__solve_sh=">/opt/x"),
+            r"its changes to /opt/x were not carried .*; list such paths in metadata\.rewarden\.keep",
+        ),
+        (
+            {
+                **parts(task_toml="schema_version = '1.4'"),
+                "environment/Dockerfile": "FROM python\n\nRUN echo bad >&2; exit 4\n",
+            },
+            r"line 3: 'echo bad >&2; exit 4' ended with exit code 4: bad",
+        ),
+        (
+            parts(task_toml=TOML.replace("20", "0.3"), tests__test_sh="[ -e /app/done ] && while :; do :; done"),
+            "the tests of the solution's box reached the time limit",
+        ),
+    ],
+    ids=["empty", "wrong", "silent", "system", "build", "slow"],
+)
+async def test_a_task_that_cannot_judge_says_why(
+    boxes: BoxLane, memory: Memory, files: Mapping[str, str], problem: str
+) -> None:
+    found = await checks(boxes, memory, files)
+    assert found.fault is not None
+    with pytest.raises(AssertionError, match=problem):
+        raise AssertionError(found.fault)
+
+
+async def test_each_step_begins_where_the_solution_of_the_one_before_ended(boxes: BoxLane, memory: Memory) -> None:
+    files = {
+        "task.toml": TOML + '[[steps]]\nname = "a"\n[[steps]]\nname = "b"\n',
+        "tests/test.sh": 'grep -qx "$STEP" /app/log && echo 1 >/logs/verifier/reward.txt\n',
+    }
+    for name in ("a", "b"):
+        files[f"steps/{name}/instruction.md"] = name
+        files[f"steps/{name}/tests/test.sh"] = f"STEP=$(echo {name}) bash -c '. /tests/own.sh'"
+        files[f"steps/{name}/tests/own.sh"] = files["tests/test.sh"]
+        files[f"steps/{name}/solution/solve.sh"] = f"echo {name} >>/app/log; [ {name} = a ] || grep -qx a /app/log"
+    found = await checks(boxes, memory, files)
+    assert found.fault is None
+    assert [(step.step, step.untouched, step.solved) for step in found.steps] == [("a", None, 1.0), ("b", None, 1.0)]
+
+
+async def test_a_task_without_a_solution_has_half_a_check(boxes: BoxLane, memory: Memory) -> None:
+    found = await checks(boxes, memory, parts(solution__solve_sh=None))
+    assert found.fault is None
+    assert (found.steps[0].untouched, found.steps[0].solved, found.steps[0].solution) == (0.0, None, False)
+
+
+@pytest.mark.parametrize("folder", find_folders(EXAMPLES), ids=lambda folder: folder.name)
+async def test_the_examples_can_judge(boxes: BoxLane, memory: Memory, folder: Path) -> None:
+    found = (await check(boxes, read_folder(folder), SIZE, memory)).checked
+    assert found.fault is None
+    assert all(step.solved == 1.0 and step.untouched != 1.0 for step in found.steps)

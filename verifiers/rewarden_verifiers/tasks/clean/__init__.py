@@ -1,0 +1,1 @@
+"""Files that lie in a verifier's box beside the task's."""

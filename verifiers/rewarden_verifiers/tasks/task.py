@@ -1,0 +1,151 @@
+"""A task, as it was read: frozen, with a digest of all that it consists of."""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from rewarden.errors import InvalidReference
+
+Mode = Literal["separate", "shared"]
+"""`separate`: the policy's changes to system folders and start-up files are not carried into the verifier's box.
+`shared`: they are, and the verdict is flagged."""
+
+
+class TaskFault(InvalidReference):
+    """A task is malformed, or cannot be used. The message names the file and the line, where there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of a task."""
+
+    data: bytes
+    executable: bool = False
+
+    def text(self, name: str) -> str:
+        """Returns the content. Raises TaskFault."""
+        try:
+            return self.data.decode()
+        except UnicodeDecodeError:
+            raise TaskFault(f"{name}: is not UTF-8") from None
+
+
+Files = Mapping[str, File]
+"""Relative path, with `/` between its parts, to file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copy:
+    """Files that the environment gets. Each path is absolute."""
+
+    files: Files
+    line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A shell command that makes the environment."""
+
+    shell: str
+    cwd: str
+    env: Mapping[str, str]
+    line: int
+
+
+Action = Copy | Command
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """The box that a task begins with. image: the name of a tier. actions: done in it, in order, before the policy.
+    digest: of image and actions."""
+
+    image: str
+    actions: Sequence[Action] = ()
+    workdir: str = "/tmp/box"
+    env: Mapping[str, str] = field(default_factory=dict)
+    memory_mb: int | None = None
+    disk_mb: int | None = None
+    build_s: float = 600.0
+
+    @property
+    def digest(self) -> str:
+        """Returns a digest of what the box begins with."""
+        made = hashlib.sha256(self.image.encode())
+        for action in self.actions:
+            if isinstance(action, Copy):
+                made.update(digest_of(action.files).encode())
+            else:
+                made.update(repr((action.shell, action.cwd, sorted(action.env.items()))).encode())
+        return made.hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """An instruction and its tests. A task of one step has one, with an empty name.
+
+    tests: what lies in /tests. script: the file of /tests that is run. solution: what lies in /solution for the oracle.
+    solve: the file of it that is run. agent_s,
+    verifier_s: limits of CPU and idle time. env: of the verifier.
+    """
+
+    name: str
+    instruction: str
+    tests: Files
+    script: str = "test.sh"
+    solution: Files = field(default_factory=dict)
+    solve: str = "solve.sh"
+    agent_s: float = 600.0
+    verifier_s: float = 600.0
+    env: Mapping[str, str] = field(default_factory=dict)
+    mode: Mode = "separate"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """See the module. solution_env: of the oracle. keep: absolute paths whose changes are carried although they lie in
+    system folders. services: shell commands that are started before the tests."""
+
+    id: str
+    digest: str
+    environment: Environment
+    steps: Sequence[Step]
+    solution_env: Mapping[str, str] = field(default_factory=dict)
+    keep: Sequence[str] = ()
+    services: Sequence[str] = ()
+
+    def step(self, name: str | None) -> Step:
+        """Returns a step. None: the only one. Raises TaskFault."""
+        if name is None and len(self.steps) == 1:
+            return self.steps[0]
+        found = next((step for step in self.steps if step.name == name), None)
+        if found is None:
+            known = ", ".join(step.name for step in self.steps if step.name) or "none: it has no steps"
+            raise TaskFault(f"the task {self.id!r} has no step {name!r}; its steps: {known}")
+        return found
+
+
+def digest_of(files: Files) -> str:
+    """Returns a digest of names, modes and contents."""
+    made = hashlib.sha256()
+    for name in sorted(files):
+        file = files[name]
+        head = f"{len(name.encode())} {name} {int(file.executable)} {len(file.data)} "
+        made.update(head.encode())
+        made.update(file.data)
+    return made.hexdigest()
+
+
+def below(files: Files, folder: str) -> dict[str, File]:
+    """Returns the files of a folder, by their path in it."""
+    head = folder + "/"
+    return {name[len(head) :]: file for name, file in files.items() if name.startswith(head)}
+
+
+def absolute(path: str, base: str) -> str:
+    """Returns a path of the box, resolved against a folder of it."""
+    return posixpath.normpath(posixpath.join(base, path))
