@@ -232,6 +232,7 @@ class AsyncClient:
         idle_s: float | None = None,
         rollout: str | None = None,
         snapshot: str | None = None,
+        task: str | None = None,
     ) -> AsyncBox:
         """Returns a box of the server, a sandbox that lives for a rollout; `async with` opens and closes it. The
         arguments are the fields of `rewarden.boxes.types.BoxRequest`."""
@@ -244,6 +245,7 @@ class AsyncClient:
             idle_s=idle_s,
             rollout=rollout,
             snapshot=snapshot,
+            task=task,
         )
         return AsyncBox(self._desk(), asked, None)
 

@@ -17,6 +17,7 @@ FAMILIES: Mapping[str, str] = {
     "answer": "Final answers",
     "structure": "Format",
     "execution": "Programs",
+    "tasks": "Programs",
     "sql": "Programs",
     "patches": "Patches",
     "lean": "Proofs",

@@ -30,7 +30,9 @@ from rewarden_server.observe.telemetry.configured import configured_tracing
 from rewarden_server.observe.telemetry.tracing import Tracing
 from rewarden_server.runs.store import Store
 from rewarden_server.studies.jobs import Jobs
-from rewarden_server.verifier_resources import resources_of
+from rewarden_server.tasks.tasks import Tasks
+from rewarden_server.verifier_resources import resources_of, tasks_of
+from rewarden_verifiers.boxes import LiveBox
 from rewarden_verifiers.execution.datasets import Unpacking
 
 T = TypeVar("T")
@@ -77,6 +79,7 @@ class Service:
             Recorder(records.dir, records.share, max_bytes=records.max_bytes) if records.dir is not None else None
         )
         runs = Store(config.runs) if config.runs.store else None
+        tasks = tasks_of(config)
         engine = Engine(
             settings=config.engine,
             observer=metrics,
@@ -85,7 +88,7 @@ class Service:
             lean=config.lean,
             judges=config.judges,
             models=config.models,
-            resources={**resources_of(config), "code": Unpacking(config.limits.max_sample_bytes)},
+            resources={**resources_of(config, tasks), "code": Unpacking(config.limits.max_sample_bytes)},
             advise=lambda name, advice: _log.warning("answers are not read", verifier=name, advice=advice),
             open_tap=runs.feed.open if runs is not None else None,
         )
@@ -100,7 +103,7 @@ class Service:
                 max_blob_bytes=limits.max_blob_bytes, max_bytes=limits.blob_store_bytes, folder=limits.blob_dir
             ),
             bodies=Budget(limits.max_open_bytes),
-            boxes=Boxes(config.boxes, engine.sandbox),
+            boxes=Boxes(config.boxes, engine.sandbox, Tasks(tasks, engine.boxes)),
             jobs=Jobs(engine, config.jobs.dir, config.jobs, keys.spend) if config.jobs.dir is not None else None,
             runs=runs,
             routing=load_routing(config),
@@ -151,11 +154,11 @@ class Service:
         header = self.take_header(batch)
         return replace(header, samples=[self.take_sample(sample, header) for sample in batch.samples])
 
-    async def verify(self, batch: Batch, surface: str) -> BatchResult:
+    async def verify(self, batch: Batch, surface: str, box: LiveBox | None = None) -> BatchResult:
         """The verdicts of a batch that `take_batch` passed; what went wrong is logged. They count against the caller's
-        key. Raises RequestError."""
+        key. box: the live box that is judged. Raises RequestError."""
         with charged(len(batch.samples)):
-            result = await self.until_stopped(self.engine.verify(batch, source=surface))
+            result = await self.until_stopped(self.engine.verify(batch, source=surface, box=box))
         note(result.verdicts)
         log = VerdictLog(_log)
         for verdict in result.verdicts:

@@ -1,9 +1,11 @@
-"""The configured resources of single verifiers: for `sql` its databases, for `lean` its projects."""
+"""The configured resources of single verifiers: for `sql` its databases, for `lean` its projects, for `task` its
+folders."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from rewarden.errors import InvalidRequest
@@ -16,6 +18,9 @@ from rewarden_verifiers.judges.resources import JUDGING, JudgeResources
 from rewarden_verifiers.lean.resources import LeanResources
 from rewarden_verifiers.sql.catalogue import read_catalogue
 from rewarden_verifiers.sql.databases import Databases
+from rewarden_verifiers.tasks.folder import find_folders, read_folder
+from rewarden_verifiers.tasks.resources import TaskResources
+from rewarden_verifiers.tasks.task import Task, TaskFault
 
 EMBEDDED = ("sqlite", "duckdb")
 """The database engines that need no server."""
@@ -23,13 +28,31 @@ EMBEDDED = ("sqlite", "duckdb")
 _SCHEMES = {"postgres": ("postgresql", "postgres"), "mysql": ("mysql", "mariadb")}
 
 
-def resources_of(config: Config) -> Mapping[str, Resources]:
-    """The resources by verifier. The catalogue's files are read here, once; Lean projects are resolved when they are
-    asked for. Raises ConfigError naming the setting.
+def resources_of(config: Config, tasks: TaskResources | None = None) -> Mapping[str, Resources]:
+    """The resources by verifier. The catalogue's files are read here, once, and so are those of tasks, unless they are
+    given; Lean projects are resolved when they are asked for. Raises ConfigError naming the setting.
     """
     judges = _judges(config)
     _check_models(config)
-    return {"sql": _databases(config), "lean": _lean(config), **dict.fromkeys(JUDGING, judges)}
+    made: dict[str, Resources] = {"sql": _databases(config), "lean": _lean(config), "task": tasks or tasks_of(config)}
+    return {**made, **dict.fromkeys(JUDGING, judges)}
+
+
+def tasks_of(config: Config) -> TaskResources:
+    """The tasks, whose folders are read here, once. Raises ConfigError."""
+    settings = config.tasks
+    tasks: dict[str, Task] = {}
+    try:
+        for place in settings.folders:
+            for folder in find_folders(Path(place).expanduser()):
+                task = read_folder(folder)
+                if task.id in tasks:
+                    raise TaskFault(f"two folders are named {task.id!r}, which is the id of a task")
+                tasks[task.id] = task
+    except (TaskFault, OSError) as error:
+        said = error.message if isinstance(error, TaskFault) else str(error)
+        raise ConfigError(f"{config.source('tasks.folders')}: tasks.folders: {said}") from None
+    return TaskResources(tasks=tasks, size=settings.size, folder=settings.folder)
 
 
 def _judges(config: Config) -> JudgeResources:

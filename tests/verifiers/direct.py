@@ -19,6 +19,7 @@ from rewarden_server.engine.work import BoundUse
 from rewarden_server.judges.settings import JudgeSettings
 from rewarden_server.models.settings import ModelSettings
 from rewarden_verifiers import chat, inference
+from rewarden_verifiers.boxes import Boxes
 from rewarden_verifiers.contract import AsyncEquivalence, Member, call_orchestrator
 from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.sandbox import Sandbox
@@ -61,6 +62,14 @@ class DirectContext:
     @property
     def sandbox(self) -> Sandbox:
         raise SandboxError("there is no sandbox here: cases that run programs go over the transports")
+
+    @property
+    def boxes(self) -> Boxes:
+        raise SandboxError("there are no boxes here: cases that run programs go over the transports")
+
+    @property
+    def box(self) -> None:
+        return None
 
     @property
     def judge(self) -> chat.Judge:

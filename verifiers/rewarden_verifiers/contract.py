@@ -37,6 +37,7 @@ from typing import Any, Literal, Never, Protocol, get_type_hints
 
 from rewarden.errors import PluginError, SampleError
 from rewarden.types import Outcome, Sample, Use
+from rewarden_verifiers.boxes import Boxes, LiveBox
 from rewarden_verifiers.chat import Judge
 from rewarden_verifiers.inference import Model
 from rewarden_verifiers.provers import Prover
@@ -167,6 +168,14 @@ class Context(Protocol):
         """
 
     @property
+    def boxes(self) -> Boxes:
+        """Returns where fresh boxes are opened. See `rewarden_verifiers.boxes`."""
+
+    @property
+    def box(self) -> LiveBox | None:
+        """Returns the live box whose final state is judged; None for a sample that came without one."""
+
+    @property
     def prover(self) -> Prover:
         """Proof assistants: warm processes and compilations, in locked rooms. See `rewarden_verifiers.provers`."""
 
@@ -205,6 +214,7 @@ class VerifierSpec:
     optional: Mapping[str, str] = field(default_factory=dict)
     libraries: tuple[str, ...] = ()
     per_python: bool = False
+    live_box: bool = False
     prepare: Callable[..., Any] | None = None
     equivalence: Callable[[Any], Any] | None = None
     children: Callable[[Any], Sequence[Use]] | None = None
@@ -242,6 +252,7 @@ def verifier(
     per_python: bool = False,
     inline: bool = False,
     blocking: bool = False,
+    live_box: bool = False,
     resources: Callable[[], Resources] | None = None,
     prepare: Callable[..., Any] | None = None,
     equivalence: Callable[[Any], Any] | None = None,
@@ -262,7 +273,8 @@ def verifier(
     distributions whose version is part of the fingerprint although the code does not import them; those that it imports
     always are. per_python: verdicts may differ between minor versions of Python, as when it parses Python; that version
     is then part of the fingerprint.
-    blocking: it waits for something outside (see the module). resources(): what it has where the server's
+    blocking: it waits for something outside (see the module). live_box: it judges the live box of a rollout
+    (`Context.box`), so that a request to score one needs no response. resources(): what it has where the server's
     configuration provides nothing. prepare(reference, params): parsed once per distinct reference; it may name
     `resources` and `watch` as well. equivalence(params): makes the verifier's `Equivalence`. children(params): the uses
     that an orchestrator will verify, for finding cycles early. warm(): loads what every item needs, before the first.
@@ -291,6 +303,7 @@ def verifier(
             per_python=per_python,
             inline=inline,
             blocking=blocking,
+            live_box=live_box,
             resources=resources,
             prepare=prepare,
             equivalence=equivalence,

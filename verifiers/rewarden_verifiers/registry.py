@@ -52,6 +52,7 @@ BUILT_IN: Mapping[str, str] = {
     "game": "rewarden_verifiers.games.game:game",
     "planning": "rewarden_verifiers.planning.planning:planning",
     "search": "rewarden_verifiers.retrieval.search:search",
+    "task": "rewarden_verifiers.tasks.verifier:task",
     "puzzle": "rewarden_verifiers.puzzles.puzzle:puzzle",
     "puzzle_rules": "rewarden_verifiers.puzzles.rules:puzzle_rules",
     "molecule": "rewarden_verifiers.science.molecule:molecule",

@@ -47,7 +47,8 @@ class BoxRequest:
     everything that runs in it. files: path (absolute, or relative to the working folder: `/tmp/box`, or that of an own
     image) to content. ttl_s: seconds until it is closed whatever happens. idle_s: seconds without a request after which
     it is closed; a process in the background does not keep it open. rollout: the caller's name for the rollout.
-    snapshot: the id of a snapshot with which its file system begins.
+    snapshot: the id of a snapshot with which its file system begins. task: the id of a task of the server's, whose
+    image, environment and limits the box has, and by which it is scored.
     """
 
     image: str = "python"
@@ -58,6 +59,7 @@ class BoxRequest:
     idle_s: float | None = None
     rollout: str | None = None
     snapshot: str | None = None
+    task: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +87,7 @@ class ExecState:
 class BoxInfo:
     """A box. state: `open` or `ended`; reason: see `EndReason`. image_id: the identity of the image's content. limits
     and enforced: as for a run, the limits in force and the mechanism that enforces each. Times are seconds since the
-    epoch. lease: of a box that was forked by a lease, one with the same rights."""
+    epoch. lease: of a box that was forked by a lease, one with the same rights. task: with which it was opened."""
 
     id: str
     state: str = "open"
@@ -101,6 +103,7 @@ class BoxInfo:
     usage: BoxUsage | None = None
     execs: Sequence[ExecState] = ()
     lease: str | None = None
+    task: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -311,7 +314,8 @@ class LeaseRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreRequest:
-    """A box to be judged: `response`, or the text of the file `response_file`, as a sample's response."""
+    """A box to be judged: `response`, or the text of the file `response_file`, as a sample's response. Neither, for a
+    verifier that judges the box itself, such as `task`."""
 
     use: Union[str, Mapping[str, Any]]
     response: Text | None = None

@@ -33,6 +33,7 @@ class Box:
     owner: str
     image: str
     rollout: str | None
+    task: str | None
     env: dict[str, str]
     share: Share
     remote: RemoteBox
@@ -78,6 +79,7 @@ class Box:
             enforced=dict(self.remote.enforced),
             usage=usage,
             execs=tuple(_state(each) for each in self.execs.values()),
+            task=self.task,
         )
 
 

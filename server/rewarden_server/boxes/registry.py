@@ -9,7 +9,7 @@ import secrets
 import time
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -53,6 +53,7 @@ from rewarden_server.boxes.running import Running
 from rewarden_server.boxes.settings import BoxSettings
 from rewarden_server.boxes.snapshots import Snapshots
 from rewarden_server.observe.logs import get_logger
+from rewarden_server.tasks.tasks import Begun, Tasks
 
 if TYPE_CHECKING:
     from rewarden_sandboxes.remote_box import RemoteBox
@@ -96,18 +97,20 @@ class Boxes:
         self,
         settings: BoxSettings,
         lane: Lane,
+        tasks: Tasks,
         *,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
         self.settings = settings
         self._lane = lane
+        self._tasks = tasks
         self._clock = clock
         self._wall = wall
         self._open: dict[str, Box] = {}
         self._ended: OrderedDict[str, _Ended] = OrderedDict()
         self._held: dict[str, list[Share]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._watching: set[asyncio.Task[None]] = set()
         self._sweeping: asyncio.Task[None] | None = None
         self._draining = False
         self._leases: Leases | None = None
@@ -125,7 +128,16 @@ class Boxes:
         limits = self._limits(asked.limits)
         snapshot = None if asked.snapshot is None else await self.snapshots.find(asked.snapshot, owner)
         spec = BoxSpec(image=asked.image, limits=limits, env=dict(asked.env))
-        async with self._opening(spec, owner, asked.ttl_s, asked.idle_s, asked.rollout) as box:
+        async with AsyncExitStack() as stack:
+            begun = None
+            if asked.task is not None:
+                begun = await stack.enter_async_context(self._tasks.ready(asked.task))
+                spec = _of_task(begun, asked, limits)
+            box = await stack.enter_async_context(
+                self._opening(spec, owner, asked.ttl_s, asked.idle_s, asked.rollout, asked.task)
+            )
+            if begun is not None:
+                await begun.fill(box.remote)
             if snapshot is not None:
                 _check_image(snapshot.image_id, box.remote.image)
                 await box.remote.restore(self.snapshots.content(snapshot))
@@ -141,7 +153,7 @@ class Boxes:
         rollout = box.rollout if asked.rollout is None else asked.rollout
         async with (
             self.using(box) as remote,
-            self._opening(spec, box.owner, ttl_s, asked.idle_s or box.idle_s, rollout) as made,
+            self._opening(spec, box.owner, ttl_s, asked.idle_s or box.idle_s, rollout, box.task) as made,
         ):
             _check_image(remote.image or None, made.remote.image)
             async with contextlib.aclosing(remote.snapshot()) as changes:
@@ -150,7 +162,13 @@ class Boxes:
 
     @asynccontextmanager
     async def _opening(
-        self, spec: BoxSpec, owner: str, ttl_s: float | None, idle_s: float | None, rollout: str | None
+        self,
+        spec: BoxSpec,
+        owner: str,
+        ttl_s: float | None,
+        idle_s: float | None,
+        rollout: str | None,
+        task: str | None,
     ) -> AsyncIterator[Box]:
         """Yields a new box, which is listed at the end of the block, and closed if that fails."""
         if self._draining:
@@ -168,6 +186,7 @@ class Boxes:
                     owner=owner,
                     image=spec.image,
                     rollout=rollout,
+                    task=task,
                     env=dict(spec.env),
                     share=share,
                     remote=remote,
@@ -443,9 +462,9 @@ class Boxes:
         await asyncio.gather(*(box.remote.close() for box in boxes), return_exceptions=True)
         if self._sweeping is not None:
             self._sweeping.cancel()
-        for task in self._tasks:
+        for task in self._watching:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*self._watching, return_exceptions=True)
 
     def _end(self, box: Box, reason: EndReason | str) -> None:
         """Ends a box, unless it has ended. Its processes are killed soon after."""
@@ -475,14 +494,25 @@ class Boxes:
 
     def _run(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._watching.add(task)
+        task.add_done_callback(self._watching.discard)
 
     # --- figures ------------------------------------------------------------------------------------------------
 
     def figures(self) -> dict[str, object]:
         """Returns the counts for metrics and `/v1/info`, ready for JSON."""
         return {"open": len(self._open), "opened": self.opened, "ended": dict(self.ends), "execs": dict(self.execs)}
+
+
+def _of_task(begun: Begun, asked: BoxRequest, limits: Limits) -> BoxSpec:
+    """Returns the box of a task. Raises InvalidRequest for what a task decides itself."""
+    if asked.image not in (BoxRequest().image, begun.image):
+        raise InvalidRequest(f"image: the task's is {begun.image!r}; leave it out", path="image")
+    if asked.snapshot is not None:
+        raise InvalidRequest("snapshot: send either task or snapshot", path="snapshot")
+    own = begun.limits.given()
+    given = {name: value for name, value in limits.given().items() if getattr(asked.limits, name) is not None}
+    return BoxSpec(image=begun.image, limits=Limits(**{**own, **given}), env={**begun.env, **asked.env})
 
 
 def no_lease(caller: Caller) -> None:

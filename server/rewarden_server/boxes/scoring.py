@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rewarden.boxes.types import ScoreRequest
-from rewarden.errors import InvalidRequest
-from rewarden.types import BadSample, Batch, Sample, Verdict
+from rewarden.errors import InvalidRequest, SampleError
+from rewarden.types import BadSample, Batch, Sample, Use, Verdict
 from rewarden.wire.json import sample_from_json, use_from_json
 from rewarden_sandboxes.errors import FileFault
 from rewarden_server.boxes.box import Box
+from rewarden_server.engine.lanes.boxes import JudgedBox
 
 if TYPE_CHECKING:
     from rewarden_server.service import Service
@@ -22,18 +23,30 @@ MISSING, TOO_LARGE, NOT_TEXT = "response_file_missing", "response_file_too_large
 
 async def score(service: Service, box: Box, asked: ScoreRequest, surface: str) -> Verdict:
     """Returns the verdict. The processes of the box stand still while its file is read. Raises RequestError."""
-    if (asked.response is None) == (asked.response_file is None):
-        raise InvalidRequest("send exactly one of response and response_file", path="response")
-    response, flag = asked.response, None
+    use = use_from_json(asked.use)
+    if asked.response is not None and asked.response_file is not None:
+        raise InvalidRequest("send response or response_file, not both", path="response")
+    if asked.response is None and asked.response_file is None and not _judges_boxes(service, use):
+        raise InvalidRequest("send one of response and response_file", path="response")
+    response, flag = asked.response if asked.response is not None else "", None
     if asked.response_file is not None:
         response, flag = await _text_of(service, box, asked.response_file)
     row = {"response": response, "reference": asked.reference, "prompt": asked.prompt, "metadata": asked.metadata}
     sample: Sample | BadSample = sample_from_json({name: value for name, value in row.items() if value is not None})
-    batch = Batch(samples=(sample,), use=use_from_json(asked.use))
+    batch = Batch(samples=(sample,), use=use)
+    judged = JudgedBox(box.remote, box.image, box.task)
     with box.in_use():
-        result = await service.verify(service.take_batch(batch), surface)
+        result = await service.verify(service.take_batch(batch), surface, judged)
     (verdict,) = result.verdicts
     return verdict if flag is None else replace(verdict, flags=(*verdict.flags, flag))
+
+
+def _judges_boxes(service: Service, use: Use) -> bool:
+    """Returns whether a use needs no response beside the box. Raises InvalidRequest for one that cannot be bound."""
+    try:
+        return service.engine.planner.bind(use).spec.live_box
+    except SampleError as error:
+        raise InvalidRequest(error.message, path="use") from None
 
 
 async def _text_of(service: Service, box: Box, path: str) -> tuple[str, str | None]:

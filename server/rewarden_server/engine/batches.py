@@ -14,6 +14,7 @@ from rewarden_server.engine.admission import Admission, weight
 from rewarden_server.engine.parts import Parts
 from rewarden_server.engine.scope import Scope
 from rewarden_server.observe.telemetry.span import current, within
+from rewarden_verifiers.boxes import LiveBox
 
 _CHUNK = 256
 """Samples that the thread plans at a time, before the loop has a turn."""
@@ -36,12 +37,12 @@ class Batches:
         """Ends the thread."""
         self._thread.shutdown(wait=True)
 
-    async def judge(self, batch: Batch, source: str) -> BatchResult:
+    async def judge(self, batch: Batch, source: str, box: LiveBox | None = None) -> BatchResult:
         """Returns the verdicts of a batch; see `Engine.verify`."""
         with within(current().child("batch", source=source, samples=len(batch.samples))):
-            return await self._judge(batch, source)
+            return await self._judge(batch, source, box)
 
-    async def _judge(self, batch: Batch, source: str) -> BatchResult:
+    async def _judge(self, batch: Batch, source: str, box: LiveBox | None) -> BatchResult:
         start = time.monotonic()
         samples = batch.samples
         size = sum(map(weight, samples))
@@ -65,7 +66,7 @@ class Batches:
             if not ended.done():
                 ended.set_exception(error)
 
-        scope = Scope(self._parts, batch, emit, stopped)
+        scope = Scope(self._parts, batch, emit, stopped, box=box)
         self._admission.enter(scope)
         try:
             expectation.check_use(batch, self._parts.planner)

@@ -18,6 +18,7 @@ from rewarden_server.observe.telemetry.span import current, within
 from rewarden_verifiers.contract import AsyncEquivalence, Member
 
 if TYPE_CHECKING:
+    from rewarden_verifiers.boxes import Boxes, LiveBox
     from rewarden_verifiers.chat import Judge
     from rewarden_verifiers.inference import Model
     from rewarden_verifiers.provers import Prover
@@ -32,6 +33,10 @@ class Runner(Protocol):
     @property
     def parts(self) -> Parts:
         """The engine's parts."""
+
+    @property
+    def box(self) -> LiveBox | None:
+        """See `Context.box`."""
 
     async def judge(self, use: BoundUse, sample: Sample, trail: tuple[BoundUse, ...]) -> Outcome:
         """See `Scope.judge`."""
@@ -58,6 +63,16 @@ class EngineContext:
         """See `Context.sandbox`. A job ends with the task that requested it: at the deadline, or if the caller
         disconnects."""
         return self._scope.parts.sandbox
+
+    @property
+    def boxes(self) -> Boxes:
+        """See `Context.boxes`."""
+        return self._scope.parts.boxes
+
+    @property
+    def box(self) -> LiveBox | None:
+        """See `Context.box`."""
+        return self._scope.box
 
     @property
     def prover(self) -> Prover:

@@ -17,6 +17,7 @@ from rewarden_server.engine.admission import Admission
 from rewarden_server.engine.batches import Batches
 from rewarden_server.engine.dispatch import Dispatch
 from rewarden_server.engine.early import Advise, Early
+from rewarden_server.engine.lanes.boxes import BoxLane
 from rewarden_server.engine.lanes.judges import JudgeLane
 from rewarden_server.engine.lanes.lean import LeanLane
 from rewarden_server.engine.lanes.models import ModelLane
@@ -33,6 +34,7 @@ from rewarden_server.lean.settings import LeanSettings
 from rewarden_server.models.settings import ModelSettings
 from rewarden_server.observe.record import Recorder
 from rewarden_server.processes.settings import SandboxSettings
+from rewarden_verifiers.boxes import LiveBox
 from rewarden_verifiers.contract import Resources
 from rewarden_verifiers.models.resources import ModelResources
 from rewarden_verifiers.registry import Registry
@@ -70,6 +72,7 @@ class Engine:
         self.models = ModelLane(models or ModelSettings(), self.observer, moved=self._models_moved)
         self.planner = Planner(self.registry, {ModelResources: self.models.resources, **(resources or {})})
         self.sandbox = SandboxLane(sandbox or SandboxSettings(), self.observer, lean)
+        self.boxes = BoxLane(self.sandbox)
         self.lean = LeanLane(lean or LeanSettings(), self.sandbox, self.observer)
         self.judges = JudgeLane(judges or JudgeSettings(), self.observer)
         self.admission = Admission(self.settings, self.observer)
@@ -80,6 +83,7 @@ class Engine:
             planner=self.planner,
             dispatch=self.dispatch,
             sandbox=self.sandbox,
+            boxes=self.boxes,
             lean=self.lean,
             judges=self.judges,
             models=self.models,
@@ -152,8 +156,8 @@ class Engine:
             },
         }
 
-    async def verify(self, batch: Batch, source: str = "local") -> BatchResult:
-        """The verdicts of a batch, in its order. Cancelling the call cancels the work.
+    async def verify(self, batch: Batch, source: str = "local", box: LiveBox | None = None) -> BatchResult:
+        """The verdicts of a batch, in its order. Cancelling the call cancels the work. box: the live box to judge.
 
         Raises Overloaded, Unavailable or FingerprintMoved, and InvalidRequest for a batch without samples whose use
         cannot judge; whatever happens to a sample is in its verdict.
@@ -161,7 +165,7 @@ class Engine:
         if self.ready and batch.use is not None and batch.use.name in self._warm:
             self.dispatch.begin()
             await asyncio.sleep(0)  # workers start while this process still imports the verifier
-        return await self._batches.judge(batch, source)
+        return await self._batches.judge(batch, source, box)
 
     async def _judge_apart(self, samples: Sequence[Sample]) -> Sequence[Verdict]:
         """The verdicts on samples that no caller sent: not admitted, not counted, not recorded."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rewarden_server.engine.dispatch import Dispatch
 from rewarden_server.engine.early import Early
+from rewarden_server.engine.lanes.boxes import BoxLane
 from rewarden_server.engine.lanes.judges import JudgeLane
 from rewarden_server.engine.lanes.lean import LeanLane
 from rewarden_server.engine.lanes.models import ModelLane
@@ -26,6 +27,7 @@ class Parts:
     planner: Planner
     dispatch: Dispatch
     sandbox: SandboxLane
+    boxes: BoxLane
     lean: LeanLane
     judges: JudgeLane
     models: ModelLane

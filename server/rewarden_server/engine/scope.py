@@ -34,6 +34,7 @@ from rewarden_server.engine.verdicts import make_verdict
 from rewarden_server.engine.work import BoundUse, Result, Waiter
 from rewarden_server.observe.telemetry.results import note_verdict, verdict_made
 from rewarden_server.observe.telemetry.span import Span, current, within, worked
+from rewarden_verifiers.boxes import LiveBox
 from rewarden_verifiers.contract import Member, Unwatched, VerifierSpec, call_orchestrator, call_prepare, call_pure
 from rewarden_verifiers.group.statistics import describe
 from rewarden_verifiers.view import apply_view
@@ -56,7 +57,7 @@ class _Pending:
 
 
 class Scope:
-    """See the module. `header` is the batch without its samples."""
+    """See the module. `header` is the batch without its samples; `box`: the live box that is judged."""
 
     def __init__(
         self,
@@ -65,8 +66,10 @@ class Scope:
         emit: Sink,
         on_stop: Callable[[RequestError], None] | None = None,
         span: Span | None = None,
+        box: LiveBox | None = None,
     ) -> None:
         self.parts = parts
+        self.box = box
         self.header = header
         self._emit = emit
         self._on_stop = on_stop

@@ -1,0 +1,64 @@
+"""The tasks of a server: what a box needs that is opened for one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from rewarden.errors import InvalidRequest, NotFound, SampleError, SandboxError, Unavailable, near
+from rewarden_server.engine.lanes.boxes import BoxLane, OpenedBox
+from rewarden_verifiers.boxes import BoxFault
+from rewarden_verifiers.tasks.checking import checked, opened
+from rewarden_verifiers.tasks.judging import TaskBoxes
+from rewarden_verifiers.tasks.resources import TaskResources
+from rewarden_verifiers.tasks.task import Task
+
+if TYPE_CHECKING:
+    from rewarden_sandboxes.remote_box import RemoteBox
+
+
+class Tasks:
+    """Finds tasks, and makes a fresh box that of a task."""
+
+    def __init__(self, resources: TaskResources, boxes: BoxLane) -> None:
+        self.resources = resources
+        self._boxes = boxes
+
+    def find(self, id: str) -> Task:
+        """Returns a task. Raises NotFound."""
+        found = self.resources.tasks.get(id)
+        if found is None:
+            raise NotFound(f"unknown task {id[:100]!r}{near(id, self.resources.tasks)}")
+        return found
+
+    @asynccontextmanager
+    async def ready(self, id: str) -> AsyncIterator[Begun]:
+        """Yields what a box of a task begins with. The task is checked first, and its environment made, unless that is
+        remembered. Raises RequestError."""
+        task = self.find(id)
+        resources = self.resources
+        try:
+            found = await checked(self._boxes, task, resources.size, resources.memory)
+            if found.fault is not None:
+                raise InvalidRequest(f"the task {id!r} failed its check: {found.fault}", path="task")
+            async with opened(self._boxes, task, resources.size, resources.memory) as own:
+                yield Begun(own, task)
+        except SandboxError as error:
+            raise Unavailable(f"the task {id!r} cannot begin now: {error.message}", retry_after_s=1.0) from None
+        except (SampleError, BoxFault) as error:
+            raise InvalidRequest(f"the task {id!r} cannot begin: {error}", path="task") from None
+
+
+class Begun:
+    """The beginning of a task's boxes: image, environment and limits."""
+
+    def __init__(self, own: TaskBoxes, task: Task) -> None:
+        self._own = own
+        self.image = task.environment.image
+        self.env = task.environment.env
+        self.limits = own.limits
+
+    async def fill(self, remote: RemoteBox) -> None:
+        """Makes the changes of the task's environment in a fresh box. Raises SandboxError, BoxFault."""
+        await self._own.begin(OpenedBox(remote))

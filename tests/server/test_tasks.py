@@ -1,0 +1,129 @@
+"""Boxes that are opened for a task, and judged by it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from rewarden import AsyncClient, NotFound
+from rewarden.errors import InvalidRequest
+from tests.server.box_host import HostProcess
+from tests.server.conftest import Start
+from tests.server.launchers import launcher as launcher
+from tests.tasks.folders import EXAMPLES, TOML, parts
+
+pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
+
+PAY = "mkdir -p /logs/verifier; echo 1 >/logs/verifier/reward.txt"
+
+
+@pytest.fixture(scope="module")
+def host(launcher: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostProcess]:
+    """A host that all tests share."""
+    made = HostProcess(tmp_path_factory.mktemp("host"), launcher)
+    yield made
+    made.end()
+
+
+@pytest.fixture(scope="module")
+def remembered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The memory of tasks that all tests share."""
+    return tmp_path_factory.mktemp("tasks")
+
+
+@pytest_asyncio.fixture
+async def client(start: Start, host: HostProcess, remembered: Path, tmp_path: Path) -> AsyncIterator[AsyncClient]:
+    """A client of a server with tasks."""
+    for name, files in {"bad": parts(solution__solve_sh="true"), "steps": _steps()}.items():
+        for path, text in files.items():
+            file = tmp_path / "own" / name / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+    folders = f"{EXAMPLES / 'word-count'},{EXAMPLES / 'counter-service'},{tmp_path / 'own'}"
+    settings = {"sandbox.address": host.address, "tasks.folders": folders, "tasks.dir": str(remembered)}
+    running = await start(settings)
+    async with AsyncClient(running.serving.http) as made:
+        yield made
+
+
+def _steps() -> dict[str, str]:
+    made = {"task.toml": TOML + '[[steps]]\nname = "a"\n[[steps]]\nname = "b"\n'}
+    for name in ("a", "b"):
+        made[f"steps/{name}/instruction.md"] = name
+        made[f"steps/{name}/tests/test.sh"] = (
+            f"grep -qx {name} /app/log && r=1; echo ${{r:-0}} >/logs/verifier/reward.txt"
+        )
+        made[f"steps/{name}/solution/solve.sh"] = f"echo {name} >>/app/log"
+    return made
+
+
+async def test_a_box_of_a_task_is_judged_by_its_tests_and_lives_on(client: AsyncClient) -> None:
+    async with client.box(task="word-count") as box:
+        assert (await box.exec("cat /app/book.txt; pwd", cwd="/app")).stdout.endswith("nothing: it slept.\n/app\n")
+        before = await box.score("task")
+        assert (before.status, before.score, before.reason) == ("scored", 0.0, "tests_failed")
+        await box.write(
+            "/app/count.py", "import sys\nfor word in sorted(set(sys.stdin.read().split())): print(word, 1)\n"
+        )
+        half = await box.score("task")
+        assert half.score == 0.25
+        assert {name: part.score for name, part in half.components.items()} == {
+            "counts": 0.0,
+            "order": 0.0,
+            "words": 0.0,
+            "empty": 1.0,
+            "reward": 0.25,
+        }
+        assert (await box.exec("ls /tests /logs")).exit_code == 2
+        assert half.evidence["task"] == "word-count"
+
+
+async def test_no_process_of_the_box_sees_the_tests(client: AsyncClient) -> None:
+    async with client.box(task="word-count") as box:
+        await box.start(f"while :; do {PAY}; ls /tests && touch /app/seen; sleep 0.01; done")
+        verdict = await box.score("task")
+        assert (verdict.status, verdict.score) == ("scored", 0.0)
+        assert (await box.exec("ls /app/seen")).exit_code == 2
+
+
+async def test_declared_services_are_started_anew_and_flagged(client: AsyncClient) -> None:
+    async with client.box(task="counter-service") as box:
+        await box.exec("echo 3 >/app/count")
+        solution = (EXAMPLES / "counter-service" / "solution" / "solve.sh").read_text()
+        await box.write("/app/counter.py", solution.partition("<<'END'\n")[2].partition("END\n")[0])
+        verdict = await box.score("task")
+        assert (verdict.score, verdict.flags) == (1.0, ("shared_state",))
+
+
+async def test_a_step_is_judged_by_its_name(client: AsyncClient) -> None:
+    async with client.box(task="steps") as box:
+        await box.exec("echo a >>/app/log")
+        scores = [(await box.score({"name": "task", "params": {"step": name}})).score for name in ("a", "b")]
+        assert scores == [1.0, 0.0]
+        verdict = await box.score("task")
+        assert (verdict.status, verdict.fault) == ("undecided", "reference")
+        assert "its steps: a, b" in (verdict.feedback or "")
+
+
+async def test_a_task_that_failed_its_check_lends_no_box_and_judges_none(client: AsyncClient) -> None:
+    with pytest.raises(InvalidRequest, match="the task 'bad' failed its check: the solution does not reach"):
+        await client.box(task="bad").open()
+    async with client.box("python") as box:
+        verdict = await box.score("task", reference="bad")
+        assert (verdict.status, verdict.reason, verdict.fault) == ("undecided", "task_refused", "reference")
+
+
+async def test_a_box_without_a_task_needs_a_reference(client: AsyncClient) -> None:
+    with pytest.raises(NotFound, match="unknown task 'word-counts'; did you mean 'word-count'"):
+        await client.box(task="word-counts").open()
+    with pytest.raises(InvalidRequest, match="image: the task's is 'python'"):
+        await client.box("jvm", task="word-count").open()
+    async with client.box("python") as box:
+        none, other = await asyncio.gather(box.score("task"), box.score("task", reference="gone"))
+        assert (none.fault, other.fault) == ("reference", "reference")
+        with pytest.raises(InvalidRequest, match="send one of response and response_file"):
+            await box.score("math", reference="2")

@@ -1,0 +1,35 @@
+"""The tasks that a server's configuration provides for the verifier `task`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from rewarden_verifiers.tasks.judging import Size
+from rewarden_verifiers.tasks.memory import Memory, default_folder
+from rewarden_verifiers.tasks.task import Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskResources:
+    """tasks: by id. size: of their boxes. folder: what is remembered of them."""
+
+    tasks: Mapping[str, Task] = field(default_factory=dict)
+    size: Size = field(default_factory=Size)
+    folder: Path = field(default_factory=default_folder)
+
+    @property
+    def memory(self) -> Memory:
+        """Returns what is remembered of tasks."""
+        return Memory(self.folder)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """See `rewarden_verifiers.contract.Resources`."""
+        if not self.tasks and self.size == Size():
+            return ""
+        rows = sorted((id, task.digest) for id, task in self.tasks.items())
+        return hashlib.blake2b(repr((rows, self.size)).encode(), digest_size=12).hexdigest()

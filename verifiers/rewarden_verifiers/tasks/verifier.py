@@ -1,0 +1,217 @@
+"""The verifier `task`: judges the final state of a box by a task's own tests."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from rewarden.errors import InvalidReference, InvalidSample
+from rewarden.types import Component, Outcome, Sample
+from rewarden_verifiers.boxes import BoxFault, LiveBox
+from rewarden_verifiers.contract import Context, verifier
+from rewarden_verifiers.execution.candidate import Missing, bare, find, rules_of
+from rewarden_verifiers.outcome import no_answer, scored, undecided, wrong
+from rewarden_verifiers.tasks.checking import TOP, checked, opened
+from rewarden_verifiers.tasks.folder import read_task
+from rewarden_verifiers.tasks.judging import Ran, TaskBoxes, kept, put, solve
+from rewarden_verifiers.tasks.memory import StepCheck
+from rewarden_verifiers.tasks.params import TaskParams, TaskReference
+from rewarden_verifiers.tasks.resources import TaskResources
+from rewarden_verifiers.tasks.task import File, Step, Task
+from rewarden_verifiers.view import DEFAULT_VIEW, apply_view
+
+_SHELL = frozenset({"bash", "sh", "shell", "zsh"})
+_JSON = frozenset({"json"})
+_MOST_FILES = 1000
+_EXTRACTED = 4000
+_UNSAFE = frozenset({"", ".", ".."})
+
+
+class _NoAnswer(Exception):
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__()
+        self.outcome = outcome
+
+
+@dataclass(frozen=True, slots=True)
+class _Solution:
+    """A response that is run. files: what lies in /solution, or where `files` puts it."""
+
+    files: Mapping[str, File]
+    script: bool
+    text: str
+
+
+@verifier(version="1", graded=True, determinism="stateful", resources=TaskResources, live_box=True)
+async def task(
+    sample: Sample,
+    reference: str | TaskReference | None = None,
+    *,
+    params: TaskParams,
+    resources: TaskResources,
+    ctx: Context,
+) -> Outcome:
+    """The final state of a box passes the tests of a task folder, and the score is the reward that they write.
+
+    The reference names a task of `tasks.folders`, or holds its files. Without one, it is the task with which the box
+    was opened. The state is the live box's for `POST /v1/sessions/{id}/score`. For any other sample, the response is
+    run in a fresh box of the task: a shell script, or files (`form`).
+
+    The tests run in a box of their own, with a copy of the files and none of the processes, under the task's time
+    limits and without a network. `/tests` and `/logs/verifier` are the task's. Changes to system folders are carried
+    only in the mode `shared`, which is flagged, or if the task lists them. See docs/tasks.md.
+
+    A task is checked before it first judges: its solution must get the reward 1, and an untouched box must not.
+
+    Reasons with score 0: `no_reward`, `tests_changed`, `time_limit`, `memory_limit`, `output_limit`, `no_answer`.
+    A task that fails its check is undecided, with the fault `reference`.
+    """
+    task_ = await asyncio.to_thread(_task, reference, ctx.box, resources)
+    step = task_.step(params.step)
+    if ctx.box is not None and ctx.box.image != task_.environment.image:
+        raise InvalidSample(
+            f"the box stands on the image {ctx.box.image!r}, and the task on {task_.environment.image!r}: open the box "
+            "with `task`",
+            path="use",
+        )
+    solution = None
+    if ctx.box is None:
+        try:
+            solution = _solution(sample, params)
+        except _NoAnswer as none:
+            return none.outcome
+    found = await checked(ctx.boxes, task_, resources.size, resources.memory)
+    if found.fault is not None:
+        return undecided("task_refused", fault="reference", feedback=f"task {task_.id!r}: {found.fault}")
+    control = found.step(step.name)
+    flags: list[str] = []
+    async with opened(ctx.boxes, task_, resources.size, resources.memory) as own:
+        if ctx.box is not None:
+            async with kept(ctx.box.changes()) as state:
+                ran = await own.verify(step, state)
+        else:
+            assert solution is not None
+            try:
+                ran = await _solved(own, task_, step, solution, flags)
+            except BoxFault as fault:
+                return no_answer("unusable_files", feedback=str(fault))
+    judged = _Judged(task_, step, control, ran, flags, solution)
+    return judged.outcome()
+
+
+async def _solved(own: TaskBoxes, task: Task, step: Step, solution: _Solution, flags: list[str]) -> Ran:
+    """Runs a response in a box of its own, and returns what the tests say of it. Raises BoxFault."""
+    async with AsyncExitStack() as stack:
+        async with own.box() as box:
+            if solution.script:
+                report = await solve(box, task, step, solution.files, {})
+                if report.status.endswith("_limit"):
+                    flags.append(f"solution_{report.status}")
+            else:
+                await put(box, task, solution.files)
+            state = await stack.enter_async_context(kept(box.changes()))
+        return await own.verify(step, state)
+
+
+@dataclass
+class _Judged:
+    """The outcome of a run of tests. control: the check of the step; None: an earlier step has no solution."""
+
+    task: Task
+    step: Step
+    control: StepCheck | None
+    ran: Ran
+    flags: list[str] = field(default_factory=list)
+    solution: _Solution | None = None
+
+    def outcome(self) -> Outcome:
+        """Returns the outcome."""
+        ran, control = self.ran, self.control
+        if self.step.mode == "shared" or self.task.services:
+            self.flags.append("shared_state")
+        if ran.dropped:
+            self.flags.append("system_changes_dropped")
+        proven = control is not None and control.solved is not None
+        if not proven:
+            self.flags.append("unchecked")
+        known = frozenset(control.rewritten) if control is not None else frozenset[str]()
+        details = self._details()
+        if ran.rewritten - known and proven:
+            return wrong("tests_changed", **details)
+        if ran.end != "ended":
+            return wrong(ran.end, **details) if proven else undecided(ran.end, fault="reference", **details)
+        if ran.reward is None:
+            return wrong("no_reward", **details) if proven else undecided("no_reward", fault="reference", **details)
+        parts = {name: Component(status="scored", score=value) for name, value in ran.reward.parts.items()}
+        passed = ran.reward.score >= TOP
+        return scored(
+            ran.reward.score, passed=passed, reason=None if passed else "tests_failed", components=parts, **details
+        )
+
+    def _details(self) -> dict[str, Any]:
+        ran = self.ran
+        evidence: dict[str, Any] = {
+            "task": self.task.id,
+            "digest": self.task.digest[:16],
+            "mode": self.step.mode,
+            "exit_code": ran.exit_code,
+        }
+        if self.step.name:
+            evidence["step"] = self.step.name
+        if ran.dropped:
+            evidence["dropped"] = list(ran.dropped)
+        said = "\n".join(filter(None, (ran.why, ran.output)))
+        return {
+            "evidence": evidence,
+            "flags": tuple(self.flags),
+            "feedback": said or None,
+            "extracted": None if self.solution is None else self.solution.text[:_EXTRACTED],
+        }
+
+
+def _task(reference: str | TaskReference | None, box: LiveBox | None, resources: TaskResources) -> Task:
+    if isinstance(reference, TaskReference):
+        files = {name: File(text.encode("utf-8", "surrogatepass"), True) for name, text in reference.files.items()}
+        return read_task("inline", files)
+    name = reference if reference is not None else box.task if box is not None else None
+    if name is None:
+        raise InvalidReference("reference is missing: the id of a task, or its files")
+    found = resources.tasks.get(name)
+    if found is None:
+        known = ", ".join(sorted(resources.tasks)[:20]) or "none (tasks.folders is empty)"
+        raise InvalidReference(f"reference: unknown task {name[:100]!r}; known: {known}")
+    return found
+
+
+def _solution(sample: Sample, params: TaskParams) -> _Solution:
+    """Returns the response as it is run. Raises _NoAnswer."""
+    viewed = apply_view(sample.response, DEFAULT_VIEW)
+    if viewed.text is None:
+        raise _NoAnswer(no_answer(viewed.reason or "no_answer"))
+    labels = _SHELL if params.form == "script" else _JSON
+    found = find(viewed.text, (*rules_of("last_block"), bare), labels, "refuse")
+    if isinstance(found, Missing):
+        raise _NoAnswer(no_answer(found.reason, flags=found.flags))
+    if params.form == "script":
+        return _Solution({"solve.sh": File(found.code.encode(), True)}, True, found.code)
+    return _Solution(_files(found.code), False, found.code)
+
+
+def _files(text: str) -> dict[str, File]:
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        raise _NoAnswer(no_answer("not_json")) from None
+    if not isinstance(told, dict) or not 0 < len(told) <= _MOST_FILES:
+        raise _NoAnswer(no_answer("not_files"))
+    made = {}
+    for name, content in told.items():
+        parts = name.lstrip("/").split("/")
+        if not isinstance(content, str) or "\0" in name or _UNSAFE.intersection(parts):
+            raise _NoAnswer(no_answer("not_files"))
+        made[name] = File(content.encode("utf-8", "replace"))
+    return made
