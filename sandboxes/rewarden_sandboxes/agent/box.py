@@ -29,7 +29,10 @@ from rewarden_sandboxes.agent.run import Part, open_room, plan
 from rewarden_sandboxes.agent.streams import Inlet, Tell
 from rewarden_sandboxes.agent.zygotes import Broken, Crowded, Zygotes
 
-_TIER = "box"
+_TIER, _PROGRAMS = "box", "bare"
+"""The zygotes of work on files, and of programs: one that has entered the box's pid namespace cannot leave it, and what
+it clones later is in there.
+"""
 _CODE, _PLACES = "/tmp/code", 128
 """The folder of programs' texts, and the places in it: twice as many as a box has programs at once."""
 _NONE = float("inf")
@@ -94,7 +97,7 @@ class Box:
     def open(self) -> None:
         """Build its root. Raises Broken."""
         limits = {**self._limits, "cpu_s": _NONE, "wall_s": _NONE, "output_bytes": 0}
-        part = _part({"request": [0, 0]}, limits)
+        part = _part({"request": [0, 0]}, limits, _TIER)
         told = self._plan(part, b"", {}, place="builder", init=self._init, folder=self._folder)
         room = open_room(self._zygotes, part, 0, told, {}, b"", inside=0)
         try:
@@ -194,7 +197,7 @@ class Box:
             self._counters.give_air()
         limits = {**self._limits, **dict.fromkeys(("cpu_s", "wall_s", "output_bytes"), _NONE), **header["limits"]}
         place = self._free_place(number)
-        part = _part(_placed(header["program"], place), limits)
+        part = _part(_placed(header["program"], place), limits, _TIER if helper else _PROGRAMS)
         layers = bool(header["layers"])
         keeps = _READ_ALL if header["reads_all"] else 0
         told = self._plan(part, body, header["env"], place="box", cwd=header["cwd"], keeps=keeps)
@@ -360,8 +363,8 @@ def _placed(program: dict[str, Any], place: int) -> dict[str, Any]:
     return {**program, "file": path, "run": [path if word == name else word for word in program["run"]]}
 
 
-def _part(program: dict[str, Any], limits: dict[str, Any]) -> Part:
+def _part(program: dict[str, Any], limits: dict[str, Any], tier: str) -> Part:
     """A program in the form in which rooms have it."""
     nothing: dict[str, Any] = {"python": True, "mode": "script", "file": "", "code": [0, 0], "files": {}, "args": []}
     case = {"limits": limits, "stdin": [0, 0], "request": program.get("request", [0, 0]), "files": {}, "args": []}
-    return Part("program", {**nothing, "run": [], **program, "tier": _TIER}, case, -1, None)
+    return Part("program", {**nothing, "run": [], **program, "tier": tier}, case, -1, None)

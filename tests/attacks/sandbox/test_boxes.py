@@ -112,14 +112,16 @@ async def test_killing_all_kills_the_boxs_own_and_the_box_lives_on(served: Serve
         victim = await box.exec(sh("echo up; cat", stdin=True))
         await line(victim)
         feed: asyncio.Queue[bytes] = asyncio.Queue()
+        begun = asyncio.Event()
 
         async def slowly() -> AsyncIterator[bytes]:
+            begun.set()
             while part := await feed.get():
                 yield part
 
         putting = asyncio.ensure_future(box.put("while", slowly()))
         feed.put_nowait(b"before ")
-        await said(box, "while ! [ -s while ]; do :; done")
+        await begun.wait()
         killer = await box.run(python("import os, signal\nos.kill(-1, signal.SIGKILL)\nprint('killed')"))
         assert killer.stdout == b"killed\n"
         assert (await victim.finish()).signal == signal.SIGKILL
@@ -131,14 +133,15 @@ async def test_killing_all_kills_the_boxs_own_and_the_box_lives_on(served: Serve
 
 
 async def test_work_on_files_is_not_seen_while_it_is_done(box: RemoteBox) -> None:
-    go = asyncio.Event()
+    begun, go = asyncio.Event(), asyncio.Event()
 
     async def held() -> AsyncIterator[bytes]:
+        begun.set()
         yield b"x"
         await go.wait()
 
     putting = asyncio.ensure_future(box.put("held", held()))
-    await said(box, "while ! [ -s held ]; do :; done")
+    await begun.wait()
     assert await said(box, SEEN) == ""
     go.set()
     await putting
