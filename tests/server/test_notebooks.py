@@ -319,6 +319,13 @@ async def test_requests_that_make_no_sense_are_refused(notebook: AsyncNotebook, 
         await notebook.run("1", output_bytes=10**12)
 
 
+async def test_a_models_calls_are_run_and_answered_in_text(notebook: AsyncNotebook) -> None:
+    assert await notebook.call('{"code": "x = 20\\nprint(\'é\')\\nx + 1"}') == "é\n21"
+    assert "ZeroDivisionError" in await notebook.call({"code": "1 / 0"})
+    assert "interrupted" in await notebook.call({"code": "while True: pass"}, 0.5)
+    assert await notebook.call({"code": "x"}) == "20"
+
+
 async def test_a_client_for_threads_has_the_same_methods(server: Running) -> None:
     def work() -> None:
         with Client(server.serving.http) as client, client.box() as box, box.notebook() as notebook:

@@ -7,6 +7,7 @@ from typing import Any
 
 from rewarden.boxes.box import AsyncBox, AsyncProcess, Command
 from rewarden.boxes.notebook import AsyncNotebook
+from rewarden.boxes.notebook_tool import Arguments
 from rewarden.boxes.types import (
     BoxFile,
     BoxInfo,
@@ -142,6 +143,10 @@ class Notebook:
     def run(self, code: str, timeout_s: float | None = None, *, output_bytes: int | None = None) -> CellResult:
         """As `AsyncNotebook.run`."""
         return self._thread.run(self._notebook.run(code, timeout_s, output_bytes=output_bytes))
+
+    def call(self, arguments: Arguments, timeout_s: float | None = None) -> str:
+        """As `AsyncNotebook.call`."""
+        return self._thread.run(self._notebook.call(arguments, timeout_s))
 
     def interrupt(self) -> bool:
         """As `AsyncNotebook.interrupt`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from rewarden.boxes.notebook_tool import UNREADABLE, Arguments, code_in, reply_of
 from rewarden.boxes.types import CellRequest, CellResult, Variable
 from rewarden.boxes.wire import answer, to_json
 from rewarden.errors import InternalError
@@ -35,6 +36,12 @@ class AsyncNotebook:
         asked = CellRequest(code=code, timeout_s=timeout_s, output_bytes=output_bytes)
         told = await self._call("cell", number=self.number, value=to_json(asked))
         return understood(lambda told: answer(CellResult, told), told)
+
+    async def call(self, arguments: Arguments, timeout_s: float | None = None) -> str:
+        """Runs a model's call of the tool `NOTEBOOK_TOOL`, and returns the text for the model. Arguments that are not
+        of its schema are the model's fault, and so the text says what is wrong with them."""
+        code = code_in(arguments)
+        return UNREADABLE if code is None else reply_of(await self.run(code, timeout_s))
 
     async def interrupt(self) -> bool:
         """Interrupts the cell that runs. Returns whether there is one."""
