@@ -25,6 +25,7 @@ from rewarden_sandboxes.slot import Slot, SlotLost
 from rewarden_sandboxes.v1 import sandbox_pb2 as pb
 
 LEASE = Lease(name="x", image="python", folder=Path("/nowhere"), uid=1, memory_mb=1, processes=1)
+PLACE = SimpleNamespace(image="", defaults=None)
 
 
 class Deaf:
@@ -56,7 +57,7 @@ async def hear(*told: bytes, feed: Feed | None = None) -> list[SessionEvent]:
     reader = asyncio.StreamReader()
     reader.feed_data(b"".join(told))
     reader.feed_eof()
-    slot = Slot(LEASE, None, reader, Deaf())  # type: ignore[arg-type]
+    slot = Slot(LEASE, PLACE, reader, Deaf())  # type: ignore[arg-type]
     host = Host(HostSettings(launcher="none"))
     feed = feed or Feed()
     ready = host._resolver.session(Program(language="python", code=b""))
@@ -122,7 +123,7 @@ async def test_a_caller_who_leaves_twice_at_once_leaves_no_program_to_the_next()
     reader = asyncio.StreamReader()
     reader.feed_data(BEGUN)
     deaf = Deaf()
-    slot = Slot(LEASE, None, reader, deaf)  # type: ignore[arg-type]
+    slot = Slot(LEASE, PLACE, reader, deaf)  # type: ignore[arg-type]
     begun = asyncio.Event()
 
     async def work() -> None:
@@ -144,7 +145,7 @@ async def test_leaving_in_the_middle_of_a_frame_costs_no_slot() -> None:
     reader = asyncio.StreamReader()
     data = said({"ev": "data"}, b"x" * 100)
     reader.feed_data(BEGUN + data[:40])
-    slot = Slot(LEASE, None, reader, Deaf())  # type: ignore[arg-type]
+    slot = Slot(LEASE, PLACE, reader, Deaf())  # type: ignore[arg-type]
     begun = asyncio.Event()
 
     async def work() -> None:
