@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import os
 import time
 import weakref
 from collections.abc import (
@@ -27,6 +26,7 @@ from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from typing import Any, TypeVar, Union
 
+from rewarden.after_fork import start_in_child
 from rewarden.boxes.blocking import Box
 from rewarden.boxes.box import AsyncBox, Desk, listed
 from rewarden.boxes.call import BoxCall, with_boxes
@@ -449,16 +449,11 @@ class Client:
             **options,
         }
         self._start()
+        start_in_child(self, Client._start)
 
     def _start(self) -> None:
         self._client = _SharingClient(self.target, **self._settings)
         self._thread = LoopThread("rewarden-client")
-        self._pid = os.getpid()
-
-    def _own(self) -> tuple[AsyncClient, LoopThread]:
-        if self._pid != os.getpid():  # the parent's thread and connections stayed with the parent
-            self._start()
-        return self._client, self._thread
 
     def __enter__(self) -> Client:
         return self
@@ -468,63 +463,62 @@ class Client:
 
     def verify(self, samples: Batch | Iterable[Row], use: UseLike | None = None, **envelope: Any) -> BatchResult:
         """As `AsyncClient.verify`."""
-        client, thread = self._own()
+        client, thread = self._client, self._thread
         rows = samples if isinstance(samples, Batch) else list(samples)
         return thread.run(client.verify(rows, use, **envelope))
 
     def verify_one(self, response: Text, reference: Any = None, use: UseLike | None = None, **fields: Any) -> Verdict:
         """As `AsyncClient.verify_one`."""
-        client, thread = self._own()
+        client, thread = self._client, self._thread
         return thread.run(client.verify_one(response, reference, use, **fields))
 
     def stream(
         self, samples: Batch | Iterable[Row], use: UseLike | None = None, **envelope: Any
     ) -> Iterator[Verdict | Group]:
         """As `AsyncClient.stream`. A generator of samples runs in a thread, so it can block."""
-        client, thread = self._own()
+        client, thread = self._client, self._thread
         given: Any = samples if isinstance(samples, (Batch, Sequence)) else _in_thread(samples)
         return thread.iterate(lambda: client.stream(given, use, **envelope))
 
     def run(self, code: str, language: str = "python", **fields: Any) -> RunResult:
         """As `AsyncClient.run`."""
-        client, thread = self._own()
+        client, thread = self._client, self._thread
         return thread.run(client.run(code, language, **fields))
 
     def verifiers(self, name: str | None = None) -> list[dict[str, Any]]:
         """As `AsyncClient.verifiers`."""
-        client, thread = self._own()
+        client, thread = self._client, self._thread
         return thread.run(client.verifiers(name))
 
     def info(self) -> dict[str, Any]:
         """As `AsyncClient.info`."""
-        client, thread = self._own()
+        client, thread = self._client, self._thread
         return thread.run(client.info())
 
     def box(self, image: str = "python", **options: Any) -> Box:
         """As `AsyncClient.box`, with `with`."""
-        client, thread = self._own()
+        client, thread = self._client, self._thread
         return Box(client.box(image, **options), thread)
 
     def join(self, box: str, lease: str | None = None) -> Box:
         """As `AsyncClient.join`."""
-        client, thread = self._own()
+        client, thread = self._client, self._thread
         return Box(client.join(box, lease), thread)
 
     def boxes(self) -> list[BoxInfo]:
         """As `AsyncClient.boxes`."""
-        client, thread = self._own()
+        client, thread = self._client, self._thread
         return thread.run(client.boxes())
 
     def delete_snapshot(self, snapshot: str) -> None:
         """As `AsyncClient.delete_snapshot`."""
-        client, thread = self._own()
+        client, thread = self._client, self._thread
         thread.run(client.delete_snapshot(snapshot))
 
     def close(self) -> None:
         """Closes the connections and ends the thread. Pending calls and streams raise Unavailable. A closed client can
         be used again."""
-        if self._pid == os.getpid():
-            self._thread.stop(self._client.close())
+        self._thread.stop(self._client.close())
 
 
 def _batch(samples: Batch | Iterable[Row], *, use: UseLike | None, **envelope: Any) -> Batch:

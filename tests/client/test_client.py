@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -464,15 +465,16 @@ def test_a_closed_client_may_be_used_again_and_its_thread_ends(served: str) -> N
         assert not [thread for thread in threading.enumerate() if thread.name == "rewarden-client"]
 
 
-def test_after_a_fork_the_child_has_its_own_connections(served: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.forks
+def test_after_a_fork_the_child_has_its_own_connections(served: str) -> None:
     with Client(served) as client:
         client.info()
         parent = client._thread
-        monkeypatch.setattr("os.getpid", lambda: -1)
-        assert client.info() == {"version": "0"}
-        assert client._thread is not parent
-        client.close()
-        parent.stop(asyncio.sleep(0))
+        child = os.fork()
+        if not child:
+            os._exit(0 if client.info() == {"version": "0"} and client._thread is not parent else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert client._thread is parent
 
 
 def test_a_blocking_call_on_its_own_loop_is_refused_and_not_a_deadlock() -> None:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from rewarden.adapters.preflight import checked
 from rewarden.adapters.settings import Settings
+from rewarden.after_fork import start_in_child
 from rewarden.client import AsyncClient
 from rewarden.early_answers import EarlyAnswers, Unread
 from rewarden.errors import (
@@ -80,12 +81,12 @@ class Scorer:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._start()
+        start_in_child(self, Scorer._start)
 
     def __reduce__(self) -> tuple[type[Scorer], tuple[Settings]]:
         return type(self), (self.settings,)
 
     def _start(self) -> None:
-        self._pid = os.getpid()
         self._thread = LoopThread("rewarden-adapter")
         self._thread_streams: dict[Progress | None, ThreadStream] = {}
         self._open: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Connection]
@@ -109,12 +110,7 @@ class Scorer:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Returns the result of a coroutine that requests verdicts, for blocking callers."""
-        self._check_process()
         return self._thread.run(work)
-
-    def _check_process(self) -> None:
-        if self._pid != os.getpid():  # the parent's threads and connections stayed with the parent
-            self._start()
 
     def _alone(self, sample: Sample, progress: Progress | None) -> Verdict:
         """Like `verdict`, for blocking callers. The first attempt needs no event loop where threads can share a stream
@@ -137,7 +133,6 @@ class Scorer:
         return self.run(self._judged(sample, routed, progress, first))
 
     def _thread_stream(self, progress: Progress | None) -> ThreadStream:
-        self._check_process()
         found = self._thread_streams.get(progress)
         if found is None:
             for passed in [known for known, stream in list(self._thread_streams.items()) if not stream.open]:

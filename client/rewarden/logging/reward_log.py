@@ -21,6 +21,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from rewarden.after_fork import start_in_child
 from rewarden.errors import InvalidRequest
 from rewarden.logging.counts import Counts, Known
 from rewarden.logging.groups import GroupCounts, Groups
@@ -88,6 +89,7 @@ class RewardLog:
         self.rebuild: tuple[Callable[[str], RewardLog], tuple[str]] | None = None
         self._clock = clock
         self._start()
+        start_in_child(self, RewardLog._start_in_child)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.rebuild is not None:
@@ -99,6 +101,7 @@ class RewardLog:
 
     def _start(self) -> None:
         self._pid = os.getpid()
+        self._inherited = False
         self._lock = threading.Lock()
         self._writing = threading.RLock()  # a sink may end a run while it writes, and report the rest of it
         self._warned: set[str] = set()
@@ -115,6 +118,7 @@ class RewardLog:
         """Resets after a fork: locks, threads and open sinks belong to the parent."""
         self._start()
         self.sinks = tuple(_anew(sink) for sink in self.sinks)
+        self._inherited = True
 
     def _begin(self) -> None:
         """A new step."""
@@ -130,8 +134,7 @@ class RewardLog:
         without them, a group is whatever arrives in one call. `retried`: how many of them were retried.
         """
         try:
-            if self._pid != os.getpid():
-                self._start_in_child()
+            self._inherited = False
             if samples is not None and len(samples) != len(verdicts):
                 self._warn("samples", f"{len(samples)} samples for {len(verdicts)} verdicts: the samples are ignored")
                 samples = None
@@ -166,8 +169,7 @@ class RewardLog:
         """Closes a step, sends its report to the sinks, and returns it. `step` is the trainer's step number, if known;
         otherwise reports are numbered from 0.
         """
-        if self._pid != os.getpid():
-            self._start_in_child()
+        self._inherited = False
         with self._lock:
             self._stepped = True
             report = self._close(step)
@@ -177,7 +179,7 @@ class RewardLog:
 
     def report_rest(self) -> None:
         """Reports the verdicts of the incomplete step, and waits until the sinks have every report."""
-        if self._pid != os.getpid():
+        if self._inherited:
             return
         with self._lock:
             report = self._close(None) if self._count else None
@@ -194,7 +196,7 @@ class RewardLog:
 
     def close(self) -> None:
         """Reports the rest, and closes the sinks. The log can be used again."""
-        if self._pid != os.getpid():
+        if self._inherited:
             return
         self.report_rest()
         with self._lock:
