@@ -322,7 +322,7 @@ async def serve(
         await _until_input_ends(now)
     path = Path(address.removeprefix("unix:")) if address.startswith("unix:") else None
     if path is not None and not remove_stale(path):
-        raise HostError(f"another process is serving at {path} already")
+        raise HostError(f"another process serves at {path} already")
     drain = Drain()
     server = make_server(host, address, tls, tokens, drain)
     try:

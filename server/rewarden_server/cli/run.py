@@ -9,6 +9,7 @@ import argparse
 import base64
 import sys
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any, TextIO
 
@@ -18,7 +19,7 @@ from rewarden.commands.terminal import add_examples, pass_on, say
 from rewarden.errors import InvalidRequest
 from rewarden.types import RunResult
 from rewarden.wire.json import dumps, run_result_to_json
-from rewarden_sandboxes.languages import Language, Registry
+from rewarden_sandboxes.languages import Registry
 
 HELP = "run a program in the sandbox"
 
@@ -101,17 +102,14 @@ def language_of(file: str, code: str) -> str:
     if code.startswith("#!"):
         words = [PurePosixPath(word).name for word in code.split("\n", 1)[0][2:].split()]
         program = next((word for word in words if word != "env" and not word.startswith("-")), "")
-        found = next((language for language in languages if _starts(language, program)), None)
+        asked = {program, program.rstrip("0123456789.")}  # python3.11 is python3 is python
+        called = (language for language in languages if asked & {language.name, *language.aliases})
+        started = (language for language in languages if language.run[0] in asked)
+        found = next(chain(called, started), None)
         if found is not None:
             return found.name
     known = ", ".join(language.name for language in languages)
     raise InvalidRequest(f"cannot tell the language of {file!r}; give --language, one of {known}")
-
-
-def _starts(language: Language, program: str) -> bool:
-    """Returns whether a first line's program is what starts the language: `python3.11` is `python3` is `python`."""
-    names = {program, program.rstrip("0123456789.")}
-    return bool(names & {language.name, *language.aliases, language.run[0]})
 
 
 def _text(file: str) -> str:
