@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+import struct
 import threading
 import time
 from collections.abc import AsyncIterator
@@ -110,6 +111,22 @@ def test_a_sample_that_cannot_be_written_costs_its_own_caller_only(served: str, 
         stream.verify(Sample(response="", reference=float("nan")))
     assert stream.verify(row(1)).score == 1.0
     assert [len(seen) for seen in script.streams] == [2]
+
+
+def test_a_server_that_hangs_up_while_a_lone_call_writes_ends_the_call() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as pool:
+
+        def hang_up() -> None:
+            connection, _ = listener.accept()
+            connection.recv(1)  # so that it is writing
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # by a reset
+            connection.close()
+
+        serving = pool.submit(hang_up)
+        stream = ThreadStream(f"http://127.0.0.1:{listener.getsockname()[1]}", HEADER)
+        with pytest.raises(Unavailable):
+            stream.verify(Sample(response="x" * 2**24))  # more than sockets hold, so that the writing fails
+        serving.result()
 
 
 @pytest.mark.parametrize("ends", [b"", b'{"error":{"code":"unavailable","message":"draining"}}\n'])

@@ -245,6 +245,10 @@ class _Connection:
         except OSError:
             with self._lock:
                 self.ended = True  # the reader finds what the server has said, and tells those that wait
+                self._writing = call.writes = False
+                if self._reader is None:
+                    self._appoint()
+                self._release()
         except BaseException:
             self._fail(Unavailable("the thread that sent the samples was interrupted"))
             raise
