@@ -82,6 +82,13 @@ async def test_a_box_of_a_task_is_judged_by_its_tests_and_lives_on(client: Async
         assert half.evidence["task"] == "word-count"
 
 
+async def test_files_that_cannot_be_copied_are_the_policys_and_scored(client: AsyncClient) -> None:
+    async with client.box(task="word-count") as box:
+        assert (await box.exec("mkdir -p /app/$(seq -s/ 300)")).exit_code == 0
+        verdict = await box.score("task")
+    assert (verdict.status, verdict.score, verdict.reason) == ("scored", 0.0, "unusable_files")
+
+
 async def test_no_process_of_the_box_sees_the_tests(client: AsyncClient) -> None:
     async with client.box(task="word-count") as box:
         await box.start(f"while :; do {PAY}; ls /tests && touch /app/seen; sleep 0.01; done")

@@ -44,7 +44,14 @@ _CLEAN: Mapping[str, str] = {
 }
 """The verifier's environment. Attack: hooks and monitors of a repository run when a test asks git anything."""
 
-_PYTEST = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+_PYTEST = {
+    "pytest.ini": b"",
+    ".pytest.ini": b"",
+    "pyproject.toml": b"[tool.pytest",
+    "tox.ini": b"[pytest]",
+    "setup.cfg": b"[tool:pytest]",
+}
+"""Files that can hold pytest's configuration, and the text by which they do."""
 
 _OUTPUT_BYTES = 4 * 1024**2
 _PART = 1 << 20
@@ -349,7 +356,7 @@ def tests_of(step: Step) -> dict[str, File]:
 
     Attack: pytest takes its configuration, and conftest.py, from the folders above as well.
     """
-    if any(name in step.tests for name in _PYTEST):
+    if any(name in step.tests and text in step.tests[name].data for name, text in _PYTEST.items()):
         return dict(step.tests)
     return {**step.tests, "pytest.ini": File(b"[pytest]\n")}
 

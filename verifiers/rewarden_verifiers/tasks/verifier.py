@@ -90,15 +90,15 @@ async def task(
     control = found.step(step.name)
     flags: list[str] = []
     async with opened(ctx.boxes, task_, resources.size, resources.memory) as own:
-        if ctx.box is not None:
-            async with kept(ctx.box.changes()) as state:
-                ran = await own.verify(step, state)
-        else:
-            assert solution is not None
-            try:
+        try:
+            if solution is not None:
                 ran = await _solved(own, task_, step, solution, flags)
-            except BoxFault as fault:
-                return no_answer("unusable_files", feedback=str(fault))
+            else:
+                assert ctx.box is not None
+                async with kept(ctx.box.changes()) as state:
+                    ran = await own.verify(step, state)
+        except BoxFault as fault:  # attack: files that cannot be copied, to go unscored
+            return no_answer("unusable_files", feedback=str(fault))
     judged = _Judged(task_, step, control, ran, flags, solution)
     return judged.outcome()
 
@@ -135,12 +135,14 @@ class _Judged:
             self.flags.append("shared_state")
         if ran.dropped:
             self.flags.append("system_changes_dropped")
-        proven = control is not None and control.solved is not None
-        if not proven:
+        if control is None or control.solved is None:
             self.flags.append("unchecked")
+        # Attack: break the tests of a task without a solution, to go unscored. That they wrote a reward in any box,
+        # untouched or solved, shows that they can.
+        proven = control is not None and (control.solved is not None or control.untouched is not None)
         known = frozenset(control.rewritten) if control is not None else frozenset[str]()
         details = self._details()
-        if ran.rewritten - known and proven:
+        if ran.rewritten - known:
             return wrong("tests_changed", **details)
         if ran.end != "ended":
             return wrong(ran.end, **details) if proven else undecided(ran.end, fault="reference", **details)
@@ -211,7 +213,16 @@ def _files(text: str) -> dict[str, File]:
     made = {}
     for name, content in told.items():
         parts = name.lstrip("/").split("/")
-        if not isinstance(content, str) or "\0" in name or _UNSAFE.intersection(parts):
+        if not isinstance(content, str) or "\0" in name or not _is_text(name) or _UNSAFE.intersection(parts):
             raise _NoAnswer(no_answer("not_files"))
         made[name] = File(content.encode("utf-8", "replace"))
     return made
+
+
+def _is_text(name: str) -> bool:
+    """Returns whether a name can be written. Attack: half a surrogate pair, which fails the writer of the archive."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -2,13 +2,33 @@
 
 Attack: `python -m pytest` looks into the working folder first, which is the policy's: a `pytest.py` or a `re.py` there
 decides the reward. So the working folder is searched last. A script finds what lies beside it first, as ever.
+
+Attack: package metadata in that folder, by which pytest finds plug-ins. So the folder is not in `sys.path`: it has a
+finder that finds modules only.
 """
 
 import os
 import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+
+
+class _Folder:
+    """Finds modules in a folder."""
+
+    def __init__(self, folder: str) -> None:
+        self._places = [folder]
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Returns the specification of a top-level module, or None."""
+        return PathFinder.find_spec(name, self._places, target) if path is None else None
+
 
 _script = sys.argv[0] if sys.argv else ""
 if _script in ("", "-", "-c", "-m"):
-    sys.path.append(os.getcwd())
+    sys.meta_path.append(_Folder(os.getcwd()))
 elif os.path.isfile(_script):
     sys.path.insert(0, os.path.dirname(os.path.realpath(_script)))
