@@ -286,12 +286,13 @@ class _Cell:
         self._truncated = False
         self._cause: Status | None = None
         self._killed = False
+        self._done = False
 
     def stop(self, cause: Status) -> None:
-        """Has it interrupted; the first cause counts."""
-        if self._cause is None:
+        """Has it interrupted, unless it has ended; the first cause counts."""
+        if self._cause is None and not self._done:
             self._cause = cause
-            self._notebook._lines.put_nowait({"ev": "stop"})
+            self._notebook._lines.put_nowait({"ev": "stop", "id": self._number})
 
     async def run(self, order: Mapping[str, Any]) -> CellReport:
         """Returns how it ended. Raises NotebookOver where it cannot begin, HostError."""
@@ -327,13 +328,14 @@ class _Cell:
             self._most -= line.get(_SIZE, 0)
             match line.get("ev"):
                 case "done" if line.get("id") == self._number:
+                    self._done = True
                     if self._killed and line.get("status") != "died":  # it ended by itself just before
                         await self._notebook._start()
                         line["status"] = "died"
                     return line
                 case "failed":
                     self._notebook.message = f"the kernel did not start again: {_text(line)}"
-                case "stop":
+                case "stop" if line.get("id") == self._number:  # that of an earlier cell came after its end
                     await self._interrupt()
                 case "full":
                     self._truncated = True

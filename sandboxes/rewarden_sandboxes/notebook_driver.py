@@ -216,6 +216,7 @@ class Cell:
         self.most = order["most"]
         self.said = 0
         self.full = False
+        self.interrupted = False
 
     def run(self) -> None:
         """Runs it, and tells of it to its end."""
@@ -242,6 +243,10 @@ class Cell:
             if not events and not self.notebook.orders.ready():
                 if reply is not None:
                     break
+                if idle and self.interrupted:
+                    # Flake: an interrupt that comes as a cell ends can hit the kernel before it replies.
+                    tell(ev="done", id=self.number, status="error", count=None)
+                    return
                 if not kernel.alive:
                     self.drain(sent)
                     self.died()
@@ -265,6 +270,7 @@ class Cell:
         order = self.notebook.orders.take()
         assert order is not None
         if order["do"] == "interrupt":
+            self.interrupted = True
             self.notebook.kernel.manager.interrupt_kernel()
         return bool(order["do"] == "restart")
 

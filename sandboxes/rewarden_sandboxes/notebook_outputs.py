@@ -13,6 +13,8 @@ class Outputs:
         self._items: list[dict[str, Any]] = []
         self._texts: dict[int, list[str]] = {}
         self._names: dict[str, list[dict[str, Any]]] = {}
+        self._updates: dict[str, tuple[int, Any, Any]] = {}
+        """The last update under a name, and the number of items that were shown under it by then."""
         self._clear = False
 
     def add(self, output: Mapping[str, Any]) -> None:
@@ -44,15 +46,18 @@ class Outputs:
             self._items.clear()
             self._texts.clear()
             self._names.clear()
+            self._updates.clear()
 
     def update(self, name: object, data: Any, metadata: Any) -> None:
-        """Changes what is shown under a name."""
-        for item in self._names.get(str(name), ()):
-            item["data"], item["metadata"] = data, metadata
+        """Changes what is shown under a name. Attack: many updates of many items, each of which would take time."""
+        self._updates[str(name)] = (len(self._names.get(str(name), ())), data, metadata)
 
     def whole(self) -> list[dict[str, Any]]:
         """Returns them all, in their order."""
         for item in self._items:
             if item.get("output_type") == "stream":
                 item["text"] = "".join(self._texts[id(item)])
+        for name, (shown, data, metadata) in self._updates.items():
+            for item in self._names.get(name, ())[:shown]:
+                item["data"], item["metadata"] = data, metadata
         return self._items

@@ -214,6 +214,11 @@ async def test_a_flood_of_output_is_bounded_and_the_state_is_kept(notebook: Asyn
     assert (await notebook.run("kept")).text == "1\n"
 
 
+async def test_a_flood_that_ends_by_itself_interrupts_no_later_cell(notebook: AsyncNotebook) -> None:
+    assert (await notebook.run("print('x' * 5000)", output_bytes=1000)).status == "output_limit"
+    assert (await notebook.run("sum(range(10**7))")).status == "ok"
+
+
 async def test_memory_that_a_cell_fills_costs_its_kernel_and_not_the_box(server: Running) -> None:
     async with AsyncClient(server.serving.http) as client, client.box(limits={"memory_mb": 300}) as box:
         notebook = await notebook_in(box)

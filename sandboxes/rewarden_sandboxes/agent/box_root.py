@@ -81,7 +81,7 @@ def _mounts(header: dict[str, Any]) -> None:
         os.mkdir(f"{ROOT}/{name}")
     with open(MADE, "w", encoding="utf-8", errors="surrogateescape") as file:
         file.write("\n".join(made))
-    machines_root = os.getuid() == 0
+    machines_root = 0 in (os.getuid(), os.getgid(), *os.getgroups())
     _mount_proc(header["init"], machines_root=machines_root)
     room.mount(b"/dev", (ROOT + "/dev").encode(), None, room.BIND | _RECURSIVE)
     if machines_root:
@@ -100,8 +100,9 @@ def _mounts(header: dict[str, Any]) -> None:
 def _mount_proc(init: int, *, machines_root: bool) -> None:
     """Mount the box's /proc, which shows the processes of whoever mounts it: a child of ours, in the box.
 
-    Attack: as the machine's user 0, which an own image's programs have, write to the switches of the kernel, which asks
-    for no capability there. For it all of /proc is read-only, and what others may not read is not there.
+    Attack: as the machine's user 0, which an own image's programs can have, write to the switches of the kernel, which
+    asks for no capability there. Attack: as its group 0, which sees all processes, have init killed for memory. For
+    both, all of /proc is read-only, and what others may not read is not there.
     """
     proc = ROOT + "/proc"
     flags = room.NOSUID | room.NODEV | room.NOEXEC | (room.READ_ONLY if machines_root else 0)
