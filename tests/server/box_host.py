@@ -8,7 +8,10 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from rewarden_sandboxes.client import HostClient
 from rewarden_sandboxes.errors import HostLost
@@ -46,3 +49,11 @@ class HostProcess:
     def end(self) -> None:
         """Lets it end by itself."""
         self.process.communicate()
+
+
+@pytest.fixture(scope="module")
+def host(launcher: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostProcess]:
+    """A host that the tests of a file share."""
+    made = HostProcess(tmp_path_factory.mktemp("host"), launcher)
+    yield made
+    made.end()

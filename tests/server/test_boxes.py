@@ -8,7 +8,7 @@ import json
 import os
 import signal
 import tarfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from rewarden.v1 import rewarden_pb2 as pb
 from rewarden_server.access.key_record import new_key
 from rewarden_server.boxes.requests import request_of
 from tests.server.box_host import HostProcess
+from tests.server.box_host import host as host
 from tests.server.clock import Clock
 from tests.server.conftest import Running, Start
 from tests.server.launchers import launcher as launcher
@@ -32,14 +33,6 @@ from tests.server.launchers import launcher as launcher
 pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
 
 HELLO = "print('hello')"
-
-
-@pytest.fixture(scope="module")
-def host(launcher: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostProcess]:
-    """A host that all tests share."""
-    made = HostProcess(tmp_path_factory.mktemp("host"), launcher)
-    yield made
-    made.end()
 
 
 @pytest_asyncio.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
@@ -14,6 +14,7 @@ from rewarden.boxes.notebook import AsyncNotebook
 from rewarden.boxes.types import CellResult
 from rewarden.errors import Forbidden, NotebookEnded
 from tests.server.box_host import HostProcess
+from tests.server.box_host import host as host
 from tests.server.conftest import Running, Start
 from tests.server.launchers import launcher as launcher
 
@@ -21,14 +22,6 @@ pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
 
 PNG = "iVBORw0KGgo="
 """The eight bytes that every PNG begins with."""
-
-
-@pytest.fixture(scope="module")
-def host(launcher: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostProcess]:
-    """A host that all tests share."""
-    made = HostProcess(tmp_path_factory.mktemp("host"), launcher)
-    yield made
-    made.end()
 
 
 @pytest_asyncio.fixture

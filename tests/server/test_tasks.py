@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ import pytest_asyncio
 from rewarden import AsyncClient, NotFound
 from rewarden.errors import InvalidRequest
 from tests.server.box_host import HostProcess
+from tests.server.box_host import host as host
 from tests.server.conftest import Start
 from tests.server.launchers import launcher as launcher
 from tests.tasks.folders import EXAMPLES, TOML, parts
@@ -19,14 +20,6 @@ from tests.tasks.folders import EXAMPLES, TOML, parts
 pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
 
 PAY = "mkdir -p /logs/verifier; echo 1 >/logs/verifier/reward.txt"
-
-
-@pytest.fixture(scope="module")
-def host(launcher: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostProcess]:
-    """A host that all tests share."""
-    made = HostProcess(tmp_path_factory.mktemp("host"), launcher)
-    yield made
-    made.end()
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -14,15 +14,8 @@ from rewarden_server.engine.observer import Observer
 from rewarden_server.processes.settings import SandboxSettings
 from rewarden_verifiers.tasks.memory import Memory
 from tests.server.box_host import HostProcess
+from tests.server.box_host import host as host
 from tests.server.launchers import launcher as launcher
-
-
-@pytest.fixture(scope="module")
-def host(launcher: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostProcess]:
-    """A host that the tests of a file share."""
-    made = HostProcess(tmp_path_factory.mktemp("host"), launcher)
-    yield made
-    made.end()
 
 
 @pytest_asyncio.fixture

@@ -28,7 +28,7 @@ RUN echo "$WORD" >expected && echo y >/etc/made && mkdir -p /opt/tools
 
 async def checks(boxes: BoxLane, memory: Memory, files: Mapping[str, str]) -> Checked:
     """Returns the check of a task."""
-    return (await check(boxes, task_of(files), SIZE, memory)).checked
+    return await check(boxes, task_of(files), SIZE, memory)
 
 
 async def test_a_good_task_is_remembered_by_its_digest(boxes: BoxLane, memory: Memory) -> None:
@@ -114,6 +114,6 @@ async def test_a_task_without_a_solution_has_half_a_check(boxes: BoxLane, memory
 
 @pytest.mark.parametrize("folder", find_folders(EXAMPLES), ids=lambda folder: folder.name)
 async def test_the_examples_can_judge(boxes: BoxLane, memory: Memory, folder: Path) -> None:
-    found = (await check(boxes, read_folder(folder), SIZE, memory)).checked
+    found = await check(boxes, read_folder(folder), SIZE, memory)
     assert found.fault is None
     assert all(step.solved == 1.0 and step.untouched != 1.0 for step in found.steps)

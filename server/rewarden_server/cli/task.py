@@ -17,7 +17,7 @@ from rewarden_server.config import ConfigError, load_config
 from rewarden_server.engine.lanes.boxes import BoxLane
 from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
-from rewarden_verifiers.tasks.checking import Found, check, checked
+from rewarden_verifiers.tasks.checking import check, checked
 from rewarden_verifiers.tasks.folder import find_folders, read_folder
 from rewarden_verifiers.tasks.memory import Checked, Memory
 from rewarden_verifiers.tasks.task import TaskFault
@@ -80,8 +80,7 @@ async def _check_all(args: argparse.Namespace) -> int:
             except TaskFault as fault:
                 problem = fault.message
             else:
-                made: Checked | Found = await (check if args.again else checked)(boxes, task, size, memory)
-                found = made.checked if isinstance(made, Found) else made
+                found = await (check if args.again else checked)(boxes, task, size, memory)
                 problem = found.fault
             told.append((place.name, found, problem))
             if not args.json:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
 
 from rewarden.errors import SandboxError
 from rewarden_verifiers.boxes import Boxes, BoxFault
@@ -17,14 +16,6 @@ from rewarden_verifiers.tasks.memory import Checked, Memory, StepCheck, copied
 from rewarden_verifiers.tasks.task import Environment, Step, Task, TaskFault
 
 TOP = 1.0
-
-
-@dataclass(slots=True)
-class Found:
-    """The result of a check that was just made, with the runs of the tests."""
-
-    checked: Checked
-    runs: dict[str, tuple[Ran, Ran | None]] = field(default_factory=dict)
 
 
 @asynccontextmanager
@@ -68,23 +59,21 @@ async def checked(boxes: Boxes, task: Task, size: Size, memory: Memory) -> Check
     return known
 
 
-async def check(boxes: Boxes, task: Task, size: Size, memory: Memory) -> Found:
+async def check(boxes: Boxes, task: Task, size: Size, memory: Memory) -> Checked:
     """Checks a task, and remembers the result. Raises SandboxError."""
-    found: Found
     try:
         async with opened(boxes, task, size, memory) as own:
             found = await _checked(own, task)
     except (TaskFault, BoxFault) as fault:
         image_id = await boxes.identity(task.environment.image, size.limits(task.environment))
-        found = Found(Checked(task=task.id, digest=task.digest, image_id=image_id, steps=(), problem=str(fault)))
-    await asyncio.to_thread(memory.remember, found.checked)
+        found = Checked(task=task.id, digest=task.digest, image_id=image_id, steps=(), problem=str(fault))
+    await asyncio.to_thread(memory.remember, found)
     return found
 
 
-async def _checked(own: TaskBoxes, task: Task) -> Found:
+async def _checked(own: TaskBoxes, task: Task) -> Checked:
     """The steps one after the other: each begins where the solutions of those before it ended."""
     steps: list[StepCheck] = []
-    runs: dict[str, tuple[Ran, Ran | None]] = {}
     before: State | None = None
     async with AsyncExitStack() as stack:
         for step in task.steps:
@@ -100,11 +89,9 @@ async def _checked(own: TaskBoxes, task: Task) -> Found:
                     before = await stack.enter_async_context(kept(box.changes()))
                 solved = await own.verify(step, before)
             steps.append(_judged(step, untouched, solved, ended))
-            runs[step.name] = (untouched, solved)
             if solved is None or steps[-1].problem is not None:
                 break
-    made = Checked(task=task.id, digest=task.digest, image_id=own.image_id, steps=tuple(steps))
-    return Found(made, runs)
+    return Checked(task=task.id, digest=task.digest, image_id=own.image_id, steps=tuple(steps))
 
 
 def _judged(step: Step, untouched: Ran, solved: Ran | None, ended: str) -> StepCheck:
