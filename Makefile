@@ -7,6 +7,7 @@
 #                SYSTEM=1 as root: install the Debian packages that tests use)
 #   make test-for PATHS="FILE …"  run the quick tests that depend on these files: the first check of a change
 #   make test-changed  run tests that `make test` leaves out and that files changed since the last green commit affect
+#                (MINUTES=20: begin no test after that time)
 #   make test-all  run every test
 #   make stress N=20 K=NAME  run the tests that strain the kernel, N times each, and print how often each failed
 #   make farm N=10000 USE=NAME  search that many hostile candidates for unscored verdicts and undeserved rewards
@@ -98,7 +99,7 @@ test-all: setup system lean judge-model test-models trainers
 	@$(PYTHON) -m tests.suite --all
 
 test-changed: setup
-	@$(PYTHON) -m tests.suite --changed
+	@$(PYTHON) -m tests.suite --changed $(if $(MINUTES),--minutes $(MINUTES))
 
 test-for: setup
 	@$(PYTHON) -m tests.suite --for $(PATHS)

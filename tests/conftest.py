@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import tempfile
+import time
 from collections.abc import Generator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     suite.addoption(
         "--only", metavar="FILE", help="run only the tests, or files of tests, that this file names, one a line"
     )
+    suite.addoption("--until", type=float, metavar="SECONDS", help="skip tests that would begin after this time (Unix)")
     suite.addoption("--stress", type=int, default=0, metavar="N", help="run only tests marked `stress`, N times each")
     suite.addoption("--record", metavar="FILE", help="write what was skipped, and how long each test took, as JSON")
 
@@ -49,7 +52,22 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("search")
     path = config.getoption("--record")
     if path and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Recorder(Path(path)))
+        config.pluginmanager.register(Recorder(Path(path), tell=partial(_tell, config)))
+
+
+def _tell(config: pytest.Config, line: str) -> None:
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None:
+        terminal.ensure_newline()
+        terminal.write_line(line)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Begin no test after the time that `--until` names."""
+    until = item.config.getoption("--until")
+    if until and time.time() > until:
+        pytest.skip("no time is left in this run")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,11 +1,13 @@
 """Runs the tests. `make test`, `make test-all`, `make test-for` and CI all come here.
 
 usage: python -m tests.suite [--all | --rest | --changed | --for PATH [PATH ...] | --stress N] [-k EXPRESSION]
+                             [--minutes N]
 
 Without an option: the core, which is every test that this machine can run but for the groups of groups.py.
 --all: those groups too. --rest: only what the core run before skipped. --changed: of that, what the files that changed
 since the last green commit reach. --for: only tests that these files reach, without the slow ones. --stress: the tests
-that fight the kernel, N times each. -k narrows any of them by name, as pytest does.
+that fight the kernel, N times each. -k narrows any of them by name, as pytest does. --minutes: begin no test after
+that time; the tests that are left count as skipped.
 
 Tests run in three phases: those that may share the machine, in several processes, each file in one of them; beside
 these, those that fork, in a process that nothing has made large or started threads in; in the end those that must be
@@ -154,6 +156,8 @@ def told(status: int, record: Record, seconds: float) -> None:
 def chosen(given: argparse.Namespace) -> tuple[int, Record]:
     """Run what the command line asks for."""
     flags = ("-k", given.matching) if given.matching else ()
+    if given.minutes:
+        flags += ("--until", str(time.time() + 60 * given.minutes))
     if given.stress:
         return stressed(given.stress, *flags)
     if given.paths:
@@ -178,6 +182,7 @@ def main(words: Sequence[str]) -> int:
     which.add_argument("--for", nargs="+", metavar="PATH", dest="paths", help="tests that these files reach")
     which.add_argument("--stress", type=int, metavar="N", help="the tests that fight the kernel, N times each")
     parser.add_argument("-k", metavar="EXPRESSION", dest="matching", help="only tests whose names match, as in pytest")
+    parser.add_argument("--minutes", type=float, metavar="N", help="begin no test after this time")
     given = parser.parse_args(words)
     began = time.monotonic()
     with hogs(HOGS):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -61,11 +61,15 @@ def _fault(report: pytest.TestReport | pytest.CollectReport) -> str:
 
 
 class Recorder:
-    """The plugin that makes a record; under pytest-xdist it listens in the process that gives out the tests."""
+    """The plugin that makes a record; under pytest-xdist it listens in the process that gives out the tests.
 
-    def __init__(self, path: Path) -> None:
+    It tells of each failure at once: a run that is ended from outside has said by then what failed.
+    """
+
+    def __init__(self, path: Path, tell: Callable[[str], None]) -> None:
         self.path = path
         self.record = Record()
+        self._tell = tell
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """A test was set up, ran, or was torn down."""
@@ -83,6 +87,7 @@ class Recorder:
             self.record.skipped[report.nodeid] = report.longrepr[2].removeprefix("Skipped: ")
         elif report.failed and report.nodeid not in self.record.failed:
             self.record.failed[report.nodeid] = _fault(report)
+            self._tell(f"FAILED {report.nodeid}: {self.record.failed[report.nodeid]}")
 
     def pytest_sessionfinish(self) -> None:
         """All tests have ended."""

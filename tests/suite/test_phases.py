@@ -32,9 +32,15 @@ def test_marks_that_set_tests_apart_stand_in_the_tests_own_files(mark: str) -> N
 def test_make_and_ci_run_the_suite() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     recipes = dict(re.findall(r"^(test[\w-]*):[^\n]*\n\t@\$\(PYTHON\) -m tests\.suite ?(.*)$", makefile, re.MULTILINE))
-    assert recipes == {"test": "", "test-all": "--all", "test-changed": "--changed", "test-for": "--for $(PATHS)"}
+    minutes = "$(if $(MINUTES),--minutes $(MINUTES))"
+    assert recipes == {
+        "test": "",
+        "test-all": "--all",
+        "test-changed": f"--changed {minutes}",
+        "test-for": "--for $(PATHS)",
+    }
     commands = (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
-    assert {"make test", "make test-changed", "make lint", "make demo"} <= set(commands)
+    assert {"make test", "make test-changed MINUTES=25", "make lint", "make demo"} <= set(commands)
 
 
 FILE = """
@@ -63,13 +69,8 @@ def test_cannot_be_set_up(broken): pass
 @pytest.mark.needs_server
 def test_a_run_is_recorded(tmp_path: Path, processes: tuple[str, ...]) -> None:
     (tmp_path / "test_file.py").write_text(FILE)
-    (tmp_path / "test_some.py").write_text(TESTS)
-    (tmp_path / "conftest.py").write_text("from tests.conftest import pytest_addoption, pytest_configure\n")
-    (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    command = [sys.executable, "-m", "pytest", "-q", "--rootdir", str(tmp_path), "--record", "record.json", *processes]
-    done = subprocess.run([*command, str(tmp_path)], cwd=tmp_path, env=_with_root(), capture_output=True, text=True)
-    record = Record.read(tmp_path / "record.json")
-    assert record.passed == 1, done.stdout
+    printed, record = _run(tmp_path, TESTS, *processes)
+    assert record.passed == 1, printed
     assert record.skipped == {"test_file.py": "a package", "test_some.py::test_is_skipped": "for a reason"}
     assert record.failed == {
         "test_some.py::test_cannot_be_set_up": "RuntimeError: no disk",
@@ -80,5 +81,45 @@ def test_a_run_is_recorded(tmp_path: Path, processes: tuple[str, ...]) -> None:
     assert (twice.passed, twice.skipped) == (2, record.skipped)
 
 
-def _with_root() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
+@pytest.mark.needs_server
+def test_failures_are_told_before_the_run_ends(tmp_path: Path) -> None:
+    printed, _ = _run(tmp_path, TESTS)
+    told, _, summary = printed.partition("= FAILURES =")
+    assert summary
+    assert "FAILED test_some.py::test_fails: AssertionError: one is not two" in told
+
+
+HANGS = """
+import threading
+
+def test_hangs(): threading.Event().wait()
+
+def test_comes_after(): pass
+"""
+
+
+@pytest.mark.needs_server
+def test_one_test_that_hangs_fails_and_names_its_line(tmp_path: Path) -> None:
+    printed, record = _run(tmp_path, HANGS, "-o", "timeout=1")
+    assert list(record.failed) == ["test_some.py::test_hangs"]
+    assert record.passed == 1
+    assert "threading.Event().wait()" in printed
+
+
+@pytest.mark.needs_server
+def test_no_test_begins_after_the_time_that_a_run_is_given(tmp_path: Path) -> None:
+    _, record = _run(tmp_path, TESTS, "--until", "1")
+    assert not record.failed
+    assert record.skipped["test_some.py::test_passes"] == "no time is left in this run"
+
+
+def _run(folder: Path, tests: str, *flags: str) -> tuple[str, Record]:
+    """Returns what pytest prints of these tests, and its record."""
+    (folder / "test_some.py").write_text(tests)
+    hooks = "pytest_addoption, pytest_configure, pytest_runtest_setup"
+    (folder / "conftest.py").write_text(f"from tests.conftest import {hooks}\n")
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    command = [sys.executable, "-m", "pytest", "-q", "--rootdir", str(folder), "--record", "record.json", *flags]
+    with_root = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([*command, str(folder)], cwd=folder, env=with_root, capture_output=True, text=True)
+    return done.stdout, Record.read(folder / "record.json")
