@@ -18,7 +18,13 @@ from rewarden_server.processes.host import HostProcess
 from rewarden_server.processes.settings import SandboxSettings
 from tests.compose.stack import SLOTS, Stack, stack
 
-pytestmark = [pytest.mark.needs_server, pytest.mark.slow, pytest.mark.group("stack")]
+pytestmark = [
+    pytest.mark.needs_server,
+    pytest.mark.slow,
+    pytest.mark.group("stack"),
+    # The first test builds the images, and a machine without the cache installs packages for them.
+    pytest.mark.timeout(1800),
+]
 
 _PATIENCE_S = 240.0
 

@@ -61,8 +61,10 @@ def marked(mark: str, paths: Sequence[Path]) -> list[Path]:
     return [path for path in paths if re.search(rf"\bmark\.{mark}\b", path.read_text(encoding="utf-8"))]
 
 
-def run(name: str, expression: str, paths: Sequence[Path], *flags: str, aside: bool = False) -> tuple[int, Record]:
-    """One phase: its exit status, and its record. What it prints goes to a file where another runs meanwhile."""
+def run(
+    name: str, expression: str, paths: Sequence[Path], *flags: str, beside_others: bool = False, aside: bool = False
+) -> tuple[int, Record]:
+    """One phase: its exit status, and its record. What one prints that runs aside goes to a file."""
     record, told_aside = KEPT / f"{name}.json", KEPT / f"{name}.log"
     record.unlink(missing_ok=True)
     told_aside.unlink(missing_ok=True)
@@ -71,8 +73,9 @@ def run(name: str, expression: str, paths: Sequence[Path], *flags: str, aside: b
     KEPT.mkdir(parents=True, exist_ok=True)
     named = [str(path.relative_to(ROOT)) for path in paths]
     command = [sys.executable, "-m", "pytest", *GIVE_UP, *flags, "--record", str(record), "-m", expression, *named]
-    # torch's threads spin while they wait for each other: beside other tests a training step took three times as long.
-    environment = {"OMP_WAIT_POLICY": "passive", **os.environ}
+    # torch's threads wait for the last of them, and spin meanwhile: beside other tests a step of training took half a
+    # minute.
+    environment = {"OMP_WAIT_POLICY": "passive", **({"OMP_NUM_THREADS": "1"} if beside_others else {}), **os.environ}
     with told_aside.open("w", encoding="utf-8") if aside else nullcontext() as log:
         status = subprocess.run(
             command, cwd=ROOT, env=environment, stdout=log, stderr=log and subprocess.STDOUT
@@ -89,7 +92,8 @@ def phases(name: str, paths: Sequence[Path], *flags: str, only: str = "") -> tup
     sharing = ("-n", JOBS, "--dist", "loadfile", "--no-loadscope-reorder")
     with ThreadPoolExecutor() as beside:
         forks = beside.submit(run, f"{name}-forks", narrowed(FORKS), marked("forks", paths), *flags, aside=True)
-        done = [run(f"{name}-shared", narrowed(SHARED), paths, *sharing, *flags), forks.result()]
+        shared = run(f"{name}-shared", narrowed(SHARED), paths, *sharing, *flags, beside_others=True)
+        done = [shared, forks.result()]
     log = KEPT / f"{name}-forks.log"
     print(log.read_text(encoding="utf-8") if log.is_file() else "", end="", flush=True)
     done.append(run(f"{name}-alone", narrowed(ALONE), marked("alone", paths), *flags))
