@@ -170,7 +170,7 @@ STATUS = {"rewarden explain DIR/records-….jsonl --use number": 1}
 UNFINISHED = "it has no verdicts yet"
 SERVE = "rewarden serve"
 ASKS = re.compile(r"^(curl|python \w+\.py)")
-RUNS_PROGRAMS = re.compile(r"use\W+code|/v1/run|rewarden (doctor|quickcheck)")
+RUNS_PROGRAMS = re.compile(r"use\W+code|/v1/run|rewarden (doctor|quickcheck|task check)")
 
 
 def to_run(block: Block) -> list[Step]:

@@ -91,7 +91,8 @@ async def _check_all(args: argparse.Namespace) -> int:
         say(json.dumps([_to_json(*each) for each in told], indent=1, ensure_ascii=False))
     else:
         bad = sum(problem is not None for _, _, problem in told)
-        say(f"{len(told)} tasks, {bad} of which cannot judge" if bad else f"{len(told)} tasks can judge")
+        tasks = f"{len(told)} task{'' if len(told) == 1 else 's'}"
+        say(f"{tasks}, {bad} of which cannot judge" if bad else f"{tasks} can judge")
     return BAD if any(problem is not None for _, _, problem in told) else GOOD
 
 
