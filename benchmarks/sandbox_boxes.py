@@ -74,7 +74,7 @@ async def _figures(
         began = time.perf_counter()
         box = await client.box(BoxSpec())
         opened.append(time.perf_counter() - began)
-        await _ready(host)  # the next slot's start is no part of what follows
+        await _ready(host)  # the next slot's start is not part of what follows
         for name, what in _EXECS.items():
             began = time.perf_counter()
             await box.run(what)

@@ -22,7 +22,7 @@ class PlainData(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         """Always raises: plain data names no class."""
-        raise pickle.UnpicklingError(f"the pickle wants {module}.{name}, which is no plain data")
+        raise pickle.UnpicklingError(f"the pickle wants {module}.{name}, which is not plain data")
 
 
 def readable(value: Any) -> Any:

@@ -99,7 +99,7 @@ def _checked(folder: Folder) -> Checkpoint:
     if folder.gguf is not None:
         with (folder.path / folder.gguf).open("rb") as file:
             if file.read(4) != b"GGUF":
-                raise Failure("loading", f"{folder.path / folder.gguf}: is no GGUF file; copy it again")
+                raise Failure("loading", f"{folder.path / folder.gguf}: is not a GGUF file; copy it again")
         return Checkpoint(folder, config, "", "causal", {}, _pooling(folder, "causal"))
     refuse_own_code(folder, config)
     architecture, head = _architecture(folder, config)
@@ -262,7 +262,7 @@ def _compare(checkpoint: Checkpoint) -> None:
     if found.config_class is None or not isinstance(config, found.config_class):
         raise Failure(
             "loading",
-            f"{where}: its config.json says model_type {config.model_type!r}, of which {architecture} is no class; "
+            f"{where}: its config.json says model_type {config.model_type!r}, of which {architecture} is not a class; "
             "correct one of the two",
         )
     for part in (config, config.get_text_config()):
@@ -363,7 +363,7 @@ _MASKED = re.compile(r"\.masked_bias$")
 
 
 def _constant(name: str, weight: Weight | None) -> bool:
-    """Returns whether that is no weight, but a constant which older versions of transformers saved: positions,
+    """Returns whether that is not a weight, but a constant which older versions of transformers saved: positions,
     frequencies, a causal mask and the number that it is filled with."""
     if weight is None:
         return False

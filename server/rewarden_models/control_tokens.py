@@ -31,11 +31,11 @@ class ControlTokens:
 
     def harmless(self, text: str) -> str:
         """The text, with a space within each control token, so that it is read as the letters that it is made of. What
-        holds none is returned as it is. Raises Failure for what is no text."""
+        holds none is returned as it is. Raises Failure for what is not text."""
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise Failure("invalid", "the input holds a lone surrogate, which is no character") from None
+            raise Failure("invalid", "the input holds a lone surrogate, which is not a character") from None
         text = _broken(text, self._found)
         if self._found_normalised is not None and self._found_normalised.search(self._normaliser.normalize_str(text)):
             # It is found in what the tokenizer makes of the text (small letters, say), so that is what is broken.

@@ -35,7 +35,7 @@ class Folder:
         return f"{self.source} ({self.path})"
 
     def read(self, name: str) -> Mapping[str, Any]:
-        """A JSON file beside the weights; empty where there is none. Raises Failure for one that is no object."""
+        """A JSON file beside the weights; empty where there is none. Raises Failure for one that is not an object."""
         place = self.path / name
         try:
             found = json.loads(place.read_text(encoding="utf-8"))

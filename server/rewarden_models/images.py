@@ -37,7 +37,7 @@ def extract_images(messages: Sequence[Message], processor: Any) -> tuple[list[Me
     (RGB, upright). Without images: the messages as they are, and an empty list.
 
     Raises Failure: `unsupported` for images where there is no processor, so that nothing is scored without them;
-    `invalid` for what is no image, is too large, or would have to be fetched.
+    `invalid` for what is not an image, is too large, or would have to be fetched.
     """
     made: list[Message] = []
     addresses: list[Any] = []

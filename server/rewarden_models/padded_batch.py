@@ -191,7 +191,7 @@ def _padded(state: Any, width: int) -> Any:
 
 
 def _continue(samples: Sequence[Sample], logits: Any) -> None:
-    """The next token of each; one for which the model gives what is no number fails."""
+    """The next token of each; one for which the model gives what is not a number fails."""
     sound = torch.isfinite(logits.amax(dim=-1)).tolist()
     if all(sample.task.temperature <= 0 for sample in samples):
         tokens = logits.argmax(dim=-1)
@@ -203,4 +203,4 @@ def _continue(samples: Sequence[Sample], logits: Any) -> None:
         if fine:
             sample.accept(token)
         else:
-            sample.fail(Failure("not_finite", "the model's outputs are no numbers"))
+            sample.fail(Failure("not_finite", "the model's outputs are not numbers"))

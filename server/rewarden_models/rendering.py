@@ -273,7 +273,7 @@ def _shortened(text: str, limit: int, fit: Fit) -> str:
 
 
 def _checked(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Raises Failure for what is no message."""
+    """Raises Failure for what is not a message."""
     if not isinstance(message.get("role"), str):
         raise Failure("invalid", "a message has no role")
     content = message.get("content")

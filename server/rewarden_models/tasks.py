@@ -37,7 +37,7 @@ class Prepared:
 
     rows: what is to go through the model; of a Write task the one row that it continues. facts: of its result.
     finish: the result, made of the rows' outputs in their order, or of a Write task's texts. It raises Failure
-    (`not_finite`) for an output that is no finite number: such a number never leaves this process.
+    (`not_finite`) for an output that is not a finite number: such a number never leaves this process.
     """
 
     rows: list[Row]

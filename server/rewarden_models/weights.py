@@ -53,14 +53,14 @@ def weights_in(file: Path) -> Mapping[str, Weight]:
             length = int.from_bytes(opened.read(8), "little")
             size = file.stat().st_size
             if not 2 <= length <= min(_HEADER_BYTES, size - 8):
-                raise _failed(file, "is no safetensors file, or is cut off; copy it again")
+                raise _failed(file, "is not a safetensors file, or is cut off; copy it again")
             told = json.loads(opened.read(length), object_pairs_hook=_once)
     except OSError as error:
         raise _failed(file, str(error)) from None
     except (ValueError, RecursionError) as error:
         raise _failed(file, f"its header cannot be read: {error}; copy it again") from None
     if not isinstance(told, dict):
-        raise _failed(file, "its header is no JSON object; copy it again")
+        raise _failed(file, "its header is not a JSON object; copy it again")
     found: dict[str, Weight] = {}
     end = 0
     for name, tensor in told.items():

@@ -207,7 +207,9 @@ def test_rewards_stay_raw_where_slime_does_not_normalise() -> None:
 
 async def test_slimes_own_code_calls_it(start: Start) -> None:
     """`async_rm` and `batched_async_rm` of a checkout of slime, and `remote_rm` against its route."""
-    hub = pytest.importorskip("slime.rollout.rm_hub", reason="slime is no package on PyPI; put a checkout on the path")
+    hub = pytest.importorskip(
+        "slime.rollout.rm_hub", reason="slime is not a package on PyPI; put a checkout on the path"
+    )
     server = await start()
     args = arguments(server.serving.http, custom_rm_path="rewarden.adapters.slime.custom_rm", rm_type=None)
     samples = [rollout("Answer: B", label="B"), rollout("Answer: C", label="B")]

@@ -113,7 +113,7 @@ async def test_a_call_in_which_nothing_could_be_judged_raises_where_the_fault_is
     with pytest.raises(NoScore, match="sandbox_failed"):
         await scored(None, ["a", "a"], answer=["x", "x"])
     assert await scored(None, ["a", "x"], answer=["x", "x"]) == [None, 1.0]
-    assert await scored(None, ["b", "b"], answer=["x", "x"]) == [None, None], "one bad row is no end of a run"
+    assert await scored(None, ["b", "b"], answer=["x", "x"]) == [None, None], "one bad row does not end a run"
 
 
 async def test_a_data_set_without_a_usual_column_is_told_to_name_one(target: str, script: Script) -> None:

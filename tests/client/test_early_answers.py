@@ -42,7 +42,7 @@ def test_it_is_told_with_the_last_of_the_first_where_most_are_not_read(
     assert (last is not None) == told
     if last is not None:
         assert (last.total, last.passed, len(last.samples), last.feedback) == (FIRST, right, unread, FEEDBACK)
-        # A sample that is judged again is no sibling of anybody, and belongs to nobody's figures.
+        # A sample that is judged again is not a sibling of anybody, and belongs to nobody's figures.
         assert {(one.id, one.group, one.group_size, one.data_source) for one in last.samples} == {(None,) * 4}
 
 

@@ -47,7 +47,7 @@ def test_tensorboard_shows_curves_and_the_table(tmp_path: Path) -> None:
     (table,) = found.Tensors("rewarden/worst/text_summary")
     text = table.tensor_proto.string_val[0].decode()
     assert "row 0.0" in text
-    assert "<b>" not in text, "what a model wrote is no markup"
+    assert "<b>" not in text, "what a model wrote is not markup"
     assert {line.count("|") for line in text.splitlines()} == {11}, "nor does it break the table"
 
 

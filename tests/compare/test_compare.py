@@ -92,7 +92,7 @@ def test_rows_in_another_order_are_refused_or_matched_by_key(
         ([{"id": "r0", "verdict": "good"}], "line 1, verdict is neither a verdict nor a number"),
         ([{"id": "r0", "verdict": 10**400}], "line 1, verdict is neither a verdict nor a number"),
         *(
-            ([{"id": "r0", "verdict": {**OK, **odd}}], "line 1, verdict has a score or a range that is no number")
+            ([{"id": "r0", "verdict": {**OK, **odd}}], "line 1, verdict has a score or a range that is not a number")
             for odd in ({"score": "1"}, {"score": float("nan")}, {"range": [0, "1"]}, {"range": 1})
         ),
         ([{"id": "r0"}], "line 1 lacks any of the columns verdict, verdicts, score, scores, reward"),

@@ -290,7 +290,7 @@ async def test_keys_are_asked_for_as_everywhere(start: Start) -> None:
     assert [each.response for each in await checked(theirs, server, ["x"], api_key=key)] == [{"env": 0}]
 
 
-# --- what is no fault of the snippet's is never what Lean said
+# --- what is not the snippet's fault is never what Lean said
 
 
 async def test_a_failure_of_ours_is_an_error_beside_the_others_answers(server: Running, prover: ScriptedProver) -> None:

@@ -1,4 +1,4 @@
-"""open-instruct's code server, as `CodeVerifier` asks it: one POST, and 0.0 for whatever is no answer in time."""
+"""open-instruct's code server, as `CodeVerifier` asks it: one POST, and 0.0 for whatever is not an answer in time."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ async def test_the_example_makes_pickles_readable_and_runs_nothing(server: Runni
     assert await results(server, readable) == [1, 1, 1]
     for plain in (readable, "no base64!", TESTS, 7):
         assert example["readable"](plain) == plain
-    with pytest.raises(pickle.UnpicklingError, match="no plain data"):
+    with pytest.raises(pickle.UnpicklingError, match="not plain data"):
         example["readable"](packed(pickle.dumps(Harm())))
     assert not Path("read").exists()
 

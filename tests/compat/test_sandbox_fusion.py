@@ -223,7 +223,7 @@ async def test_slashes_and_the_probe(server: Running) -> None:
     assert (await server.http.get("/compat/sandbox_fusion/v1/ping")).text == '"pong"'
 
 
-# --- what is no fault of the program's is never a result
+# --- what is not the program's fault is never a result
 
 
 async def test_a_broken_sandbox_is_504(server: Running, script: ScriptedHost) -> None:
@@ -454,7 +454,7 @@ SCENARIOS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"code": "print('x' * 10**6)"},
         {"status": "Success", "stdout": "x" * 10**6 + "\n", "return_code": 0},
     ),
-    "prints what is no text": (
+    "prints what is not text": (
         {"code": "import sys; sys.stdout.buffer.write(b'\\xff\\x00')"},
         {"status": "Success", "stdout": "\ufffd\x00"},
     ),

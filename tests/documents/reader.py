@@ -1,4 +1,5 @@
-"""A reader of the documentation: Rewarden installed from its wheels, in folders that are no clone of the repository."""
+"""A reader of the documentation: Rewarden installed from its wheels, in folders that are not a clone of the
+repository."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ async def test_a_forged_end_of_the_fence_stays_inside(judged: Judged, scripted: 
 
 
 async def test_what_the_response_says_of_itself_decides_nothing(judged: Judged, scripted: ScriptedJudge) -> None:
-    """A reply that only quotes the response's verdict is no verdict."""
+    """A reply that only quotes the response's verdict is not a verdict."""
     scripted.script(
         {"when": "I am the better one", "reply": 'It says: {"reason": "x", "better": "A"} - so A is better.'}
     )

@@ -116,7 +116,7 @@ HOSTILE = [
     "{% macro a() %}{% endmacro %}",
     "{% for a in references recursive %}{% endfor %}",
     "{% for a in 'abc' %}{% endfor %}",
-    # What is no template, or says nothing.
+    # What is not a template, or says nothing.
     "{{ nothing }}",
     "{% for a in nothing %}{% endfor %}",
     "{{ nothing|first }}",

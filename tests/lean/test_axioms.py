@@ -126,5 +126,5 @@ def test_no_two_names_are_written_alike(name: names.Name, shown: str) -> None:
 
 @pytest.mark.parametrize("text", ["", ".", "a.", ".a", "a..b", "«a", "a»", "«a»b"])
 def test_what_is_no_name_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no name"):
+    with pytest.raises(ValueError, match="is not a name"):
         names.parse(text)

@@ -207,7 +207,7 @@ def test_a_declaration_that_the_compiler_did_not_check_is_rejected(
         (_constants(_A, _a, _theorem("t", 7, 9)), "t", "the value's type is not the declared one"),
         (_constants(_theorem("t", 8, 9)), "t", "unknown constant A"),
         (_constants(_theorem("t", 7, 12), exprs=(("const", ("t",), ()),)), "t", "unknown constant t"),
-        (_constants(_theorem("t", 11, 0)), "t", "the theorem's type is no proposition"),
+        (_constants(_theorem("t", 11, 0)), "t", "the theorem's type is not a proposition"),
         (_constants(_A, _theorem("t", 8, 12), exprs=(("app", 8, 8),)), "t", "a function is expected"),
         (_constants(_A, _a, _theorem("t", 9, 9)), "t", "a type is expected"),
         (
@@ -382,7 +382,7 @@ def test_deep_terms_end_in_an_answer(replay: Replay, altered: Callable[[str], Re
 @pytest.mark.parametrize("name", [(), ("..", "Base"), ("a/Base",), ("",), ("Base", 1), ("Base.olean",), ("a\0b",)])
 def test_imports_cannot_lead_to_other_files(replay: Replay, name: Name) -> None:
     said = replay(replace(_constants(), imports=(name,)))
-    assert (said.status, "no module's name" in said.message) == ("rejected", True)
+    assert (said.status, "not a module's name" in said.message) == ("rejected", True)
 
 
 @needs_lean

@@ -17,7 +17,7 @@ DEATHS = {
 }
 
 NONSENSE = {
-    "GARBAGE": b"Hello, this is no frame\r\n\r\n" + b"x" * 300,
+    "GARBAGE": b"Hello, this is not a frame\r\n\r\n" + b"x" * 300,
     "HUGE": b"Content-Length: 999999999999\r\n\r\n{",
     "NO_LENGTH": b"X: 1\r\n\r\n{}",
     "NEGATIVE": b"Content-Length: -1\r\n\r\n",

@@ -185,4 +185,4 @@ class TestFiles:
         file.write_bytes(b"GGUF\x03\0\0\0")
         assert check(find(str(file), None)).head == "causal"
         file.write_bytes(b"PK\x03\x04")
-        assert "is no GGUF file" in refusal(file)
+        assert "is not a GGUF file" in refusal(file)

@@ -63,7 +63,7 @@ def test_a_class_of_its_own_is_not_taken_for_the_plain_one(tmp_path: Path) -> No
 
 def test_a_class_of_another_model_is_told(tmp_path: Path) -> None:
     said = refusal(make(tmp_path / "mixed", architectures=["Qwen2ForSequenceClassification"]))
-    assert "model_type 'llama', of which Qwen2ForSequenceClassification is no class" in said
+    assert "model_type 'llama', of which Qwen2ForSequenceClassification is not a class" in said
 
 
 def test_a_way_to_quantise_that_nobody_knows(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Each kind of task gives what plain transformers gives on the same model, and nothing that is no number."""
+"""Each kind of task gives what plain transformers gives on the same model, and nothing that is not a number."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_judges_models_lean_the_cache_and_runs_say_what_is_wrong() -> None:
     told = found(
         judges={"a": {"breaker": "open", "left": {}}, "b": {"breaker": "closed", "left": {"calls": 0}}},
         models={"m": {"state": "failed", "problem": "no such folder"}, "n": {"state": "ready"}},
-        lean={"projects": {"p": {"problem": "it is no folder"}}},
+        lean={"projects": {"p": {"problem": "it is not a folder"}}},
         engine={"cache_shared": "away"},
         runs={"state": "failing"},
     )

@@ -206,7 +206,7 @@ async def test_declared_inputs_are_asked_for_before_anything_runs() -> None:
         assert ctx.asked == []
 
 
-# --- results that are no scores ----------------------------------------------------------------------------------
+# --- results that are not scores ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ class MathParams:
 
 @verifier(version="1", inline=True)
 def math(response: str, reference: str, params: MathParams) -> Outcome:
-    """Right when the text after 'answer ' is the reference; '?' cannot be told; no 'answer ' is no answer."""
+    """Right when the text after 'answer ' is the reference; '?' cannot be told; no 'answer ' is not an answer."""
     _, found, answer = response.partition("answer ")
     if not found:
         return no_answer()

@@ -267,7 +267,7 @@ def test_the_browser_is_opened_on_the_page(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        ("broken.eval", "no archive", "no log of Inspect that can be read"),
+        ("broken.eval", "no archive", "not a log of Inspect that can be read"),
         ("broken.json", "{", "no readable rows"),
         ("deep.json", "[" * 100_000, "nested too deeply"),
         ("empty.jsonl", "", "no rows"),

@@ -153,7 +153,7 @@ async def test_rewards_are_counted_by_source_as_positions_in_their_range(server:
     await server.verify(*rows, use=signed)
     page = (await server.http.get("/metrics")).text
     labels = {"verifier": INLINE, "data_source": "gsm"}
-    assert value(page, "rewarden_score_position_count", **labels) == 2  # what is unscored is no zero
+    assert value(page, "rewarden_score_position_count", **labels) == 2  # what is unscored is not zero
     assert value(page, "rewarden_score_position_sum", **labels) == 0.75
     assert value(page, "rewarden_score_position_squares_total", **labels) == 0.75**2
     assert value(page, "rewarden_score_position_bucket", **labels, le="0.0") == 1

@@ -145,7 +145,7 @@ async def test_variables_are_listed(notebook: AsyncNotebook) -> None:
     table, name = sorted(await notebook.variables(), key=lambda each: each.name, reverse=True)
     assert (table.name, table.type, table.size, table.shape) == ("table", "ndarray", 2, [2, 3])
     assert (name.name, name.type, name.size, name.shape, name.text) == ("name", "str", 3, None, "'Zoë'")
-    assert (await notebook.run("1")).count == 2  # listing them was no cell
+    assert (await notebook.run("1")).count == 2  # listing them was not a cell
 
 
 async def test_files_of_the_policys_do_not_change_how_a_notebook_works(box: AsyncBox) -> None:

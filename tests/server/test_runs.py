@@ -373,11 +373,11 @@ async def test_a_run_with_too_many_points_keeps_them_twice_as_wide(
 async def test_a_broken_file_is_set_aside(start: Start, tmp_path: Path) -> None:
     folder = tmp_path / "runs"
     folder.mkdir()
-    (folder / database.NAME).write_bytes(b"this is no database " * 1000)
+    (folder / database.NAME).write_bytes(b"this is not a database " * 1000)
     server = await start()
     await judged(server, sample(), step=1)
     assert only(await points(server), "verdicts") == [(1,)]
-    assert (folder / f"{database.NAME}.{database.BROKEN}").read_bytes().startswith(b"this is no database")
+    assert (folder / f"{database.NAME}.{database.BROKEN}").read_bytes().startswith(b"this is not a database")
 
 
 async def test_a_disk_that_cannot_be_written_costs_no_verdict(

@@ -162,7 +162,7 @@ async def test_a_host_that_has_too_much_to_do_is_asked_again(open_lane: Open, mo
 
     lane = await open_lane(ScriptedHost(busy))
     assert len(await told(lane)) == 1
-    refusals = 100  # however often: that others are served first is no failure
+    refusals = 100  # however often: that others are served first is not a failure
     assert len(await told(lane)) == 1
     refusals = 1
     with pytest.raises(Overloaded, match="too much waits"):  # whoever has its caller waiting

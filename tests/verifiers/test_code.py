@@ -55,7 +55,7 @@ class Scripted:
         return None
 
     async def refused_flag(self, language: str, flags: Sequence[str]) -> tuple[int, str] | None:
-        return next(((place, "is no flag") for place, flag in enumerate(flags) if flag == "-bad"), None)
+        return next(((place, "is not a flag") for place, flag in enumerate(flags) if flag == "-bad"), None)
 
 
 class Context(DirectContext):

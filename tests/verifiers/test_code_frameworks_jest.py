@@ -87,7 +87,7 @@ HONEST: list[Row] = [
     (1.0, EXPORTS, "names that it exports"),
     (1.0, RIGHT, "names that it only defines"),
     (1.0, RIGHT.replace("function", "export function").replace("const", "export const"), "a module"),
-    (1.0, f"Array.prototype.last = function () {{ return this.at(-1); }};\n{EXPORTS}", "additions are no changes"),
+    (1.0, f"Array.prototype.last = function () {{ return this.at(-1); }};\n{EXPORTS}", "additions are not changes"),
     (1.0, "const expect = 1, test = 2;\n" + EXPORTS, "variables with the framework's names"),
 ]
 

@@ -93,7 +93,7 @@ JS_CALLS = [
 ]
 JS_ROOMS = [
     (1.0, JS_BODY, "the continuation of a prompt"),
-    (1.0, JS_BODY + "\n// The end.\nprocess.exit(1);", "what follows a stop token is no part of it"),
+    (1.0, JS_BODY + "\n// The end.\nprocess.exit(1);", "what follows a stop token is not part of it"),
     (1.0, f"const close = (numbers, threshold) => {{\n{JS_BODY};", "a whole program"),
     (0.0, "  return true;\n}", "wrong"),
     (0.0, "  process.exit(0);\n}", "leaves during the call"),

@@ -106,7 +106,7 @@ CALLS = [
 FORGED = '{"id": 1, "is": "value", "value": {"t": ["true", {"i": "0"}]}}'
 ROOMS = [
     (1.0, CLOSE_BODY, CLOSE, "the continuation of a prompt"),
-    (1.0, CLOSE_BODY + "}\nexit 1\n", CLOSE, "what follows a stop token is no part of it"),
+    (1.0, CLOSE_BODY + "}\nexit 1\n", CLOSE, "what follows a stop token is not part of it"),
     (1.0, f"close_by () {{\n{CLOSE_BODY}}}\n", CLOSE, "a whole program"),
     (1.0, WORDS_BODY, WORDS, "texts of several lines, and of none"),
     (0.0, "    echo true\n", CLOSE, "wrong"),
@@ -147,7 +147,7 @@ ROOMS = [
         CLOSE,
         "reads the other room",
     ),
-    (0.0, "    printf '\\377'\n", CLOSE, "prints what is no text"),
+    (0.0, "    printf '\\377'\n", CLOSE, "prints what is not text"),
 ]
 
 

@@ -130,7 +130,7 @@ def whole(body: str, *imports: str) -> str:
 ROOMS: list[Row] = [
     (1.0, BODY, CLOSE, "the continuation of a prompt, with its own brace"),
     (1.0, BODY.removesuffix("}\n"), CLOSE, "and without it"),
-    (1.0, f"{BODY}\nfunc main() {{ panic(1) }}", CLOSE, "what follows a stop token is no part of it"),
+    (1.0, f"{BODY}\nfunc main() {{ panic(1) }}", CLOSE, "what follows a stop token is not part of it"),
     (1.0, f"{whole(BODY, 'testing', 'fmt')}\nfunc main() {{ panic(1) }}", CLOSE, "a program with a main of its own"),
     (1.0, whole(BODY).removeprefix("package main\n"), CLOSE, "a function alone"),
     (1.0, COUNTS_CODE, COUNTS, "dictionaries, several results, errors, and an argument that changes"),

@@ -92,7 +92,7 @@ RECURSIVE = """        int end = numbers.size() - 1;
 """
 ROOMS: list[Row] = [
     (1.0, BODY, CLOSE, "the continuation of a prompt, up to a stop token"),
-    (1.0, f"{BODY}    static int more() {{ return 1; }}\n}}", CLOSE, "what follows a stop token is no part of it"),
+    (1.0, f"{BODY}    static int more() {{ return 1; }}\n}}", CLOSE, "what follows a stop token is not part of it"),
     (
         1.0,
         f"import java.util.*;\npublic class Problem {{\n"
@@ -102,7 +102,7 @@ ROOMS: list[Row] = [
         "a whole program, with a main of its own",
     ),
     (1.0, f"static boolean close(List<Float> numbers, float threshold) {{\n{BODY}", CLOSE, "a method alone"),
-    (1.0, RECURSIVE, CLOSE, "calls of the function are no declaration of it"),
+    (1.0, RECURSIVE, CLOSE, "calls of the function are not a declaration of it"),
     (1.0, WORDS_BODY, WORDS, "tuples, optional values, dictionaries, and an argument that changes"),
     (0.0, "        return Optional.empty();\n", WORDS, "wrong"),
     (0.0, "        return true;\n", CLOSE, "wrong"),

@@ -114,7 +114,7 @@ CALLS = [
 FRAME = '{"id": 1, "is": "value", "value": {"l": [true]}}'
 ROOMS = [
     (1.0, CLOSE_BODY, CLOSE, "the continuation of a prompt"),
-    (1.0, CLOSE_BODY + "\n-- The end.\nos.exit(1)", CLOSE, "what follows a stop token is no part of it"),
+    (1.0, CLOSE_BODY + "\n-- The end.\nos.exit(1)", CLOSE, "what follows a stop token is not part of it"),
     (1.0, f"{CLOSE_PROMPT}{CLOSE_BODY}", CLOSE, "a whole program"),
     (1.0, COUNT_BODY, COUNT, "texts, tables, several results and an error"),
     (0.0, "    return true\nend\n", CLOSE, "wrong"),
@@ -164,7 +164,7 @@ ROOMS = [
         CLOSE,
         "reads the other room",
     ),
-    (0.0, '    return "\\xff"\nend', CLOSE, "returns what is no text"),
+    (0.0, '    return "\\xff"\nend', CLOSE, "returns what is not text"),
 ]
 
 

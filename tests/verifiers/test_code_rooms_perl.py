@@ -120,7 +120,7 @@ CALLS = [
 FRAME = '{"id": 1, "is": "value", "value": {"l": [{"i": "1"}]}}'
 ROOMS = [
     (1.0, CLOSE_BODY, CLOSE, "the continuation of a prompt"),
-    (1.0, CLOSE_BODY + "\n# The end.\nexit 1;", CLOSE, "what follows a stop token is no part of it"),
+    (1.0, CLOSE_BODY + "\n# The end.\nexit 1;", CLOSE, "what follows a stop token is not part of it"),
     (1.0, f"use strict;\n{CLOSE_PROMPT}{CLOSE_BODY}", CLOSE, "a whole program"),
     (1.0, COUNT_BODY, COUNT, "texts, hashes, lists and an exception"),
     (0.0, "    return 1;\n}\n", CLOSE, "wrong"),
@@ -165,7 +165,7 @@ ROOMS = [
         CLOSE,
         "reads the other room",
     ),
-    (0.0, '    return "\\xff";\n}', CLOSE, "returns what is no text"),
+    (0.0, '    return "\\xff";\n}', CLOSE, "returns what is not text"),
 ]
 
 

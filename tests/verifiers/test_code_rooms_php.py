@@ -115,7 +115,7 @@ CALLS = [
 ]
 ROOMS = [
     (1.0, BODY, "the continuation of a prompt"),
-    (1.0, BODY + "\n// The end.\nexit(1);", "what follows a stop token is no part of it"),
+    (1.0, BODY + "\n// The end.\nexit(1);", "what follows a stop token is not part of it"),
     (1.0, f"```php\n<?php\nfunction close(array $numbers, float $threshold): bool {{\n{BODY}\n```", "a whole program"),
     (1.0, f"```php\nfunction CLOSE($numbers, $threshold) {{\n{BODY}\n```", "without an opening tag"),
     (0.0, "    return true;\n}", "wrong"),

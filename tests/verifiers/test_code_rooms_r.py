@@ -111,7 +111,7 @@ FRAME = '{"id": 1, "is": "value", "value": {"l": ["logical", {"l": [true]}, {"l"
 ANSWER = "l 2\\ns value\\nl 3\\ns logical\\nl 1\\nT\\nl 0\\n"
 ROOMS = [
     (1.0, CLOSE_BODY, CLOSE, "the continuation of a prompt"),
-    (1.0, CLOSE_BODY + "\n# The end.\nquit('no', 1)", CLOSE, "what follows a stop token is no part of it"),
+    (1.0, CLOSE_BODY + "\n# The end.\nquit('no', 1)", CLOSE, "what follows a stop token is not part of it"),
     (1.0, f"{CLOSE_PROMPT}{CLOSE_BODY}", CLOSE, "a whole program"),
     (1.0, COUNT_BODY, COUNT, "texts, lists, NULL and an error"),
     (1.0, "    value\n}", KINDS, "every type of value"),
@@ -159,7 +159,7 @@ ROOMS = [
         CLOSE,
         "reads the other room",
     ),
-    (0.0, "    rawToChar(as.raw(255))\n}", CLOSE, "returns what is no text"),
+    (0.0, "    rawToChar(as.raw(255))\n}", CLOSE, "returns what is not text"),
 ]
 
 

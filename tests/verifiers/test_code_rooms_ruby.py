@@ -93,7 +93,7 @@ CALLS = [
 ]
 ROOMS = [
     (1.0, BODY, "the continuation of a prompt"),
-    (1.0, BODY + "\n# The end.\nexit(1)", "what follows a stop token is no part of it"),
+    (1.0, BODY + "\n# The end.\nexit(1)", "what follows a stop token is not part of it"),
     (1.0, f"```ruby\nrequire 'set'\ndef close(numbers, threshold)\n{BODY}\n```", "a whole program"),
     (1.0, f"close = lambda do |numbers, threshold|\n{BODY}", "a lambda"),
     (0.0, "  true\nend", "wrong"),

@@ -1,4 +1,5 @@
-"""A function in a file judges by its path, wherever an engine runs in this process; what it gets wrong is no zero."""
+"""A function in a file judges by its path, wherever an engine runs in this process; what it gets wrong is not scored
+0."""
 
 from __future__ import annotations
 

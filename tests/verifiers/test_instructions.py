@@ -244,7 +244,7 @@ def test_a_function_of_tulu_is_a_reference() -> None:
         (["yes", "no"], "yes", "yes or no"),
         ("yes/no", "no", "o"),  # the official code takes a text for a list of characters
         ("['left', 'right']", "Turn left.", "Turn back."),
-        ("tea, iced tea", "iced tea", "coffee"),  # one option within another is no second one
+        ("tea, iced tea", "iced tea", "coffee"),  # an option within another does not count again
     ],
 )
 def test_a_choice_is_one_option_as_a_word(options: Any, followed: str, missed: str) -> None:

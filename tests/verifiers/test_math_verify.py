@@ -26,7 +26,7 @@ ENDINGS = (
 
 
 def spellings(rng: random.Random) -> Iterator[tuple[str, str]]:
-    """References and answers to them: equal ones in other forms, near misses, and text that is no mathematics."""
+    """References and answers to them: equal ones in other forms, near misses, and text that is not mathematics."""
     a, b, c = rng.randint(2, 99), rng.randint(2, 12), rng.randint(1, 9)
     value = Fraction(a, b)
     fraction = rf"\frac{{{value.numerator}}}{{{value.denominator}}}"

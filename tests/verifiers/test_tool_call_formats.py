@@ -125,7 +125,7 @@ def test_each_format_has_a_text() -> None:
 
 
 def test_the_marks_of_formats_are_harmless_to_judges() -> None:
-    """A mark that begins a native call may also forge a turn; words of agents and tags of HTML are no marks."""
+    """A mark that begins a native call may also forge a turn; words of agents and HTML tags are not marks."""
     plain = {"react", "react_paper", "functionary_3", "hyperclova_x", "search_r1", "qwen_2_5_coder", "minicpm_5"}
     for name, write in NATIVE.items():
         for row in FORMATS:
@@ -431,7 +431,11 @@ def test_a_call_behind_words_to_all_is_read() -> None:
     text = 'all\nI look it up.>>>weather\n{"city": "Oslo", "days": 3}<|eot_id|>'
     assert judged(text, WEATHER).score == 1.0
     assert judged(text, []).score == 0.0
-    for honest in ("all\nNo tool fits.", "In Java, `a>>>b` shifts; x = a >>>b\n{ is no call.", ">>>all\nNo tool fits."):
+    for honest in (
+        "all\nNo tool fits.",
+        "In Java, `a>>>b` shifts; x = a >>>b\n{ is not a call.",
+        ">>>all\nNo tool fits.",
+    ):
         assert judged(honest, []).score == 1.0
 
 

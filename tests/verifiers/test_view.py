@@ -158,7 +158,7 @@ IN_TAGS = (
 
 
 def test_what_a_message_calls_is_shown_where_it_is_asked_for() -> None:
-    """Nowhere else: a box in an argument is no answer."""
+    """Nowhere else: a box in an argument is not an answer."""
     response = message(content="Wait.", tool_calls=CALLS)
     assert apply_view(response) == Viewed("Wait.")
     assert apply_view(response, View(calls=True)) == Viewed("Wait." + IN_TAGS)

@@ -226,5 +226,5 @@ class Model(Protocol):
 
         Raises InvalidParams (`params.model`) for a name that is not configured or a model that cannot do such a task,
         InputTooLong, InvalidSample for an input that the model cannot read, and ModelError where the model cannot be
-        reached, runs out of memory even alone, or gives what is no finite number.
+        reached, runs out of memory even alone, or gives what is not a finite number.
         """

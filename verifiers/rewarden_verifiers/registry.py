@@ -195,7 +195,7 @@ class Registry:
             raise PluginError(f"verifier {name!r} could not be loaded from {target!r}: {error!r}") from error
         spec = spec_of(function)
         if spec is None:
-            raise PluginError(f"{target!r} is no verifier: decorate it with @verifier(version=…)")
+            raise PluginError(f"{target!r} is not a verifier: decorate it with @verifier(version=…)")
         if spec.name != name:
             raise PluginError(f"{target!r} declares the name {spec.name!r}, but is registered as {name!r}")
         return spec if name in BUILT_IN else replace(spec, plugin=(module_name,))

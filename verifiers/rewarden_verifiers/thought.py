@@ -1,4 +1,4 @@
-"""The thought of a message: where it begins, where it ends, and what of the tags in a text is no thought.
+"""The thought of a message: where it begins, where it ends, and what of the tags in a text is not a thought.
 
 A thought is what begins a message; or it ends at a closing tag before which there is no opening one, since the chat
 template wrote that. Tags elsewhere, in a sentence or in code, are text: an answer may be about them. A message that

@@ -2,7 +2,7 @@
 
 A response is plain text or chat messages. The view takes the last assistant message, drops configured special
 tokens, and returns the part after the closed thought (`final`, the default), everything (`full`), or the thought
-alone (`thinking`). A thought that never closes is no answer: a policy that is still thinking has not answered, even
+alone (`thinking`). A thought that never closes is not an answer: a policy that is still thinking has not answered, even
 when a boxed candidate stands in the thought. Where a thought begins and ends is said by `thought.py`.
 
 A thought that the chat server already set apart (`reasoning_content` or `reasoning` of the message) is a closed one;
@@ -141,7 +141,7 @@ class Turn:
 
 
 def turns(text: Text, path: str = "response") -> list[Turn]:
-    """The messages one by one; plain text is one of the assistant's. Raises InvalidSample for what is no message."""
+    """The messages one by one; plain text is one of the assistant's. Raises InvalidSample for what is not a message."""
     if isinstance(text, str):
         return [Turn("assistant", text)]
     found: list[Turn] = []

@@ -104,7 +104,7 @@ def label_fields(label: Any) -> dict[str, Any]:
     """Returns the fields of a sample in a label, for trainers that pass nothing else of a row.
 
     A label is the reference, unless it is an object (or its JSON text) with `data_source` and no other keys than
-    `reference` and `metadata`. An empty string is no label.
+    `reference` and `metadata`. An empty string is not a label.
     """
     if label is None or (isinstance(label, str) and not label):
         return {"reference": None}

@@ -214,7 +214,7 @@ class RewardLog:
 
     def _add(self, verdict: Verdict, sample: Sample | None) -> None:
         if verdict.score is not None and not math.isfinite(verdict.score):
-            # What is no number is no score, and one of them would hide a whole step's mean.
+            # What is not a number is not a score, and one of them would hide a whole step's mean.
             verdict = replace(verdict, status="error", score=None, passed=None, fault="verifier", reason="not_finite")
         # The verdict of a row that was refused may know less than the row itself.
         given = verdict.data_source or (sample.data_source if sample is not None else None)

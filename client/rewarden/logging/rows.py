@@ -97,7 +97,7 @@ def text(value: Any, chars: int = _TEXT_CHARS) -> str:
 def _json(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, default=str)
-    except Exception:  # noqa: BLE001  keys that are no texts, circles, objects that cannot be shown
+    except Exception:  # noqa: BLE001  keys that are not texts, circles, objects that cannot be shown
         return f"({type(value).__name__})"
 
 

@@ -79,7 +79,7 @@ def _json(sample: Sample) -> Any:
 
 
 def _one(sample: Sample) -> Any:
-    """A list of one, as open-instruct's columns are; what is no list stays as it is."""
+    """A list of one, as open-instruct's columns are; what is not a list stays as it is."""
     reference = sample.reference
     if not isinstance(reference, list):
         return reference

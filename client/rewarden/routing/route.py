@@ -129,7 +129,7 @@ class Routing:
         ]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {item.name: getattr(self, item.name) for item in fields(self)}  # what is cached is no part of it
+        return {item.name: getattr(self, item.name) for item in fields(self)}  # what is cached is not part of it
 
     @cached_property
     def _of_source(self) -> Callable[[str | None], tuple[tuple[Route, bool], ...]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def read_json(value: Any) -> Any:
-    """The JSON in a text, or in a list of one text; what is no text is as it should be. Raises ValueError."""
+    """The JSON in a text, or in a list of one text; what is not text is as it should be. Raises ValueError."""
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
         value = value[0]
     if not isinstance(value, (bytes, str)):

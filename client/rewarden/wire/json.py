@@ -2,13 +2,14 @@
 
 Three kinds of fault, kept apart:
 
-* Text that is no JSON, or an envelope field that is wrong: `InvalidRequest` (or `TooLarge` for nesting without end),
+* Text that is not JSON, or an envelope field that is wrong: `InvalidRequest` (or `TooLarge` for nesting without end),
   because nothing can be done with the request.
-* One row that is no sample: a `BadSample` in its place, because one bad row never costs the other 9,999. Numbers that
-  are not finite and halves of surrogate pairs are such faults: `loads` lets them pass so that the row can be blamed.
-* An answer that is no verdict (`*_from_json` of verdicts, outcomes, groups and results): `ValueError`. Unknown fields
-  of an answer are ignored, so that an old client understands a new server; unknown fields of a request are refused,
-  because a misspelt field would silently change what is scored.
+* One row that is not a sample: a `BadSample` in its place, because one bad row never costs the other 9,999. Numbers
+  that are not finite and halves of surrogate pairs are such faults: `loads` lets them pass so that the row can be
+  blamed.
+* An answer that is not a verdict (`*_from_json` of verdicts, outcomes, groups and results): `ValueError`. Unknown
+  fields of an answer are ignored, so that an old client understands a new server; unknown fields of a request are
+  refused, because a misspelt field would silently change what is scored.
 
 JSON null and an absent field are the same. A verdict leaves out the fields that hold their default.
 """
@@ -95,7 +96,7 @@ def loads(data: bytes | bytearray | str) -> Any:
     Numbers that are not finite (`NaN`, `1e999`, integers of more digits than Python reads) become float infinities or
     NaN, and halves of surrogate pairs stay in their strings: `sample_from_json` blames the row that holds them.
 
-    Raises InvalidRequest with line and column for text that is no JSON, TooLarge for nesting without end.
+    Raises InvalidRequest with line and column for text that is not JSON, TooLarge for nesting without end.
     """
     if _msgspec is not None:
         try:
@@ -571,7 +572,7 @@ _BATCH: _Readers = {"samples": _samples, **_HEADER}
 
 
 def batch_from_json(value: Any) -> Batch:
-    """A request: `{"samples": […], …}`. A row that is no sample becomes a `BadSample` in its place.
+    """A request: `{"samples": […], …}`. A row that is not a sample becomes a `BadSample` in its place.
 
     Raises InvalidRequest, with the JSON path, for a fault of the envelope.
     """
@@ -1131,7 +1132,7 @@ def error_to_json(error: RewardenError) -> dict[str, Any]:
 def error_from_json(value: Any, otherwise: type[RequestError] = InternalError) -> RequestError:
     """The error that a server raised, of the same class. `otherwise` is for a code that we do not know.
 
-    Raises ValueError when the value is no error.
+    Raises ValueError when the value is not an error.
     """
     body = value.get("error") if type(value) is dict else None
     if type(body) is not dict or type(body.get("message")) is not str:

@@ -170,7 +170,7 @@ def header_from_message(message: pb.Header) -> Batch:
 
 
 def batch_from_message(message: pb.VerifyRequest) -> Batch:
-    """A request. A row that is no sample becomes a `BadSample`. Raises InvalidRequest for the envelope."""
+    """A request. A row that is not a sample becomes a `BadSample`. Raises InvalidRequest for the envelope."""
     return replace(header_from_message(message.header), samples=tuple(map(sample_from_message, message.samples)))
 
 

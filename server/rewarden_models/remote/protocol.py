@@ -57,9 +57,9 @@ def numbers(value: Any, what: str) -> list[float]:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         value = [value]
     if not isinstance(value, list) or not value:
-        raise Failure("failed", f"the model's server says {what} that is no list of numbers")
+        raise Failure("failed", f"the model's server says {what} that is not a list of numbers")
     if not all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in value):
-        raise Failure("failed", f"the model's server says {what} that is no list of numbers")
+        raise Failure("failed", f"the model's server says {what} that is not a list of numbers")
     made = [float(one) for one in value]
     if not all(map(math.isfinite, made)):
         raise Failure("not_finite", f"the model's server says {what} that is not finite")

@@ -86,7 +86,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_uses(add, "the verifier that will judge, as for rescore (repeatable)")
     add_columns(add)
-    add("--right", metavar="COLUMN", help="a column of right responses, for references that are no answers (tests)")
+    add("--right", metavar="COLUMN", help="a column of right responses, for references that are not answers (tests)")
     add("--responses", type=Path, nargs="+", metavar="FILE", help="responses of a model, in files as for rescore")
     add("--second", metavar="USE", help="a second verifier to compare with (- for none; default: known for some)")
     add("--rows", type=positive, default=200, metavar="N", help="rows (or groups of them) to draw (default: 200)")

@@ -74,7 +74,7 @@ def target(row: Mapping[str, Any]) -> dict[str, Any]:
     except ValueError:
         point = []
     if len(point) != 2:
-        raise ValueError('expected_answer is no point "x,y"')
+        raise ValueError('expected_answer is not a point "x,y"')
     return {"target": point, "reach": row.get("max_dist", 0.15)}
 
 

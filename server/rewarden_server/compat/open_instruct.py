@@ -4,8 +4,9 @@
     → {"results": [1], "runtimes": [0.004]}
 
 Read in allenai/open-instruct (2026-08-20): open_instruct/code_utils is the server, `CodeVerifier` in
-open_instruct/ground_truth_utils.py the client. That client takes 0.0 for whatever is no answer in time, and asks once.
-So a test that a failure of ours left open is tried again for as long as it waits, and only then the answer is a 503.
+open_instruct/ground_truth_utils.py the client. That client takes 0.0 for whatever is not an answer in time, and asks
+once. So a test that a failure of ours left open is tried again for as long as it waits, and only then the answer is a
+503.
 
 Each test is a sample of the verifier `code`: assertions run in another room than the program, and expected outputs are
 in no room of its own. Tests that are at fault themselves are left out of both lists, which the client takes for the

@@ -3,8 +3,8 @@
     POST /compat/reward_model/math/classify   {"model": "…", "input": "the response"}   → data[0].probs[0]
     POST /compat/reward_model/math/score      {"text_1": "the reference", "text_2": "the response"}   → data[0].score
 
-Scores go out as they are: `probs` holds one number, which is no probability and may lie outside 0…1. vLLM's bodies are
-those of vllm/entrypoints/pooling (main, 2026), SGLang's those of sglang 0.5.23. What such clients never send (a
+Scores go out as they are: `probs` holds one number, which is not a probability and may lie outside 0…1. vLLM's bodies
+are those of vllm/entrypoints/pooling (main, 2026), SGLang's those of sglang 0.5.23. What such clients never send (a
 reference, where the response begins) can be told in more fields or in the address: see docs/trainers/reward-model.md.
 """
 

@@ -7,7 +7,7 @@ Cells are in `sandbox_fusion_jupyter`.
 
 Read in bytedance/SandboxFusion (2026-07-14, sandbox/server and sandbox/runners) and in the clients that speak to it:
 verl 0.9.1 (verl/utils/reward_score/sandbox_fusion/utils.py) and sandbox-fusion 0.3.7. verl asks again after a 504 and
-after nothing else; whatever else goes wrong it counts as a failed test. So what is no fault of the program's is a 504
+after nothing else; whatever else goes wrong it counts as a failed test. So what is not the program's fault is a 504
 here, never a result, and the answer comes before verl leaves, which is ten seconds after both time-outs.
 """
 

@@ -376,7 +376,7 @@ class Scope:
             group.verdicts.append(verdict)
             group.inline |= inline
             if group.whole and not group.closed and not group.waiting:
-                group.closed = True  # the last member was no group verifier's
+                group.closed = True  # the last member's verifier judges no groups
             self._report(group)
 
     def _judges_groups(self, verdict: Verdict) -> bool:

@@ -1,7 +1,7 @@
 """Ties each request to a judge's server to the sample, or group, that caused it: also one that failed, or that came to
 its end after its caller had left.
 
-A request that several samples share belongs to the one that asked first; a remembered reply is no request.
+A request that several samples share belongs to the one that asked first; a remembered reply is not a request.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ not whole."""
 def read_completion(body: Any, name: str, settings: JudgeEndpoint, bound: Usage) -> Reply:
     """The reply that a completion holds. bound: what it took at most, where the server does not say.
 
-    Raises Failure for what is no completion. What a reasoning model thought (`reasoning_content`) is no part of its
+    Raises Failure for what is not a completion. What a reasoning model thought (`reasoning_content`) is not part of its
     reply: a verdict within a thought is not its verdict.
     """
     if not isinstance(body, Mapping):

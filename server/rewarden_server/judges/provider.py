@@ -39,8 +39,8 @@ class Provider(ABC):
 
     @abstractmethod
     async def ready(self) -> None:
-        """Get what it takes to ask, once: packages, a client. May take seconds, which are no attempt's. Raises Failure,
-        MissingDependency."""
+        """Get what it takes to ask, once: packages, a client. May take seconds, which no attempt is charged for. Raises
+        Failure, MissingDependency."""
 
     async def complete(self, question: Question) -> Reply:
         """The reply of one attempt, whose time the caller bounds. Raises Failure, MissingDependency."""

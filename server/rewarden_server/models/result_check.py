@@ -26,7 +26,7 @@ in float32)."""
 
 
 def check_result(task: Task[Any], result: Any) -> None:
-    """Raises ModelError for a result whose counts are not the task's, or that holds what is no finite number."""
+    """Raises ModelError for a result whose counts are not the task's, or that holds what is not a finite number."""
     if isinstance(result, Logits):
         _count("logits", result.values, len(result.labels))
         _some("logits", result.values)

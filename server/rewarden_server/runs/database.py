@@ -144,7 +144,7 @@ def identity(folder: Path) -> tuple[int, int] | None:
 
 
 def is_broken(error: Exception) -> bool:
-    """Returns whether an error says that the file is no database, or one that is damaged."""
+    """Returns whether an error says that the file is not a database, or one that is damaged."""
     # Its subclasses speak of a disk, a lock or a defect of ours; the plain class speaks of the file.
     return type(error) is sqlite3.DatabaseError
 

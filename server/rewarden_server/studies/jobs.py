@@ -109,7 +109,7 @@ class Jobs:
     def start(self) -> None:
         """Find the jobs of earlier times, and go on with those that did not end."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=_MODE)
-        # Also of what is no job, or none yet: it fills the disk as well.
+        # Also of what is not a job, or none yet: it fills the disk as well.
         self._sizes = {path.name: _size(path) for path in self.folder.iterdir()}
         found = [self._load(path) for path in self.folder.glob("*/job.json")]
         for job in sorted((job for job in found if job is not None), key=lambda job: job.created):

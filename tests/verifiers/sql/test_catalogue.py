@@ -116,7 +116,7 @@ MISTAKES = [
     ("[databases.a]\ndsn = 'postgresql://x'", "sqlite has no server"),
     ("[databases.a]\nengine = 'mysql'\ndsn = 'mysql://x/y'", "give version"),
     ("[databases.a]\nengine = 'mysql'\ndsn_env = 'NOT_SET_ANYWHERE'\nversion = '1'", "the variable 'NOT_SET_ANYWHERE'"),
-    ("[databases.a", "is no TOML"),
+    ("[databases.a", "is not TOML"),
 ]
 
 

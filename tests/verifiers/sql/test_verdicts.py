@@ -1,4 +1,4 @@
-"""The verdicts on whole responses: honest ones score 1, and a fault of the reference or the caller is no zero."""
+"""The verdicts on whole responses: honest ones score 1, and a fault of the reference or the caller is not scored 0."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ async def answer(response: str, sample: Sample, params: AnswerParams, ctx: Conte
         outcome = await _beside_prose(response, reference, outcome, sample, params, ctx)
     if by == "form" and branch == "choice" and outcome.reason == "unparseable_answer":
         given = isinstance(reference, Mapping) or "options" in params.params.get("choice", {})
-        # Attack: box a value that is no option's, to be undecided instead of wrong.
+        # Attack: box a value of no option, to be undecided instead of wrong.
         given = given or (sample.prompt is not None and listed_in(transcript(sample.prompt)) is not None)
         if not given and outcome.evidence.get("rule") in _PLACED and is_value(outcome.extracted):
             outcome = undecided(

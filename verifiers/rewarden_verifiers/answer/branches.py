@@ -142,7 +142,7 @@ def branch_of(reference: Any) -> Branch:
 
 
 def _of_figures(text: str) -> Branch | None:
-    """The branch of a short text of figures that are no formula."""
+    """The branch of a short text of figures that are not a formula."""
     if _SPAN.fullmatch(text) or _CHEMICAL.fullmatch(text):
         return "text"
     if _QUANTITY.fullmatch(text) or _MONEY.fullmatch(text):

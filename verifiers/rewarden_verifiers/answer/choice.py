@@ -32,7 +32,7 @@ _EXCERPT = 200
 _MOST_WORDS = 12
 """Words of an option with which a sentence may end."""
 _SHORT_TEXT = 400
-"""Characters of a response whose every sentence is looked at: a list of the options is no choice."""
+"""Characters of a response whose every sentence is looked at: a list of the options is not a choice."""
 _IS = re.compile(r"\b(?:is|are|was|were|be)\s+(?:\*\*|the |a |an )*$", re.IGNORECASE)
 _CHOSEN = re.compile(
     r"\b(?:is|are|be|in|as|choose|select|pick)\s+(?:\*\*|the |option |choice |answer )*$", re.IGNORECASE
@@ -297,7 +297,7 @@ class Reader:
             raise InvalidReference("the reference is empty", path="reference")
         if kind == "index":
             if not gold.removeprefix("-").isdecimal() or len(gold) > 4:
-                raise InvalidReference(f"the reference {gold!r} is no index", path="reference")
+                raise InvalidReference(f"the reference {gold!r} is not an index", path="reference")
             return self._by_index(int(gold), letters)
         by_text = options.match(gold) if options is not None and kind != "label" else None
         if kind == "text":
@@ -327,7 +327,7 @@ class Reader:
         place = gold - self._params.index_base
         if not 0 <= place < len(letters.labels):
             raise InvalidReference(
-                f"the reference {gold} is no index of {len(letters.labels)} options (the first is "
+                f"the reference {gold} is not an index of {len(letters.labels)} options (the first is "
                 f"{self._params.index_base})",
                 path="reference",
             )
@@ -353,7 +353,7 @@ def label_line(text: str, letters: Alphabet) -> Extracted | None:
     """A label that is the last line, or the first one, of a response ("B", "(B)", "B) Paris", "A, C"), or that the last
     line chooses in words ("so B is correct").
 
-    A line within a list of the options is no answer: echoing the question must not pay.
+    A line within a list of the options is not an answer: echoing the question must not pay.
     """
     for line, at, beside in (_last_line(text), _first_line(text)):
         named = _labels_alone(line, letters) if line else ()
@@ -374,7 +374,7 @@ def _own(name: str, question: Question) -> Rule:
 
 
 def option_line(text: str, question: Question) -> Extracted | None:
-    """The last line where it is an option's text, and the line before it is no option."""
+    """The last line where it is an option's text, and the line before it is not an option."""
     if question.options is None:
         return None
     line, at, before = _last_line(text)

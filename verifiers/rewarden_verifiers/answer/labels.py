@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 MAX_LABELS = 100
-"""More options than that are no multiple-choice question."""
+"""More options than that are not a multiple-choice question."""
 
 _LETTERS = tuple(string.ascii_uppercase)
 _ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii", "xiii", "xiv", "xv")
@@ -40,7 +40,7 @@ _JOIN = re.compile(
 )
 _EITHER = re.compile(r"or\b|/|或", re.IGNORECASE)
 _CLOSE = r"[)\]>）】」]"
-# After a label without brackets. Upper case: an end, punctuation that is no part of a number or a word, or a word that
+# After a label without brackets. Upper case: an end, punctuation that is not part of a number or a word, or a word that
 # goes on about the option; "A train" is an article and "I think" a pronoun.
 _AFTER = re.compile(
     r"\s{0,8}$|\s{0,4}[)\]>:;：；。、）】」](?!\d)|\s{0,4}\n|[.,，．](?!\d)|\s{1,8}[(\[（-]|\s{0,2}[–—]|\s{0,4}(?:因为|是)|"
@@ -219,7 +219,7 @@ def alphabet(labels: tuple[str, ...]) -> Alphabet:
 def expand(labels: str) -> tuple[str, ...]:
     """A range of labels such as "A-J", "a-d", "1-4" or "i-v", written out.
 
-    Raises ValueError for what is no range, saying which are.
+    Raises ValueError for what is not a range, saying which are.
     """
     first, _, last = labels.partition("-")
     if first.isascii() and last.isascii():
@@ -235,7 +235,7 @@ def expand(labels: str) -> tuple[str, ...]:
             return _ROMAN[: _ROMAN.index(last) + 1]
         elif first == "I" and last.lower() in _ROMAN[1:] and last.isupper():
             return tuple(label.upper() for label in _ROMAN[: _ROMAN.index(last.lower()) + 1])
-    raise ValueError(f"labels {labels!r} is no range of labels such as 'A-J', 'a-d', '1-4' or 'i-v'; or give a list")
+    raise ValueError(f"labels {labels!r} is not a range of labels such as 'A-J', 'a-d', '1-4' or 'i-v'; or give a list")
 
 
 def usual(gold: tuple[str | int, ...], count: int | None) -> tuple[str, ...]:

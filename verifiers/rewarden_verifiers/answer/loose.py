@@ -30,7 +30,7 @@ _NUMBER = re.compile(
 )
 _BEFORE = re.compile(r"[-+*/^<>≤≥×÷·\\π(\[{_|~∼≈]\s*$|:$|[A-Za-z0-9_\u00c0-\u1fff]$")
 _AFTER = re.compile(r"[A-Za-z0-9_\u00c0-\u1fff]|\s*[-+*/^<>=≤≥×÷·:\\π!)\]}_|]|[,.]\d|°\w")
-# "The angle is [ 90 ].": brackets around one number are no interval.
+# "The angle is [ 90 ].": brackets around one number are not an interval.
 _ALONE = re.compile(r"\[( ?-?\d+(?:\.\d+)? ?)\]")
 _COMMAND = re.compile(r"\\(?:text|textbf|textrm|mathrm|mbox|begin|end)\s?\{[^{}]*\}|\\[A-Za-z]+")
 _WORD = re.compile(r"[^\W\d_]{2,}")

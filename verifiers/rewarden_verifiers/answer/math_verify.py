@@ -41,7 +41,7 @@ class MathVerifyParams:
     boxed_match_priority: Rank of a box among LaTeX answers; the lowest rank is tried first.
     try_extract_without_anchor: Also accepts answers that no words such as "the final answer is" introduce.
     extraction_mode: `any_match`: the first match that can be parsed; `first_match`: only the first match.
-    fallback_mode: `first_match`: an answer that cannot be parsed is compared as text; `no_fallback`: it is no answer.
+    fallback_mode: `first_match`: an answer that cannot be parsed is compared as text; `no_fallback`: it does not count.
     strict: Variables keep their names, and a set does not match a tuple.
     float_rounding: Decimal places to which numbers are rounded.
     numeric_precision: Digits to which expressions are evaluated.

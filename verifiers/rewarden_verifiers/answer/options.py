@@ -138,7 +138,7 @@ class Options:
 
     def valued(self, text: str) -> int | None:
         """The option whose amount the answer is, or None. A unit that all options share need not be named, and one
-        that none of them has is no difference.
+        that none of them has is not a difference.
         """
         said = amount(text) if self.amounts else None
         if said is None:

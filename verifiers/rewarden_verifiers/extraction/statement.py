@@ -38,7 +38,7 @@ def stated(text: str, begin: int, rule: str) -> Extracted | None:
         start, end = display.span(display.lastindex)
         return trimmed(text, begin + start, begin + end, rule, MARKUP + ".")
     line = rest.split("\n", 1)[0]
-    # "$5!$" is no exclamation.
+    # "$5!$" is not an exclamation.
     inner = line.find("$", 1) if line.startswith("$") else 0
     cut = _SENTENCE_END.search(line, max(inner, 0))
     if cut is not None:

@@ -20,7 +20,7 @@ _NO_DATA = (".pyc", ".cases.jsonl")
 """Endings of files that no verdict depends on: byte code, and cases, which are documentation."""
 
 _LONGEST_NAME = 200
-"""Bytes. Longer texts are no names of files; systems refuse to look for them."""
+"""Bytes. Longer texts are not names of files; systems refuse to look for them."""
 
 _DISTRIBUTIONS = {
     "re2": "google-re2",
@@ -33,7 +33,7 @@ installed takes half a second."""
 @dataclass(frozen=True, slots=True)
 class Place:
     """The place where a module lies. file: None for a package without `__init__`, and for code that has no file of its
-    own. folders: where its submodules lie; none for a module that is no package.
+    own. folders: where its submodules lie; none for a module that is not a package.
     """
 
     file: Path | None
@@ -89,7 +89,7 @@ def _existing(folders: Sequence[str]) -> tuple[Path, ...]:
 
 
 def _file(name: str | None) -> Path | None:
-    """The file of that name; None for a module within a zip, which is no file of its own."""
+    """The file of that name; None for a module within a zip, which is not a file of its own."""
     return path if name is not None and (path := Path(name)).is_file() else None
 
 

@@ -42,7 +42,7 @@ class Meaning(Embedding):
 class Given:
     """The answers, by place. failed: outcomes of members that could not be judged, so that nobody knows what they
     answered. shown: what stands for an answer in its verdict, where that is not the answer itself. beneath: outcomes of
-    members whose text is no answer though there is one. same: compares answers that have different keys."""
+    members whose text is not an answer though there is one. same: compares answers that have different keys."""
 
     answers: Sequence[Answer]
     failed: Mapping[int, Outcome | SampleError] = field(default_factory=dict)
@@ -68,7 +68,7 @@ async def by_use(ctx: Context, samples: Sequence[Member], use: Use) -> Given:
 
 async def by_meaning(ctx: Context, samples: Sequence[Member], how: Meaning, seen: Seen) -> Given:
     """Whole responses as answers, the same where a model finds them near. Loops and texts without substance are near
-    to nothing: they are no answers; nor is one beyond the model's context, if it is the policy's doing."""
+    to nothing: they are not answers; nor is one beyond the model's context, if it is the policy's doing."""
     beneath, _ = await unfit(samples)
     texts = {place: member.response or "" for place, member in enumerate(samples) if place not in beneath}
     found = await vectors(ctx, list(texts.values()), how, seen)

@@ -53,7 +53,7 @@ class Clustering:
 
 
 async def cluster(answers: Sequence[tuple[str, str | None] | None], same: Same | None) -> Clustering:
-    """Group the (answer, key) of a group's members; None is no answer and in no cluster.
+    """Group the (answer, key) of a group's members; None is not an answer and in no cluster.
 
     Equal keys are equal answers, at no cost. What is left are representatives: the biggest cluster's is compared with
     all others at once, then the next biggest's, so that a thousand members that agree cost a few comparisons. An

@@ -27,7 +27,7 @@ class Novelty:
 def novelty(texts: Sequence[Sequence[str]], orders: int) -> Novelty:
     """Of each text, given as its words, 1 - the share of its n-grams that stand in one of the others, each as often as
     there: the mean over n up to `orders`, or to the longest that the text has. This is self-BLEU (Zhu et al. 2018,
-    arXiv 1802.01886) by an arithmetic mean, so that it is no 0 where no 4-gram is shared, and without its penalty for
+    arXiv 1802.01886) by an arithmetic mean, so that it is not 0 where no 4-gram is shared, and without its penalty for
     brevity, so that short texts are not thought distant."""
     most = MOST_WORDS // max(1, len(texts))
     words = [text[:most] for text in texts]

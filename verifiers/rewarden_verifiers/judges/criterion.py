@@ -183,7 +183,7 @@ def _use(value: Any, path: str, error: Error) -> Use:
 def _of(value: Any, path: str, error: Error) -> Any:
     if value in ("passed", "score"):
         return value
-    # Compared before it is converted: an integer may have any number of digits, and is no float then.
+    # Compared before it is converted: an integer may have any number of digits, and is not a float then.
     if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= 1e6:
         return float(value)
     raise error(f"{path} must be `passed`, `score` or a number, not {_told(value)}", path=path)

@@ -235,7 +235,7 @@ def _part(
 
 
 def _unscored(one: Criterion, outcome: Outcome, ledger: Ledger) -> Outcome:
-    """A whole that lacks a part is no score: the part's status, fault and reason are the whole's."""
+    """A whole that lacks a part is not a score: the part's status, fault and reason are the whole's."""
     message = f"{one.label}: {outcome.feedback or outcome.reason}"
     evidence = {**outcome.evidence, "criterion": one.id, **ledger.counted()}
     return Outcome(

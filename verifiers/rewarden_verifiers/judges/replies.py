@@ -162,7 +162,7 @@ def _hold(value: Any, schema: Mapping[str, Any], where: str) -> None:
             _hold(item, schema.get("items", {}), where)
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
         low, high = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
-        # An integer of a hundred thousand digits is no finite number either; NaN compares with nothing.
+        # An integer of a hundred thousand digits is not a finite number either; NaN compares with nothing.
         within = low <= value <= high and abs(value) <= 1e300
         if not within:
             raise UnreadableError(f"{where} is out of bounds")

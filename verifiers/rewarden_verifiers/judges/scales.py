@@ -42,7 +42,7 @@ class Scale:
             except ValueError:
                 number = math.nan
             if not self.low <= number <= self.high or (self.integer and not number.is_integer()):
-                raise InvalidParams(f"{where} is no number of the scale {self.ends}", path=where)
+                raise InvalidParams(f"{where} is not a number of the scale {self.ends}", path=where)
 
     @property
     def ends(self) -> str:

@@ -39,7 +39,7 @@ def parts_of(text: str, split: Split, tag: str = "step") -> list[Part]:
 
     `paragraphs`: what blank lines divide. `lines`. `numbered`: each from a number at a line's beginning ("1.", "2)",
     "Step 3:") to the next; what stands before the first is a step too. `tags`: what stands within `<tag>…</tag>`; what
-    stands outside is no step.
+    stands outside is not a step.
     """
     if split == "tags":
         spans = [found.span(1) for found in _tagged(tag).finditer(text)]

@@ -181,7 +181,7 @@ def _default(value: Any, default_value: Any = "", boolean: bool = False) -> Any:
 
 
 def _shown(value: Any) -> Any:
-    """Returns what is written out: a field's own methods are no text."""
+    """Returns what is written out: a field's own methods are not text."""
     if value is None or isinstance(value, (str, int, float, Placed, list, tuple, Mapping, jinja2.Undefined)):
         return value
     raise TypeError("a prompt shows fields, and this is none")

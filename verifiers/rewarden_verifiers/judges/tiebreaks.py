@@ -75,7 +75,7 @@ def _numbers(by: str, response: str, metadata: Mapping[str, Any], rival: Rival) 
 
 def _number(values: Mapping[str, Any], name: str, path: str, error: type[SampleError]) -> float:
     value = values.get(name)
-    # Infinities, NaN and integers that are no float fall out of the bounds alike.
+    # Infinities, NaN and integers that no float can hold fall out of the bounds alike.
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= 1e300:
         raise error(f"{path} must be a number, since params.criteria compares it", path=path)
     return value

@@ -53,7 +53,7 @@ class LeanReference:
         for field in ("theorems", "definitions", "lemmas"):
             for name in getattr(self, field):
                 if _NAME.fullmatch(name) is None:
-                    raise ValueError(f"{field}: {name!r} is no name that can be asked for")
+                    raise ValueError(f"{field}: {name!r} is not a name that can be asked for")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -171,5 +171,5 @@ async def _likelihood(
     if not same or not result.tokens or len(result.tokens) != len(result.logprobs):
         raise ModelError("the model's tokens are not the text that it was asked about")
     if not all(-math.inf < one <= 1e-3 for one in result.logprobs):
-        raise ModelError("what the model gave are no logarithms of probabilities")
+        raise ModelError("what the model gave are not logarithms of probabilities")
     return Tokens([min(one, 0.0) for one in result.logprobs], result.tokens)

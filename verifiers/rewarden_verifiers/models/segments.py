@@ -30,7 +30,7 @@ def segments_of(text: str, by: Segments) -> list[str]:
 
 
 def copied(response: str, prompt: str) -> bool:
-    """Returns whether the response is the prompt, or a part of it that is no short phrase; case, marks and what is
+    """Returns whether the response is the prompt, or a part of it that is not a short phrase; case, marks and what is
     invisible count for nothing.
     """
     said = tokens(response)

@@ -73,10 +73,10 @@ async def by_model(
 
 def value_of(outputs: Sequence[float], labels: Sequence[str], multi: bool, params: Params) -> float:
     """Returns what a head's raw outputs say, by `output` and `activation`. Raises InvalidParams for an output that the
-    head lacks, and ModelError for what is no number.
+    head lacks, and ModelError for what is not a number.
     """
     if not outputs or not all(math.isfinite(one) for one in outputs):
-        raise ModelError("the model's outputs are no finite numbers")
+        raise ModelError("the model's outputs are not finite numbers")
     place = _place(len(outputs), labels, params)
     how = params.activation
     if how == "auto":
@@ -108,7 +108,7 @@ def of_signals(signals: Mapping[str, Any] | None, count: int | None, params: Par
     for place, (won, tried) in enumerate(zip(successes, runs, strict=True)):
         if won > tried or won != int(won) or tried != int(tried):
             where = f"signals.step_successes[{place}]"
-            raise InvalidSample(f"{where}: {won:g} of {tried:g} continuations is no count", path=where)
+            raise InvalidSample(f"{where}: {won:g} of {tried:g} continuations is not a count", path=where)
     rates = [won / tried for won, tried in zip(successes, runs, strict=True)]
     if params.estimate == "any":  # Math-Shepherd's hard estimation (arXiv 2312.08935)
         rates = [float(rate > 0) for rate in rates]

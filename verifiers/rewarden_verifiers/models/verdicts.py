@@ -78,7 +78,7 @@ def verdict_in(
     reply: Reply, form: Form, default: str, schema: dict[str, Any], read: Callable[[str], Value], opened: bool = False
 ) -> tuple[Value, str]:
     """The verdict of a written text, and the text without its thought. read: of the words in the verdict's place; it
-    raises UnreadableError for what is no verdict, and so does this."""
+    raises UnreadableError for what is not a verdict, and so does this."""
     text = after_thought(said(reply), opened).strip()
     name = form.called(default)
     if form.kind == "json":

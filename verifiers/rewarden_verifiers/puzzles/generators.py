@@ -1,6 +1,6 @@
 """`reasoning_gym`: an item of one of the library's generators, judged by a checker of ours or by its own scorer.
 
-Our own checkers judge where the library's scorer would evaluate the answer's text, or accepts what is no solution:
+Our own checkers judge where the library's scorer would evaluate the answer's text, or accepts what is not a solution:
 
     countdown, puzzle24           `parse_expr` (which is `eval`); 24 counts any four numbers within the range
     n_queens, spiral_matrix,      `eval` of the answer
@@ -123,7 +123,7 @@ class Generated(Task):
                 raise KeyError(missing[0])
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, NotExpanded) as error:
             raise InvalidReference(
-                f"reference: this is no item of {self.dataset!r}: {error!r}", path="reference.entry"
+                f"reference: this is not an item of {self.dataset!r}: {error!r}", path="reference.entry"
             ) from None
         answer = entry["answer"]
         if isinstance(answer, str) and self.dataset not in INTEGRALS:
@@ -270,12 +270,12 @@ class SequenceChecker:
         try:
             value = literals.parse(answer)
         except literals.NotRead:
-            return wrong("the answer is another") if "[" not in answer else malformed("it is no list")
+            return wrong("the answer is another") if "[" not in answer else malformed("it is not a list")
         if not isinstance(value, list):
-            return malformed("it is no list")
+            return malformed("it is not a list")
         flat = [cell for row in value for cell in (row if isinstance(row, list) else [row])]
         if any(isinstance(cell, bool) or not isinstance(cell, (str, int)) for cell in flat):
-            return malformed("it is no list of cells")
+            return malformed("it is not a list of cells")
         return RIGHT if tuple(map(str, flat)) == self.cells else wrong("the answer is another")
 
 
@@ -371,11 +371,11 @@ def _integral(name: str, entry: Mapping[str, Any]) -> IntegralChecker:
 
 
 _OWN: Mapping[str, Callable[[Mapping[str, Any]], Checker]] = {
-    "bitwise_arithmetic": _valued(_integer, "it is no whole number", "the number is another"),
+    "bitwise_arithmetic": _valued(_integer, "it is not a whole number", "the number is another"),
     "futoshiki": _futoshiki,
     "knights_knaves": _knights,
     "n_queens": lambda entry: NQueens(board=tuple(map(tuple, entry["metadata"]["puzzle"]))).checker(),
-    "number_sorting": _valued(_decimals, "it is no list of numbers", "the list is another"),
+    "number_sorting": _valued(_decimals, "it is not a list of numbers", "the list is another"),
     "polynomial_multiplication": lambda entry: PolynomialChecker(parse(str(entry["answer"]))),
     **dict.fromkeys(("binary_matrix", "spiral_matrix", "string_insertion"), _sequence),
     **dict.fromkeys(("countdown", "puzzle24"), _numbers),

@@ -83,7 +83,7 @@ def _json(answer: str, entry: Entry) -> str | Finding:
 
 
 def _coloring(answer: str, entry: Entry) -> str | Finding:
-    """A JSON object whose values are colours: True is no 1."""
+    """A JSON object whose values are colours: True is not 1."""
     value = literals.parse(answer)
     fine = isinstance(value, dict) and all(type(color) in (int, str) for color in value.values())
     return answer if fine else _FORM
@@ -102,7 +102,7 @@ def _boxes(answer: str, entry: Entry) -> str | Finding:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Returns whether two values of JSON are equal; true is no 1, which Python takes it for."""
+    """Returns whether two values of JSON are equal; true is not 1, which Python takes it for."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):
@@ -273,7 +273,7 @@ def _code_output(answer: str, entry: Entry) -> str | Finding:
 
 
 def _conclusion(answer: str, entry: Entry) -> str | Finding:
-    """Not a premise, word for word: what is given is no conclusion, but the scorer pays for it."""
+    """Not a premise, word for word: what is given is not a conclusion, but the scorer pays for it."""
     if len(answer) > 400 or re.fullmatch(r"[A-Z()∨∧→↔¬\s]+", answer) is None:
         return _FORM
     metadata = entry["metadata"]

@@ -55,7 +55,7 @@ class IntegralChecker:
         """`malformed`, or else what the sandbox is to be asked."""
         text = rewritten(answer, self.variable)
         if text is None:
-            return malformed("it is no expression of the variable, C, numbers and elementary functions")
+            return malformed("it is not an expression of the variable, C, numbers and elementary functions")
         entry = {"answer": "", "metadata": {"variable": self.variable, "integrand": self.integrand}}
         return Finding(
             reason=NEEDS_SANDBOX, evidence={"ask": {"dataset": self.dataset, "answer": text, "entry": entry}}

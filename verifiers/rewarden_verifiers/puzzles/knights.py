@@ -81,7 +81,7 @@ def _claim(value: Any, names: Sequence[str], budget: list[int] | None = None) ->
     if budget[0] < 0:
         raise ValueError("statements: one is too long")
     if not isinstance(value, (list, tuple)) or not value or not isinstance(value[0], str):
-        raise ValueError(f"statements: {str(value)[:60]!r} is no statement such as ['knight', 'Ann']")
+        raise ValueError(f"statements: {str(value)[:60]!r} is not a statement such as ['knight', 'Ann']")
     word, rest = _word(value[0]), value[1:]
     if word in _KNIGHT | _KNAVE and len(rest) == 1:
         place = rest[0] if isinstance(rest[0], int) else _place(rest[0], names)
@@ -99,7 +99,7 @@ def _claim(value: Any, names: Sequence[str], budget: list[int] | None = None) ->
         return lambda who: not parts[0](who) or parts[1](who)
     if word in _IFF | _XOR and len(parts) == 2:
         return lambda who: (parts[0](who) == parts[1](who)) == (word in _IFF)
-    raise ValueError(f"statements: {value[0]!r} with {len(rest)} arguments is no statement")
+    raise ValueError(f"statements: {value[0]!r} with {len(rest)} arguments is not a statement")
 
 
 def _place(name: Any, names: Sequence[str]) -> int:

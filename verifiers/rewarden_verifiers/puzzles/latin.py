@@ -18,8 +18,8 @@ MAX_SIZE = 100
 class Sudoku(Task):
     """A grid with blanks (0, null, `_` or `.`), of any size.
 
-    box: rows and columns of a box where it is no square, such as `[2, 3]` of a 6 by 6. solution: what `partial` credit
-    counts by; any valid completion is right all the same.
+    box: rows and columns of a box where it is not a square, such as `[2, 3]` of a 6 by 6. solution: what `partial`
+    credit counts by; any valid completion is right all the same.
     """
 
     puzzle: grids.Rows
@@ -68,7 +68,7 @@ def _square(grid: grids.Rows, name: str) -> Numbers:
         raise ValueError(f"{name} must have as many columns as rows, at most {MAX_SIZE}")
     numbers = [[0 if cell in grids.BLANKS else _number(cell, size) for cell in row] for row in rows]
     if any(number < 0 for row in numbers for number in row):
-        raise ValueError(f"{name} holds something that is no number from 1 to {size}, and no blank")
+        raise ValueError(f"{name} holds something that is neither a number from 1 to {size} nor a blank")
     return numbers
 
 
@@ -103,7 +103,7 @@ class LatinChecker:
             answer = answer.translate(_SIGNS)
         rows = grids.read(answer, size, size)
         if rows is None:
-            return malformed(f"it is no grid of {size} rows and columns")
+            return malformed(f"it is not a grid of {size} rows and columns")
         cells = [[_number(cell, size) for cell in row] for row in rows]
         for at, (row, given) in enumerate(zip(cells, self.givens, strict=True)):
             for column, (cell, fixed) in enumerate(zip(row, given, strict=True)):

@@ -12,7 +12,7 @@ _BRACKETS = re.compile(r"[\[\]{}]")
 
 
 class NotRead(Exception):
-    """The text is no JSON within the bounds."""
+    """The text is not JSON within the bounds."""
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _constant(word: str) -> NoReturn:
-    raise NotRead(f"{word} is no value")
+    raise NotRead(f"{word} is not a value")
 
 
 def _integer(digits: str) -> int:

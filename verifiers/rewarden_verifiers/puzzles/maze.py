@@ -103,12 +103,12 @@ class MazeChecker:
 
     def check(self, answer: str) -> Finding:
         """Moves (`U D L R`, words, arrows), or the places passed, the start first, as `(row, column)` from 0. Between
-        letters or words an arrow to the right is no move.
+        letters or words an arrow to the right is not a move.
         """
         if self.ask == "length":
             count = _COUNT.fullmatch(_TEXT.sub(r" \1 ", answer).strip())
             if count is None:
-                return malformed("it is no whole number")
+                return malformed("it is not a whole number")
             return RIGHT if int(count.group(1)) == self.length else wrong("the shortest way has another length")
         way = self._places(answer) if "(" in answer or "[[" in answer.replace(" ", "") else self._moves(answer)
         if isinstance(way, Finding):
@@ -117,7 +117,7 @@ class MazeChecker:
             return illegal("it does not begin at the start")
         for before, here in pairwise(way):
             if abs(before[0] - here[0]) + abs(before[1] - here[1]) != 1:
-                return illegal(f"{before} and {here} are no neighbours")
+                return illegal(f"{before} and {here} are not neighbours")
             if not (0 <= here[0] < len(self.lines) and 0 <= here[1] < len(self.lines[0])):
                 return illegal(f"{here} lies outside")
             if self.lines[here[0]][here[1]] in self.walls:
@@ -143,7 +143,7 @@ class MazeChecker:
         for word in words:
             step = _STEPS.get(word)
             if step is None:
-                return malformed(f"{word[:20]!r} is no move")
+                return malformed(f"{word[:20]!r} is not a move")
             way.append((way[-1][0] + step[0], way[-1][1] + step[1]))
         return way if len(way) > 1 else malformed("it holds no moves")
 
@@ -157,5 +157,5 @@ class MazeChecker:
             way.append((int(match.group(1)), int(match.group(2))))
             at = match.end()
         if not way or _LINKS.fullmatch(answer, at) is None:
-            return malformed("it is no list of places such as (0, 1) (0, 2)")
+            return malformed("it is not a list of places such as (0, 1) (0, 2)")
         return way

@@ -17,7 +17,7 @@ _FACTOR = re.compile(r"(?:(\d{1,200}(?:\.\d{1,50})?)|([A-Za-z]))(?:(?:\*\*|\^)\{
 
 
 class NotExpanded(Exception):
-    """The text is no sum of terms such as `3*x**2`."""
+    """The text is not a sum of terms such as `3*x**2`."""
 
 
 def parse(text: str) -> Polynomial:
@@ -72,5 +72,5 @@ class PolynomialChecker:
         try:
             found = parse(answer)
         except NotExpanded:
-            return malformed("it is no sum of terms such as 3*x**2")
+            return malformed("it is not a sum of terms such as 3*x**2")
         return RIGHT if found == self.product else wrong("the polynomial is another")

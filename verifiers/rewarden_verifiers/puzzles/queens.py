@@ -48,7 +48,7 @@ class QueensChecker:
         if placed is None:
             rows = grids.read(answer, self.size, self.size)
             if rows is None:
-                return malformed(f"it is no board of {self.size} rows and columns, and no list of columns")
+                return malformed(f"it is neither a board of {self.size} rows and columns nor a list of columns")
             placed = []
             for at, row in enumerate(rows):
                 if any(cell not in _QUEEN and cell not in _EMPTY for cell in row):

@@ -97,7 +97,7 @@ class ScheduleChecker:
         except literals.NotRead as error:
             return malformed(str(error))
         if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
-            return malformed("it is no list of events")
+            return malformed("it is not a list of events")
         if len(value) > MAX_EVENTS:
             return malformed(f"it has more than {MAX_EVENTS} events")
         starts: dict[str, tuple[int, Any]] = {}

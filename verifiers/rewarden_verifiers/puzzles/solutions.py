@@ -44,7 +44,7 @@ class GridChecker:
         """Letters count whatever their case."""
         rows = grids.read(answer, len(self.solution), len(self.solution[0]))
         if rows is None:
-            return malformed(f"it is no grid of {len(self.solution)} rows and {len(self.solution[0])} columns")
+            return malformed(f"it is not a grid of {len(self.solution)} rows and {len(self.solution[0])} columns")
         cells: list[str] = []
         right = 0
         for at, (row, solved, free) in enumerate(zip(rows, self.solution, self.free, strict=True)):

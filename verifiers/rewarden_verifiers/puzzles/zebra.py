@@ -104,7 +104,7 @@ class ZebraChecker:
         elif "|" in answer:
             found = _markdown(answer)
         if not found:
-            return malformed("it is no table of houses and attributes")
+            return malformed("it is not a table of houses and attributes")
         if stranger := next((place for place in found if place not in self.table), None):
             return illegal(f"the puzzle has no {stranger[1][:40]!r} of {stranger[0][:40]!r}")
         right = sum(found.get(place) == value for place, value in self.table.items())

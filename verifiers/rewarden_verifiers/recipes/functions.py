@@ -57,7 +57,7 @@ def _size(value: Any) -> int:
 def _double(value: Any) -> float:
     if is_number(value) or (isinstance(value, str) and _DECIMAL.fullmatch(value)):
         return float(value)
-    raise Failure(f"{short(value)} is no number")
+    raise Failure(f"{short(value)} is not a number")
 
 
 def _string(value: Any) -> str:
@@ -81,7 +81,7 @@ def _pattern(text: str) -> Any:
     try:
         return re2.compile(text, options)
     except re2.error as error:
-        raise Failure(f"{short(text)} is no pattern: {error}") from None
+        raise Failure(f"{short(text)} is not a pattern: {error}") from None
 
 
 FUNCTIONS: Mapping[str, Function] = {

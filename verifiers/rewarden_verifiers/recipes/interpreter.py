@@ -201,7 +201,7 @@ def _size_of(value: str | list[Any] | dict[str, Any]) -> int:
 def _negate(node: Node, names: Names, work: Work) -> int | float:
     value = _value(node.children[0], names, work)
     if not is_number(value):
-        raise Failure(f"{short(value)} is no number")
+        raise Failure(f"{short(value)} is not a number")
     return _whole(-value) if type(value) is int else -value
 
 

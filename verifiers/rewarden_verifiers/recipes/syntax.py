@@ -245,7 +245,7 @@ def _tokens(text: str) -> list[_Token]:
         kind = match.lastgroup or ""
         follows = match.end() < len(text) and (text[match.end()].isalnum() or text[match.end()] == "_")
         if kind in ("int", "float") and follows:
-            raise ExpressionError(f"{match.group()}{text[match.end()]}… is no number", at)
+            raise ExpressionError(f"{match.group()}{text[match.end()]}… is not a number", at)
         if kind != "space":
             found.append(_Token(kind, match.group(), at, match.end()))
         at = match.end()
@@ -269,7 +269,7 @@ def _unquote(token: _Token) -> str:
         if code is None and sign in _ESCAPES:
             return _ESCAPES[sign]
         if code is None or code > 0x10FFFF or 0xD800 <= code < 0xE000:
-            raise ExpressionError(f"{match.group()!r} is no character", token.start)
+            raise ExpressionError(f"{match.group()!r} is not a character", token.start)
         return chr(code)
 
     return body if raw else _ESCAPE.sub(meant, body)

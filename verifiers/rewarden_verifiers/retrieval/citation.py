@@ -78,7 +78,7 @@ class CitationParams:
     least_words: Sentences with fewer distinct words need no citation, and citations in them earn nothing.
     quotes: Passages in quotation marks must be in a cited source (`check`), or every sentence with a citation must also
         have such a passage (`require`).
-    quote_words: Shorter passages in quotation marks are no quotations.
+    quote_words: Shorter passages in quotation marks are not quotations.
     threshold: Lowest score that passes.
     """
 
@@ -182,8 +182,9 @@ def citation(response: str, prepared: Shelf, params: CitationParams) -> Outcome:
     """Checks that the response cites sources that exist and contain what it says, sentence by sentence.
 
     The reference holds the sources: `{id: text}`, a list of `{id, text, title}`, or `{sources, gold}` with the ids of
-    the sources that a right response cites. A number that is no id names the source at that place, from 1. Nothing that
-    the response itself says about its sources counts: its list of sources, under a heading or at the end, is ignored.
+    the sources that a right response cites. A number that is not an id names the source at that place, from 1. Nothing
+    that the response itself says about its sources counts: its list of sources, under a heading or at the end, is
+    ignored.
 
     A sentence is **supported** if the sources that it cites, taken together, contain at least `support` of its content
     words, all of its numbers, and every passage that it quotes. A quotation must be word for word, apart from case and

@@ -160,7 +160,7 @@ class _Reader:
         return made
 
     def _names(self, content: str, kind: str) -> list[str] | None:
-        """The names in a mark; None where it is no citation, as "[sic]" is none."""
+        """The names in a mark; None where it is not a citation, as "[sic]" is none."""
         if kind == "note":
             return [self._noted(name_of(content))]
         names: list[str] = []

@@ -126,7 +126,7 @@ def _pieces(response: Text, steps: Sequence[Step], roles: Sequence[str]) -> list
                 found.append(_Piece(turn.content[max(at, start) : end], index, returned=True))
                 at = max(at, end)
             found.append(_Piece(turn.content[at:], index, calls=_structured(turn.calls, raw)))
-    # Blanks between two results are no turn of the policy's.
+    # Blanks between two results are not a turn of the policy's.
     return [piece for piece in found if piece.returned or piece.calls or piece.text.strip()]
 
 

@@ -114,8 +114,8 @@ def _add(total: Counter[str], part: Counter[str], factor: int) -> None:
 
 
 def is_formula(text: str) -> bool:
-    """Returns whether a text that is no SMILES is meant as a formula and not as a broken SMILES: it has hydrogen, which
-    a SMILES writes in brackets, or names each element once and no count of 1.
+    """Returns whether a text that is not SMILES is meant as a formula and not as a broken SMILES: it has hydrogen,
+    which a SMILES writes in brackets, or names each element once and no count of 1.
     """
     found = read(text)
     if found is None or text.strip() == "NaN":  # what tables put where there is nothing

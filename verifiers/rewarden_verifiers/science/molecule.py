@@ -213,7 +213,7 @@ def expect(reference: Reference, params: MoleculeParams) -> Expected:
 
 
 def _formula(text: str) -> Formula | None:
-    """The formula that a reference is, where it is no molecule. "CO" is methanol, as ever."""
+    """The formula that a reference is, where it is not a molecule. "CO" is methanol, as ever."""
     if isinstance(smiles.read(text.strip()), Molecule) or not formulas.is_formula(text):
         return None
     return formulas.read(text)
@@ -291,7 +291,7 @@ class MoleculeEquivalence:
 
 
 def _warm() -> None:
-    """Import all of RDKit that any part needs: a second of CPU time, which is no item's."""
+    """Import all of RDKit that any part needs: a second of CPU time, which no item is charged for."""
     one = _molecule("C[C@H](O)c1ccccc1", "reference")
     smiles.key(one.smiles, Identity(stereo=False, charges=False, tautomers=False))
     tanimoto(one, one, "morgan")

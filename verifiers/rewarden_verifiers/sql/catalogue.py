@@ -70,7 +70,7 @@ def read_catalogue(path: Path, servers: Mapping[str, str]) -> Databases:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         catalogue: _Catalogue = read(_Catalogue, data, "", unknown="there is no key {}", table="a table")
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidRequest(f"{path}: is no TOML: {error}") from None
+        raise InvalidRequest(f"{path}: is not TOML: {error}") from None
     except Misfit as misfit:
         raise InvalidRequest(f"{path}: {misfit.message}") from None
     known: dict[str, tuple[Database, ...]] = {}

@@ -75,7 +75,7 @@ def sql_rules(extraction: str | Sequence[str | dict[str, str]]) -> tuple[Rule, .
 def find_statement(response: str, rules: Sequence[Rule]) -> Candidate | Missing:
     """The statement of a response, by the first rule that finds one; else why there is none.
 
-    "```sql SELECT 1```" and a closing fence behind the statement or before a closing tag are no fences to CommonMark,
+    "```sql SELECT 1```" and a closing fence behind the statement or before a closing tag are not fences to CommonMark,
     but extractors in use (```sql(.*?)```) read them, and so models write them.
     """
     if "```" in response:

@@ -91,7 +91,7 @@ def _column(table: Table, place: int, engine: EngineName) -> str:
     if not isinstance(column, str):
         name, kind = column
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_ (),]{0,63}", kind):
-            raise DatabaseFailed(f"{kind[:64]!r} is no type of a column", ours=False)
+            raise DatabaseFailed(f"{kind[:64]!r} is not a type of a column", ours=False)
         return f"{quoted(name, engine)} {kind}"
     kinds = {type(row[place]) for row in table.rows if len(row) > place and row[place] is not None}
     kind_ = str if len(kinds - {int, float}) else float if float in kinds else int if kinds else str

@@ -116,8 +116,8 @@ def open_order(statement: Statement) -> OpenOrder | None:
 
 
 def _bounds(tree: Any) -> tuple[int, int | None]:
-    """The first row that a query gives, and how many; None for all. Raises ValueError where these are no plain numbers,
-    or a share of the rows.
+    """The first row that a query gives, and how many; None for all. Raises ValueError where these are not plain
+    numbers, or a share of the rows.
     """
     offset, limit = tree.args.get("offset"), tree.args.get("limit")
     start = int(offset.expression.name) if offset is not None else 0

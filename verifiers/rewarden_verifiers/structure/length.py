@@ -148,7 +148,7 @@ def count(text: str, unit: Unit) -> int:
 def _sentences(text: str) -> int:
     """Stretches between ends of sentences that hold a word. Abbreviations and lone initials end none.
 
-    A number alone belongs to what follows it: in front of an item, or in a row of numbers, it is no sentence.
+    A number alone belongs to what follows it: in front of an item, or in a row of numbers, it is not a sentence.
     """
     found, begin, numbered = 0, 0, False
     for match in _SENTENCE_END.finditer(text):

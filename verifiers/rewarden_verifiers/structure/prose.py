@@ -41,7 +41,8 @@ def split_code(text: str) -> tuple[list[str], str]:
 
 
 def prose(text: str) -> str:
-    """The text without what is in no language. A formula or block that holds sentences is no formula and no code."""
+    """The text without what is in no language. A formula or block that holds sentences is neither a formula nor
+    code."""
     blocks, around = split_code(text)
     # Thoughts in another language within a fence are thoughts in another language.
     spoken = [line for block in blocks for line in _uncommented(block) if _says(line) and not _CODE_SIGN.search(line)]

@@ -42,7 +42,7 @@ class Form:
 
 
 def _spanned(left: float, top: float, right: float, bottom: float, extra: float) -> Shape | None:
-    # Inverted and empty boxes are no boxes: mending them would pay for what was not said.
+    # Inverted and empty boxes are not boxes: mending them would pay for what was not said.
     right, bottom = right + extra, bottom + extra
     return (left, top, right, bottom) if left < right and top < bottom else None
 

@@ -43,7 +43,7 @@ class Gold:
 
 
 def prepare(reference: str | list[Any] | dict[str, Any], params: BoxParams) -> Gold:
-    """The expected boxes. Raises InvalidReference for what is no box: inverted, empty, NaN, of too few numbers."""
+    """The expected boxes. Raises InvalidReference for what is not a box: inverted, empty, NaN, of too few numbers."""
     reader = BoxReader(params.gold_format)
     if isinstance(reference, str):
         items, single, size = *_from_text(reference, reader), None
@@ -97,7 +97,7 @@ def _says_empty(reference: list[Any] | dict[str, Any]) -> bool:
 
 def _gold(item: Detection, params: BoxParams) -> GoldBox:
     if item.numbers is None:
-        raise InvalidReference(f"the reference holds what is no box: {item.problem}", path="reference")
+        raise InvalidReference(f"the reference holds what is not a box: {item.problem}", path="reference")
     # In its own scale, which is the one that is measured in.
     shape = Shaper(params, params.gold_format, (1.0, 1.0)).shape(item)
     if shape is None:

@@ -58,7 +58,7 @@ def time_of(value: Any) -> Time | None:
 def _from_code(code: str) -> Time | None:
     parts = [float(part.replace(",", ".")) for part in code.split(":")]
     if parts[-1] >= 60 or (len(parts) == 3 and parts[1] >= 60):
-        return None  # 1:75 is no time
+        return None  # 1:75 is not a time
     seconds = 0.0
     for part in parts:
         seconds = seconds * 60 + part

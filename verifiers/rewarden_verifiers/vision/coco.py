@@ -43,7 +43,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Detected:
-    """A predicted box; None where what was predicted is no box, which is a false alarm."""
+    """A predicted box; None where what was predicted is not a box, which is a false alarm."""
 
     box: Rectangle | None
     score: float

@@ -127,7 +127,7 @@ def unmarked(text: str) -> str:
 def denies(text: str) -> bool:
     """Returns whether a short answer says in words that nothing is there, or that it never happens.
 
-    Not knowing is no denial, nor is a negation of something else. Linear in the text.
+    Not knowing is not a denial, nor is a negation of something else. Linear in the text.
     """
     if not 0 < len(text) <= _LONGEST_DENIAL:
         return False

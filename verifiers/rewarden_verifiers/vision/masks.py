@@ -18,7 +18,7 @@ def run_lengths(counts: str) -> list[int]:
     for char in counts:
         bits = ord(char) - 48
         if not 0 <= bits < 64 or shift > 30:
-            raise ValueError("counts is no compressed run-length encoding")
+            raise ValueError("counts is not a compressed run-length encoding")
         value |= (bits & 0x1F) << shift
         shift += 5
         if not bits & 0x20:

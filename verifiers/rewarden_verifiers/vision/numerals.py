@@ -32,7 +32,7 @@ def number(value: Any) -> float | None:
             return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    # The bound is asked first of an integer: one of a thousand digits is no float at all.
+    # The bound is asked first of an integer: one of a thousand digits is not a float at all.
     if not -LARGEST <= value <= LARGEST or not math.isfinite(value):
         return None
     return float(value)

@@ -230,7 +230,7 @@ def _acted(
 
 def _parts(item: Action, wanted: ExpectedAction, by: Size, params: PointParams, scaler: _Scaler) -> dict[str, float]:
     """Returns what each part that the reference has is worth. Of an action of another type none is worth anything: a
-    click at the right place is no text typed there.
+    click at the right place is not text typed there.
     """
     same = item.type == wanted.action.type
     parts = {"type": float(same)}

@@ -215,7 +215,7 @@ def _listed(value: Any) -> Sequence[Any]:
 def _numbers(value: Any) -> list[float]:
     found = [number(item) for item in _listed(value)]
     if None in found:
-        raise InvalidReference("a coordinate of the reference is no finite number", path="reference")
+        raise InvalidReference("a coordinate of the reference is not a finite number", path="reference")
     return [item for item in found if item is not None]
 
 

@@ -47,7 +47,7 @@ _NAMED = re.compile(
 
 
 class PointReader:
-    """Reads points. centers: a box stands for its centre; otherwise it is no point."""
+    """Reads points. centers: a box stands for its centre; otherwise it is not a point."""
 
     def __init__(self, centers: bool) -> None:
         self._centers = centers

@@ -274,7 +274,7 @@ def _judged(
         evidence["iou"] = value
         score = params.worth(value)
     elif params.aggregate == "union":
-        # What is no interval covers no time, but costs as if it were one more answer.
+        # What is not an interval covers no time, but costs as if it were one more answer.
         value = union_iou(usable, expected) * len(usable) / len(sound)
         evidence |= {"iou": value, "predicted": len(sound), "expected": len(expected)}
         score = params.worth(value)

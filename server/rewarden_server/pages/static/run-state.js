@@ -10,7 +10,7 @@ export const EVERY = [1, 2, 5, 10, 25, 50, 100];
 
 const bound = text => text !== null && text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : null;
 
-// Two places that a person or a link wrote: `10-20`, or one place alone. null where it is no range.
+// Two places that a person or a link wrote: `10-20`, or one place alone. null where it is not a range.
 export function readRange(text) {
   const found = /^\s*(\d+(?:\.\d+)?)\s*(?:(?:-|–|to|\.\.)\s*(\d+(?:\.\d+)?))?\s*$/.exec(text || '');
   if (!found) return null;

@@ -27,7 +27,7 @@ function meter(verdict, state) {
 const WORD = /[\p{L}\p{N}_]/u;
 const joins = (before, after) => Boolean(before && after && WORD.test(before) && WORD.test(after));
 
-// Every place of a text that is no part of a longer word or number.
+// Every place of a text that is not part of a longer word or number.
 function places(text, wanted, start, end) {
   const found = [];
   for (let at = text.indexOf(wanted, start); at >= 0 && at + wanted.length <= end && found.length < 200; at = text.indexOf(wanted, at + 1)) {

@@ -1,7 +1,7 @@
 """The agreement of a judge's verdicts with labels: figures with 95 % intervals.
 
-Shares have Wilson's interval; what is no share has one by bootstrap: the statistic of many draws of as many rows, with
-replacement, and between which values 95 % of them lie (Efron 1979). Rows are taken for independent.
+Shares have Wilson's interval; what is not a share has one by bootstrap: the statistic of many draws of as many rows,
+with replacement, and between which values 95 % of them lie (Efron 1979). Rows are taken for independent.
 """
 
 from __future__ import annotations

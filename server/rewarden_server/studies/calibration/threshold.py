@@ -37,7 +37,7 @@ def curve(rows: Sequence[Judged]) -> list[Point]:
 
 def threshold(points: Sequence[Point], precision: float) -> Point | None:
     """The lowest score from which the lower end of the precision's interval reaches the wanted one, which keeps the
-    most of what is right; None where no score does. A score of 0 passes everything and is no threshold."""
+    most of what is right; None where no score does. A score of 0 passes everything and is not a threshold."""
     for point in points:
         if point.score > 0 and point.precision.low is not None and point.precision.low >= precision:
             return point

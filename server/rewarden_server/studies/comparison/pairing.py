@@ -176,7 +176,7 @@ def _judged(value: Any, where: str) -> Judged:
     if isinstance(value, Mapping) and isinstance(value.get("status"), str):
         score, span = value.get("score"), value.get("range") or (0.0, 1.0)
         if not (score is None or _is_number(score)) or not _is_range(span):
-            raise CompareError(f"{where} has a score or a range that is no number")
+            raise CompareError(f"{where} has a score or a range that is not a number")
         return Judged(
             value["status"],
             None if score is None else float(score),

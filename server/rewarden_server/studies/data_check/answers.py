@@ -54,7 +54,7 @@ def expected_json(reference: Any) -> list[str]:
 
 
 def perturbed_json(text: str) -> str | None:
-    """Returns JSON in which the first value that is no container is another one."""
+    """Returns JSON in which the first value that is not a container is another one."""
     try:
         value = json.loads(text)
     except ValueError:

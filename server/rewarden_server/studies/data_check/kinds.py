@@ -36,7 +36,7 @@ def kind_of(sample: Sample) -> Kind:
 def solutions_of(kind: Kind, reference: Any, stored: Sequence[Solution], named: bool) -> list[Solution]:
     """Returns the right answers of a row: those stored, or those that the reference states.
 
-    named: the user named the column of those stored. A guessed one may hold worked solutions, which are no answers.
+    named: the user named the column of those stored. A guessed one may hold worked solutions, which are not answers.
     """
     if stored and (named or kind in ("program", "proof")):
         return list(stored)

@@ -150,7 +150,7 @@ async def replay(engine: Engine, seed: str) -> Find:
     head, _, last = seed.rpartition(":")
     name = head.rpartition(":")[2]
     if not name or not last.isdigit():
-        raise ValueError(f"{seed!r} is no seed of a find: SEED:VERIFIER:NUMBER is")
+        raise ValueError(f"{seed!r} is not a seed of a find: SEED:VERIFIER:NUMBER is")
     spec = engine.registry.get(name)
     usable = await fields_of(engine, grounds_of(spec), parts_of(engine.registry, spec))
     if not usable:

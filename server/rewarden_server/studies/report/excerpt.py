@@ -30,7 +30,7 @@ _CONTEXT = 200
 
 
 def messages(text: Any) -> list[tuple[str, str]]:
-    """(role, text) of each message; a plain text has no role. Whatever is no chat is shown as JSON."""
+    """(role, text) of each message; a plain text has no role. Whatever is not a chat is shown as JSON."""
     if text is None:
         return []
     if isinstance(text, str):
@@ -120,7 +120,7 @@ def _by_rule(text: str, rule: str) -> tuple[int, int] | None:
 
 
 def _last(text: str, wanted: str, start: int, end: int) -> tuple[int, int] | None:
-    """The last place of a text; where there is one, such that it is no part of a longer word or number."""
+    """The last place of a text; where there is one, such that it is not part of a longer word or number."""
     fallback: tuple[int, int] | None = None
     at = text.rfind(wanted, start, end)
     for _ in range(64):

@@ -21,7 +21,7 @@ _RECORD = {"header", "sample", "verdict"}
 
 
 def as_rows(paths: Sequence[Path], folder: Path) -> list[Path]:
-    """The files of the paths; what are no rows already is written as rows into the folder. Raises RescoreError."""
+    """The files of the paths; what are not rows already is written as rows into the folder. Raises RescoreError."""
     made: list[Path] = []
     for file in (file for path in paths for file in _files(path)):
         rows = _rows(file)

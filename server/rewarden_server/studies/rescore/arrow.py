@@ -126,7 +126,7 @@ def _texts(pa: Any, array: Any, kind: Any) -> list[Any] | None:
 
 
 def _bytes(data: bytes) -> Any:
-    """Many writers leave texts unmarked as such; what is no UTF-8 is base64, as everywhere in Rewarden."""
+    """Many writers leave texts unmarked as such; what is not UTF-8 is base64, as everywhere in Rewarden."""
     try:
         return data.decode()
     except UnicodeDecodeError:

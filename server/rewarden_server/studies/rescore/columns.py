@@ -446,7 +446,7 @@ def _fits(name: str, column: str, rows: Sequence[Mapping[str, Any]]) -> bool:
         return all(finish_reason(item) in ("stop", "length", "abort", None) for item in each)
     if name == "token_count":
         return all(type(token_count(item)) is int for item in each)
-    return not all(isinstance(value, bool) for value in values)  # a label that says right or wrong is no reference
+    return not all(isinstance(value, bool) for value in values)  # a label that says right or wrong is not a reference
 
 
 def _mostly(fitting: Iterable[bool]) -> bool:

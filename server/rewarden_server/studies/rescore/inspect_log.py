@@ -94,7 +94,7 @@ def _opened(path: Path) -> tuple[int, Iterator[dict[str, Any]]]:
         with zipfile.ZipFile(path) as archive:
             count = sum(item.filename.startswith("samples/") for item in archive.infolist())
     except (zipfile.BadZipFile, OSError) as error:
-        raise RescoreError(f"{str(path)!r} is no log of Inspect that can be read: {error}") from None
+        raise RescoreError(f"{str(path)!r} is not a log of Inspect that can be read: {error}") from None
     return count, _archived(path)
 
 
@@ -106,7 +106,7 @@ def _archived(path: Path) -> Iterator[dict[str, Any]]:
             told = {} if header is None else _member(archive, header)
             yield from _rows(_object(told.get("eval")), (_member(archive, item) for item in names))
     except (zipfile.BadZipFile, zstandard.ZstdError, ValueError, RuntimeError) as error:
-        raise RescoreError(f"{str(path)!r} is no log of Inspect that can be read: {error}") from None
+        raise RescoreError(f"{str(path)!r} is not a log of Inspect that can be read: {error}") from None
 
 
 def _parsed(path: Path) -> Any:
@@ -133,7 +133,7 @@ def _member(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Mapping[str, Any
         )
     value = json.loads(_unpacked(archive, item) if item.compress_type == _ZSTD else archive.read(item))
     if not isinstance(value, dict):
-        raise RescoreError(f"{item.filename} in {archive.filename} is no JSON object")
+        raise RescoreError(f"{item.filename} in {archive.filename} is not a JSON object")
     return value
 
 

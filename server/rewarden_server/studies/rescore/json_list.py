@@ -56,7 +56,7 @@ def list_rows(path: Path, first: int, limit: int) -> Iterator[FileRow]:
 
 
 class _Items:
-    """The texts of a list's items. Raises ValueError for what is no list."""
+    """The texts of a list's items. Raises ValueError for what is not a list."""
 
     def __init__(self, stream: BinaryIO, limit: int) -> None:
         self._stream = stream
@@ -96,7 +96,7 @@ class _Items:
                 if end < len(self._text) or self._ended:  # a number may go on
                     return int(end)
             if len(self._text) - self._at > self._limit:
-                raise ValueError(f"an item has more than {self._limit} bytes, or is no JSON")
+                raise ValueError(f"an item has more than {self._limit} bytes, or is not JSON")
             self._more(len(self._text) - self._at)
 
     def _next(self) -> str:

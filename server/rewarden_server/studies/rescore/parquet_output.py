@@ -60,7 +60,7 @@ class ParquetPacker:
         self._one = one
 
     def check(self, target: int) -> None:
-        """Raises RescoreError where the output's input is no Parquet, or files for one output differ in columns."""
+        """Raises RescoreError where the output's input is not Parquet, or files for one output differ in columns."""
         first: Any = None
         for file in self._files(target):
             path, name = self._inputs.files[file], self._inputs.names[file]

@@ -90,7 +90,7 @@ class Bar(Console):
 
 
 def watcher(*, quiet: bool) -> Watcher:
-    """Returns the watcher for a command: silent if quiet or if standard error is no terminal."""
+    """Returns the watcher for a command: silent if quiet or if standard error is not a terminal."""
     return Watcher() if quiet or not sys.stderr.isatty() else Bar()
 
 

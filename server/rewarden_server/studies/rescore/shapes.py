@@ -123,7 +123,7 @@ def _is_lm_eval(row: Row) -> bool:
 
 
 def _lm_eval(row: Row) -> dict[str, Any]:
-    """The texts of the first request; what is left of tasks that compare likelihoods is no text of the model."""
+    """The texts of the first request; what is left of tasks that compare likelihoods is not text of the model."""
     asked: Any = row.get("arguments")
     first = asked.get("gen_args_0") if isinstance(asked, Mapping) else _first(asked)
     prompt = first.get("arg_0") if isinstance(first, Mapping) else _first(first)

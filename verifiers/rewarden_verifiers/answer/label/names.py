@@ -52,7 +52,7 @@ _PREFIX = re.compile(
 _REMARK = re.compile(
     r"[,.:](?!\d)|[;\n(\u2013\u2014\u3002\uff0c]|\s-\s|\s(?:because|since|as|for|given|due)\s", re.IGNORECASE
 )
-# In a sentence that mentions a label, what it is set against is no second one.
+# In a sentence that mentions a label, what it is set against does not count again.
 _TURN = re.compile(rf"{_REMARK.pattern}|\s(?:rather than|instead of|as opposed to|not(?!\sat all))\s", re.IGNORECASE)
 _CONTRAST = re.compile(
     r"\W{0,3}(?:(?:and )?not|rather than|instead of|unlike|as opposed to|because|since|as|given|due)\b", re.IGNORECASE
@@ -88,8 +88,8 @@ _DENIED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The reading of an answer: labels in order (None: an entry that is no label), entries that are none, and whether
-    labels are offered as alternatives or contradict each other.
+    """The reading of an answer: labels in order (None: an entry that is not a label), entries that are none, and
+    whether labels are offered as alternatives or contradict each other.
     """
 
     entries: tuple[str | None, ...] = ()
@@ -217,7 +217,7 @@ class Names:
         return Read((None,), unknown)
 
     def _doubted(self, text: str) -> bool:
-        """Returns whether a sentence denies or doubts what it mentions. A label is no denial ("it is false")."""
+        """Returns whether a sentence denies or doubts what it mentions. A label is not a denial ("it is false")."""
         if _DOUBT.search(text) is not None:
             return True
         return any(match.group().lower() not in self._places for match in _DENIAL.finditer(text))

@@ -134,7 +134,7 @@ def _multi(found: Extracted, prepared: Prepared, reader: Reader, details: Detail
         return _uncertain(reader, details)
     if reader.metric == "exact":
         return wrong(**details)
-    # What is no label is named all the same: it lowers precision like a label that is wrong.
+    # What is not a label is named all the same: it lowers precision like a label that is wrong.
     return _overlapping(named | {f"\x00{text}" for text in unknown}, wanted, reader, details)
 
 

@@ -17,7 +17,7 @@ from rewarden.errors import MissingDependency
 from rewarden_verifiers.answer.math.limits import MAX_FALLBACK_TEXT
 
 _RISKY = re.compile(r"!|\d{40}|\^\s*\{?\s*\d{4}|\^[^^]{0,40}\^|\\(?:sum|prod)")
-# The limits of an integral are no powers: `\int_0^1 x^2` is no tower.
+# The limits of an integral are not powers: `\int_0^1 x^2` is not a tower.
 _LIMITS = re.compile(r"(\\i*int)\s*_\s*(?:\{[^{}^]*\}|[^\\{}^])\s*\^\s*(?:\{[^{}^]*\}|[^\\{}^])")
 _FOREIGN = re.compile(r"\\(?:i*int|lim|partial|nabla)(?![a-z])|\\d?frac\s*\{\s*d")
 _POINTS = 4

@@ -108,7 +108,7 @@ def tokenize(text: str, in_words: bool = False) -> list[Token]:
             continue
         elif kind == "letters":
             if found.lower() in CURRENCIES and text.startswith(".", position):
-                position += 1  # "Rs.930" is no decimal
+                position += 1  # "Rs.930" is not a decimal
             _letters(found, spaced, in_words, tokens)
         else:
             tokens.append(("w", found.lower(), spaced))

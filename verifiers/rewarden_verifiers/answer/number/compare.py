@@ -148,7 +148,7 @@ def shaped(distance: Fraction | None, gold: Sequence[Gold], params: NumberParams
 
 
 def between(gold: Sequence[Gold], values: Sequence[Fraction], params: NumberParams) -> Fraction | None:
-    """The distance of two vectors by the metric; None where it is infinite or one is no distribution."""
+    """The distance of two vectors by the metric; None where it is infinite or one is not a distribution."""
     expected = [one.quantity.value for one in gold]
     gaps = [abs(value - one) for value, one in zip(values, expected, strict=True)]
     if params.metric == "max":

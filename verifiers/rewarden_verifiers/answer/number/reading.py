@@ -477,7 +477,7 @@ def _refused(name: str) -> Any:
 def distinct_entries(text: str) -> int:
     """Returns how many different entries a list has, whatever they are; for answers whose length is what counts.
 
-    Raises Unreadable for what is no list, and TooExpensive.
+    Raises Unreadable for what is not a list, and TooExpensive.
     """
     if len(text) > MAX_TEXT * 4:
         raise TooExpensive

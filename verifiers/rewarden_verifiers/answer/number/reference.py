@@ -82,7 +82,7 @@ class Prepared:
 
 
 def prepare(reference: Reference, params: NumberParams) -> Prepared:
-    """The reference, read once for all its candidates. Raises InvalidReference for one that is no number."""
+    """The reference, read once for all its candidates. Raises InvalidReference for one that is not a number."""
     given: tuple[Single, ...] = reference.any if isinstance(reference, Alternatives) else (reference,)
     if not given:
         raise InvalidReference("the reference has no alternatives: 'any' is empty", path="reference.any")
@@ -164,7 +164,7 @@ def _measure(given: Measure, params: NumberParams) -> Gold:
             raise InvalidReference("the reference has a unit in 'value' and one in 'unit'", path="reference.unit")
         unit = _read(f"1 {given.unit}", params)
         if not isinstance(unit, Quantity) or unit.value != 1:
-            raise _bad(given.unit, "is no unit")
+            raise _bad(given.unit, "is not a unit")
         quantity = replace(quantity, unit=unit.unit, percent=unit.percent, label=unit.label)
     return Gold(quantity, exact(given.abs_tol), exact(given.rel_tol))
 
@@ -211,7 +211,7 @@ def _read(text: str, params: NumberParams) -> Quantity | Span:
     try:
         return read_scalar(text.strip(), params.decimal)
     except Unreadable as error:
-        problem = "names several numbers" if error.reason == "hedged" else "is no number"
+        problem = "names several numbers" if error.reason == "hedged" else "is not a number"
         if params.decimal == "point" and "," in text:
             problem += "; if its comma stands before decimals, set decimal to 'comma'"
         raise _bad(text, problem) from None

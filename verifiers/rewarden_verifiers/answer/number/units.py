@@ -132,7 +132,7 @@ def _meaning(canonical: str) -> Unit | None:
         factor, root = known.get_root_units(canonical)
         offset = Fraction(getattr(converter, "offset", 0))
         dimension = tuple(sorted((str(name), Fraction(power)) for name, power in root._units.items()))
-    except Exception:  # noqa: BLE001 - whatever pint raises for a name, the name is no unit
+    except Exception:  # noqa: BLE001 - whatever pint raises for a name, the name is not a unit
         return None
     return Unit(Fraction(factor), offset, dimension)
 

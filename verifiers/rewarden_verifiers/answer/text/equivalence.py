@@ -12,7 +12,7 @@ from rewarden_verifiers.answer.text.similarity import numbers, ratio
 
 class TextEquivalence:
     """Sameness of answers by `mode`: the same characters for `exact`, nearly the same for `fuzzy`, and canonical forms
-    that are equal for all others, whose partial matches are no sameness ("Paris" in "Paris, Texas").
+    that are equal for all others, whose partial matches do not make answers the same ("Paris" in "Paris, Texas").
     """
 
     def __init__(self, params: TextParams) -> None:
@@ -20,7 +20,7 @@ class TextEquivalence:
         self._reader = params.reader
 
     def extract(self, text: str) -> str | None:
-        """The answer; None where there is none, where several differ, and for a refusal: silence is no majority."""
+        """The answer; None where there is none, where several differ, and for a refusal: silence is not a majority."""
         found = self._reader.extract(text)
         if found is None or found.oversized or self._reader.refuses(self._reader.plain(found.text)):
             return None

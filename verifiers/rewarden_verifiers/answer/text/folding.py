@@ -34,7 +34,7 @@ class _Table(dict[int, str | None]):
 
 
 class _Numbers(_Table):
-    """Before NFKC: numbers that are no digits."""
+    """Before NFKC: numbers that are not digits."""
 
     def fold(self, char: str) -> str | None:
         if unicodedata.category(char) != "No":

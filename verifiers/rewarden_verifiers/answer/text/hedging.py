@@ -39,7 +39,7 @@ _COMMA_TURN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """The ways in which a text puts alternatives: what a reference does itself is no hedge in an answer."""
+    """The ways in which a text puts alternatives: what a reference does itself is not a hedge in an answer."""
 
     alternatives: bool
     semicolons: int

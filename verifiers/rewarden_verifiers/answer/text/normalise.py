@@ -124,7 +124,7 @@ class Normaliser:
                 return " ".join(whole.split())
         dropped = self._dropped
         if not dropped.isdisjoint(words) or not self._case:
-            # Before another word only: "Vitamin A" and a lone "A" are no articles.
+            # Before another word only: "Vitamin A" and a lone "A" are not articles.
             last = words.pop()
             words = [word for word in words if word.lower() not in dropped]
             words.append(last)

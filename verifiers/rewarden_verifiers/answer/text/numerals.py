@@ -13,7 +13,7 @@ _PIECE = re.compile(r"[^\W\d_]+|\s+|.", re.DOTALL)
 
 
 def with_numerals(text: str) -> str:
-    """The text with every run of number words replaced by its numeral; what is no number in words stays as it is.
+    """The text with every run of number words replaced by its numeral; what is not a number in words stays as it is.
 
     A run such as "two three" is two numbers, not one.
     """

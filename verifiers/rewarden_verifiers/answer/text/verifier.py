@@ -190,7 +190,7 @@ def _led(answer: str, prepared: Prepared, params: TextParams) -> int | None:
 
 
 def _problem(answer: str, form: str, prepared: Prepared, params: TextParams, details: Details) -> Outcome | None:
-    """Returns why an answer that is none of the references is no answer at all, if it is none."""
+    """Returns why an answer that is none of the references is not an answer at all, if it is none."""
     reader = params.reader
     plain = reader.plain(answer, form)
     if reader.refuses(plain):

@@ -177,7 +177,7 @@ def _decided(gold: Moment, answer: Moment, unit: Unit, params: TimeParams) -> Co
     far = distance(gold, answer, unit)
     if far is None:
         return Comparison(False)
-    # 24:00 is the next day's 00:00. Durations of one mean length may still differ: a month is no number of days.
+    # 24:00 is the next day's 00:00. Durations of one mean length may still differ: a month is not a number of days.
     same = gold == answer or (not far and not isinstance(gold, Duration))
     return Comparison(same or far <= Fraction(repr(params.tolerance)) != 0, far, unit)
 

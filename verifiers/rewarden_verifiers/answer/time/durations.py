@@ -59,7 +59,7 @@ class FoundDuration:
 def find_durations(text: str, two_part: TwoPart, unit: Unit | None) -> tuple[str, list[FoundDuration]]:
     """The durations of a cleaned text in order, with the text between them, and the text before the first.
 
-    `unit`: what a plain number counts; None: a plain number is no duration. Raises Unreadable for a clock such as
+    `unit`: what a plain number counts; None: a plain number is not a duration. Raises Unreadable for a clock such as
     "1:30" that may be hours or minutes (`ambiguous`).
     """
     spans = list(_marked(text, two_part))

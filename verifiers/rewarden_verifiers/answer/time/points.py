@@ -119,7 +119,7 @@ def _next(text: str, at: int) -> int:
 
 def _at(text: str, at: int, order: DayOrder) -> Found | None:
     spoken = spoken_at(text, at)
-    dated = _date_at(text, at, order) if spoken is None else None  # "1400 hours" is no year
+    dated = _date_at(text, at, order) if spoken is None else None  # "1400 hours" is not a year
     if dated is not None:
         point, end = dated
         join = _TO_CLOCK.match(text, end)
@@ -145,7 +145,7 @@ def _at(text: str, at: int, order: DayOrder) -> Found | None:
 
 def _date_at(text: str, at: int, order: DayOrder) -> tuple[Point, int] | None:
     if at and text[at - 1] in "-+" and (at == 1 or not text[at - 2].isalnum()) and text[at].isdigit():
-        raise Unreadable("malformed")  # a sign is no era
+        raise Unreadable("malformed")  # a sign is not an era
     for pattern in _DATES:
         match = pattern.match(text, at)
         if match is not None and _ends(text, match.end()):

@@ -46,7 +46,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A name that is no moment, without what carries no meaning."""
+    """A name that is not a moment, without what carries no meaning."""
 
     name: str
 
@@ -63,7 +63,7 @@ class Prepared:
 
 
 def prepare(reference: Reference, params: TimeParams) -> Prepared:
-    """The reference, read once for all its candidates. Raises InvalidReference for one that is no time."""
+    """The reference, read once for all its candidates. Raises InvalidReference for one that is not a time."""
     if isinstance(reference, Mapping) and set(reference) == {"any"} and isinstance(reference["any"], tuple):
         reference = AnyOf(any=reference["any"])
     if isinstance(reference, AnyOf):
@@ -123,10 +123,10 @@ def _expected(given: Value | tuple[str | int, ...], params: TimeParams, path: st
             return _entity(text, path)
         problem = {"hedged": "names several times", "ambiguous": "is ambiguous: see 'day_order' and 'two_part'"}
         raise InvalidReference(
-            f"{path}: {text[:80]!r} {problem.get(error.reason, 'is no date, time or duration')}", path=path
+            f"{path}: {text[:80]!r} {problem.get(error.reason, 'is not a date, time or duration')}", path=path
         ) from None
     if isinstance(moment, Point) and moment.day is None and _VAGUE.match(text):
-        raise InvalidReference(f"{path}: {text[:80]!r} is no certain year or month", path=path)
+        raise InvalidReference(f"{path}: {text[:80]!r} is not a certain year or month", path=path)
     return _precise_enough(moment, params, path)
 
 
@@ -141,7 +141,7 @@ def _precise_enough(moment: Moment, params: TimeParams, path: str) -> Moment:
 def _entity(text: str, path: str) -> Entity:
     name = plain_name(text)
     if not any(char.isalnum() for char in name):
-        raise InvalidReference(f"{path} is no name", path=path)
+        raise InvalidReference(f"{path} is not a name", path=path)
     return Entity(name)
 
 

@@ -23,7 +23,7 @@ _REFUSALS = (
     "a term has not the type that is expected of it",
     "an argument has not the type that the function takes",
     "no such projection",
-    "the theorem's type is no proposition",
+    "the theorem's type is not a proposition",
 )
 _NAMED = 2
 
@@ -138,7 +138,7 @@ class Kernel:
             # They become parts of a file's path: an import must not lead out of the library's folders, to files of the
             # submission.
             if not name or not all(isinstance(part, str) and part and not set(part) & set("./\\\0") for part in name):
-                raise Refused((), f"imports what is no module's name: {names.text(name)[:_SHOWN]}")
+                raise Refused((), f"imports what is not a module's name: {names.text(name)[:_SHOWN]}")
         os.environ.pop("LEAN_PATH", None)  # Lean looks there first.
         folders = objects.list(map(objects.string, path))
         root = objects.string(str(objects.folder.parent.parent))

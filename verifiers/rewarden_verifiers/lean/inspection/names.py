@@ -38,13 +38,13 @@ def parse(text: str) -> Name:
         else:
             word = text[at:].split(".", 1)[0]
             if not word or "«" in word or "»" in word:
-                raise ValueError(f"{text!r} is no name")
+                raise ValueError(f"{text!r} is not a name")
             at += len(word)
             parts.append(int(word) if word.isascii() and word.isdigit() else word)
         if at == len(text):
             return tuple(parts)
         if text[at] != ".":
-            raise ValueError(f"{text!r} is no name")
+            raise ValueError(f"{text!r} is not a name")
         at += 1
 
 
@@ -58,7 +58,7 @@ def _quoted(text: str, at: int) -> tuple[str, int]:
             letters.append(text[at])
         at += 1
     if at == len(text):
-        raise ValueError(f"{text!r} is no name")
+        raise ValueError(f"{text!r} is not a name")
     return "".join(letters), at + 1
 
 

@@ -113,7 +113,7 @@ class Steps:
 
 
 def _plans_in_json(text: str) -> list[tuple[Step, ...]]:
-    """The plans that stand as JSON lists in prose; what is no plan is prose."""
+    """The plans that stand as JSON lists in prose; what is not a plan is prose."""
     found: list[tuple[Step, ...]] = []
     try:
         values = standing_in(text, (list, dict))

@@ -90,7 +90,7 @@ class Arguments:
         return value
 
     def letter(self, argument: str) -> str:
-        """One character that is no blank, small."""
+        """One character that is not a blank, small."""
         value = self._take(argument)
         if not isinstance(value, str) or len(value.strip()) != 1:
             self.refuse(argument, "one character")

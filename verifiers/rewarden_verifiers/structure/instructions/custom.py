@@ -116,7 +116,7 @@ _STUDENT = _header("StudentID Subject Grade Semester Score", r"\t *")
 
 
 def _rows(value: str, delimiter: str = ",") -> list[list[str]]:
-    """The rows; none where it is no table."""
+    """The rows; none where it is not a table."""
     try:
         return list(csv.reader(io.StringIO(value), delimiter=delimiter))
     except csv.Error:
@@ -136,7 +136,7 @@ def csv_city(text: Text) -> bool:
 
 
 def _special(field: str) -> bool:
-    """Returns whether quotation marks enclose a character that is no letter, digit or blank; on the field's first
+    """Returns whether quotation marks enclose a character that is not a letter, digit or blank; on the field's first
     line.
     """
     line = field.partition("\n")[0]

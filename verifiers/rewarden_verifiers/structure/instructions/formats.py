@@ -128,7 +128,7 @@ def emoji(text: Text) -> bool:
 @plain(
     "format:line_indent",
     guard=lambda text: sum(1 for line in text.lines if line.strip()) > 1,
-    why="the official checker passes a single line, which is no stairs",
+    why="the official checker passes a single line, which is not stairs",
 )
 def line_indent(text: Text) -> bool:
     """Each line is indented more than the one before it."""

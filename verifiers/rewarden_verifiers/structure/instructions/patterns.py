@@ -40,7 +40,8 @@ def compiled(keyword: str, frame: str = _WHOLE, ignore_case: bool = True) -> Any
 
 
 def counted(keywords: Sequence[str], fits: Callable[[list[int]], bool], words: bool = False) -> Check:
-    """Returns a check of how often each keyword is found, in any case. Where one is no expression, nothing follows it.
+    """Returns a check of how often each keyword is found, in any case. Where one is not an expression, nothing follows
+    it.
 
     words: whether they are looked for between the boundaries of words only.
     """

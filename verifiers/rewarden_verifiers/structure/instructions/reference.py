@@ -77,7 +77,7 @@ def _parsed(text: str, path: str) -> Any:
     try:
         return ast.literal_eval(text)  # literals only: it runs nothing
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        raise InvalidReference("the text is no JSON, and no Python literal", path=path) from None
+        raise InvalidReference("the text is neither JSON nor a Python literal", path=path) from None
 
 
 def _listed(reference: Any, depth: int) -> list[tuple[Any, Any]]:

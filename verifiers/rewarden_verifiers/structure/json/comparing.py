@@ -111,7 +111,7 @@ class Rules:
         if kind is str and other is str:
             return 1.0 if expected == value else self._texts(expected, value, effort)
         if kind is bool or other is bool or expected is None or value is None:
-            # True is no 1, and null equals nothing but null.
+            # True is not 1, and null equals nothing but null.
             if expected is value:
                 return 1.0
             return 1.0 if self.coerce and _word(expected) == _word(value) != "" else 0.0

@@ -88,7 +88,7 @@ class Scheme:
         return 0.0 if self.is_blank(value) else rules.weight
 
     def node(self, value: Any, path: Path = (), rules: Rules | None = None) -> Node:
-        """An expected value, worked out. Raises ValueError for what is no JSON, or too deep or large."""
+        """An expected value, worked out. Raises ValueError for what is not JSON, or too deep or large."""
         counter = [0]
         return self._node(value, path, self.at(path, rules or self.rules), counter)
 
@@ -104,7 +104,7 @@ class Scheme:
             children: dict[str, Node] = {}
             for key, inner in value.items():
                 if not isinstance(key, str):
-                    raise ValueError(f"the key {key!r} is no text")
+                    raise ValueError(f"the key {key!r} is not text")
                 deeper = (*path, key)
                 children[key] = self._node(inner, deeper, self.at(deeper, rules), counter)
             return Object(self, path, rules, value, children)
@@ -118,10 +118,10 @@ class Scheme:
                 listed.append(self._node(inner, deeper, self.at(deeper, rules), counter))
             return Listing(self, path, rules, items, listed)
         if isinstance(value, float) and value - value != 0:
-            raise ValueError("NaN and infinity are no JSON")
+            raise ValueError("NaN and infinity are not JSON")
         if value is None or isinstance(value, (str, int, float)) or value in ([], {}, ()):
             return Leaf(self, path, rules, [] if value == () else value)
-        raise ValueError(f"{type(value).__name__} is no JSON")
+        raise ValueError(f"{type(value).__name__} is not JSON")
 
 
 class Node:

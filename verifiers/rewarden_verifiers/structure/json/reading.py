@@ -149,7 +149,7 @@ class Reader:
         try:
             key = marshal.dumps(reference, 0)  # exact (1, 1.0 and true differ), and the fastest there is
         except ValueError as error:
-            raise InvalidReference(f"the reference is no JSON: {error}", path="reference") from None
+            raise InvalidReference(f"the reference is not JSON: {error}", path="reference") from None
         found = self._kept.get(key)
         if found is None:
             found = self._kept[key] = self._read(reference)

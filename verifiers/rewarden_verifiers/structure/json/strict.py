@@ -64,7 +64,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _constant(name: str) -> NoReturn:
-    raise Malformed("not_a_number", f"{name} is no JSON")
+    raise Malformed("not_a_number", f"{name} is not JSON")
 
 
 def _integer(digits: str) -> int:
@@ -120,11 +120,11 @@ def check_surrogates(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise Malformed("lone_surrogate", "half of a surrogate pair is no text") from None
+        raise Malformed("lone_surrogate", "half of a surrogate pair is not text") from None
 
 
 class SyntaxFault(Malformed):
-    """Text that is no JSON at all from `position` on."""
+    """Text that is not JSON at all from `position` on."""
 
     def __init__(self, message: str, position: int) -> None:
         super().__init__("malformed", f"{message.removesuffix(' at')} at character {position}")
@@ -164,7 +164,7 @@ def standing_in(text: str, wanted: Sequence[type]) -> list[tuple[Any, int, int]]
     there are such.
 
     One pass: after a value the search goes on at its end, after text that is none where reading failed. Raises
-    Malformed where an object was begun and is not well formed: what stands within it is no answer.
+    Malformed where an object was begun and is not well formed: what stands within it is not an answer.
     """
     found: list[tuple[Any, int, int]] = []
     position = faults = 0

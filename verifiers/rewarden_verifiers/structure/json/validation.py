@@ -97,7 +97,7 @@ def validation(
     try:
         texts = dumps(schema), dumps(schemas, sort_keys=True)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"the schema is no JSON: {error}") from None
+        raise ValueError(f"the schema is not JSON: {error}") from None
     if sum(map(len, texts)) > MAX_SCHEMA:
         raise ValueError(f"the schema has more than {MAX_SCHEMA} characters")
     return _compiled(*texts, draft, formats, patterns)

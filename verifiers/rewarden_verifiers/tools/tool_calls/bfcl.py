@@ -143,7 +143,7 @@ def decoded(text: str) -> list[Call] | None:
 
 
 def _call(node: ast.expr | None) -> Call:
-    """Raises ValueError for what is no call."""
+    """Raises ValueError for what is not a call."""
     if not isinstance(node, ast.Call):
         raise ValueError("there is something beside calls")
     parts: list[str] = []

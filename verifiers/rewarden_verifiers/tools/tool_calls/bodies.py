@@ -67,7 +67,7 @@ def _object(text: str, position: int, what: str) -> tuple[dict[str, Any], int]:
     """The JSON object that begins here, blanks aside."""
     value, position = decode(text, skip(text, position))
     if not isinstance(value, dict):
-        raise Malformed("malformed_call", f"the arguments of {what[:40]!r} are no object")
+        raise Malformed("malformed_call", f"the arguments of {what[:40]!r} are not an object")
     return value, position
 
 
@@ -77,7 +77,7 @@ def json_calls(text: str, position: int, calls: list[Call]) -> int:
         value, position = decode(text, position)
         found = calls_of(value, tagged=True)
         if found is None:
-            raise Malformed("malformed_call", "JSON that is no call stands where a call should")
+            raise Malformed("malformed_call", "JSON that is not a call stands where a call should")
         calls += found
         match = _FURTHER.match(text, position)
         if match is None:
@@ -129,7 +129,7 @@ def keyed_until(closing: str) -> Body:
                 raise Malformed("malformed_call", "a call must be an object with the tool's name as its one key")
             called, given = next(iter(item.items()))
             if not isinstance(given, dict):
-                raise Malformed("malformed_call", f"the arguments of {called[:40]!r} are no object")
+                raise Malformed("malformed_call", f"the arguments of {called[:40]!r} are not an object")
             calls.append(Call(named(called), given))
         return after(text, position, closing)
 
@@ -272,7 +272,7 @@ def tool_call_element(text: str, position: int, name: str, calls: list[Call]) ->
             position = json_calls(text, position, calls)
         else:
             reason = "unclosed_tag" if position >= len(text) else "malformed_call"
-            raise Malformed(reason, "a <tool_call> holds something that is no call, or never closes")
+            raise Malformed(reason, "a <tool_call> holds something that is not a call, or never closes")
         position = skip(text, position)
         if text.startswith(",", position):
             position = skip(text, position + 1)

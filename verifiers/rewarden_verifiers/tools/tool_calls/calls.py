@@ -109,5 +109,5 @@ def _call(value: Mapping[str, Any]) -> Call:
     if arguments is None or arguments == "":
         arguments = {}
     if not isinstance(arguments, dict):
-        raise Malformed("malformed_call", f"the arguments of {name[:40]!r} are no object")
+        raise Malformed("malformed_call", f"the arguments of {name[:40]!r} are not an object")
     return Call(name.strip(), arguments)

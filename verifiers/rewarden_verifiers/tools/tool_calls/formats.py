@@ -547,7 +547,7 @@ FORMATS: tuple[Format, ...] = (
         shape="native",
         written="`Action: name`, `Action Input: {JSON}`, or text",
         opening=r"^Action(?: \d{1,3})?:",
-        # Attack: "Action: None" with an input is no call; what looks like one elsewhere is found when abstaining.
+        # Attack: "Action: None" with an input is not a call; what looks like one elsewhere is found when abstaining.
         head=r"Action(?: \d{1,3})?:[ \t]{0,8}(?!(?i:none|n/a|null)\b)"
         r"(?P<name>[^\s\[\](){}`:][^\n\[\](){}`:]{0,255})\n\s{0,8}Action Input(?: \d{1,3})?:",
         body=action_input,

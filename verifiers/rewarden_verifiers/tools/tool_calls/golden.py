@@ -99,7 +99,7 @@ class Gilder:
             if isinstance(item, str):
                 reading = read(item)
                 if reading.shape is None:
-                    raise InvalidReference(f"the reference {item[:80]!r} is no call", path="reference")
+                    raise InvalidReference(f"the reference {item[:80]!r} is not a call", path="reference")
                 return [self._plain(call, {}, ()) for call in reading.calls]
             if not isinstance(item, Mapping):
                 raise InvalidReference("a call must be an object or a text", path="reference")
@@ -116,7 +116,7 @@ class Gilder:
                 calls = calls_of(dict(item), tagged=True) or []
             return [self._plain(call, {}, ()) for call in calls]
         except Malformed as malformed:
-            raise InvalidReference(f"the reference is no call: {malformed.message}", path="reference") from None
+            raise InvalidReference(f"the reference is not a call: {malformed.message}", path="reference") from None
 
     def _added(self, value: dict[str, Any], allowed: Any, optional: Any) -> GoldCall:
         """A call with what else its arguments may be, and which may be left out."""

@@ -157,7 +157,7 @@ def _literal(node: ast.expr, depth: int) -> Any:
             return -number if isinstance(node.op, ast.USub) else number
     if isinstance(node, ast.Name) and node.id in _WORDS:  # as models write that know JSON better
         return _WORDS[node.id]
-    raise Malformed("malformed_call", "an argument is no literal")
+    raise Malformed("malformed_call", "an argument is not a literal")
 
 
 def _constant(value: object) -> Any:
@@ -172,4 +172,4 @@ def _constant(value: object) -> Any:
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
-    raise Malformed("malformed_call", "an argument is no value of JSON")
+    raise Malformed("malformed_call", "an argument is not a value of JSON")

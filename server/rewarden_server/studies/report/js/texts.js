@@ -40,7 +40,7 @@ export function partsOf(text, fence = null) {
   return { parts, fence };
 }
 
-// The first thing from a place on that is no text: where it starts and ends.
+// The first thing from a place on that is not text: where it starts and ends.
 function next(text, at, until) {
   BEGINS.lastIndex = at;
   for (let found; (found = BEGINS.exec(text));) {
