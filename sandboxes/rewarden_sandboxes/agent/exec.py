@@ -94,11 +94,17 @@ class Exec:
     def _pass_on(self, name: str, number: int) -> None:
         room = self.room
         most = room.limits["output_bytes"] - self._written
-        if most > 0 or room.ended:
-            data = self._outlet.pass_on(number, min(most, self._left.get(name, most)), stream=name)
+        if room.ended:
+            most = min(most, self._left[name])
+        if most > 0:
+            data = self._outlet.pass_on(number, most, stream=name)
             self._written += len(data or b"")
             if room.ended:
                 self._left[name] -= len(data or b"")
+        elif room.ended:
+            data = b""
+            if self._left[name]:  # it ended before it was seen to have written too much
+                room.cause = room.cause or "output_bytes"
         else:
             data = read(number, 1)
             if data:
