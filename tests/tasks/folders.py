@@ -36,15 +36,24 @@ PARTS: Mapping[str, str] = {
 def parts(**changed: str | None) -> dict[str, str]:
     """Returns the files of a task: those of `PARTS`, some changed or, with None, left out. In names `__` is a slash and
     the last `_` the dot: `tests__test_sh`."""
-    made = dict(PARTS)
+    found = dict(PARTS)
     for name, text in changed.items():
         path, _, suffix = name.replace("__", "/").rpartition("_")
-        made.pop(f"{path}.{suffix}", None)
+        found.pop(f"{path}.{suffix}", None)
         if text is not None:
-            made[f"{path}.{suffix}"] = text
-    return made
+            found[f"{path}.{suffix}"] = text
+    return found
 
 
 def task_of(files: Mapping[str, str], id: str = "made") -> Task:
     """Returns the task of these files."""
     return read_task(id, {name: File(text.encode(), name.endswith(".sh")) for name, text in files.items()})
+
+
+def made(folder: Path, files: Mapping[str, str]) -> Path:
+    """Writes files into a folder, which is returned."""
+    for name, text in files.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return folder

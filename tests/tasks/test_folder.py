@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rewarden_verifiers.tasks.folder import find_folders, read_folder
-from rewarden_verifiers.tasks.task import Command, Copy, TaskFault
-from tests.tasks.folders import EXAMPLES, PARTS, TOML, parts, task_of
+from rewarden_verifiers.tasks.task import PATH, Command, Copy, TaskFault
+from tests.tasks.folders import EXAMPLES, PARTS, TOML, made, parts, task_of
 
+STEPS = "[[steps]]\nname = 'a'\n[[steps]]\nname = 'a'\n"
+PARTS_OF_STEP = {"steps/a/instruction.md": "", "steps/a/tests/test.sh": ""}
+OLDER = {"task.yaml": "instruction: x", "Dockerfile": "FROM python\n", "run-tests.sh": ""}
 DOCKERFILE = 'FROM rewarden-sandbox-python:latest\nWORKDIR /app\nENV MODE=fast NAME="a b"\n'
 
 
 def with_environment(dockerfile: str, more: str = "", **files: str) -> dict[str, str]:
     """Returns a task whose environment is a Dockerfile, with files beside it."""
     toml = f'schema_version = "1.4"\n{more}\n'
-    made = {f"environment/{name.replace('_', '.')}": text for name, text in files.items()}
-    return {**parts(task_toml=toml), "environment/Dockerfile": dockerfile, **made}
+    beside = {f"environment/{name.replace('_', '.')}": text for name, text in files.items()}
+    return {**parts(task_toml=toml), "environment/Dockerfile": dockerfile, **beside}
 
 
 def test_a_task_has_its_instruction_limits_and_files() -> None:
@@ -53,6 +60,13 @@ def test_older_names_of_sizes_are_read() -> None:
     assert (task.environment.memory_mb, task.environment.disk_mb) == (2048, 300)
 
 
+def test_a_size_without_its_unit_is_refused() -> None:
+    for size in ("2048", '"2048"', '"0G"', '"%sG"' % ("9" * 400), '"٢G"', "true", "[]"):
+        toml = TOML.replace("workdir", f"memory = {size}\nworkdir")
+        with pytest.raises(TaskFault, match=r"task\.toml: environment\.memory: must be"):
+            task_of(parts(task_toml=toml))
+
+
 def test_leading_marks_for_filters_are_no_instruction() -> None:
     marked = "<!-- canary 1 -->\n# canary 2\nDo it.\n"
     assert task_of(parts(instruction_md=marked)).step(None).instruction == "Do it.\n"
@@ -79,6 +93,21 @@ def test_steps_share_tests_and_have_their_own() -> None:
     assert not task.step("a").solution
     with pytest.raises(TaskFault, match="has no step None; its steps: a, b"):
         task.step(None)
+
+
+def test_the_path_of_an_environment_goes_on_where_the_image_s_ends() -> None:
+    environment = task_of(with_environment("FROM python\nENV PATH=/opt/x/bin:$PATH A=${PATH}\nRUN a\n")).environment
+    assert environment.env == {"PATH": f"/opt/x/bin:{PATH}", "A": PATH}
+    (run,) = environment.actions
+    assert isinstance(run, Command)
+    assert run.env["PATH"] == f"/opt/x/bin:{PATH}"
+
+
+def test_continued_lines_keep_their_blanks() -> None:
+    lines = ["FROM python", "RUN printf 'a\\n\\ ", "  # gone", "", "    b' \\", "\t&& c \\\\", "RUN d\r", "RUN e \\"]
+    environment = task_of(with_environment("\n".join(lines))).environment
+    shells = [(action.shell, action.line) for action in environment.actions if isinstance(action, Command)]
+    assert shells == [("printf 'a\\n    b' \t&& c \\\\", 2), ("d", 7), ("e", 8)]
 
 
 def test_a_dockerfile_becomes_actions() -> None:
@@ -111,8 +140,8 @@ def test_a_dockerfile_becomes_actions() -> None:
 )
 def test_copies_are_placed_as_engines_place_them(line: str, placed: set[str]) -> None:
     files = {"environment/in/b.txt": "", "environment/in/deep/c.txt": "", "environment/x.txt": ""}
-    made = {**with_environment(f"FROM python\nWORKDIR /app\n{line}\n"), **files}
-    copies = [action for action in task_of(made).environment.actions if isinstance(action, Copy)]
+    all_ = {**with_environment(f"FROM python\nWORKDIR /app\n{line}\n"), **files}
+    copies = [action for action in task_of(all_).environment.actions if isinstance(action, Copy)]
     assert {path for copy in copies for path in copy.files} == placed
 
 
@@ -133,6 +162,32 @@ def test_copies_are_placed_as_engines_place_them(line: str, placed: set[str]) ->
         (parts(task_toml=TOML + "[metadata.rewarden]\nkeep = ['/tests/x']"), "/tests/x is never carried"),
         (parts(task_toml=TOML + "[metadata.rewarden]\nkept = []"), "metadata.rewarden.kept: is unknown"),
         ({**PARTS, "environment/docker-compose.yaml": ""}, "several containers are not supported"),
+        ({**PARTS, "environment/compose.override.yml": ""}, "several containers are not supported"),
+        ({**PARTS, "environment/Dockerfile": "FROM python"}, "docker_image: there is environment/Dockerfile as well"),
+        (parts(task_toml=TOML + "[metadata.rewarden]\nkeep = ['//tests']"), "/tests is never carried"),
+        ({**parts(task_toml=TOML + STEPS), **PARTS_OF_STEP}, r"task\.toml: steps: two are named 'a'"),
+        (parts(task_toml=TOML + "[[steps]]\nname = '..'"), r"steps\[0\]\.name: must be the name of a folder"),
+        (parts(task_toml="x = 2024-13-45"), r"task\.toml: "),
+        (parts(task_toml="x = " + "9" * 5000), r"task\.toml: .*digits"),
+        (parts(task_toml="x = " + "[" * 9000), r"task\.toml: is nested too deeply"),
+        (parts(task_toml=TOML.replace("workdir", "memory_mb = 1e12\nworkdir")), r"environment\.memory_mb: must be"),
+        (parts(task_toml=TOML.replace("timeout_sec = 20", "timeout_sec = nan")), r"timeout_sec: must be a number"),
+        (parts(task_toml=TOML.replace('"/app"', '"/a\\u0000"')), "must be an absolute path"),
+        (parts(task_toml=TOML + "env = {'A=' = 'x'}"), r"verifier\.env: 'A=': a variable has a name"),
+        ({**PARTS, "tests/../x": ""}, "'tests/../x': must be a relative path"),
+        ({**PARTS, "/x": ""}, "'/x': must be a relative path"),
+        ({**PARTS, "tests/\ud800": ""}, "the name is not UTF-8; rename the file"),
+        ({**PARTS, "tests/test.sh/x": ""}, r"'tests/test\.sh': is both a file and a folder"),
+        ({**OLDER, "task.yaml": "a: 2024-13-45"}, r"task\.yaml: "),
+        ({**OLDER, "task.yaml": "a: !!int ''"}, r"task\.yaml: "),
+        ({**OLDER, "task.yaml": "[" * 9000}, r"task\.yaml: is nested too deeply"),
+        ({**OLDER, "docker-compose.yaml": "services: {a: {}, b: {}}"}, "docker-compose.yaml: several containers"),
+        (with_environment("FROM python\nARG X='\n"), "environment/Dockerfile, line 2: No closing quotation"),
+        (with_environment("FROM python\nWORKDIR '\n"), "environment/Dockerfile, line 2: No closing quotation"),
+        (with_environment("FROM python\nENV =x\n"), "line 2: '' is no name of a variable"),
+        (with_environment("FROM python\nRUN " + "[" * 9000 + "\n"), "line 2: .* is not a JSON list of words"),
+        (with_environment("# escape=`\nFROM python\n"), "line 1: another escape character"),
+        (with_environment("FROM python\nRUN a\0b\n"), "has a zero byte"),
         (with_environment("WORKDIR /app\n"), "line 1: WORKDIR before FROM"),
         (with_environment("FROM ubuntu:24.04\n"), "line 1: FROM ubuntu:24.04: must name an image tier"),
         (with_environment("FROM python\nADD http://a/b /c\n"), "line 2: ADD cannot be followed in a box"),
@@ -151,10 +206,7 @@ def test_a_task_that_boxes_cannot_give_is_refused_by_name_and_line(files: dict[s
 
 def test_folders_are_found_by_their_names(tmp_path: Path) -> None:
     for name in ("a/one", "a/b/two", ".hidden/three"):
-        for path, text in PARTS.items():
-            file = tmp_path / name / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
+        made(tmp_path / name, PARTS)
     (tmp_path / "a" / "one" / "solution" / "solve.sh").chmod(0o755)
     found = {task.id: task for task in map(read_folder, find_folders(tmp_path))}
     assert set(found) == {"one", "two"}
@@ -165,6 +217,55 @@ def test_folders_are_found_by_their_names(tmp_path: Path) -> None:
         read_folder(tmp_path / "a" / "one")
     with pytest.raises(TaskFault, match="has no task"):
         find_folders(tmp_path / "a" / "one" / "tests")
+
+
+def test_a_folder_that_cannot_be_read_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = made(tmp_path / ".git" / "task", PARTS)
+    (folder / ".git").mkdir()
+    (folder / ".git" / "config").write_text("")
+    assert read_folder(folder).step(None).tests["test.sh"].data == PARTS["tests/test.sh"].encode()
+    monkeypatch.chdir(folder)
+    assert read_folder(Path()).id == "task"
+    (folder / "tests" / os.fsdecode(b"\xff")).write_text("")
+    with pytest.raises(TaskFault, match=r"'tests/\\\\udcff': the name is not UTF-8"):
+        read_folder(folder)
+
+    def refused(path: Path) -> bytes:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    with pytest.raises(TaskFault, match=r"^task/\S+: cannot be read: Permission denied$"):
+        read_folder(folder)
+
+
+def test_files_whose_names_only_begin_like_the_tasks_own_are_the_policys() -> None:
+    more = {"solution_notes.md": "", "docker-compose-notes.md": "", "data/compose.txt": "", "solution/x": ""}
+    task = task_of({**OLDER, **more, "Dockerfile": "FROM python\nCOPY . /app\n"})
+    (copy,) = task.environment.actions
+    assert isinstance(copy, Copy)
+    assert set(copy.files) == {"/app/solution_notes.md", "/app/docker-compose-notes.md", "/app/data/compose.txt"}
+    beside = {**PARTS, "environment/compose.txt": "", "environment/data/docker-compose.yaml": ""}
+    (copy,) = task_of(beside).environment.actions
+    assert isinstance(copy, Copy)
+    assert set(copy.files) == {"/app/compose.txt", "/app/data/docker-compose.yaml"}
+
+
+TEXT = st.text(st.sampled_from("[]{}()=:,.-_\"'\\#!&*|>\n \t0129aeTZ$\0é٢"), max_size=40)
+FIELDS = st.sampled_from(["memory", "memory_mb", "workdir", "docker_image", "env", "build_timeout_sec", "os", "gpus"])
+
+
+@given(st.sampled_from(["task.toml", "task.yaml", "Dockerfile"]), st.lists(st.tuples(FIELDS, TEXT), max_size=4), TEXT)
+def test_every_malformed_file_is_a_fault_of_the_task(name: str, fields: list[tuple[str, str]], text: str) -> None:
+    lines = "\n".join(f"{field} = {value}" for field, value in fields)
+    if name == "task.toml":
+        files = parts(task_toml=f"[environment]\n{lines}\n{text}")
+    elif name == "task.yaml":
+        files = {**OLDER, name: lines.replace(" =", ":") + "\n" + text}
+    else:
+        words = [f"{word} {value}" for word, (_, value) in zip(("ENV", "ARG", "COPY", "RUN"), fields, strict=False)]
+        files = with_environment("\n".join(["FROM python", *words, text]))
+    with contextlib.suppress(TaskFault):
+        task_of(files)
 
 
 def test_the_older_format_is_read() -> None:

@@ -14,7 +14,18 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 
-from rewarden_verifiers.tasks.task import Action, Command, Copy, Environment, File, Files, TaskFault, absolute, below
+from rewarden_verifiers.tasks.task import (
+    PATH,
+    Action,
+    Command,
+    Copy,
+    Environment,
+    File,
+    Files,
+    TaskFault,
+    absolute,
+    below,
+)
 
 TIERS = ("base", "python", "toolchains", "scripts", "native", "jvm")
 """The images that every sandbox host can build."""
@@ -25,6 +36,11 @@ _INERT = frozenset({"LABEL", "MAINTAINER", "EXPOSE", "CMD", "ENTRYPOINT", "STOPS
 """Instructions that change nothing in which a policy works."""
 
 _VARIABLE = re.compile(r"\\\$|\$(?:\{(\w+)(?::([-+])([^}]*))?\}|(\w+))")
+
+_CONTINUED = re.compile(r"(?<!\\)\\[ \t]*$")
+"""The end of a line that goes on in the next one."""
+
+_ESCAPE = re.compile(r"#\s*escape\s*=\s*(.)", re.IGNORECASE)
 
 
 def tier_of(image: str) -> str | None:
@@ -53,6 +69,12 @@ class _Reader:
         self._actions: list[Action] = []
 
     def read(self, text: str) -> Environment:
+        self._line = 1
+        if "\0" in text:
+            raise self._fault("has a zero byte")
+        escape = _ESCAPE.match(text)
+        if escape is not None and escape[1] != "\\":
+            raise self._fault("another escape character than the backslash is not supported")
         for self._line, line in _lines(text):
             word, _, rest = line.partition(" ")
             self._instruction(word.upper(), rest.strip())
@@ -66,13 +88,13 @@ class _Reader:
             return
         if word == "ARG":
             name, given, value = rest.partition("=")
-            self._args[name.strip()] = self._filled(_unquoted(value)) if given else ""
+            self._args[self._name_of(name.strip())] = self._filled(self._unquoted(value)) if given else ""
         elif word == "FROM":
             self._from(rest)
         elif self._image is None:
             raise self._fault(f"{word} before FROM")
         elif word == "WORKDIR":
-            self._workdir = absolute(self._filled(_unquoted(rest)), self._workdir)
+            self._workdir = absolute(self._filled(self._unquoted(rest)), self._workdir)
             self._moved = True
             self._actions.append(self._command(f"mkdir -p {shlex.quote(self._workdir)}", cwd="/"))
         elif word == "ENV":
@@ -98,14 +120,14 @@ class _Reader:
     def _set(self, rest: str) -> None:
         if "=" not in rest.split(" ", 1)[0]:
             name, _, value = rest.partition(" ")
-            self._env[name] = self._filled(value.strip())
+            self._env[self._name_of(name)] = self._filled(value.strip())
             return
         made = {}
         for part in self._words(rest):
             name, given, value = part.partition("=")
             if not given:
                 raise self._fault(f"ENV {rest}: must be NAME=value")
-            made[name] = self._filled(value)
+            made[self._name_of(name)] = self._filled(value)
         self._env.update(made)
 
     def _copy(self, rest: str) -> None:
@@ -167,7 +189,7 @@ class _Reader:
         if rest.startswith("["):
             try:
                 made = json.loads(rest)
-            except ValueError:
+            except (ValueError, RecursionError):
                 made = None
             if not isinstance(made, list) or not all(isinstance(word, str) for word in made):
                 raise self._fault(f"{rest}: is not a JSON list of words")
@@ -181,7 +203,7 @@ class _Reader:
             raise self._fault(str(error)) from None
 
     def _filled(self, text: str) -> str:
-        known: Mapping[str, str] = {**self._args, **self._env}
+        known: Mapping[str, str] = {"PATH": PATH, **self._args, **self._env}
 
         def value(match: re.Match[str]) -> str:
             if match[0] == "\\$":
@@ -193,31 +215,35 @@ class _Reader:
 
         return _VARIABLE.sub(value, text)
 
+    def _unquoted(self, text: str) -> str:
+        words = self._words(text)
+        return words[0] if len(words) == 1 else text
+
+    def _name_of(self, name: str) -> str:
+        if not re.fullmatch(r"[A-Za-z_][\w.-]*", name, re.ASCII):
+            raise self._fault(f"{name!r} is no name of a variable")
+        return name
+
     def _fault(self, message: str) -> TaskFault:
         return TaskFault(f"{self._name}, line {self._line}: {message}")
 
 
-def _unquoted(text: str) -> str:
-    words = shlex.split(text)
-    return words[0] if len(words) == 1 else text
-
-
 def _lines(text: str) -> list[tuple[int, str]]:
-    """Returns the instructions, each in one line, with the number of its first line."""
+    """Returns the instructions, each in one line, with the number of its first line. A continued line keeps the blanks
+    with which it begins: they may lie in a quoted text."""
     found: list[tuple[int, str]] = []
-    open_line: tuple[int, str] | None = None
-    for number, line in enumerate(text.splitlines(), 1):
-        bare = line.strip()
-        if bare.startswith("#") or (not bare and open_line is not None):
+    begun, before = 0, ""
+    for number, line in enumerate(text.split("\n"), 1):
+        line = line.rstrip("\r")
+        if line.lstrip().startswith("#") or (begun and not line.strip()):
             continue
-        begun, before = open_line or (number, "")
-        if bare.endswith("\\"):
-            open_line = (begun, before + bare[:-1])
+        begun = begun or number
+        before += _CONTINUED.sub("", line)
+        if _CONTINUED.search(line):
             continue
-        open_line = None
-        whole = (before + bare).strip()
-        if whole:
-            found.append((begun, whole))
-    if open_line is not None:
-        found.append(open_line)
+        if before.strip():
+            found.append((begun, before.strip()))
+        begun, before = 0, ""
+    if before.strip():
+        found.append((begun, before.strip()))
     return found

@@ -7,7 +7,7 @@ accelerators) is refused by name; fields that only describe a task are ignored, 
 from __future__ import annotations
 
 import math
-import posixpath
+import os
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,22 +41,34 @@ _MOST_FILES = 10_000
 _DEPTH = 6
 """Levels of folders below a configured one in which tasks are looked for."""
 
+_YAML = (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, ArithmeticError, RecursionError)
+"""What its reader raises, most of it for tagged values that are no value of their type, such as `!!int ""`."""
+
 _VERSIONS = ("1.0", "1.1", "1.2", "1.3", "1.4")
 _VERIFIER_S = 600.0
 _OLDER_SCRIPT = b"""bash "$TEST_DIR/run-tests.sh"
 if [ $? -eq 0 ]; then echo 1; else echo 0; fi >/logs/verifier/reward.txt
 """
+_OLDER_OWN = frozenset({OLDER, "run-tests.sh", "solution.sh", "solution.yaml", "solution.yml"})
+_OLDER_FOLDERS = ("tests/", "solution/")
 _OURS = "rewarden"
+_NOT_READ = frozenset({".git", "__pycache__"})
 _CANARY = re.compile(r"\A(?:\s*(?:<!--.*?-->|#[^\n]*)\s*\n)+", re.DOTALL)
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)I?B?", re.IGNORECASE)
-_MB = {"": 1 / 1024**2, "K": 1 / 1024, "M": 1, "G": 1024, "T": 1024**2}
+_SIZE = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*([KMGT])I?B?", re.IGNORECASE | re.ASCII)
+_MB = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024**2}
+_MOST_MB = 1e9
+_COMPOSE = re.compile(r"(?:docker-)?compose(?:\.[\w-]+)?\.ya?ml")
+"""The names by which engines find files of several containers."""
 
 
 def find_folders(place: Path) -> list[Path]:
     """Returns the task folders below a folder, or the folder itself if it is one. Raises TaskFault."""
-    if not place.is_dir():
-        raise TaskFault(f"{place}: is not a folder")
-    found = list(_folders(place, _DEPTH))
+    try:
+        if not place.is_dir():
+            raise TaskFault(f"{place}: is not a folder")
+        found = list(_folders(place, _DEPTH))
+    except OSError as error:
+        raise TaskFault(f"{error.filename or place}: cannot be read: {error.strerror or error}") from None
     if not found:
         raise TaskFault(f"{place}: has no task: a folder with {HARBOR} or {OLDER}")
     return found
@@ -74,25 +86,45 @@ def _folders(place: Path, depth: int) -> Iterator[Path]:
 
 def read_folder(folder: Path) -> Task:
     """Returns the task of a folder, whose name is its id. Raises TaskFault."""
+    folder = folder.resolve()
+    try:
+        files = _files_of(folder)
+    except OSError as error:
+        where = Path(os.fsdecode(error.filename or folder))
+        said = where.relative_to(folder.parent) if where.is_relative_to(folder.parent) else where
+        raise TaskFault(f"{said}: cannot be read: {error.strerror or error}") from None
+    return read_task(folder.name, files)
+
+
+def _files_of(folder: Path) -> dict[str, File]:
+    """Returns the files of a folder. Raises TaskFault, OSError."""
     files: dict[str, File] = {}
     size = 0
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder).as_posix()
-        if path.is_symlink():
-            raise TaskFault(f"{folder.name}/{name}: is a link; a task holds its files itself")
-        if not path.is_file() or any(part in (".git", "__pycache__") for part in path.parts):
-            continue
-        about = path.stat()
-        size += about.st_size
-        if size > MOST_BYTES or len(files) >= _MOST_FILES:
-            raise TaskFault(f"{folder.name}: has more than {MOST_BYTES // 1024**2} MiB or {_MOST_FILES} files")
-        files[name] = File(path.read_bytes(), bool(about.st_mode & stat.S_IXUSR))
-    return read_task(folder.resolve().name, files)
+    for place, inner, names in os.walk(folder, onerror=_raised):
+        inner[:] = sorted(name for name in inner if name not in _NOT_READ)
+        for path in sorted(Path(place, name) for name in (*inner, *names) if name not in _NOT_READ):
+            name = path.relative_to(folder).as_posix()
+            if path.is_symlink():
+                raise TaskFault(f"{folder.name}/{name}: is a link; a task holds its files itself")
+            if not path.is_file():
+                continue
+            about = path.stat()
+            size += about.st_size
+            if size > MOST_BYTES or len(files) >= _MOST_FILES:
+                raise TaskFault(f"{folder.name}: has more than {MOST_BYTES // 1024**2} MiB or {_MOST_FILES} files")
+            files[name] = File(path.read_bytes(), bool(about.st_mode & stat.S_IXUSR))
+    return files
+
+
+def _raised(error: OSError) -> None:
+    raise error
 
 
 def read_task(id: str, files: Files) -> Task:
     """Returns the task that consists of these files. Raises TaskFault."""
     try:
+        for name in files:
+            _check_name(name, files)
         if HARBOR in files:
             return _harbor(id, files)
         if OLDER in files:
@@ -102,14 +134,29 @@ def read_task(id: str, files: Files) -> Task:
     raise TaskFault(f"task {id!r}: has neither {HARBOR} nor {OLDER}")
 
 
+def _check_name(name: str, files: Files) -> None:
+    """Raises TaskFault for the name of a file that cannot be put into a box."""
+    parts = name.split("/")
+    shown = name.encode("utf-8", "backslashreplace").decode()[:200]
+    if {"", ".", ".."}.intersection(parts) or "\0" in name:
+        raise TaskFault(f"{shown!r}: must be a relative path, without empty parts, . and ..")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise TaskFault(f"{shown!r}: the name is not UTF-8; rename the file") from None
+    above = next((each for each in ("/".join(parts[:end]) for end in range(1, len(parts))) if each in files), None)
+    if above is not None:
+        raise TaskFault(f"{above[:200]!r}: is both a file and a folder")
+
+
 # --- Harbor ----------------------------------------------------------------------------------------------------------
 
 
 def _harbor(id: str, files: Files) -> Task:
     try:
         told = tomllib.loads(files[HARBOR].text(HARBOR))
-    except tomllib.TOMLDecodeError as error:
-        raise TaskFault(f"{HARBOR}: {error}") from None
+    except (ValueError, RecursionError) as error:  # ValueError also for dates and numbers that there are none of
+        raise TaskFault(f"{HARBOR}: {_said(error)}") from None
     version = str(told.get("schema_version", told.get("version", "1.0")))
     if version not in _VERSIONS:
         raise TaskFault(f"{HARBOR}: schema_version {version!r} is unknown; known: {', '.join(_VERSIONS)}")
@@ -131,6 +178,9 @@ def _harbor(id: str, files: Files) -> Task:
         if named
         else (_step("", "", verifier, agent, {}, files),)
     )
+    twice = next((step.name for place, step in enumerate(steps) if step.name in {e.name for e in steps[:place]}), None)
+    if twice is not None:
+        raise TaskFault(f"{HARBOR}: steps: two are named {twice!r}")
     return Task(
         id=id,
         digest=digest_of(files),
@@ -146,7 +196,7 @@ def _harbor_step(
     told: Mapping[str, Any], verifier: Mapping[str, Any], agent: Mapping[str, Any], files: Files, place: int
 ) -> Step:
     name = told.get("name")
-    if not isinstance(name, str) or not re.fullmatch(r"[\w.-]+", name):
+    if not isinstance(name, str) or not re.fullmatch(r"(?!\.+$)[\w.-]+", name):
         raise TaskFault(f"{HARBOR}: steps[{place}].name: must be the name of a folder in steps/")
     own = _table(told, "verifier", f"steps[{place}].")
     if "environment" in own or own.get("collect"):
@@ -199,7 +249,7 @@ def _environment(told: Mapping[str, Any], files: Files) -> Environment:
     if told.get("mcp_servers") or told.get("healthcheck"):
         raise TaskFault(f"{HARBOR}: environment.mcp_servers and healthcheck are not supported")
     for name in files:
-        if posixpath.basename(name).startswith(("docker-compose", "compose.")):
+        if _COMPOSE.fullmatch(name):
             raise TaskFault(f"environment/{name}: several containers are not supported")
     image = told.get("docker_image")
     if image is not None:
@@ -207,10 +257,13 @@ def _environment(told: Mapping[str, Any], files: Files) -> Environment:
         if tier is None:
             raise TaskFault(f"{HARBOR}: environment.docker_image: must be an image tier: {', '.join(TIERS)}")
         made = Environment(image=tier)
-        loose = {name: file for name, file in files.items() if name != "Dockerfile"}
-        if loose and "Dockerfile" not in files:
-            place = str(told.get("workdir") or made.workdir)
-            copied = {absolute(name, place): file for name, file in loose.items()}
+        if "Dockerfile" in files:
+            raise TaskFault(
+                f"{HARBOR}: environment.docker_image: there is environment/Dockerfile as well; remove one of them"
+            )
+        if files:
+            place = _absolute(str(told.get("workdir") or made.workdir))
+            copied = {absolute(name, place): file for name, file in files.items()}
             made = Environment(image=tier, actions=(Copy(files=copied, line=0),))
     elif "Dockerfile" in files:
         made = read_dockerfile(files["Dockerfile"].text("environment/Dockerfile"), files, "environment/Dockerfile")
@@ -231,7 +284,7 @@ def _size(told: Mapping[str, Any], name: str) -> int | None:
     """Returns MiB: `memory_mb`, or the older `memory = "2G"`."""
     exact = told.get(f"{name}_mb")
     if exact is not None:
-        if type(exact) not in (int, float) or not 0 < exact < 1e9:
+        if type(exact) not in (int, float) or not 0 < exact < _MOST_MB:
             raise TaskFault(f"{HARBOR}: environment.{name}_mb: must be a number above 0")
         return math.ceil(float(exact))
     older = told.get(name)
@@ -239,8 +292,11 @@ def _size(told: Mapping[str, Any], name: str) -> int | None:
         return None
     match = _SIZE.fullmatch(str(older).strip())
     if match is None:
-        raise TaskFault(f"{HARBOR}: environment.{name}: must be a size such as 2G, not {older!r}")
-    return max(1, math.ceil(float(match[1]) * _MB[match[2].upper()]))
+        raise TaskFault(f"{HARBOR}: environment.{name}: must be a size with its unit, such as 2G, not {older!r:.100}")
+    size = float(match[1]) * _MB[match[2].upper()]
+    if not 0 < size < _MOST_MB:
+        raise TaskFault(f"{HARBOR}: environment.{name}: must be above 0 and below {_MOST_MB:g} MiB")
+    return math.ceil(size)
 
 
 # --- terminal-bench 1 ------------------------------------------------------------------------------------------------
@@ -249,19 +305,20 @@ def _size(told: Mapping[str, Any], name: str) -> int | None:
 def _older(id: str, files: Files) -> Task:
     try:
         told = yaml.safe_load(files[OLDER].text(OLDER))
-    except yaml.YAMLError as error:
-        raise TaskFault(f"{OLDER}: {' '.join(str(error).split())}") from None
+    except _YAML as error:
+        raise TaskFault(f"{OLDER}: {_said(error)}") from None
     if not isinstance(told, dict) or not isinstance(told.get("instruction"), str):
         raise TaskFault(f"{OLDER}: must have an instruction")
-    compose = [name for name in files if posixpath.basename(name).startswith("docker-compose")]
+    compose = [name for name in files if _COMPOSE.fullmatch(name)]
     if len(compose) > 1 or (compose and _services_of(files[compose[0]], compose[0]) > 1):
         raise TaskFault(f"{compose[0]}: several containers are not supported")
     if "Dockerfile" not in files:
         raise TaskFault("Dockerfile: is missing")
     if "run-tests.sh" not in files:
         raise TaskFault("run-tests.sh: is missing")
-    hidden = ("tests/", "solution", "task.yaml", "run-tests.sh", "docker-compose")
-    context = {name: file for name, file in files.items() if not name.startswith(hidden)}
+    # The policy's box must have neither tests nor solution, whatever the Dockerfile copies.
+    hidden = {*_OLDER_OWN, *compose}
+    context = {name: file for name, file in files.items() if name not in hidden and not name.startswith(_OLDER_FOLDERS)}
     environment = read_dockerfile(files["Dockerfile"].text("Dockerfile"), context, "Dockerfile")
     # That format's runner copies both into /tests, and reads the result of pytest from what it prints; here its exit
     # code says it.
@@ -282,13 +339,17 @@ def _older(id: str, files: Files) -> Task:
 def _services_of(file: File, name: str) -> int:
     try:
         told = yaml.safe_load(file.text(name))
-    except yaml.YAMLError as error:
-        raise TaskFault(f"{name}: {' '.join(str(error).split())}") from None
+    except _YAML as error:
+        raise TaskFault(f"{name}: {_said(error)}") from None
     services = told.get("services") if isinstance(told, dict) else None
     return len(services) if isinstance(services, dict) else 0
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
+
+
+def _said(error: Exception) -> str:
+    return "is nested too deeply" if isinstance(error, RecursionError) else " ".join(str(error).split())
 
 
 def _table(told: Mapping[str, Any], name: str, where: str = "") -> Mapping[str, Any]:
@@ -302,13 +363,15 @@ def _texts(value: Any, where: str) -> dict[str, str]:
     if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
         raise TaskFault(f"{where}: must be a table of texts")
     for name, item in value.items():
+        if not name or "=" in name or "\0" in name + item:
+            raise TaskFault(f"{where}: {name[:100]!r}: a variable has a name without =, and no zero byte")
         if "${" in item:
             raise TaskFault(f"{where}.{name}: takes its value from the runner's environment, which boxes never see")
     return dict(value)
 
 
 def _words(value: Any, where: str) -> Sequence[str]:
-    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+    if not isinstance(value, list) or not all(isinstance(item, str) and item and "\0" not in item for item in value):
         raise TaskFault(f"{HARBOR}: {where}: must be a list of texts")
     return tuple(value)
 
@@ -322,9 +385,9 @@ def _seconds(value: Any, where: str) -> float:
 
 
 def _absolute(path: str) -> str:
-    if not path.startswith("/"):
-        raise TaskFault(f"{HARBOR}: {path!r}: must be an absolute path")
-    return posixpath.normpath(path)
+    if not path.startswith("/") or "\0" in path:
+        raise TaskFault(f"{HARBOR}: {path[:200]!r}: must be an absolute path")
+    return absolute(path, "/")
 
 
 def _kept(paths: Sequence[str]) -> Sequence[str]:

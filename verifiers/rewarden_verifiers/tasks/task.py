@@ -10,6 +10,9 @@ from typing import Literal
 
 from rewarden.errors import InvalidReference
 
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""The image tiers' own."""
+
 Mode = Literal["separate", "shared"]
 """`separate`: the policy's changes to system folders and start-up files are not carried into the verifier's box.
 `shared`: they are, and the verdict is flagged."""
@@ -128,6 +131,10 @@ class Task:
             raise TaskFault(f"the task {self.id!r} has no step {name!r}; its steps: {known}")
         return found
 
+    def beginning(self, step: Step) -> str:
+        """Returns a digest of the state in which a step begins."""
+        return hashlib.sha256(f"{self.digest} {step.name}".encode()).hexdigest()
+
 
 def digest_of(files: Files) -> str:
     """Returns a digest of names, modes and contents."""
@@ -148,4 +155,4 @@ def below(files: Files, folder: str) -> dict[str, File]:
 
 def absolute(path: str, base: str) -> str:
     """Returns a path of the box, resolved against a folder of it."""
-    return posixpath.normpath(posixpath.join(base, path))
+    return "/" + posixpath.normpath(posixpath.join(base, path)).lstrip("/")  # normpath leaves two slashes as they are
