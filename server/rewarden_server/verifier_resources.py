@@ -52,7 +52,7 @@ def tasks_of(config: Config) -> TaskResources:
     except (TaskFault, OSError) as error:
         said = error.message if isinstance(error, TaskFault) else str(error)
         raise ConfigError(f"{config.source('tasks.folders')}: tasks.folders: {said}") from None
-    return TaskResources(tasks=tasks, size=settings.size, folder=settings.folder)
+    return TaskResources(tasks=tasks, size=settings.size, folder=settings.folder, most_bytes=settings.max_bytes)
 
 
 def _judges(config: Config) -> JudgeResources:

@@ -199,6 +199,22 @@ async def test_a_key_has_so_many_programs_in_the_background(start: Start, host: 
         await box.start(["true"])  # in place of the one that has ended
 
 
+async def test_the_idle_time_begins_when_a_long_score_ends(over_http: AsyncClient, server: Running) -> None:
+    clock = with_clock(server)
+    service = server.serving.service
+    verify = service.verify
+
+    async def slowly(*args: Any, **named: Any) -> Any:
+        clock.now += 100
+        return await verify(*args, **named)
+
+    async with over_http.box(idle_s=50) as box:
+        service.verify = slowly
+        assert (await box.score("math", "42", reference="42")).score == 1.0
+        service.boxes.sweep()
+        assert box.id in service.boxes._open
+
+
 @pytest.mark.parametrize(
     ("value", "path"),
     [

@@ -13,9 +13,9 @@ from rewarden import AsyncClient, NotFound
 from rewarden.errors import InvalidRequest
 from tests.server.box_host import HostProcess
 from tests.server.box_host import host as host
-from tests.server.conftest import Start
+from tests.server.conftest import Running, Start
 from tests.server.launchers import launcher as launcher
-from tests.tasks.folders import EXAMPLES, TOML, parts
+from tests.tasks.folders import EXAMPLES, TOML, made, parts
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
 
@@ -29,29 +29,31 @@ def remembered(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest_asyncio.fixture
-async def client(start: Start, host: HostProcess, remembered: Path, tmp_path: Path) -> AsyncIterator[AsyncClient]:
-    """A client of a server with tasks."""
+async def running(start: Start, host: HostProcess, remembered: Path, tmp_path: Path) -> Running:
+    """A server with tasks."""
     for name, files in {"bad": parts(solution__solve_sh="true"), "steps": _steps()}.items():
-        for path, text in files.items():
-            file = tmp_path / "own" / name / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
+        made(tmp_path / "own" / name, files)
     folders = f"{EXAMPLES / 'word-count'},{EXAMPLES / 'counter-service'},{tmp_path / 'own'}"
     settings = {"sandbox.address": host.address, "tasks.folders": folders, "tasks.dir": str(remembered)}
-    running = await start(settings)
-    async with AsyncClient(running.serving.http) as made:
-        yield made
+    return await start(settings)
+
+
+@pytest_asyncio.fixture
+async def client(running: Running) -> AsyncIterator[AsyncClient]:
+    """A client of it."""
+    async with AsyncClient(running.serving.http) as opened:
+        yield opened
 
 
 def _steps() -> dict[str, str]:
-    made = {"task.toml": TOML + '[[steps]]\nname = "a"\n[[steps]]\nname = "b"\n'}
+    files = {"task.toml": TOML + '[[steps]]\nname = "a"\n[[steps]]\nname = "b"\n'}
     for name in ("a", "b"):
-        made[f"steps/{name}/instruction.md"] = name
-        made[f"steps/{name}/tests/test.sh"] = (
+        files[f"steps/{name}/instruction.md"] = name
+        files[f"steps/{name}/tests/test.sh"] = (
             f"grep -qx {name} /app/log && r=1; echo ${{r:-0}} >/logs/verifier/reward.txt"
         )
-        made[f"steps/{name}/solution/solve.sh"] = f"echo {name} >>/app/log"
-    return made
+        files[f"steps/{name}/solution/solve.sh"] = f"echo {name} >>/app/log"
+    return files
 
 
 async def test_a_box_of_a_task_is_judged_by_its_tests_and_lives_on(client: AsyncClient) -> None:
@@ -107,6 +109,47 @@ async def test_a_step_is_judged_by_its_name(client: AsyncClient) -> None:
         verdict = await box.score("task")
         assert (verdict.status, verdict.fault) == ("undecided", "reference")
         assert "its steps: a, b" in (verdict.feedback or "")
+
+
+async def test_a_response_to_a_later_step_begins_where_the_one_before_ended(
+    client: AsyncClient, remembered: Path
+) -> None:
+    use = {"name": "task", "params": {"step": "b"}}
+    both = "grep -qx a /app/log && echo b >>/app/log"
+    samples = [{"response": f"```bash\n{text}\n```", "reference": "steps"} for text in (both, "echo c >>/app/log")]
+    verdicts = (await client.verify(samples, use=use)).verdicts
+    assert [verdict.score for verdict in verdicts] == [1.0, 0.0]
+    for state in (remembered / "states").iterdir():
+        state.unlink()
+    assert [verdict.score for verdict in (await client.verify(samples[:1], use=use)).verdicts] == [1.0]
+
+
+async def test_a_step_after_one_that_nothing_solves_needs_a_box(client: AsyncClient) -> None:
+    use = {"name": "task", "params": {"step": "b"}}
+    files = {name: text for name, text in _steps().items() if name != "steps/a/solution/solve.sh"}
+    sample = {"response": "```bash\necho b >>/app/log\n```", "reference": {"files": files}}
+    (verdict,) = (await client.verify([sample], use=use)).verdicts
+    assert (verdict.status, verdict.reason, verdict.fault) == ("undecided", "step_out_of_reach", "reference")
+
+
+async def test_a_box_of_a_task_has_no_larger_limits_than_its_check(client: AsyncClient) -> None:
+    with pytest.raises(InvalidRequest, match="disk_mb: the task's boxes have at most 512; leave it out"):
+        await client.box(task="word-count", limits={"disk_mb": 600}).open()
+
+
+async def test_a_larger_box_without_a_task_is_judged_whole(client: AsyncClient) -> None:
+    async with client.box("python", limits={"disk_mb": 700}) as box:
+        done = "mkdir -p /app; echo a >/app/log; head -c 600M /dev/urandom >/app/large"
+        assert (await box.exec(done)).exit_code == 0
+        verdict = await box.score({"name": "task", "params": {"step": "a"}}, reference="steps")
+        assert (verdict.status, verdict.score) == ("scored", 1.0)
+
+
+async def test_a_box_on_another_build_of_the_image_is_not_judged(client: AsyncClient, running: Running) -> None:
+    async with client.box(task="word-count") as box:
+        running.serving.service.boxes._open[box.id].remote.image = "sha256:another"
+        verdict = await box.score("task")
+    assert (verdict.status, verdict.fault, verdict.score) == ("error", "infra", None)
 
 
 async def test_a_task_that_failed_its_check_lends_no_box_and_judges_none(client: AsyncClient) -> None:

@@ -36,7 +36,8 @@ def stream(*names: str, links: Iterable[tuple[str, str]] = (), end: bool = True)
 @pytest.mark.parametrize(
     "name",
     [
-        *("app/a", "tmp/x", "hello.txt", "home/me/.ssh/id", "root/.config/app", "tmp/box/.bashrc", "dev/shm/x"),
+        *("app/a", "tmp/x", "hello.txt", "home/me/notes", "root/config/app", "tmp/box/.bashrc", "dev/shm/x"),
+        *("app/.git/config", "app/package.json", "app/node_modules/x", "home/.keep", "tmp/.wh.x", "home/.wh.me"),
         *("var/lib/x", "logs/agent/trajectory.json", "logs/artifacts/out", "application/usr/bin/x", "srv/etc/x"),
     ],
 )
@@ -62,6 +63,16 @@ def test_the_tests_own_folders_are_never_carried(name: str, shared: bool) -> Non
         *("bin", ".wh.bin", "bin/sh", "lib64", "usr/bin/python3", "usr/bin/.wh.env", "usr/.wh..wh..opq", "opt/x"),
         *("etc/ld.so.preload", "etc/profile", "etc/.wh..wh..opq", "tmp/.bashrc", "tmp/.wh..profile", "root/.gitconfig"),
         *("home/me/.local/lib/python3.11/site-packages/usercustomize.py", "home/me/.config/git/config"),
+        *("tmp/.sqliterc", "root/.Rprofile", "tmp/.config/go/env", "home/me/.ssh/id", "home/me/.wh..psqlrc"),
+        *(
+            "node_modules/x/index.js",
+            "package.json",
+            ".npmrc",
+            ".wh..npmrc",
+            "jest.config.js",
+            "conftest.py",
+            "go.work",
+        ),
     ],
 )
 def test_what_runs_the_tests_is_carried_only_in_the_mode_shared(name: str) -> None:
@@ -69,6 +80,36 @@ def test_what_runs_the_tests_is_carried_only_in_the_mode_shared(name: str) -> No
     assert Carried((), shared=True).of_policy(name)
     assert Carried((), shared=False).of_environment(name)
     assert not Carried((), shared=True).of_environment(name)
+
+
+def test_homes_that_the_task_names_are_homes_too() -> None:
+    carried = Carried((), shared=False, homes=("/app/me/",))
+    assert not carried.of_policy("app/me/.toolrc")
+    assert carried.of_environment("app/me/.toolrc")
+    assert [carried.of_policy(name) for name in ("app/.toolrc", "app/me/x", "app/you/.toolrc")] == [True] * 3
+
+
+@pytest.mark.parametrize("name", ["root", "home", "home/me", "app", "app/me"])
+def test_no_link_takes_the_place_of_a_home(name: str) -> None:
+    carried = Carried((), shared=False, homes=("/app/me",))
+    assert not carried.of_policy(name, tarfile.SYMTYPE)
+    assert carried.of_policy(name, tarfile.DIRTYPE)
+    assert carried.of_policy(name + "/x/y", tarfile.SYMTYPE)
+    assert carried.dropped == ["/" + name]
+
+
+def test_what_programs_leave_in_a_home_by_themselves_is_no_news() -> None:
+    carried = Carried((), shared=False)
+    assert not any(carried.of_policy(name) for name in ("tmp/.cache/pip/x", "tmp/.bash_history", "tmp/.toolrc", "usr"))
+    assert carried.dropped == ["/tmp/.toolrc"]
+
+
+def test_programs_are_searched_where_the_policy_did_not_write() -> None:
+    carried = Carried(("/app/kept",), shared=False)
+    trusted = ("/usr/bin", "/opt/tools/bin", "/root/.cargo/bin", "/app/kept/bin")
+    assert [carried.is_trusted(path) for path in trusted] == [True] * 4
+    assert not any(carried.is_trusted(path) for path in ("/app/bin", "bin", "", ".", "/opt/../app/bin", "/tmp", "/"))
+    assert Carried((), shared=True).is_trusted("/app/bin")
 
 
 def test_listed_paths_are_carried() -> None:
@@ -93,4 +134,4 @@ def test_streams_become_one_that_ends_once() -> None:
 
 def test_a_stream_that_was_cut_off_is_no_state() -> None:
     with pytest.raises(tarfile.ReadError, match="cut off"):
-        merge([(stream("app/a", end=False), lambda name: True)], io.BytesIO())
+        merge([(stream("app/a", end=False), lambda name, kind: True)], io.BytesIO())

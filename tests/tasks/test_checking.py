@@ -12,7 +12,7 @@ from rewarden_verifiers.tasks.checking import check, checked
 from rewarden_verifiers.tasks.folder import find_folders, read_folder
 from rewarden_verifiers.tasks.judging import Size
 from rewarden_verifiers.tasks.memory import Checked, Memory
-from tests.tasks.folders import EXAMPLES, PARTS, TOML, parts, task_of
+from tests.tasks.folders import DONE, EXAMPLES, PARTS, TOML, parts, task_of
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
 
@@ -37,8 +37,11 @@ async def test_a_good_task_is_remembered_by_its_digest(boxes: BoxLane, memory: M
     assert found.fault is None
     (step,) = found.steps
     assert (step.untouched, step.solved, step.rewritten) == (0.0, 1.0, ())
-    assert memory.check(task.digest, found.image_id) == found
-    assert memory.check(task.digest, "another image") is None
+    assert memory.check(task.digest, found.image_id, SIZE.limits(task.environment)) == found
+    larger = Size(default_disk_mb=256)
+    again = await checked(boxes, task, larger, memory)
+    assert again.fault is None
+    assert memory.check(task.digest, found.image_id, larger.limits(task.environment)) == again
 
 
 async def test_the_environment_is_made_once_and_seen_by_solution_and_tests(boxes: BoxLane, memory: Memory) -> None:
@@ -55,7 +58,7 @@ async def test_the_environment_is_made_once_and_seen_by_solution_and_tests(boxes
     found = await checks(boxes, memory, files)
     assert found.fault is None
     assert found.steps[0].untouched == 0.0
-    assert len(list((memory.folder / "environments").iterdir())) == 1
+    assert len(list((memory.folder / "states").iterdir())) == 1
 
 
 @pytest.mark.parametrize(
@@ -104,6 +107,82 @@ async def test_each_step_begins_where_the_solution_of_the_one_before_ended(boxes
     found = await checks(boxes, memory, files)
     assert found.fault is None
     assert [(step.step, step.untouched, step.solved) for step in found.steps] == [("a", None, 1.0), ("b", None, 1.0)]
+
+
+def stepped(*, solved: str, paid: str = "", tests: str = "") -> dict[str, str]:
+    """Returns a task of the steps a, b and c, of which these have a solution, and these pay in any box. A test wants
+    the names of all steps so far in the log."""
+    files = {"task.toml": TOML + "".join(f'[[steps]]\nname = "{name}"\n' for name in "abc")}
+    for name, wanted in {"a": "a", "b": "a b", "c": "a b c"}.items():
+        files[f"steps/{name}/instruction.md"] = name
+        pays = "true" if name in paid else f'[ "$(echo $(cat /app/log))" = "{wanted}" ]'
+        files[f"steps/{name}/tests/test.sh"] = (
+            f"{tests}\n{pays} && reward=1; echo ${{reward:-0}} >/logs/verifier/reward.txt"
+        )
+        if name in solved:
+            files[f"steps/{name}/solution/solve.sh"] = f"echo {name} >>/app/log"
+    return files
+
+
+async def test_steps_after_an_unsolved_one_are_checked_as_far_as_that_proves_anything(
+    boxes: BoxLane, memory: Memory
+) -> None:
+    found = await checks(boxes, memory, stepped(solved="ac"))
+    assert found.fault is None
+    assert [(step.step, step.untouched, step.solved) for step in found.steps] == [
+        ("a", 0.0, 1.0),
+        ("b", 0.0, None),
+        ("c", 0.0, None),
+    ]
+    paying = await checks(boxes, memory, stepped(solved="a", paid="c"))
+    assert paying.fault == "step 'c': an untouched box gets the reward 1"
+
+
+async def test_the_tests_search_no_folder_of_the_policys_and_say_so(boxes: BoxLane, memory: Memory) -> None:
+    files = {
+        **parts(
+            task_toml="schema_version = '1.4'",
+            tests__test_sh='[ "$(tool)" = yes ] && [ -z "$LD_LIBRARY_PATH" ] && echo 1 >/logs/verifier/reward.txt\n',
+            solution__solve_sh="tool >done; printf '#!/bin/sh\\necho yes\\n' >/app/bin/tool\n",
+        ),
+        "environment/Dockerfile": "FROM python\nENV PATH=/app/bin:$PATH LD_LIBRARY_PATH=/app/lib\nWORKDIR /app\n"
+        "RUN mkdir bin && printf '#!/bin/sh\\necho no\\n' >bin/tool && chmod +x bin/tool\n",
+    }
+    found = await checks(boxes, memory, files)
+    assert "(/app/bin, /app/lib is the policy's, so the tests' box does not search it" in (found.fault or "")
+    kept = {**files, "task.toml": "schema_version = '1.4'\n[metadata.rewarden]\nkeep = ['/app/bin']\n"}
+    assert (await checks(boxes, memory, kept)).fault is None
+
+
+async def test_the_environments_own_start_up_files_stay(boxes: BoxLane, memory: Memory) -> None:
+    files = {
+        **parts(
+            task_toml="schema_version = '1.4'",
+            tests__test_sh='[ "$(cat ~/.toolrc)" = own ] && [ -e done ] && echo 1 >/logs/verifier/reward.txt\n',
+            solution__solve_sh="echo other >~/.toolrc; touch done ~/notes\n",
+        ),
+        "environment/Dockerfile": "FROM python\nWORKDIR /app\nRUN echo own >~/.toolrc\n",
+    }
+    assert (await checks(boxes, memory, files)).fault is None
+
+
+@pytest.mark.parametrize(
+    ("tests", "left"),
+    [("sleep 1000 >/dev/null 2>&1 &", True), ("sleep 1000 & kill -9 $!", False), ("(sleep 1000 & kill $!)", False)],
+)
+async def test_processes_that_outlive_the_tests_are_seen(
+    boxes: BoxLane, memory: Memory, tests: str, left: bool
+) -> None:
+    found = await checks(boxes, memory, parts(tests__test_sh=f"{tests}\n{DONE}"))
+    assert (found.fault, found.steps[0].left) == (None, left)
+
+
+async def test_files_that_the_tests_add_themselves_are_theirs(boxes: BoxLane, memory: Memory) -> None:
+    added = (
+        "touch /tests/report.json /tests/tmp.x /tests/made.py; mkdir -p /tests/.pytest_cache; >/tests/.pytest_cache/x"
+    )
+    found = await checks(boxes, memory, parts(tests__test_sh=f"{added}\n{DONE}"))
+    assert (found.fault, found.steps[0].rewritten) == (None, ("made.py",))
 
 
 async def test_a_task_without_a_solution_has_half_a_check(boxes: BoxLane, memory: Memory) -> None:

@@ -34,6 +34,14 @@ class LiveBox(Protocol):
         """Returns the name of the image, as the box was opened with it."""
 
     @property
+    def image_id(self) -> str:
+        """Returns the identity of the image's content; empty where there is none."""
+
+    @property
+    def disk_mb(self) -> int:
+        """Returns the MiB that the box's changes may take; 0 if that is unknown."""
+
+    @property
     def task(self) -> str | None:
         """Returns the id of the task with which the box was opened."""
 
@@ -56,6 +64,9 @@ class FreshBox(Protocol):
 
     async def stop(self) -> None:
         """Has all programs stand still for as long as the box lives."""
+
+    async def processes(self) -> int:
+        """Returns the number of processes that live in the box, also of those that programs left behind."""
 
     async def list(self, path: str, depth: int) -> Sequence[BoxEntry]:
         """Returns the entries of a folder. Raises BoxFault."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -47,15 +46,6 @@ class Box:
     execs: dict[int, Running] = field(default_factory=dict)
     notebooks: dict[int, Notebook] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
-
-    @contextmanager
-    def in_use(self) -> Iterator[None]:
-        """Counts a request, during which the box is not idle."""
-        self.active += 1
-        try:
-            yield
-        finally:
-            self.active -= 1
 
     def over(self, now: float) -> str | None:
         """Returns why it must end now: `expired` or `idle`; None if it may live on."""

@@ -9,7 +9,7 @@ import secrets
 import time
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -282,7 +282,7 @@ class Boxes:
     @asynccontextmanager
     async def using(self, box: Box) -> AsyncIterator[RemoteBox]:
         """Yields the box at its host, during a request. Errors of the host become ours."""
-        with box.in_use():
+        with self.busy(box):
             try:
                 with _refusals():
                     yield box.remote
@@ -293,8 +293,16 @@ class Boxes:
                 if box.reason is None:
                     self._end(box, "host_lost" if box.remote.host_lost else "slot_lost")
                 raise _ended(box.info()) from None
-            finally:
-                box.used = self._clock()
+
+    @contextmanager
+    def busy(self, box: Box) -> Iterator[None]:
+        """Counts a request, during which the box is not idle, and from whose end its idle time begins."""
+        box.active += 1
+        try:
+            yield
+        finally:
+            box.active -= 1
+            box.used = self._clock()
 
     async def info(self, box: Box) -> BoxInfo:
         """Returns the state of a box, with its usage. Raises BoxEnded."""
@@ -512,6 +520,12 @@ def _of_task(begun: Begun, asked: BoxRequest, limits: Limits) -> BoxSpec:
         raise InvalidRequest("snapshot: send either task or snapshot", path="snapshot")
     own = begun.limits.given()
     given = {name: value for name, value in limits.given().items() if getattr(asked.limits, name) is not None}
+    for name in own.keys() & given.keys():
+        # What was checked under the task's limits says nothing about others.
+        if given[name] > own[name]:
+            raise InvalidRequest(
+                f"limits.{name}: the task's boxes have at most {own[name]}; leave it out", path=f"limits.{name}"
+            )
     return BoxSpec(image=begun.image, limits=Limits(**{**own, **given}), env={**begun.env, **asked.env})
 
 

@@ -35,7 +35,7 @@ async def score(service: Service, box: Box, asked: ScoreRequest, surface: str) -
     sample: Sample | BadSample = sample_from_json({name: value for name, value in row.items() if value is not None})
     batch = Batch(samples=(sample,), use=use)
     judged = JudgedBox(box.remote, box.image, box.task)
-    with box.in_use():
+    with service.boxes.busy(box):
         result = await service.verify(service.take_batch(batch), surface, judged)
     (verdict,) = result.verdicts
     return verdict if flag is None else replace(verdict, flags=(*verdict.flags, flag))

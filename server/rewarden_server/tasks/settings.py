@@ -8,7 +8,7 @@ from typing import Annotated
 
 from rewarden_server.setting import File, Parts, Text, Whole, texts
 from rewarden_verifiers.tasks.judging import Size
-from rewarden_verifiers.tasks.memory import default_folder
+from rewarden_verifiers.tasks.memory import MOST_BYTES, Memory, default_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,11 +17,13 @@ class TaskSettings:
 
     folders: folders of tasks, or task folders. A task's id is the name of its folder. dir: the folder of what is
     remembered of tasks: their checks, and their environments (if not set, `$XDG_STATE_HOME/rewarden/tasks`).
+    max_bytes: its size; what was used longest ago is deleted first.
     memory_mb, disk_mb: the most that a task's box gets, MiB, whatever the task asks for.
     """
 
     folders: Annotated[tuple[Text, ...], Parts, texts("/data/tasks")] = ()
     dir: File | None = None
+    max_bytes: Whole = MOST_BYTES
     memory_mb: Whole = 2048
     disk_mb: Whole = 1024
 
@@ -29,6 +31,11 @@ class TaskSettings:
     def folder(self) -> Path:
         """Returns the folder in use."""
         return self.dir if self.dir is not None else default_folder()
+
+    @property
+    def memory(self) -> Memory:
+        """Returns what is remembered of tasks."""
+        return Memory(self.folder, self.max_bytes)
 
     @property
     def size(self) -> Size:

@@ -1,11 +1,13 @@
 """The changes of a policy's box that the verifier's box gets, as a filter of tar streams.
 
 Attack: what runs the tests was replaced: `/bin/sh` or `/bin` itself, `/etc/ld.so.preload`, `~/.bashrc`, git's settings,
-`usercustomize` in the user's packages. In the mode `separate` all of that comes from the task's environment.
+`usercustomize` in the user's packages, `~/.sqliterc`, `/node_modules`. In the mode `separate` all of that comes from
+the task's environment: system folders, and every name in a home that begins with a dot.
 """
 
 from __future__ import annotations
 
+import fnmatch
 import posixpath
 import tarfile
 from collections.abc import Callable, Sequence
@@ -25,70 +27,104 @@ OURS = frozenset({"tests", "solution", "rewarden"})
 _LOGS = ("agent", "artifacts")
 """The folders of /logs that are the policy's to write."""
 
-_HOMES = {"root": 1, "tmp": 1, "home": 2}
-"""Top-level folders to the number of parts in the path of a home there. Boxes have theirs in /tmp."""
-_STARTUP = (
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".bash_aliases",
-    ".profile",
-    ".zshenv",
-    ".zshrc",
-    ".zprofile",
-    ".zlogin",
-    ".kshrc",
-    ".inputrc",
-    ".pythonrc",
-    ".pythonrc.py",
-    ".pdbrc",
-    ".gitconfig",
-    ".config/git",
-    ".config/fish",
-    ".config/pip",
-    ".config/python",
-    ".local/bin",
-    ".local/lib",
-    ".npmrc",
-    ".node_modules",
+_HOMES = ("/root", "/tmp", "/home/*")
+"""Folders that programs may take for a home, as patterns. Boxes have theirs in /tmp."""
+
+_ABOVE = (
+    "node_modules",
+    "package.json",
+    "tsconfig.json",
+    "jsconfig.json",
+    "deno.json",
+    "deno.jsonc",
+    "bunfig.toml",
+    "*.config.*",
+    "conftest.py",
+    "pytest.ini",
+    "pyproject.toml",
+    "setup.cfg",
+    "tox.ini",
+    "go.mod",
+    "go.work",
+    "Cargo.toml",
+    "Gemfile",
+    "composer.json",
 )
-"""Files below a home that shells, Python, Node.js and git read by themselves when they start."""
+"""Names at the root that programs look for in each folder above /tests, as patterns."""
+
+_PASSING = ("cache", "_history")
+"""Ends of names in a home that programs leave behind by themselves: that those are dropped is no news."""
 
 _NOTED = 20
 
 
 class Carried:
-    """Decides member by member. dropped: the first names that were not carried."""
+    """Decides member by member. homes: absolute paths of more homes than the usual ones. dropped: the first names that
+    were not carried."""
 
-    def __init__(self, keep: Sequence[str], *, shared: bool) -> None:
+    def __init__(self, keep: Sequence[str], *, shared: bool, homes: Sequence[str] = ()) -> None:
         self._keep = [path.strip("/") for path in keep]
         self._shared = shared
+        self._homes = [_parts(home) for home in (*_HOMES, *homes)]
         self.dropped: list[str] = []
 
-    def of_policy(self, name: str) -> bool:
-        """Returns whether a change of the policy's is carried."""
+    def of_policy(self, name: str, kind: bytes = tarfile.REGTYPE) -> bool:
+        """Returns whether a change of the policy's is carried. kind: the type of its member."""
         path = named(name)
         if path == ".":
             return False  # the root itself: its permissions decide whether anything can be put there
         if self._kept(path):
             return True
         ours = _is_ours(path)
-        if ours or (not self._shared and is_system(path)):
-            # Every stream has the folders of the root, and all of /etc, which is a copy in each box.
-            if not ours and "/" in path and not path.startswith("etc/") and len(self.dropped) < _NOTED:
+        if ours or (not self._shared and (self._is_system(path) or self._moves_home(path, kind))):
+            if not ours and self._is_news(path) and len(self.dropped) < _NOTED:
                 self.dropped.append("/" + path)
             return False
         return True
 
-    def of_environment(self, name: str) -> bool:
+    def of_environment(self, name: str, kind: bytes = tarfile.REGTYPE) -> bool:
         """Returns whether a change that the environment made is carried beside those of the policy, which began with
         all of them."""
         path = named(name)
-        return not self._shared and is_system(path) and not self._kept(path)
+        return not self._shared and self._is_system(path) and not self._kept(path)
+
+    def is_trusted(self, path: str) -> bool:
+        """Returns whether programs are taken from an absolute path: the policy did not write there, or the task carries
+        what it wrote."""
+        inner = posixpath.normpath(path).lstrip("/")
+        return path.startswith("/") and (self._shared or self._kept(inner) or self._is_system(inner))
 
     def _kept(self, path: str) -> bool:
         return any(path == kept or path.startswith(kept + "/") for kept in self._keep)
+
+    def _is_system(self, path: str) -> bool:
+        """Returns whether a path holds what runs the tests, or is read by it when it starts."""
+        parts = path.split("/")
+        if parts[0] in SYSTEM or parts[0].startswith("."):
+            return True
+        if any(fnmatch.fnmatchcase(parts[0], pattern) for pattern in _ABOVE):
+            return True
+        return any(
+            len(parts) > len(home) and parts[len(home)].startswith(".") and _match(parts, home) for home in self._homes
+        )
+
+    def _moves_home(self, path: str, kind: bytes) -> bool:
+        """Returns whether a change puts a link in the place of a home, or of a folder above one.
+
+        Attack: it leads to a folder of the policy's, in which start-up files lie.
+        """
+        parts = path.split("/")
+        return kind == tarfile.SYMTYPE and any(
+            len(parts) <= len(home) and _match(parts, home[: len(parts)]) for home in self._homes
+        )
+
+    def _is_news(self, path: str) -> bool:
+        """Returns whether it matters to somebody that a change is dropped. Every stream has the folders of the root,
+        and all of /etc, which is a copy in each box."""
+        parts = path.split("/")
+        if parts[0] in SYSTEM:
+            return len(parts) > 1 and parts[0] != "etc"
+        return not any(part.startswith(".") and part.endswith(_PASSING) for part in parts)
 
 
 def named(name: str) -> str:
@@ -100,14 +136,13 @@ def named(name: str) -> str:
     return posixpath.join(folder, last.removeprefix(_WHITEOUT))
 
 
-def is_system(path: str) -> bool:
-    """Returns whether a path holds what runs the tests, or is read by it when it starts."""
-    parts = path.split("/")
-    if parts[0] in SYSTEM:
-        return True
-    depth = _HOMES.get(parts[0])
-    inner = "/".join(parts[depth:]) if depth is not None else ""
-    return any(inner == name or inner.startswith(name + "/") for name in _STARTUP)
+def _parts(path: str) -> list[str]:
+    return [part for part in posixpath.normpath(path).split("/") if part]
+
+
+def _match(parts: Sequence[str], home: Sequence[str]) -> bool:
+    """Returns whether a path begins with a home's."""
+    return all(fnmatch.fnmatchcase(part, pattern) for part, pattern in zip(parts, home, strict=False))
 
 
 def _is_ours(path: str) -> bool:
@@ -115,7 +150,7 @@ def _is_ours(path: str) -> bool:
     return parts[0] in OURS or (parts[0] == "logs" and (len(parts) < 2 or parts[1] not in _LOGS))
 
 
-def merge(streams: Sequence[tuple[BinaryIO, Callable[[str], bool]]], out: BinaryIO) -> None:
+def merge(streams: Sequence[tuple[BinaryIO, Callable[[str, bytes], bool]]], out: BinaryIO) -> None:
     """Writes the chosen members of several streams of changes as one. Raises tarfile.TarError for a stream that is cut
     off."""
     with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as made:
@@ -127,7 +162,9 @@ def merge(streams: Sequence[tuple[BinaryIO, Callable[[str], bool]]], out: Binary
                     if posixpath.normpath(member.name) == END:
                         ends.append(member)
                         ended = True
-                    elif chosen(member.name) and not (member.islnk() and not chosen(member.linkname)):
+                    elif chosen(member.name, member.type) and (
+                        not member.islnk() or chosen(member.linkname, tarfile.REGTYPE)
+                    ):
                         made.addfile(member, given.extractfile(member) if member.isreg() else None)
             if not ended:
                 raise tarfile.ReadError("the changes of a box were cut off")

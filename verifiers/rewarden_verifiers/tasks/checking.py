@@ -23,37 +23,59 @@ async def opened(boxes: Boxes, task: Task, size: Size, memory: Memory) -> AsyncI
     """Yields the boxes of a task. The environment is made at the first time, and kept.
     Raises TaskFault, SandboxError."""
     environment = task.environment
-    image_id = await boxes.identity(environment.image, size.limits(environment))
+    limits = size.limits(environment)
+    image_id = await boxes.identity(environment.image, limits)
     if not environment.actions:
         yield TaskBoxes(boxes, task, size, image_id, None)
         return
     key = environment.digest
-    path = await asyncio.to_thread(memory.environment, key, image_id)
-    if path is None:
-        await boxes.together(f"environment {key}", lambda: _make(boxes, task, size, memory, image_id))
-        path = await asyncio.to_thread(memory.environment, key, image_id)
-    if path is None:
+    file = await asyncio.to_thread(memory.state, key, image_id, limits)
+    if file is None:
+        await boxes.together(f"environment {key} {limits}", lambda: _make(boxes, task, size, memory, image_id))
+        file = await asyncio.to_thread(memory.state, key, image_id, limits)
+    if file is None:
         raise SandboxError("the environment of a task was made and not kept")
-    with path.open("rb") as file:
+    with file:
         yield TaskBoxes(boxes, task, size, image_id, State(file))
 
 
 async def _make(boxes: Boxes, task: Task, size: Size, memory: Memory, image_id: str) -> None:
     environment: Environment = task.environment
-    async with boxes.open(environment.image, limits=size.limits(environment), env={}) as box:
+    limits = size.limits(environment)
+    async with boxes.open(environment.image, limits=limits, env={}) as box:
         check_image(box, image_id)
         await build(box, environment)
-        with memory.making(environment.digest, image_id) as file:
+        with memory.making(environment.digest, image_id, limits) as file:
             await copied(box.changes(), file)
+
+
+@asynccontextmanager
+async def begun(own: TaskBoxes, boxes: Boxes, step: Step, size: Size, memory: Memory) -> AsyncIterator[State | None]:
+    """Yields the state in which a step begins, where the solutions of those before it ended. None: the environment's.
+    Those steps must have been solved in the task's check. Raises SandboxError."""
+    task = own.task
+    if step == task.steps[0]:
+        yield None
+        return
+    key = task.beginning(step)
+    file = await asyncio.to_thread(memory.state, key, own.image_id, own.limits)
+    if file is None:  # the check made it; it was forgotten earlier than the check
+        await boxes.together(f"check {task.digest} {own.limits}", lambda: check(boxes, task, size, memory))
+        file = await asyncio.to_thread(memory.state, key, own.image_id, own.limits)
+    if file is None:
+        raise SandboxError("the beginning of a step was made and not kept")
+    with file:
+        yield State(file)
 
 
 async def checked(boxes: Boxes, task: Task, size: Size, memory: Memory) -> Checked:
     """Returns the check of a task, which is made if none is remembered. Raises SandboxError."""
-    image_id = await boxes.identity(task.environment.image, size.limits(task.environment))
-    known = await asyncio.to_thread(memory.check, task.digest, image_id)
+    limits = size.limits(task.environment)
+    image_id = await boxes.identity(task.environment.image, limits)
+    known = await asyncio.to_thread(memory.check, task.digest, image_id, limits)
     if known is None:
-        await boxes.together(f"check {task.digest}", lambda: check(boxes, task, size, memory))
-        known = await asyncio.to_thread(memory.check, task.digest, image_id)
+        await boxes.together(f"check {task.digest} {limits}", lambda: check(boxes, task, size, memory))
+        known = await asyncio.to_thread(memory.check, task.digest, image_id, limits)
     if known is None:
         raise SandboxError("the check of a task was made and not kept, or its image was replaced meanwhile")
     return known
@@ -61,37 +83,57 @@ async def checked(boxes: Boxes, task: Task, size: Size, memory: Memory) -> Check
 
 async def check(boxes: Boxes, task: Task, size: Size, memory: Memory) -> Checked:
     """Checks a task, and remembers the result. Raises SandboxError."""
+    limits = size.limits(task.environment)
     try:
         async with opened(boxes, task, size, memory) as own:
-            found = await _checked(own, task)
+            found = await _checked(own, task, memory)
     except (TaskFault, BoxFault) as fault:
-        image_id = await boxes.identity(task.environment.image, size.limits(task.environment))
+        image_id = await boxes.identity(task.environment.image, limits)
         found = Checked(task=task.id, digest=task.digest, image_id=image_id, steps=(), problem=str(fault))
-    await asyncio.to_thread(memory.remember, found)
+    await asyncio.to_thread(memory.remember, found, limits)
     return found
 
 
-async def _checked(own: TaskBoxes, task: Task) -> Checked:
-    """The steps one after the other: each begins where the solutions of those before it ended."""
+async def _checked(own: TaskBoxes, task: Task, memory: Memory) -> Checked:
+    """The steps one after the other: each begins where the solutions of those before it ended.
+
+    After a step that nothing solves, a solution may fail for want of that one, which proves nothing; the untouched box
+    still must not reach the top.
+    """
     steps: list[StepCheck] = []
     before: State | None = None
+    whole = True
     async with AsyncExitStack() as stack:
-        for step in task.steps:
+        for place, step in enumerate(task.steps):
+            if place and whole and before is not None:
+                with memory.making(task.beginning(step), own.image_id, own.limits) as file:
+                    await copied(before.pieces(), file)
             async with own.box(before) as box:
                 untouched_state = await stack.enter_async_context(kept(box.changes()))
             untouched = await own.verify(step, untouched_state)
+            after: State | None = None
             solved: Ran | None = None
             ended = ""
             if step.solve in step.solution:
                 async with own.box(before) as box:
                     report = await solve(box, task, step, step.solution, task.solution_env)
                     ended = report.status
-                    before = await stack.enter_async_context(kept(box.changes()))
-                solved = await own.verify(step, before)
+                    after = await stack.enter_async_context(kept(box.changes()))
+                solved = await own.verify(step, after)
+                if not whole and not _tops(solved):
+                    solved = None
             steps.append(_judged(step, untouched, solved, ended))
-            if solved is None or steps[-1].problem is not None:
+            if steps[-1].problem is not None:
                 break
+            if solved is None:
+                whole = False
+            else:
+                before = after
     return Checked(task=task.id, digest=task.digest, image_id=own.image_id, steps=tuple(steps))
+
+
+def _tops(ran: Ran) -> bool:
+    return ran.end == "ended" and ran.reward is not None and ran.reward.score >= TOP
 
 
 def _judged(step: Step, untouched: Ran, solved: Ran | None, ended: str) -> StepCheck:
@@ -110,12 +152,18 @@ def _judged(step: Step, untouched: Ran, solved: Ran | None, ended: str) -> StepC
                 f" (its changes to {', '.join(solved.dropped[:3])} were not carried into the tests' box; "
                 "list such paths in metadata.rewarden.keep)"
             )
+        if solved.unsearched:
+            problem += (
+                f" ({', '.join(solved.unsearched[:3])} is the policy's, so the tests' box does not search it for "
+                "programs; call them by their path, or list it in metadata.rewarden.keep)"
+            )
     return StepCheck(
         step=step.name,
         untouched=untouched.reward.score if untouched.reward is not None else None,
         solved=solved.reward.score if solved is not None and solved.reward is not None else None,
-        solution=solved is not None,
-        rewritten=tuple(sorted(solved.rewritten)) if solved is not None else (),
+        solution=step.solve in step.solution,
+        rewritten=tuple(sorted(untouched.rewritten | (solved.rewritten if solved is not None else frozenset()))),
+        left=untouched.left or (solved is not None and solved.left),
         problem=problem,
         seconds=(solved or untouched).seconds,
     )

@@ -7,6 +7,7 @@ import contextlib
 import io
 import os
 import posixpath
+import re
 import tarfile
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
@@ -18,21 +19,23 @@ from typing import BinaryIO, Literal
 
 from rewarden.errors import SandboxError
 from rewarden_sandboxes.job import Limits, Report
-from rewarden_verifiers.boxes import BoxEntry, Boxes, BoxFault, FreshBox
+from rewarden_verifiers.boxes import BoxEntry, Boxes, BoxFault, FreshBox, LiveBox
 from rewarden_verifiers.tasks import reward
 from rewarden_verifiers.tasks.carried import Carried, merge
+from rewarden_verifiers.tasks.memory import copied
 from rewarden_verifiers.tasks.reward import Reward, Unreadable
-from rewarden_verifiers.tasks.task import Copy, Environment, File, Files, Step, Task, TaskFault, absolute
+from rewarden_verifiers.tasks.task import PATH, Copy, Environment, File, Files, Step, Task, TaskFault, absolute
 
 TESTS, SOLUTION, PYTHON = "/tests", "/solution", "/rewarden/python"
-
-PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 _CLEAN: Mapping[str, str] = {
     "PATH": PATH,
     "PYTHONNOUSERSITE": "1",
     "PYTHONSAFEPATH": "1",
     "PYTHONPATH": PYTHON,
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "R_PROFILE_USER": "/dev/null",
+    "R_ENVIRON_USER": "/dev/null",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_COUNT": "3",
     "GIT_CONFIG_KEY_0": "core.hooksPath",
@@ -42,7 +45,28 @@ _CLEAN: Mapping[str, str] = {
     "GIT_CONFIG_KEY_2": "safe.directory",
     "GIT_CONFIG_VALUE_2": "*",
 }
-"""The verifier's environment. Attack: hooks and monitors of a repository run when a test asks git anything."""
+"""The verifier's environment. Attacks: hooks and monitors of a repository run when a test asks git anything; R reads
+start-up files of the working folder; and a compiled module beside a test is taken for the test's own, so that none of
+its own may be there."""
+
+_SEARCHED = (
+    "PATH",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "PYTHONPATH",
+    "NODE_PATH",
+    "PERL5LIB",
+    "RUBYLIB",
+    "BASH_ENV",
+    "ENV",
+)
+"""Variables that name files to run, or folders of them."""
+
+_LOADED = (
+    *(".py", ".pyc", ".so", ".pth", ".ini", ".cfg", ".toml", ".js", ".mjs", ".cjs", ".ts", ".node", ".sh", ".bash"),
+    *(".rb", ".pl", ".pm", ".php", ".lua", ".r", ".jar", ".class"),
+)
+"""Ends of names that a later test may run or obey because of where they lie."""
 
 _PYTEST = {
     "pytest.ini": b"",
@@ -55,6 +79,7 @@ _PYTEST = {
 
 _OUTPUT_BYTES = 4 * 1024**2
 _PART = 1 << 20
+_PAUSES_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 _ROOM = Limits(cpu_s=60.0, wall_s=60.0, output_bytes=1 << 16)
 
 End = Literal["ended", "time_limit", "memory_limit", "output_limit"]
@@ -80,8 +105,9 @@ class Size:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
     """The result of a run of tests. reward: None where none was written that can be read; why: the reason then.
-    output: the end of what the tests printed. rewritten: test files that were changed while they ran. dropped: changes
-    of the policy's to system folders, which the tests did not see.
+    output: the end of what the tests printed. rewritten: test files that were changed, or added, while they ran. left:
+    processes lived on after them, which could write the reward. dropped: changes of the policy's to system folders,
+    which the tests did not see. unsearched: folders of PATH and the like that are the policy's, which were left out.
     """
 
     end: End
@@ -90,7 +116,9 @@ class Ran:
     exit_code: int | None = None
     output: str = ""
     rewritten: frozenset[str] = frozenset()
+    left: bool = False
     dropped: Sequence[str] = ()
+    unsearched: Sequence[str] = ()
     seconds: float = 0.0
 
 
@@ -112,9 +140,7 @@ class State:
 async def kept(changes: AsyncGenerator[bytes, None]) -> AsyncIterator[State]:
     """Yields a copy of a stream of changes, on the server's disk for as long as the block lasts."""
     with tempfile.TemporaryFile(prefix="rewarden-task-") as file:
-        async with contextlib.aclosing(changes):
-            async for piece in changes:
-                await asyncio.to_thread(file.write, piece)
+        await copied(changes, file)
         file.flush()
         yield State(file)
 
@@ -154,52 +180,53 @@ class TaskBoxes:
         await _made(box, ("mkdir", "-p", self.task.environment.workdir))
 
     @asynccontextmanager
-    async def _open(self) -> AsyncIterator[FreshBox]:
+    async def _open(self, disk_mb: int = 0) -> AsyncIterator[FreshBox]:
         environment = self.task.environment
-        async with self._boxes.open(environment.image, limits=self.limits, env=environment.env) as box:
+        limits = replace(self.limits, disk_mb=max(self.limits.disk_mb or 0, disk_mb))
+        async with self._boxes.open(environment.image, limits=limits, env=environment.env) as box:
             check_image(box, self.image_id)
             yield box
 
-    async def verify(self, step: Step, state: State) -> Ran:
-        """Runs the tests of a step on a copy of a box. Raises SandboxError."""
+    async def verify(self, step: Step, state: State, *, disk_mb: int = 0) -> Ran:
+        """Runs the tests of a step on a copy of a box. disk_mb: of that box, if it is larger than the task's. Raises
+        SandboxError."""
         task = self.task
-        carried = Carried(task.keep, shared=step.mode == "shared")
+        homes = [env["HOME"] for env in (task.environment.env, step.env) if "HOME" in env]
+        carried = Carried(task.keep, shared=step.mode == "shared", homes=homes)
+        env, unsearched = _clean(task.environment.env, carried)
         with tempfile.TemporaryFile(prefix="rewarden-task-") as file:
             await asyncio.to_thread(self._merge, state, carried, file)
-            async with self._open() as box:
+            async with self._open(disk_mb) as box:
                 try:
                     await box.restore(State(file).pieces())
                     placed = tests_of(step)
-                    await box.extract("/", _once(archive({**_under(placed, TESTS), **_python()})))
+                    await place(box, {**_under(placed, TESTS), **_python()})
                     await _made(box, ("mkdir", "-p", reward.FOLDER, "/logs/agent", "/logs/artifacts"))
                     for command in task.services:
                         shell = f"exec >/dev/null 2>&1; {command}"
-                        await box.start(("/bin/sh", "-c", shell), cwd=task.environment.workdir, env=self._clean({}))
+                        await box.start(("/bin/sh", "-c", shell), cwd=task.environment.workdir, env=env)
                     report = await box.run(
                         ("/bin/bash", "--noprofile", "--norc", posixpath.join(TESTS, step.script)),
                         cwd=task.environment.workdir,
-                        env=self._clean(step.env),
+                        env={**env, **step.env},
                         limits=Limits(cpu_s=step.verifier_s, wall_s=step.verifier_s, output_bytes=_OUTPUT_BYTES),
                     )
                     _check(report)
                     # Attack: whatever the tests have started could write the reward after them.
                     await box.stop()
-                    ran = await _result(box, report, placed)
+                    left = not task.services and await _left(box)
+                    ran = replace(await _result(box, report, placed), left=left)
                 except BoxFault as fault:
                     # Whatever does not fit into the box, or stands where the tests must, is in the policy's files: the
                     # remembered run of the solution went through.
                     ran = Ran(end="ended", reward=None, why=str(fault))
-        return replace(ran, dropped=tuple(carried.dropped))
-
-    def _clean(self, env: Mapping[str, str]) -> dict[str, str]:
-        own = self.task.environment.env
-        path = {"PATH": own["PATH"]} if "PATH" in own else {}
-        return {**_CLEAN, **path, **env}
+        return replace(ran, dropped=tuple(carried.dropped), unsearched=unsearched)
 
     def _merge(self, state: State, carried: Carried, out: BinaryIO) -> None:
         streams = [(state.file, carried.of_policy)]
         if self._state is not None:
-            streams.insert(0, (self._state.file, carried.of_environment))
+            # Last: a policy's stream begins by emptying the home that it has written to.
+            streams.append((self._state.file, carried.of_environment))
         opened = [(os.fdopen(os.dup(file.fileno()), "rb"), chosen) for file, chosen in streams]
         try:
             for file, _ in opened:
@@ -213,15 +240,33 @@ class TaskBoxes:
         out.flush()
 
 
-def check_image(box: FreshBox, image_id: str) -> None:
-    """Raises SandboxError for a box on another image: what was found out, and kept, is about the one before."""
+def check_image(box: FreshBox | LiveBox, image_id: str) -> None:
+    """Raises SandboxError for a box on another image: what was found out, and kept, is about another one."""
     if box.image_id != image_id:
-        raise SandboxError("the image of the task was replaced meanwhile")
+        raise SandboxError("the image of the task was replaced, and the box stands on another build of it")
+
+
+def _clean(own: Mapping[str, str], carried: Carried) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Returns the verifier's variables, given those of the environment, and the folders that were left out.
+
+    Attack: a program in a folder of the policy's that `ENV PATH` names.
+    """
+    made = dict(_CLEAN)
+    unsearched: list[str] = []
+    for name in _SEARCHED:
+        found = [path for path in re.split("[: ]" if name == "LD_PRELOAD" else ":", own.get(name, "")) if path]
+        trusted = [path for path in found if carried.is_trusted(path)]
+        unsearched += [path for path in found if path not in trusted]
+        if name == "PYTHONPATH":
+            made[name] = ":".join([PYTHON, *trusted])
+        elif name in own:
+            made[name] = ":".join(trusted) or _CLEAN.get(name, "")
+    return made, tuple(dict.fromkeys(unsearched))
 
 
 async def solve(box: FreshBox, task: Task, step: Step, files: Files, env: Mapping[str, str]) -> Report:
     """Runs a solution: the script `step.solve` among files that lie in /solution. Raises SandboxError."""
-    await box.extract("/", _once(archive(_under(files, SOLUTION))))
+    await place(box, _under(files, SOLUTION))
     report = await box.run(
         ("/bin/bash", posixpath.join(SOLUTION, step.solve)),
         cwd=task.environment.workdir,
@@ -234,8 +279,7 @@ async def solve(box: FreshBox, task: Task, step: Step, files: Files, env: Mappin
 
 async def put(box: FreshBox, task: Task, files: Files) -> None:
     """Puts files into a box: relative paths begin in the working folder. Raises BoxFault."""
-    placed = {absolute(name, task.environment.workdir).lstrip("/"): file for name, file in files.items()}
-    await box.extract("/", _once(archive(placed)))
+    await place(box, _under(files, task.environment.workdir))
 
 
 async def build(box: FreshBox, environment: Environment) -> None:
@@ -243,7 +287,7 @@ async def build(box: FreshBox, environment: Environment) -> None:
     for action in environment.actions:
         try:
             if isinstance(action, Copy):
-                await box.extract("/", _once(archive({name.lstrip("/"): file for name, file in action.files.items()})))
+                await place(box, _under(action.files, "/"))
                 continue
             report = await box.run(
                 ("/bin/sh", "-c", action.shell),
@@ -303,8 +347,18 @@ async def _reward(box: FreshBox) -> Reward:
     raise Unreadable(f"the tests wrote neither {reward.TEXT} nor {reward.JSON}")
 
 
+async def _left(box: FreshBox) -> bool:
+    """Returns whether processes live on in a box whose processes stand still. Those that were ended before go away."""
+    for pause in _PAUSES_S:
+        if not await box.processes():
+            return False
+        await asyncio.sleep(pause)
+    return True
+
+
 async def _rewritten(box: FreshBox, placed: Files) -> frozenset[str]:
-    """Returns the test files that are not what they were. Attack: a program that a test starts changes the next one."""
+    """Returns the test files that are not what they were, or were not there. Attack: a program that a test starts
+    changes the next one, or adds what the next one loads."""
     data = io.BytesIO()
     most = 2 * sum(len(file.data) + 2048 for file in placed.values()) + (1 << 20)
     try:
@@ -315,17 +369,38 @@ async def _rewritten(box: FreshBox, placed: Files) -> frozenset[str]:
                     break
     except BoxFault:
         return frozenset(placed)
+    return await asyncio.to_thread(_changed, data, placed)
+
+
+def _changed(data: io.BytesIO, placed: Files) -> frozenset[str]:
     data.seek(0)
     seen: dict[str, bytes] = {}
+    added: set[str] = set()
     try:
         with tarfile.open(fileobj=data) as given:
             for member in given:
+                name = posixpath.normpath(member.name)
                 inner = given.extractfile(member) if member.isreg() else None
                 if inner is not None:
-                    seen[posixpath.normpath(member.name)] = inner.read()
+                    seen[name] = inner.read()
+                if name not in placed and not member.isdir() and _is_loaded(name):
+                    added.add(name)
     except tarfile.TarError:
         pass  # it is larger than it may be; whatever was not read is missing
-    return frozenset(name for name, file in placed.items() if seen.get(name) != file.data)
+    return frozenset(name for name, file in placed.items() if seen.get(name) != file.data) | added
+
+
+def _is_loaded(name: str) -> bool:
+    """Returns whether a later test may load an added file: reports, and the cache of pytest, are honest."""
+    parts = name.split("/")
+    if ".pytest_cache" in parts:
+        return False
+    return (
+        name.lower().endswith(_LOADED)
+        or parts[-1] == "package.json"
+        or any(part.startswith(".") for part in parts)
+        or "node_modules" in parts
+    )
 
 
 def tail(report: Report, most: int = 2000) -> str:
@@ -359,6 +434,11 @@ def tests_of(step: Step) -> dict[str, File]:
     if any(name in step.tests and text in step.tests[name].data for name, text in _PYTEST.items()):
         return dict(step.tests)
     return {**step.tests, "pytest.ini": File(b"[pytest]\n")}
+
+
+async def place(box: FreshBox, files: Files) -> None:
+    """Puts files into a box. Their paths begin at its root, without a slash. Raises BoxFault."""
+    await box.extract("/", _once(await asyncio.to_thread(archive, files)))
 
 
 def archive(files: Files) -> bytes:

@@ -9,22 +9,23 @@ from functools import cached_property
 from pathlib import Path
 
 from rewarden_verifiers.tasks.judging import Size
-from rewarden_verifiers.tasks.memory import Memory, default_folder
+from rewarden_verifiers.tasks.memory import MOST_BYTES, Memory, default_folder
 from rewarden_verifiers.tasks.task import Task
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskResources:
-    """tasks: by id. size: of their boxes. folder: what is remembered of them."""
+    """tasks: by id. size: of their boxes. folder: what is remembered of them. most_bytes: of that folder."""
 
     tasks: Mapping[str, Task] = field(default_factory=dict)
     size: Size = field(default_factory=Size)
     folder: Path = field(default_factory=default_folder)
+    most_bytes: int = MOST_BYTES
 
     @property
     def memory(self) -> Memory:
         """Returns what is remembered of tasks."""
-        return Memory(self.folder)
+        return Memory(self.folder, self.most_bytes)
 
     @cached_property
     def fingerprint(self) -> str:

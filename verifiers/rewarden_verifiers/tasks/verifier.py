@@ -15,10 +15,10 @@ from rewarden_verifiers.boxes import BoxFault, LiveBox
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.execution.candidate import Missing, bare, find, rules_of
 from rewarden_verifiers.outcome import no_answer, scored, undecided, wrong
-from rewarden_verifiers.tasks.checking import TOP, checked, opened
+from rewarden_verifiers.tasks.checking import TOP, begun, checked, opened
 from rewarden_verifiers.tasks.folder import read_task
-from rewarden_verifiers.tasks.judging import Ran, TaskBoxes, kept, put, solve
-from rewarden_verifiers.tasks.memory import StepCheck
+from rewarden_verifiers.tasks.judging import Ran, State, TaskBoxes, check_image, kept, put, solve
+from rewarden_verifiers.tasks.memory import Checked, StepCheck
 from rewarden_verifiers.tasks.params import TaskParams, TaskReference
 from rewarden_verifiers.tasks.resources import TaskResources
 from rewarden_verifiers.tasks.task import File, Step, Task
@@ -67,8 +67,10 @@ async def task(
 
     A task is checked before it first judges: its solution must get the reward 1, and an untouched box must not.
 
-    Reasons with score 0: `no_reward`, `tests_changed`, `time_limit`, `memory_limit`, `output_limit`, `no_answer`.
-    A task that fails its check is undecided, with the fault `reference`.
+    A response to a later step begins where the solutions of the steps before it ended.
+
+    Reasons with score 0: `no_reward`, `tests_changed`, `processes_left`, `unusable_files`, `time_limit`,
+    `memory_limit`, `output_limit`, `no_answer`. A task that fails its check is undecided, with the fault `reference`.
     """
     task_ = await asyncio.to_thread(_task, reference, ctx.box, resources)
     step = task_.step(params.step)
@@ -88,38 +90,55 @@ async def task(
     if found.fault is not None:
         return undecided("task_refused", fault="reference", feedback=f"task {task_.id!r}: {found.fault}")
     control = found.step(step.name)
+    if solution is not None and (unsolved := _unsolved(task_, step, found)) is not None:
+        return undecided(
+            "step_out_of_reach",
+            fault="reference",
+            feedback=f"the step {step.name!r} begins where {unsolved!r} ends, which has no solution: judge a box",
+        )
     flags: list[str] = []
     async with opened(ctx.boxes, task_, resources.size, resources.memory) as own:
         try:
             if solution is not None:
-                ran = await _solved(own, task_, step, solution, flags)
+                async with begun(own, ctx.boxes, step, resources.size, resources.memory) as before:
+                    ran = await _solved(own, step, before, solution, flags)
             else:
                 assert ctx.box is not None
+                check_image(ctx.box, own.image_id)
                 async with kept(ctx.box.changes()) as state:
-                    ran = await own.verify(step, state)
+                    ran = await own.verify(step, state, disk_mb=ctx.box.disk_mb)
         except BoxFault as fault:  # attack: files that cannot be copied, to go unscored
             return no_answer("unusable_files", feedback=str(fault))
     judged = _Judged(task_, step, control, ran, flags, solution)
     return judged.outcome()
 
 
-async def _solved(own: TaskBoxes, task: Task, step: Step, solution: _Solution, flags: list[str]) -> Ran:
+def _unsolved(task: Task, step: Step, found: Checked) -> str | None:
+    """Returns the first step before this one that the check did not solve."""
+    for earlier in task.steps[: task.steps.index(step)]:
+        control = found.step(earlier.name)
+        if control is None or control.solved is None:
+            return earlier.name
+    return None
+
+
+async def _solved(own: TaskBoxes, step: Step, before: State | None, solution: _Solution, flags: list[str]) -> Ran:
     """Runs a response in a box of its own, and returns what the tests say of it. Raises BoxFault."""
     async with AsyncExitStack() as stack:
-        async with own.box() as box:
+        async with own.box(before) as box:
             if solution.script:
-                report = await solve(box, task, step, solution.files, {})
+                report = await solve(box, own.task, step, solution.files, {})
                 if report.status.endswith("_limit"):
                     flags.append(f"solution_{report.status}")
             else:
-                await put(box, task, solution.files)
+                await put(box, own.task, solution.files)
             state = await stack.enter_async_context(kept(box.changes()))
         return await own.verify(step, state)
 
 
 @dataclass
 class _Judged:
-    """The outcome of a run of tests. control: the check of the step; None: an earlier step has no solution."""
+    """The outcome of a run of tests. control: the check of the step."""
 
     task: Task
     step: Step
@@ -135,8 +154,11 @@ class _Judged:
             self.flags.append("shared_state")
         if ran.dropped:
             self.flags.append("system_changes_dropped")
-        if control is None or control.solved is None:
+        unchecked = control is None or control.solved is None
+        if unchecked:
             self.flags.append("unchecked")
+        if ran.left:
+            self.flags.append("processes_left")
         # Attack: break the tests of a task without a solution, to go unscored. That they wrote a reward in any box,
         # untouched or solved, shows that they can.
         proven = control is not None and (control.solved is not None or control.untouched is not None)
@@ -146,6 +168,8 @@ class _Judged:
             return wrong("tests_changed", **details)
         if ran.end != "ended":
             return wrong(ran.end, **details) if proven else undecided(ran.end, fault="reference", **details)
+        if ran.left and not unchecked and not (control is not None and control.left):
+            return wrong("processes_left", **details)
         if ran.reward is None:
             return wrong("no_reward", **details) if proven else undecided("no_reward", fault="reference", **details)
         parts = {name: Component(status="scored", score=value) for name, value in ran.reward.parts.items()}

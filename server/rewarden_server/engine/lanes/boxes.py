@@ -113,6 +113,11 @@ class OpenedBox:
         with said_as_ours():
             await self._remote.stop()
 
+    async def processes(self) -> int:
+        """See `FreshBox.processes`."""
+        with said_as_ours():
+            return (await self._remote.clock()).processes or 0
+
     async def list(self, path: str, depth: int) -> Sequence[BoxEntry]:
         """See `FreshBox.list`."""
         with said_as_ours():
@@ -161,6 +166,7 @@ class JudgedBox(OpenedBox):
         super().__init__(remote)
         self.image = image
         self.task = task
+        self.disk_mb = remote.limits.disk_mb or 0
 
 
 @contextlib.contextmanager
