@@ -8,19 +8,18 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rewarden.commands.terminal import add_examples, say
-from rewarden.errors import SampleError
+from rewarden.errors import SampleError, SandboxError
 from rewarden_server.config import ConfigError, load_config
 from rewarden_server.engine.lanes.boxes import BoxLane
 from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
 from rewarden_verifiers.tasks.checking import check, checked
 from rewarden_verifiers.tasks.folder import find_folders, read_folder
-from rewarden_verifiers.tasks.memory import Checked, Memory
-from rewarden_verifiers.tasks.task import TaskFault
+from rewarden_verifiers.tasks.memory import Checked
 
 HELP = "check task folders: the solution must get the full reward, and an untouched box must not"
 
@@ -30,12 +29,21 @@ _EPILOG = """\
 exit status:
   0  every task can judge
   1  a task cannot be read, or failed its check
-  2  refused before any check: arguments, no sandbox
+  2  refused: arguments, or no sandbox could check any task
 
 examples:
   rewarden task check tasks/
   rewarden task check tasks/hello --again --json
 """
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """The result of one folder. problem: why its task cannot judge, or None."""
+
+    name: str
+    found: Checked | None
+    problem: str | None
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -67,40 +75,42 @@ def run(args: argparse.Namespace) -> int:
 
 async def _check_all(args: argparse.Namespace) -> int:
     config = load_config(args.config, environ=os.environ)
-    places = [folder for given in args.folders for folder in find_folders(given)]
+    places = [folder.resolve() for given in args.folders for folder in find_folders(given)]
     sandbox = SandboxLane(config.sandbox, Observer())
-    boxes, memory, size = BoxLane(sandbox), Memory(config.tasks.folder), config.tasks.size
-    told: list[tuple[str, Checked | None, str | None]] = []
+    boxes, memory, size = BoxLane(sandbox), config.tasks.memory, config.tasks.size
+    told: list[_Told] = []
+    lost: list[SandboxError] = []
     try:
         for place in places:
             found: Checked | None = None
-            problem: str | None
             try:
-                task = read_folder(place)
-            except TaskFault as fault:
-                problem = fault.message
-            else:
-                found = await (check if args.again else checked)(boxes, task, size, memory)
+                found = await (check if args.again else checked)(boxes, read_folder(place), size, memory)
                 problem = found.fault
-            told.append((place.name, found, problem))
+            except SandboxError as error:
+                lost.append(error)
+                problem = f"could not be checked: {error.message}"
+            except SampleError as error:
+                problem = error.message
+            told.append(_Told(place.name, found, problem))
+            if len(lost) == len(places):
+                raise lost[0]  # no task is at fault
             if not args.json:
-                say(_line(place.name, found, problem))
+                say(_line(told[-1]))
     finally:
         await sandbox.close()
     if args.json:
-        say(json.dumps([_to_json(*each) for each in told], indent=1, ensure_ascii=False))
+        say(json.dumps([_to_json(each) for each in told], indent=1, ensure_ascii=False))
     else:
-        bad = sum(problem is not None for _, _, problem in told)
+        bad = sum(each.problem is not None for each in told)
         tasks = f"{len(told)} task{'' if len(told) == 1 else 's'}"
         say(f"{tasks}, {bad} of which cannot judge" if bad else f"{tasks} can judge")
-    return BAD if any(problem is not None for _, _, problem in told) else GOOD
+    return BAD if any(each.problem is not None for each in told) else GOOD
 
 
-def _line(name: str, found: Checked | None, problem: str | None) -> str:
-    if problem is not None:
-        return f"✗ {name}: {problem}"
-    assert found is not None
-    return f"✓ {name}: {'; '.join(_rewards(found))}"
+def _line(told: _Told) -> str:
+    if told.problem is not None or told.found is None:
+        return f"✗ {told.name}: {told.problem}"
+    return f"✓ {told.name}: {'; '.join(_rewards(told.found))}"
 
 
 def _rewards(found: Checked) -> Sequence[str]:
@@ -112,5 +122,8 @@ def _rewards(found: Checked) -> Sequence[str]:
     return made
 
 
-def _to_json(name: str, found: Checked | None, problem: str | None) -> dict[str, object]:
-    return {"task": name, "ok": problem is None, "problem": problem, **({} if found is None else asdict(found))}
+def _to_json(told: _Told) -> dict[str, object]:
+    found = {} if told.found is None else asdict(told.found)
+    found.pop("task", None)
+    found.pop("problem", None)  # the step's, where that has one
+    return {"task": told.name, "ok": told.problem is None, "problem": told.problem, **found}
