@@ -626,6 +626,10 @@ class Host:
             assert self._launcher is not None
             problem = await self._launcher.problem(spec.image)
             if problem is not None and (spec.image != FIRST_IMAGE or self._problem is None):
+                # An own image needs the first image too, and its caller can do nothing if that is missing.
+                lacking = await self._launcher.problem(FIRST_IMAGE) if is_own(spec.image) else None
+                if lacking is not None:
+                    raise NoRoom(lacking)
                 raise BadJob("image", problem)
         await self._quota(self._boxes, f"all {self.settings.boxes} boxes", patience)
         self._open_boxes += 1

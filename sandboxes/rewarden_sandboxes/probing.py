@@ -17,6 +17,7 @@ import docker.errors
 import requests.exceptions
 
 from rewarden_sandboxes import cgroups, socket_folder
+from rewarden_sandboxes.launchers import runtime
 from rewarden_sandboxes.launchers.docker import leftovers as containers
 
 _GROUP = re.compile(r"rewarden-(\d+)-")
@@ -42,6 +43,7 @@ def _clean_containers() -> list[str]:
                 with contextlib.suppress(docker.errors.NotFound):  # already removed by another process
                     container.remove(force=True, v=True)
                     said.append(f"removed the container {container.name}")
+            said += [f"removed the volume {name}" for name in runtime.remove_unused(client)]
         except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
             said.append(f"the Docker engine refuses: {error}")
     return said

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
+import json
 import secrets
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import docker
@@ -24,12 +26,12 @@ tar -c -h -T /tmp/names 2> /tmp/errors | base64
 """Shell: a tar archive of some tools with what they need, each under the name by which it is asked for. The
 engine keeps output as text."""
 
-_FOLDERS = ("lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu", "usr", "usr/bin", "srv", "srv/app")
+_FOLDERS = ("lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu", "usr", "usr/bin", "srv", "srv/app", "mnt")
 
 
 @contextmanager
-def own_image(*, changes: Sequence[str] = ()) -> Iterator[str]:
-    """An image with these lines of a Dockerfile, by its id. It is removed at the end."""
+def own_image(*, changes: Sequence[str] = (), links: Mapping[str, str] | None = None) -> Iterator[str]:
+    """An image with these lines of a Dockerfile, and these links, by its id. It is removed at the end."""
     settings = HostSettings()
     client = docker.from_env()
     tag = PREFIX + secrets.token_hex(4)
@@ -38,7 +40,9 @@ def own_image(*, changes: Sequence[str] = ()) -> Iterator[str]:
         tools = client.containers.run(
             image, ["-c", _COPY], entrypoint="sh", network_mode="none", remove=True, tmpfs={"/tmp": ""}
         )
-        client.api.import_image_from_data(_with_files(base64.b64decode(tools)), repository=tag, changes=list(changes))
+        client.api.import_image_from_data(
+            _with_files(base64.b64decode(tools), links or {}), repository=tag, changes=list(changes)
+        )
         yield str(client.images.get(tag).id)
     finally:
         try:
@@ -47,7 +51,44 @@ def own_image(*, changes: Sequence[str] = ()) -> Iterator[str]:
             client.close()
 
 
-def _with_files(tools: bytes) -> bytes:
+@contextmanager
+def foreign_image(architecture: str) -> Iterator[str]:
+    """An image without files that says it is for another architecture, by its id. It is removed at the end."""
+    layer = _tar({})
+    about = {
+        "architecture": architecture,
+        "os": "linux",
+        "config": {"Labels": {"test": secrets.token_hex(4)}},
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"]},
+    }
+    manifest = [{"Config": "config.json", "RepoTags": None, "Layers": ["layer.tar"]}]
+    files = {
+        "config.json": json.dumps(about).encode(),
+        "layer.tar": layer,
+        "manifest.json": json.dumps(manifest).encode(),
+    }
+    client = docker.from_env()
+    try:
+        [image] = client.images.load(_tar(files))
+        try:
+            yield str(image.id)
+        finally:
+            client.images.remove(image.id, force=True)
+    finally:
+        client.close()
+
+
+def _tar(files: Mapping[str, bytes]) -> bytes:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as tar:
+        for name, data in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    return made.getvalue()
+
+
+def _with_files(tools: bytes, links: Mapping[str, str]) -> bytes:
     """The tools as an archive that has the image's own files as well."""
     made = io.BytesIO()
     with tarfile.open(fileobj=io.BytesIO(tools)) as source, tarfile.open(fileobj=made, mode="w") as image:
@@ -57,14 +98,17 @@ def _with_files(tools: bytes) -> bytes:
             image.addfile(folder)
         for member in source:
             image.addfile(member, source.extractfile(member) if member.isreg() else None)
-        for name, mode, text in (("srv/app/readme", 0o644, b"of the image\n"), ("srv/app/secret", 0o600, b"root\n")):
+        for name, mode, text in (
+            ("srv/app/readme", 0o644, b"of the image\n"),
+            ("srv/app/secret", 0o600, b"root\n"),
+            ("entry.sh", 0o755, b"#!/bin/sh\necho entered\n"),
+            ("mnt/data", 0o644, b"of /mnt\n"),
+        ):
             info = tarfile.TarInfo(name)
             info.size, info.mode = len(text), mode
             image.addfile(info, io.BytesIO(text))
-        link = tarfile.TarInfo("bin")
-        link.type, link.linkname = tarfile.SYMTYPE, "usr/bin"
-        image.addfile(link)
-        shell = tarfile.TarInfo("usr/bin/sh")
-        shell.type, shell.linkname = tarfile.SYMTYPE, "dash"
-        image.addfile(shell)
+        for name, target in {"bin": "usr/bin", "usr/bin/sh": "dash", **links}.items():
+            link = tarfile.TarInfo(name)
+            link.type, link.linkname = tarfile.SYMTYPE, target
+            image.addfile(link)
     return made.getvalue()

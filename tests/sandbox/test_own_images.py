@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
+import secrets
 import signal
+import tempfile
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
+import docker
+import docker.errors
 import pytest
 import pytest_asyncio
 
 from rewarden_sandboxes.box import BoxSpec, Exec
-from rewarden_sandboxes.errors import BadJob, FileFault
+from rewarden_sandboxes.errors import BadJob, FileFault, NoRoom
 from rewarden_sandboxes.job import Program
+from rewarden_sandboxes.launchers.docker import DockerLauncher
+from rewarden_sandboxes.launchers.launcher import LABEL, Lease
+from rewarden_sandboxes.probing import clean
+from rewarden_sandboxes.settings import HostSettings
 from tests.sandbox.boxes import sh, whole
-from tests.sandbox.own_image import own_image
+from tests.sandbox.own_image import foreign_image, own_image
 from tests.sandbox.served import Served, serving
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.alone, pytest.mark.asyncio(loop_scope="module")]
 
+PYTHON = f"{HostSettings().image_prefix}python:{HostSettings().image_tag}"
 ABSENT = "rewarden-test-own/none@sha256:" + "0" * 64
 DEFAULTS = ("ENV GREETING=hello LD_PRELOAD=/none.so PATH=/usr/bin", "WORKDIR /srv/app", 'ENTRYPOINT ["/usr/bin/id"]')
 
@@ -82,6 +93,9 @@ async def test_user_0_has_no_capability_and_reaches_nothing_of_the_machine(serve
     async with served.box(image=image) as box:
         status = (await box.run(sh("grep -E '^(Cap(Inh|Prm|Eff|Amb)|NoNewPrivs|Seccomp):' /proc/self/status"))).stdout
         assert [line.split()[1].strip(b"0") for line in status.splitlines()] == [b"", b"", b"", b"", b"1", b"2"]
+        hidden = "/proc/sys/net/ipv4/tcp_fastopen_key /proc/sys/kernel/cad_pid /proc/sys/vm/mmap_rnd_bits"
+        assert (await box.run(sh(f"cat {hidden}; ls -A /proc/tty/driver"))).stdout == b""
+        assert (await box.run(sh("cat /proc/sys/kernel/osrelease"))).stdout != b""
         for target in ("/proc/sys/kernel/domainname", "/proc/self/oom_score_adj", "/dev/new"):
             report = await box.run(sh(f"echo 1 > {target}"))
             assert b"Read-only file system" in report.stderr, target
@@ -113,6 +127,99 @@ async def test_an_image_can_name_another_user(served: Served) -> None:
             report = await box.run(sh("id -u; pwd; echo mine > a; cat a; cat /srv/app/secret"))
             assert report.stdout == b"1234\n/tmp/work\nmine\n"
             assert b"Permission denied" in report.stderr
+
+
+async def test_the_top_of_the_image_is_the_boxs_as_well(served: Served, image: str) -> None:
+    async with served.client() as client:
+        async with await client.box(BoxSpec(image=image)) as box:
+            report = await box.run(sh("/entry.sh; cat /mnt/data; ls -A /; echo mine >> /mnt/data; rm /entry.sh"))
+            assert report.stdout.startswith(b"entered\nof /mnt\n"), report
+            assert b".dockerenv" not in report.stdout
+            snapshot = await whole(box.snapshot())
+        async with await client.box(BoxSpec(image=image)) as box:
+            await box.restore(_pieces(snapshot))
+            assert (await box.run(sh("cat /mnt/data; ls /entry.sh"))).stdout == b"of /mnt\nmine\n"
+
+
+@pytest.mark.parametrize(
+    ("links", "folder", "real"),
+    [
+        ({"work": "/srv/app"}, "/work", b"/srv/app"),  # there, and only in the box's root
+        ({"work": "/data/new"}, "/work/inner", b"/data/new/inner"),  # a link that leads to nothing yet
+        ({"var/tmp": "/tmp"}, "/var/tmp/work", b"/tmp/work"),  # a fresh folder, by a link
+    ],
+)
+async def test_links_lead_to_the_working_folder_as_they_do_in_a_container(
+    served: Served, links: dict[str, str], folder: str, real: bytes
+) -> None:
+    with own_image(changes=[f"WORKDIR {folder}"], links=links) as image:
+        async with served.box(image=image) as box:
+            report = await box.run(sh("readlink -f . ; echo a > a; cat a; ls /var/tmp"))
+            assert report.stdout.startswith(real + b"\na\n"), report
+            assert (await box.run(sh("cat a"))).stdout == b"a\n"
+            snapshot = await whole(box.snapshot())
+        async with served.box(image=image) as box:
+            await box.restore(_pieces(snapshot))
+            assert (await box.run(sh("readlink -f . ; cat a"))).stdout == real + b"\na\n"
+
+
+async def test_an_image_of_another_architecture_is_refused_before_its_first_run(served: Served) -> None:
+    ours = docker.from_env().images.get(PYTHON).attrs["Architecture"]
+    other = next(each for each in ("s390x", "amd64") if each != ours)
+    with foreign_image(other) as image:
+        async with served.client() as client:
+            with pytest.raises(BadJob, match=f"{image} is for linux/{other}, and .* linux/{ours}") as refused:
+                await client.box(BoxSpec(image=image))
+        assert refused.value.path == "image"
+    assert not any(name.startswith(image) for name in (await served.host.status())["slots"])
+
+
+async def test_a_missing_image_of_ours_is_named_and_is_not_the_callers_fault(served: Served, image: str) -> None:
+    launcher = DockerLauncher(HostSettings(image_prefix="rewarden-test-none-"))
+    try:
+        assert "rewarden-test-none-python" in (await launcher.problem(image) or "")
+        with tempfile.TemporaryDirectory() as folder:
+            lease = Lease(name="rewarden-test-none", image=image, folder=Path(folder), uid=1, memory_mb=64, processes=9)
+            with pytest.raises(NoRoom, match="rewarden-test-none-python"):
+                await launcher.start(lease)
+    finally:
+        launcher.close()
+    host, known = served.host, served.host._launcher
+    assert known is not None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(known, "_settings", HostSettings(image_prefix="rewarden-test-none-"))
+        async with served.client() as client:
+            with pytest.raises(NoRoom, match="rewarden-test-none-python"):
+                await client.box(BoxSpec(image=image))
+    assert host._launcher is known
+
+
+async def test_runtimes_whose_image_is_gone_are_removed_unless_a_container_has_them(tmp_path: Path, image: str) -> None:
+    client = docker.from_env()
+    unused, used = (f"rewarden-test-runtime-{secrets.token_hex(6)}" for _ in range(2))
+    for name in (unused, used):
+        client.volumes.create(name, labels={LABEL: "runtime"})
+    holder = client.containers.create(PYTHON, ["true"], mounts=[docker.types.Mount("/a", used, type="volume")])
+    try:
+        async for served in serving("docker", f"unix:{tmp_path}/socket", boxes=1, own_images=("sha256:*",)):
+            async with served.box(image=image) as box:  # its own runtime stays, of which a container tells
+                names = {volume.name for volume in client.volumes.list(filters={"label": f"{LABEL}=runtime"})}
+                assert unused not in names
+                assert used in names
+                assert (await box.run(sh("echo runs"))).stdout == b"runs\n"
+            for volume in client.volumes.list(filters={"label": f"{LABEL}=runtime"}):
+                if volume.name.startswith(HostSettings().image_prefix):
+                    with contextlib.suppress(docker.errors.APIError):  # a box of another test has it
+                        volume.remove()
+            async with served.box(image=image) as box:  # it is made again where somebody removed it
+                assert (await box.run(sh("echo runs"))).stdout == b"runs\n"
+        holder.remove(force=True)
+        assert f"removed the volume {used}" in clean(tmp_path)
+    finally:
+        for name in (unused, used):
+            with contextlib.suppress(docker.errors.APIError):
+                client.api.remove_volume(name, force=True)
+        client.close()
 
 
 async def test_what_is_wrong_with_an_image_is_said(served: Served, image: str) -> None:

@@ -252,7 +252,8 @@ def _snapshot(_: dict[str, Any]) -> dict[str, Any]:
                 out.whole(root, name, name)
         with _opened(box_root.LAYERS) as layers:
             for tree, name in box_root.TREES.items():
-                out.whole(layers, os.path.basename(tree), name)
+                if box_root.has_place(name):
+                    out.whole(layers, os.path.basename(tree), name)
         out.mark(END)
     return {"dropped": out.dropped}
 

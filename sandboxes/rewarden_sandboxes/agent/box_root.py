@@ -26,16 +26,21 @@ LAYERS = "/tmp"
 """The file system of the box, as the layers' namespace shows it."""
 UPPER, ROOT, MADE = LAYERS + "/upper", LAYERS + "/root", LAYERS + "/made"
 """The upper layers by top folder; the new root; what was put into it, a name a line."""
+NOTHING = LAYERS + "/nothing"
+"""An empty folder."""
 TREES = {LAYERS + "/tmp": "tmp", LAYERS + "/shm": "dev/shm", LAYERS + "/var": "var/tmp"}
 """Fresh folders, and where the box sees them."""
 RUNTIME = "/.rewarden"
 """The supervisor's own Python, where the slot's image is somebody else's. No box has it."""
 
 _MOVE, _RECURSIVE, _REMOUNT = 8192, 16384, 32
+_LOOKS = stat.S_IROTH | stat.S_IXOTH
 _FRESH = ("proc", "dev", "sys", "tmp")
 """Top folders that no box changes, or that are trees of their own."""
-_EMPTY = ("run", "mnt")
-"""Of these the box has none of the image's content."""
+_EMPTY = ("run",)
+"""Of these the box has none of the image's content: the host's socket is there."""
+_ENGINES = (".dockerenv",)
+"""Files that engines put at the top."""
 NOT_KEPT = frozenset(_FRESH)
 
 
@@ -52,13 +57,13 @@ def build(header: dict[str, Any], status: socket.socket, uid: int, gid: int) -> 
     numbers += [_namespace(own, name) for name in ("mnt", "ipc", "net")]
     go, going = os.pipe()
     # Where the root is another, no user namespace can be made; and whoever has made one may move no mounts.
-    mover = _begin(lambda: _move(go, going))
+    mover = _begin(lambda: _move(go, going, numbers[2], header["folder"]))
     os.close(go)
     room.unshare(room.NEW_USER)
     room.own_namespace(uid, gid, own)
     numbers.append(_namespace(own, "user"))
     os.close(going)
-    _finish(mover)
+    _finish(mover, "the root, or the working folder in it")
     socket.send_fds(status, [b"S"], numbers)
 
 
@@ -91,10 +96,17 @@ def _mounts(header: dict[str, Any]) -> None:
         queue = room.NOSUID | room.NODEV | room.NOEXEC
         room.mount(b"mqueue", (ROOT + "/dev/mqueue").encode(), b"mqueue", queue)
     for tree, seen in TREES.items():
-        if os.path.isdir(f"{ROOT}/{seen}"):
+        if has_place(seen):
             room.mount(tree.encode(), f"{ROOT}/{seen}".encode(), None, room.BIND)
     os.mkdir(LAYERS + "/tmp/" + os.path.basename(room.BOX), 0o755)
-    os.makedirs(ROOT + header["folder"], exist_ok=True)  # an own image's may lie in a fresh folder
+
+
+def has_place(seen: str) -> bool:
+    """Returns whether the root has the place of a fresh folder, itself and not by a link: an absolute one would lead
+    out of the root as it is seen here.
+    """
+    place = f"{ROOT}/{seen}"
+    return os.path.isdir(place) and os.path.realpath(place) == place
 
 
 def _mount_proc(init: int, *, machines_root: bool) -> None:
@@ -102,26 +114,48 @@ def _mount_proc(init: int, *, machines_root: bool) -> None:
 
     Attack: as the machine's user 0, which an own image's programs can have, write to the switches of the kernel, which
     asks for no capability there. Attack: as its group 0, which sees all processes, have init killed for memory. For
-    both, all of /proc is read-only, and what others may not read is not there.
+    both, all of /proc is read-only, and what others may not read is not there (`_hide`).
     """
     proc = ROOT + "/proc"
     flags = room.NOSUID | room.NODEV | room.NOEXEC | (room.READ_ONLY if machines_root else 0)
     hidden = "hidepid=4" if machines_root else "hidepid=2"  # group 0 is exempt from the latter
     room.enter(init)
     _finish(_begin(lambda: room.mount(b"proc", proc.encode(), b"proc", flags, hidden)))
-    if not machines_root:
-        return
-    for entry in os.scandir(proc):
-        about = entry.stat(follow_symlinks=False)
-        if stat.S_ISREG(about.st_mode) and (not about.st_mode & stat.S_IROTH or entry.name == "keys"):
+    if machines_root:
+        os.mkdir(NOTHING, 0o555)
+        _hide(proc)
+
+
+def _hide(folder: str, *, top: bool = True) -> None:
+    """Cover what others than user 0 may not read in a folder of /proc, and in those below it.
+
+    Attack: as user 0, read a file of mode 0600 in /proc/sys, such as the key of TCP Fast Open, which asks for no
+    capability.
+    """
+    for entry in os.scandir(folder):
+        if top and entry.name.isdigit():
+            continue  # processes, which `hidepid` hides
+        mode = entry.stat(follow_symlinks=False).st_mode
+        if stat.S_ISDIR(mode) and mode & _LOOKS == _LOOKS:
+            _hide(entry.path, top=False)
+        elif stat.S_ISDIR(mode):
+            room.mount(NOTHING.encode(), entry.path.encode(), None, room.BIND)
+            flags = room.BIND | _REMOUNT | room.READ_ONLY | room.NOSUID | room.NODEV
+            room.mount(None, entry.path.encode(), None, flags)
+        elif stat.S_ISREG(mode) and (not mode & stat.S_IROTH or (top and entry.name == "keys")):
             room.mount(b"/dev/null", entry.path.encode(), None, room.BIND)
 
 
-def _move(go: int, going: int) -> None:
-    """Make the new root the root, when nobody holds the other end any more."""
+def _move(go: int, going: int, here: int, folder: str) -> None:
+    """Make the new root the root, when nobody holds the other end any more, and the working folder in it if it is not
+    there: an own image's may lie in a fresh folder. here: the mount namespace.
+    """
     os.close(going)
     os.read(go, 1)
     room.mount(ROOT.encode(), b"/", None, _MOVE)
+    room.enter_root(here)
+    # Only now do links on the way lead where programs find them to lead, also where nothing is there yet.
+    os.makedirs(os.path.realpath(folder), exist_ok=True)
 
 
 def _begin(work: Callable[[], None]) -> int:
@@ -136,11 +170,11 @@ def _begin(work: Callable[[], None]) -> int:
     return child
 
 
-def _finish(child: int) -> None:
-    """Wait for a child. Raises OSError where its work failed."""
+def _finish(child: int, what: str = "mount") -> None:
+    """Wait for a child. Raises OSError where its work, which is named so, failed."""
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if code:
-        raise OSError(abs(code), f"mount: {os.strerror(abs(code))}")
+        raise OSError(abs(code), f"{what}: {os.strerror(abs(code))}")
 
 
 def _put(name: str) -> bool:
@@ -152,7 +186,7 @@ def _put(name: str) -> bool:
         os.mkdir(target)
         return False
     elif not os.path.isdir(source):
-        return False  # what engines put there, such as /.dockerenv
+        return name not in _ENGINES and _put_file(source, target)
     elif name in _EMPTY or _is_empty(source):
         os.mkdir(target)
     elif name == "etc":
@@ -160,6 +194,21 @@ def _put(name: str) -> bool:
     else:
         _overlay(name, source, target)
         return False
+    return True
+
+
+def _put_file(source: str, target: str) -> bool:
+    """Copy a file at the top. Returns whether the box has it: one that the image keeps to its root, it has not."""
+    if not os.path.isfile(source) or not os.access(source, os.R_OK):
+        return False
+    try:
+        _copy_file(source, target)
+    except OSError as error:
+        if room.is_full(error):
+            raise OSError(
+                error.errno, f"{source} of the image does not fit into disk_mb, of which it takes up its size"
+            ) from None
+        raise
     return True
 
 

@@ -122,6 +122,11 @@ def enter(init: int) -> None:
         os.close(namespace)
 
 
+def enter_root(namespace: int) -> None:
+    """Make the root of a mount namespace, which can be our own, the root of this process. Raises OSError."""
+    check(LIBC.setns(namespace, NEW_MOUNT), "setns")
+
+
 def _tell(status: socket.socket, error: BaseException) -> None:
     full = isinstance(error, OSError) and is_full(error)
     text = f"{type(error).__name__}: {error}"

@@ -51,18 +51,18 @@ class DockerLauncher:
 
     async def problem(self, image: str) -> str | None:
         """See `Launcher.problem`."""
+        looked_for = image
         try:
             found = await self._call(lambda client: client.images.get(self._image(image)))
-            nested = [path for path in _config(found).get("Volumes") or () if path.strip("/").count("/")]
+            if not is_own(image):
+                return None
+            looked_for = _PYTHON_IMAGE
+            runtimes = await self._call(lambda client: client.images.get(self._image(_PYTHON_IMAGE)))
         except docker.errors.ImageNotFound:
-            return self._missing(image)
+            return self._missing(looked_for)
         except _FAILURES as error:
             return _words(error)
-        if is_own(image):
-            if nested:
-                return f"the image declares the volume {nested[0]}, above which a box has no layer; build it without"
-            return await self.problem(_PYTHON_IMAGE)
-        return None
+        return _misfit(image, found, runtimes)
 
     async def image_id(self, image: str) -> str:
         """See `Launcher.image_id`."""
@@ -170,10 +170,20 @@ class DockerLauncher:
         return DockerPlace(self, number, pid, image, defaults)
 
     def _runtime_volume(self, client: docker.DockerClient) -> str:
+        """Returns the volume of the image as it is now: it may have been built anew, and the volume of the old one be
+        gone. Raises NoRoom.
+        """
         with self._runtime_lock:
-            if self._runtime is None:
-                self._runtime = runtime.volume(client, self._image(_PYTHON_IMAGE), self._settings.image_prefix)
-            return self._runtime
+            try:
+                image = str(client.images.get(self._image(_PYTHON_IMAGE)).id)
+            except docker.errors.ImageNotFound:
+                raise NoRoom(self._missing(_PYTHON_IMAGE)) from None
+            name = runtime.name_of(image, self._settings.image_prefix)
+            if name != self._runtime or not runtime.exists(client, name):
+                runtime.make(client, image, name)
+                self._runtime = name
+                runtime.remove_unused(client)
+            return name
 
     async def _call(self, work: Callable[[docker.DockerClient], T]) -> T:
         def with_client() -> T:
@@ -244,6 +254,24 @@ class DockerPlace:
 def _config(image: Any) -> dict[str, Any]:
     """The configuration of an image, empty where it has none."""
     return image.attrs.get("Config") or {}
+
+
+def _misfit(image: str, found: Any, runtimes: Any) -> str | None:
+    """Returns why no box can stand on an own image; None if one can. runtimes: the image whose interpreter runs its
+    supervisor.
+    """
+    nested = [path for path in _config(found).get("Volumes") or () if path.strip("/").count("/")]
+    if nested:
+        return f"the image {image} declares the volume {nested[0]}, above which a box has no layer; build it without"
+    built, ours = _platform(found), _platform(runtimes)
+    # The engine starts it all the same; it then fails in the image's first program, or is emulated at random speed.
+    if built != ours:
+        return f"the image {image} is for {built}, and this host runs images for {ours}; name one that is built for it"
+    return None
+
+
+def _platform(image: Any) -> str:
+    return f"{image.attrs.get('Os')}/{image.attrs.get('Architecture')}"
 
 
 def _defaults(config: dict[str, Any]) -> Defaults:
