@@ -70,9 +70,10 @@ class Files:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exec:
-    """A program to run in a box: a command line, source text in a language that is not compiled, or an operation on
-    files. stdin: the caller writes its stdin; otherwise that is empty. cwd: absolute, or relative to the box's working
-    folder. limits: those of `OF_EXEC`.
+    """A program to run in a box: a command line, source text, or an operation on files. Source text in a language that
+    is compiled has no other files; compiling it counts as running it, and a compiler that fails is how it ends. stdin:
+    the caller writes its stdin; otherwise that is empty. cwd: absolute, or relative to the box's working folder.
+    limits: those of `OF_EXEC`.
     """
 
     argv: Sequence[str] = ()

@@ -746,6 +746,7 @@ class Host:
             "slots": pools,
             "sessions": {"open": self._open_sessions, "most": self.settings.sessions},
             "boxes": {"open": self._open_boxes, "most": self.settings.boxes},
+            "machine_memory_mb": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20,
             "waiting": self._waiting,
             "waiting_cpu": self._tokens.waiting,
             "runs": dict(self._runs),

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from rewarden_sandboxes.agent import frames
@@ -170,6 +171,9 @@ class Resolver:
         self._limits("limits", Limits(), what.limits)
         if what.program is not None:
             _only(what.program.limits, frozenset(), "program.limits", "of the exec")
+            language = self._language(what.program, "program")
+            if language.compile:
+                return _compiled(what.program, language)
             ready = self.session(what.program)
             program = ready.header["program"]
             return program | ({"python": False} if own_image else {}), ready.body
@@ -264,6 +268,26 @@ def _compilation(
         # The machine's owner can change a mounted folder.
         digest=None if language.mounts else _digest(program, language, command, limits),
     )
+
+
+def _compiled(program: Program, language: Language) -> tuple[dict[str, Any], frames.Body]:
+    """Returns the program of an exec that is compiled and then run. Raises BadJob."""
+    if program.mode != "script":
+        raise BadJob("program.mode", "an exec must have the mode 'script'")
+    if program.files:
+        raise BadJob(
+            "program.files", "a compiled program in a box has one file; write others into the box, and run make"
+        )
+    stem = PurePosixPath(language.file).stem
+    run = [f"./{word}" if word.partition(".")[0] == stem else word for word in language.run]
+    if not any(word.startswith("./") for word in run):
+        raise BadJob(
+            "program.language",
+            f"{language.name!r} runs only where it was compiled: write the program into the box, and run its compiler",
+        )
+    body = frames.Body()
+    part = _part(program, language, body) | {"run": run, "compile": _compile(program, language)}
+    return part, body
 
 
 def _digest(program: Program, language: Language, command: list[str], limits: dict[str, float]) -> str:

@@ -77,6 +77,40 @@ async def test_a_program_in_a_language_runs_with_its_files_and_arguments(box: Re
     assert b"    import main\n" in failed.stderr
 
 
+async def test_python_has_both_of_its_names(box: RemoteBox) -> None:
+    about = "import sys, numpy; print(sys.version, sys.prefix, numpy.__file__)"
+    both = [await box.run(Exec(argv=(name, "-c", about))) for name in ("python", "python3")]
+    assert both[0].stdout == both[1].stdout != b"", both
+
+
+CPP = """
+#include <fstream>
+#include <iostream>
+int main(int count, char** words) {
+    std::ofstream("made") << words[1];
+    std::cout << std::cin.rdbuf() << count;
+    return 3;
+}
+"""
+
+
+async def test_a_program_in_a_compiled_language_runs_in_the_working_folder_with_its_input(served: Served) -> None:
+    async with served.box(image="toolchains", memory_mb=1024) as box:
+        program = Program(language="cpp", code=CPP.encode(), args=("a b",))
+        report = await box.run(Exec(program=program), stdin=b"fed ")
+        assert (report.exit_code, report.stdout, report.stderr) == (3, b"fed 2", b""), report
+        assert await said(box, "pwd; ls; cat made") == "/tmp/box\nmade\na b"
+        broken = await box.run(Exec(program=Program(language="c", code=b"int main( {"), cwd="/usr"))
+        assert (broken.status, broken.exit_code, broken.stdout) == ("runtime_error", 1, b"")
+        assert b"main.c:1" in broken.stderr
+        same = await box.run(
+            sh("echo 'int main() { return 7; }' > a.c && gcc -o a a.c && ./a; echo $?; cp a /tmp; /tmp/a")
+        )
+        assert (same.stdout, same.exit_code) == (b"7\n", 7), same
+        with pytest.raises(BadJob, match="one file"):
+            await box.exec(Exec(program=Program(language="c", code=b"", files={"a.h": b""})))
+
+
 async def test_a_program_finds_the_images_packages(box: RemoteBox) -> None:
     assert (await box.run(python("import numpy\nprint(numpy.arange(3).sum())"))).stdout == b"3\n"
 

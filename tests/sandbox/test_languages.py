@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from rewarden_sandboxes.box import Exec
+from rewarden_sandboxes.errors import BadJob
 from rewarden_sandboxes.images import TIERS
-from rewarden_sandboxes.job import Limits
+from rewarden_sandboxes.job import Limits, Program
 from rewarden_sandboxes.languages import Language, LanguageError, Registry, UnknownLanguage, version_line, version_of
+from rewarden_sandboxes.resolve import Resolver
+from rewarden_sandboxes.settings import HostSettings
 
 LUA = "zz: {images: [toolchains], file: main.zz, run: [zz, main.zz]}\n"
 
@@ -24,6 +28,20 @@ def extra(tmp_path: Path, text: str) -> Path:
 def test_make_images_is_enough_for_the_languages_of_toolchains() -> None:
     found = {name for name in Registry.load().names() if "toolchains" in Registry.load().get(name).images}
     assert found == {"python", "c", "cpp", "cpp17", "cpp23", "javascript", "javascript-module", "bash"}
+
+
+def test_every_compiled_language_but_those_of_the_jvm_runs_in_a_box_as_what_its_compiler_left() -> None:
+    resolver = Resolver(Registry.load(), HostSettings())
+    jvm = ("java", "java-junit", "kotlin", "scala")
+    execs = {each.name: Exec(program=Program(language=each.name, code=b"")) for each in Registry.load() if each.compile}
+    for name in jvm:
+        with pytest.raises(BadJob, match="run its compiler"):
+            resolver.exec(execs.pop(name))
+    found = {name: resolver.exec(what)[0] for name, what in execs.items()}
+    assert all(program["compile"] for program in found.values())
+    others = {"typescript": "node ./main.js", "csharp": "mono ./main.exe", "verilog": "vvp -n ./main"}
+    runs = {name: " ".join(program["run"]) for name, program in found.items()}
+    assert runs == {**dict.fromkeys(found, "./main"), **others}
 
 
 def test_every_language_can_print_its_toolchains_version() -> None:

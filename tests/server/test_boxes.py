@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import httpx
 import pytest
 import pytest_asyncio
 
@@ -276,6 +277,55 @@ async def test_a_folder_travels_as_an_archive(client: AsyncClient) -> None:
         assert (await other.exec("cat copy/g/f")).stdout == "1\n"
 
 
+DEEP = "head -c 300000 /dev/urandom > a; mkdir -p z; cd z; for i in $(seq 210); do mkdir d; cd d; done"
+"""Shell: a folder whose archive fails after some bytes: it has too many levels."""
+
+
+async def test_an_archive_that_fails_midway_fails_after_its_bytes(client: AsyncClient) -> None:
+    async with client.box() as box:
+        await box.exec(DEEP)
+        came: list[bytes] = []
+        with pytest.raises(
+            (InvalidRequest, Unavailable), match=r"more than 200 levels|what came of it is not complete"
+        ):
+            await _gather(box.archive(), came)
+        assert len(b"".join(came)) > 300_000
+        assert (await box.run(HELLO)).stdout == "hello\n"
+
+
+async def _gather(pieces: AsyncIterator[bytes], into: list[bytes]) -> None:
+    async for piece in pieces:
+        into.append(piece)
+
+
+async def test_http_1_0_gets_no_archive_since_it_cannot_be_told_that_one_broke_off(
+    server: Running, over_http: AsyncClient
+) -> None:
+    async with over_http.box() as box:
+        for path in ("archive", "files//etc/passwd"):
+            reader, writer = await asyncio.open_connection("127.0.0.1", httpx.URL(server.serving.http).port)
+            writer.write(f"GET /v1/sessions/{box.id}/{path} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n".encode())
+            answer = await reader.read()
+            writer.close()
+            assert b" 400 " in answer.partition(b"\r\n")[0]
+            assert b"use HTTP/1.1" in answer
+        assert (await over_http.join(box.id).exec("true")).status == "ok"
+
+
+async def test_names_that_are_not_text_are_listed_as_text_beside_their_bytes(
+    server: Running, client: AsyncClient
+) -> None:
+    async with client.box() as box:
+        await box.run("import os\nos.symlink(b'\\xfe', b'a\\xff')\nos.symlink('é', 'ü')")
+        found = await box.list()
+        assert {(each.name, each.name_base64, each.target, each.target_base64) for each in found} == {
+            ("a\ufffd", "Yf8=", "\ufffd", "/g=="),
+            ("ü", None, "é", None),
+        }
+        text = (await server.http.get(f"/v1/sessions/{box.id}/files")).text
+        assert "\\ud" not in text
+
+
 async def test_an_archive_that_leads_outside_is_refused(over_http: AsyncClient) -> None:
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w") as tar:
@@ -470,12 +520,44 @@ async def test_a_lease_that_forks_can_use_the_fork_with_the_same_rights(
     owner, stranger = AsyncClient(target, api_key=keys["a"]), AsyncClient(target)
     async with owner, stranger, owner.box(rollout="r-1", files={"x": "1"}) as box:
         lease = await box.lease(["fork", "exec"], expires_s=60)
-        fork = await stranger.join(box.id, lease.lease).fork(rollout="r-2")
-        assert (await fork.exec("cat x")).stdout == "1"
+        async with await stranger.join(box.id, lease.lease).fork() as fork:
+            assert (await fork.exec("cat x")).stdout == "1"
+            with pytest.raises(Forbidden):
+                await fork.read("x")
+            assert [each.rollout for each in await owner.boxes()] == ["r-1", "r-1"]
+        # Whoever opened the fork closed it, and cannot close the box that it came from.
+        assert [each.id for each in await owner.boxes()] == [box.id]
         with pytest.raises(Forbidden):
-            await fork.read("x")
-        assert {each.rollout for each in await owner.boxes()} == {"r-1", "r-2"}
-        await owner.join(fork.id).close()
+            await stranger.join(box.id, lease.lease).close()
+
+
+async def test_a_lease_forks_no_box_of_another_rollout_and_none_that_outlives_its_own(
+    start: Start, host: HostProcess, tmp_path: Path
+) -> None:
+    server, keys = await keyed(start, host, tmp_path, "a")
+    clock = with_clock(server)
+    target = server.serving.http
+    owner, stranger = AsyncClient(target, api_key=keys["a"]), AsyncClient(target)
+    async with owner, stranger, owner.box(rollout="r-1", ttl_s=1000) as box:
+        lease = await box.lease(["fork", "exec"], expires_s=900)
+        joined = stranger.join(box.id, lease.lease)
+        with pytest.raises(InvalidRequest, match="rollout"):
+            await joined.fork(rollout="r-2")
+        with pytest.raises(InvalidRequest, match="ttl_s"):
+            await joined.fork(ttl_s=1001)
+        assert len(await owner.boxes()) == 1
+        fork = await joined.fork()
+        assert fork.info.expires_at == pytest.approx(box.info.expires_at)
+        short = await joined.fork(ttl_s=100)
+        read = server.serving.service.boxes.read_lease
+        assert fork.info.lease is not None
+        assert short.info.lease is not None
+        assert read(fork.info.lease).until == lease.expires_at
+        assert read(short.info.lease).until == short.info.expires_at == clock.now + 100
+        async with await box.fork(rollout="r-2", ttl_s=5000) as own:  # the owner may
+            assert own.info.rollout == "r-2"
+        await fork.close()
+        await short.close()
 
 
 async def test_a_lease_ends_with_its_time_and_with_its_givers_key(

@@ -18,6 +18,8 @@ from rewarden.types import Run
 from rewarden_sandboxes.cpu_permits import CpuPermits
 from rewarden_sandboxes.errors import BadJob, Busy, HostError, Leaving, NoRoom
 from rewarden_sandboxes.job import Case, CaseResult, CompileResult, Job, JobEvent, Program, Report
+from rewarden_server.boxes.settings import BoxSettings
+from rewarden_server.cli.check_lines import show_check
 from rewarden_server.cli.sandbox_state import sandbox_state
 from rewarden_server.engine.lanes import remote_host, remote_hosts
 from rewarden_server.engine.lanes.host_skew import host_skew
@@ -448,11 +450,30 @@ async def test_the_lane_and_the_doctor_say_how_each_host_is(open_lane: Open) -> 
     lane = await open_lane(one, other)
     assert len((await lane.status())["differences"]) == 2
     gone = lane.settings.address.replace("/1.sock", "/gone.sock")
-    check = await sandbox_state(SandboxSettings(address=f"{lane.settings.address},{gone.split(',')[1]}"))
+    settings = SandboxSettings(address=f"{lane.settings.address},{gone.split(',')[1]}")
+    check = await sandbox_state(settings, BoxSettings())
     assert str(check.details).count("scripted runs programs") == 2
     assert check.summary == "2 of 3 hosts answer"
     assert [problem for problem, _ in check.problems if "gone.sock: the sandbox host cannot be reached" in problem]
     assert [problem for problem, _ in check.problems if "the image python differs" in problem]
+
+
+async def test_the_doctor_warns_of_boxes_that_can_fill_more_than_the_machine(open_lane: Open) -> None:
+    one, other = with_slots(4), with_slots(4)
+    one.told |= {"boxes": {"open": 0, "most": 5}, "machine_memory_mb": 10_000}
+    other.told |= {"boxes": {"open": 0, "most": 4}, "machine_memory_mb": 10_000}
+    lane = await open_lane(one, other)
+    settings = SandboxSettings(address=lane.settings.address)
+    check = await sandbox_state(settings, BoxSettings(memory_mb=2000, disk_mb=500))
+    assert check.state == "works"
+    [(warning, fix)] = check.warnings
+    assert "0.sock: 5 boxes (sandbox.boxes) can fill 12500 MiB" in warning
+    assert "the machine has 10000" in warning
+    assert "sandbox.boxes = 4," in fix
+    assert (await sandbox_state(settings, BoxSettings(memory_mb=1500, disk_mb=500))).warnings == ()
+    show_check(check, 10)
+    one.told["rooms"] = False  # it has no boxes
+    assert (await sandbox_state(settings, BoxSettings(memory_mb=2000, disk_mb=500))).warnings == ()
 
 
 async def test_each_host_has_its_gauges(open_lane: Open, tmp_path: Path) -> None:

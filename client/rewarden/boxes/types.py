@@ -256,13 +256,16 @@ def _shown(output: Mapping[str, Any]) -> str:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoxFile:
     """An entry of a folder. name: its path below the listed folder. kind: `file`, `folder`, `link` or `other`. mode:
-    its permission bits. target: where a link leads."""
+    its permission bits. target: where a link leads. Bytes of name and target that are not UTF-8 are replaced;
+    name_base64 and target_base64 then hold the original ones."""
 
     name: str
     kind: str
     size: int = 0
     mode: int = 0
     target: str | None = None
+    name_base64: str | None = None
+    target_base64: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

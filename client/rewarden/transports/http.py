@@ -224,9 +224,17 @@ class HttpTransport:
             await response.aclose()
 
     async def _blocks(self, response: Any) -> AsyncGenerator[bytes, None]:
-        with self._named_failures():
-            async for block in response.aiter_raw():
-                yield block
+        try:
+            with self._named_failures():
+                async for block in response.aiter_raw():
+                    yield block
+        except Unavailable:
+            number = response.headers.get("x-request-id", "")
+            raise Unavailable(
+                "the server broke off its response, and what came of it is not complete; the server's log has the "
+                f"reason (request {number})",
+                request_id=number,
+            ) from None
 
 
 def tls_context(httpx: Any, ca: PathLike | None = None) -> ssl.SSLContext:

@@ -16,6 +16,7 @@ import errno
 import json
 import os
 import select
+import shlex
 import signal
 import socket
 import time
@@ -359,8 +360,22 @@ def _placed(program: dict[str, Any], place: int) -> dict[str, Any]:
     name = program.get("file")
     if not name:
         return program
-    path = f"{_CODE}/{place}/{name}"
-    return {**program, "file": path, "run": [path if word == name else word for word in program["run"]]}
+    folder = f"{_CODE}/{place}"
+    path = f"{folder}/{name}"
+    if program.get("compile"):
+        run = _compiling(folder, program["compile"], program["run"])
+    else:
+        run = [path if word == name else word for word in program["run"]]
+    return {**program, "file": path, "run": run}
+
+
+def _compiling(folder: str, compiler: list[str], run: list[str]) -> list[str]:
+    """Returns a command that compiles in a folder, and then becomes the program, whose words with `./` lie there. The
+    program starts where it would without a compiler, with its input.
+    """
+    program = [f"{folder}/{word[2:]}" if word.startswith("./") else word for word in run]
+    compiles = f"(cd {folder} && exec {shlex.join(compiler)}) < /dev/null >&2"
+    return ["/bin/sh", "-c", f'{compiles} || exit; exec {shlex.join(program)} "$@"', program[0]]
 
 
 def _part(program: dict[str, Any], limits: dict[str, Any], tier: str) -> Part:

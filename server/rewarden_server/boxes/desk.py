@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import signal
 from collections.abc import AsyncGenerator, AsyncIterable, Mapping
@@ -32,6 +33,7 @@ from rewarden_server.boxes.running import Running
 from rewarden_server.boxes.scoring import score
 
 if TYPE_CHECKING:
+    from rewarden_sandboxes.box import Entry
     from rewarden_server.service import Service
 
 WAIT_S = 60
@@ -198,8 +200,7 @@ class Desk:
         depth = whole_in(call.query, "depth", 0, DEPTH, 1)
         async with self._boxes.using(box) as remote:
             found = await remote.list(_place(call.query), depth)
-        names = ("kind", "size", "mode", "target")
-        return {"files": [{"name": each.path, **{name: getattr(each, name) for name in names}} for each in found]}
+        return {"files": [_file(each) for each in found]}
 
     async def read(self, call: BoxCall) -> AsyncGenerator[bytes, None]:
         """Yields a file's bytes."""
@@ -235,11 +236,12 @@ class Desk:
     async def fork(self, call: BoxCall) -> dict[str, Any]:
         """Returns a new box with a copy of the file system."""
         box = self.box(call.box, "fork")
-        made = await self._boxes.fork(box, request_of(ForkRequest, call.value or {}))
+        lease = self._caller.lease
+        made = await self._boxes.fork(box, request_of(ForkRequest, call.value or {}), lease)
         detail(fork=made.id)
         info = made.info()
-        if self._caller.lease is not None:
-            info = replace(info, lease=self._boxes.renewed(self._caller.lease, made))
+        if lease is not None:
+            info = replace(info, lease=self._boxes.renewed(lease, made))
         return to_json(info)
 
     async def snapshot(self, call: BoxCall) -> dict[str, Any]:
@@ -271,6 +273,19 @@ class Desk:
         """Returns a verdict."""
         box = self.box(call.box, "score")
         return verdict_to_json(await score(self._service, box, request_of(ScoreRequest, call.value), self._surface))
+
+
+def _file(entry: Entry) -> dict[str, Any]:
+    """Returns an entry as a `BoxFile`. Its name and target are whatever bytes a program gave them, and the JSON of a
+    lone surrogate is an error to most readers, who would get no entry of the folder."""
+    told: dict[str, Any] = {"kind": entry.kind, "size": entry.size, "mode": entry.mode}
+    for name, text in (("name", entry.path), ("target", entry.target)):
+        if text is not None:
+            data = text.encode("utf-8", "surrogateescape")
+            told[name] = data.decode("utf-8", "replace")
+            if told[name] != text:
+                told[f"{name}_base64"] = base64.b64encode(data).decode()
+    return told
 
 
 async def _nothing() -> AsyncGenerator[bytes, None]:

@@ -145,9 +145,12 @@ class Boxes:
                 await box.remote.put(path, data)
         return box
 
-    async def fork(self, box: Box, asked: ForkRequest) -> Box:
-        """Opens a copy of a box: its file system, without its processes. Raises RequestError."""
+    async def fork(self, box: Box, asked: ForkRequest, lease: Lease | None = None) -> Box:
+        """Opens a copy of a box: its file system, without its processes. lease: of the caller, if that has no key.
+        Raises RequestError."""
         _check_times(asked.ttl_s, asked.idle_s, self.settings)
+        if lease is not None:
+            _check_leased(asked, box.rollout, box.ends - self._clock())
         spec = BoxSpec(image=box.image, limits=box.remote.limits, env=box.env)
         ttl_s = asked.ttl_s or max(1.0, box.ends - self._clock())
         rollout = box.rollout if asked.rollout is None else asked.rollout
@@ -428,8 +431,10 @@ class Boxes:
         return BoxLease(lease=text, box=box.id, rights=ordered, rollout=box.rollout, expires_at=until)
 
     def renewed(self, lease: Lease, fork: Box) -> str:
-        """Returns a lease of a box that was forked by a lease: the same rights, for no longer."""
-        return self._signer().sign(replace(lease, box=fork.id, rollout=fork.rollout))
+        """Returns a lease of a box that was forked by a lease: for no longer than this, with the same rights, and the
+        right to close what its holder opened."""
+        rights, until = lease.rights | {"close"}, min(lease.until, fork.expires_at)
+        return self._signer().sign(replace(lease, box=fork.id, rights=rights, until=until))
 
     def read_lease(self, text: str) -> Lease:
         """Returns the terms of a lease. Raises Unauthorized."""
@@ -564,6 +569,21 @@ def _check_times(ttl_s: float | None, idle_s: float | None, settings: BoxSetting
     for name, value in (("ttl_s", ttl_s), ("idle_s", idle_s)):
         if value is not None and not 0 < value <= most:
             raise InvalidRequest(f"{name}: must be above 0 and at most {most:g} (boxes.ttl_s_max)", path=name)
+
+
+def _check_leased(asked: ForkRequest, rollout: str | None, left_s: float) -> None:
+    """Raises InvalidRequest for a fork that a lease does not allow. left_s: seconds until its box ends.
+
+    Attack: whoever holds a lease fills the owner's quota for long after the box; or names a fork as the box of another
+    rollout, which the owner then scores as that one's.
+    """
+    if asked.ttl_s is not None and asked.ttl_s > left_s:
+        raise InvalidRequest(
+            f"ttl_s: a box that is forked by a lease ends with the box of the lease at the latest, in {left_s:.0f} s",
+            path="ttl_s",
+        )
+    if asked.rollout is not None and asked.rollout != rollout:
+        raise InvalidRequest("rollout: a lease is for the rollout of its box; leave it out", path="rollout")
 
 
 def _check_image(wanted: str | None, found: str) -> None:

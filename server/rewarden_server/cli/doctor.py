@@ -106,7 +106,7 @@ def _libraries(config: Config) -> tuple[Check, Check]:
 
 async def _programs(config: Config) -> tuple[Check, Check]:
     """Checks the sandbox, then Lean: each starts a host, and two at once compete for the same cores."""
-    return await sandbox_state(config.sandbox), await lean_state(config)
+    return await sandbox_state(config.sandbox, config.boxes), await lean_state(config)
 
 
 def settings_check(config: Config) -> Check:

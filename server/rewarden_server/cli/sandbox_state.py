@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rewarden_sandboxes.errors import HostError
+from rewarden_server.boxes.settings import BoxSettings
 from rewarden_server.engine.lanes.host_skew import host_skew
 from rewarden_server.observe.check import Check, Problem
 from rewarden_server.observe.health import mend_of, sandbox_problems
@@ -17,10 +18,10 @@ _START_S = 30.0
 _PROBE_S = 90.0
 
 
-async def sandbox_state(settings: SandboxSettings) -> Check:
+async def sandbox_state(settings: SandboxSettings, boxes: BoxSettings) -> Check:
     """Runs a program in each sandbox host."""
     if settings.addresses:
-        return await _remote_state(settings)
+        return await _remote_state(settings, boxes)
     if settings.launcher == "none":
         return Check("sandbox", "none (sandbox.launcher = none)", used=False)
     process = HostProcess(settings)
@@ -31,15 +32,22 @@ async def sandbox_state(settings: SandboxSettings) -> Check:
     finally:
         await process.close()
     summary, *details = _host_lines(status)
-    return Check("sandbox", summary, tuple(details), tuple(sandbox_problems(status)))
+    return Check(
+        "sandbox",
+        summary,
+        tuple(details),
+        tuple(sandbox_problems(status)),
+        warnings=tuple(_box_memory(status, boxes)),
+    )
 
 
-async def _remote_state(settings: SandboxSettings) -> Check:
+async def _remote_state(settings: SandboxSettings, boxes: BoxSettings) -> Check:
     """The same for hosts that are already running, by address."""
     found = await asyncio.gather(*(_probed(address, settings) for address in settings.addresses))
     told = dict(zip(settings.addresses, found, strict=True))
     lines: list[str] = []
     missing: list[Problem] = []
+    warnings: list[Problem] = []
     for address, status in told.items():
         which = f"{address}: " if len(told) > 1 else ""
         if isinstance(status, HostError):
@@ -48,6 +56,7 @@ async def _remote_state(settings: SandboxSettings) -> Check:
         else:
             lines += [f"{which}{line}" for line in _host_lines(status)]
             missing += [Problem(f"{which}{problem}", mend) for problem, mend in sandbox_problems(status)]
+            warnings += [Problem(f"{which}{warning}", mend) for warning, mend in _box_memory(status, boxes)]
     alike = "give all hosts the same release, settings and images (docs/sandbox.md)"
     answered = {address: status for address, status in told.items() if not isinstance(status, HostError)}
     missing += [Problem(words, alike) for words in host_skew(answered)]
@@ -55,7 +64,23 @@ async def _remote_state(settings: SandboxSettings) -> Check:
         summary, *lines = lines
     else:
         summary = f"{len(answered)} of {len(told)} hosts answer"
-    return Check("sandbox", summary, tuple(lines), tuple(missing))
+    return Check("sandbox", summary, tuple(lines), tuple(missing), warnings=tuple(warnings))
+
+
+def _box_memory(status: Mapping[str, Any], boxes: BoxSettings) -> list[Problem]:
+    """Returns the warning that the boxes of a host, each with its default limits, can fill more than the machine's
+    memory, which their files are held in as well."""
+    most, has = (status.get("boxes") or {}).get("most"), status.get("machine_memory_mb")
+    each = boxes.memory_mb + boxes.disk_mb
+    if not most or not has or not status.get("rooms", True) or most * each <= has:
+        return []
+    return [
+        Problem(
+            f"{most} boxes (sandbox.boxes) can fill {most * each} MiB, each boxes.memory_mb + boxes.disk_mb = {each}, "
+            f"and the machine has {has}: if they do, the kernel ends programs of any of them",
+            f"sandbox.boxes = {max(1, has // each)}, or smaller boxes.memory_mb and boxes.disk_mb",
+        )
+    ]
 
 
 async def _probed(address: str, settings: SandboxSettings) -> Mapping[str, Any] | HostError:

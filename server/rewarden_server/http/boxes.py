@@ -511,7 +511,8 @@ async def score_box(id: Name, request: Request, desk: At) -> Response:
 
 class Streamed(Response):
     """A response that is sent as it is made, and ends if the client disconnects. lines: an error in the middle is a
-    last line; otherwise the connection breaks, so that what was sent does not look complete."""
+    last line; otherwise the connection breaks, so that what was sent does not look complete. HTTP/1.0 has no such
+    sign: there, what is not in lines is refused."""
 
     def __init__(self, first: bytes, rest: AsyncGenerator[bytes, None], media: str, *, lines: bool) -> None:
         super().__init__(media_type=media)
@@ -525,7 +526,11 @@ class Streamed(Response):
         return cls(await anext(pieces, b""), pieces, media, lines=lines)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Sends the response. Raises ClientGone."""
+        """Sends the response. Raises ClientGone, InvalidRequest."""
+        if not self._lines and scope["http_version"] == "1.0":
+            # Proxies that speak HTTP/1.0 to a server pass on half an archive as a whole one.
+            await self._rest.aclose()
+            raise InvalidRequest("with HTTP/1.0, bytes that break off look complete; use HTTP/1.1 (docs/boxes.md)")
         sending = asyncio.ensure_future(self._send_all(send))
         gone = asyncio.ensure_future(until_gone(receive))
         try:

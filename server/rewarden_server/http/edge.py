@@ -116,6 +116,7 @@ class Edge:
                 if isinstance(known, InternalError):
                     log_defect(_log, error)
                 if status:
+                    _log.warning("response broken off", code=known.code)  # the client is told nothing but that
                     raise  # a part of the response was sent: break the connection, so that it does not look complete
                 await error_reply(known)(scope, receive, answer)
             finally:

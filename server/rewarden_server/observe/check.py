@@ -20,6 +20,7 @@ class Check:
     """The state of one part.
 
     summary: one short line. details: lines that only `--all` prints. used: False if the part is not configured.
+    warnings: what works and can fail under load; a part with nothing else works.
     """
 
     part: str
@@ -27,6 +28,7 @@ class Check:
     details: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
     used: bool = True
+    warnings: tuple[Problem, ...] = ()
 
     @property
     def state(self) -> State:
@@ -43,4 +45,5 @@ class Check:
             "summary": self.summary,
             "details": list(self.details),
             "problems": [problem._asdict() for problem in self.problems],
+            "warnings": [warning._asdict() for warning in self.warnings],
         }
