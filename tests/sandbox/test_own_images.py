@@ -8,7 +8,7 @@ import errno
 import secrets
 import signal
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import docker
@@ -195,31 +195,44 @@ async def test_a_missing_image_of_ours_is_named_and_is_not_the_callers_fault(ser
 
 
 async def test_runtimes_whose_image_is_gone_are_removed_unless_a_container_has_them(tmp_path: Path, image: str) -> None:
-    client = docker.from_env()
-    unused, used = (f"rewarden-test-runtime-{secrets.token_hex(6)}" for _ in range(2))
-    for name in (unused, used):
-        client.volumes.create(name, labels={LABEL: "runtime"})
-    holder = client.containers.create(PYTHON, ["true"], mounts=[docker.types.Mount("/a", used, type="volume")])
-    try:
-        async for served in serving("docker", f"unix:{tmp_path}/socket", boxes=1, own_images=("sha256:*",)):
-            async with served.box(image=image) as box:  # its own runtime stays, of which a container tells
-                names = {volume.name for volume in client.volumes.list(filters={"label": f"{LABEL}=runtime"})}
-                assert unused not in names
-                assert used in names
+    prefix = f"rewarden-test-{secrets.token_hex(6)}-"
+    with contextlib.ExitStack() as stack:
+        client = stack.enter_context(contextlib.closing(docker.from_env()))
+        unused, used, own = (f"{prefix}runtime-{name}" for name in ("a" * 12, "b" * 12, _short_id(client)))
+        for name in (unused, used):
+            client.volumes.create(name, labels={LABEL: "runtime"})
+        for name in (unused, used, own):
+            stack.callback(_drop, client.api.remove_volume, name)
+        holder = client.containers.create(PYTHON, ["true"], mounts=[docker.types.Mount("/a", used, type="volume")])
+        stack.callback(_drop, client.api.remove_container, holder.id)
+        client.images.get(PYTHON).tag(f"{prefix}python", HostSettings().image_tag)
+        stack.callback(_drop, client.images.remove, f"{prefix}python:{HostSettings().image_tag}")
+        settings = {"boxes": 1, "own_images": ("sha256:*",), "image_prefix": prefix}
+        async for served in serving("docker", f"unix:{tmp_path}/socket", **settings):
+            async with served.box(image=image) as box:
+                assert _volumes(client, prefix) == {used, own}
                 assert (await box.run(sh("echo runs"))).stdout == b"runs\n"
-            for volume in client.volumes.list(filters={"label": f"{LABEL}=runtime"}):
-                if volume.name.startswith(HostSettings().image_prefix):
-                    with contextlib.suppress(docker.errors.APIError):  # a box of another test has it
-                        volume.remove()
+            while any(name.startswith(image) for name in (await served.host.status())["slots"]):
+                await asyncio.sleep(0.05)  # until the container that has the volume is gone
+            client.api.remove_volume(own)
             async with served.box(image=image) as box:  # it is made again where somebody removed it
                 assert (await box.run(sh("echo runs"))).stdout == b"runs\n"
         holder.remove(force=True)
         assert f"removed the volume {used}" in clean(tmp_path)
-    finally:
-        for name in (unused, used):
-            with contextlib.suppress(docker.errors.APIError):
-                client.api.remove_volume(name, force=True)
-        client.close()
+        assert _volumes(client, prefix) == {own}
+
+
+def _short_id(client: docker.DockerClient) -> str:
+    return str(client.images.get(PYTHON).id).removeprefix("sha256:")[:12]
+
+
+def _volumes(client: docker.DockerClient, prefix: str) -> set[str]:
+    return {each.name for each in client.volumes.list() if each.name.startswith(prefix)}
+
+
+def _drop(work: Callable[[str], object], name: str) -> None:
+    with contextlib.suppress(docker.errors.APIError):
+        work(name)
 
 
 async def test_what_is_wrong_with_an_image_is_said(served: Served, image: str) -> None:

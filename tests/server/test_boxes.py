@@ -324,6 +324,11 @@ async def test_names_that_are_not_text_are_listed_as_text_beside_their_bytes(
         }
         text = (await server.http.get(f"/v1/sessions/{box.id}/files")).text
         assert "\\ud" not in text
+        for work in (box.read("a\udcff"), box.write("a\udcff", "x"), box.list("a\udcff"), box.remove("a\udcff")):
+            with pytest.raises(InvalidRequest):
+                await work
+        with pytest.raises(InvalidRequest, match="surrogates not allowed"):
+            await client.box(files={"a\udcff": "x"}).open()
 
 
 async def test_an_archive_that_leads_outside_is_refused(over_http: AsyncClient) -> None:

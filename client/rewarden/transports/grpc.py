@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from contextlib import aclosing
 from typing import Any
 
-from rewarden.boxes.call import BoxCall
+from rewarden.boxes.call import BoxCall, Content
 from rewarden.errors import (
     DeadlineExceeded,
     FingerprintMoved,
@@ -195,9 +195,14 @@ def _box_message(call: BoxCall) -> pb.BoxCall:
         raise InvalidRequest(f"the request cannot be sent: {error}") from None
 
 
-async def _inputs(call: BoxCall) -> AsyncGenerator[pb.BoxInput, None]:
-    yield pb.BoxInput(call=_box_message(call))
-    content = call.content
+def _inputs(call: BoxCall) -> AsyncGenerator[pb.BoxInput, None]:
+    """The messages of a call that streams. Raises InvalidRequest at once: what a stream raises while it is sent, gRPC
+    reports as a cancellation."""
+    return _sent(pb.BoxInput(call=_box_message(call)), call.content)
+
+
+async def _sent(first: pb.BoxInput, content: Content | None) -> AsyncGenerator[pb.BoxInput, None]:
+    yield first
     if isinstance(content, bytes):
         for start in range(0, len(content), _MOST_BYTES):
             yield pb.BoxInput(data=content[start : start + _MOST_BYTES])

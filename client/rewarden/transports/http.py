@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from email.utils import parsedate_to_datetime
 from typing import Any, Protocol
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from rewarden.boxes.call import BoxCall
 from rewarden.errors import (
@@ -200,7 +200,11 @@ class HttpTransport:
     async def _box_response(self, call: BoxCall, accept: str = "application/json") -> AsyncIterator[Any]:
         """Yields the response to a call, unread. Raises RequestError."""
         method, template = _BOX_ROUTES[call.operation]
-        path = template.format(id=quote(call.box, safe=""), number=call.number, path=quote(call.path or "", safe=""))
+        try:
+            id, inside = quote(call.box, safe=""), quote(call.path or "", safe="")
+            query = f"?{urlencode(call.query)}" if call.query else ""
+        except UnicodeEncodeError as error:
+            raise InvalidRequest(f"path: is not valid Unicode: {error}") from None
         headers = {"Accept": accept}
         body: Any = call.content
         if call.value is not None:
@@ -210,9 +214,9 @@ class HttpTransport:
             headers["Content-Type"] = "application/octet-stream"
         if call.lease is not None:
             headers["Rewarden-Lease"] = call.lease
-        url = self._base + path
+        url = self._base + template.format(id=id, number=call.number, path=inside) + query
         with self._named_failures():
-            request = self._client.build_request(method, url, params=call.query or None, content=body, headers=headers)
+            request = self._client.build_request(method, url, content=body, headers=headers)
             response = await self._client.send(request, stream=True)
         try:
             if response.status_code >= 300:
