@@ -95,7 +95,13 @@ def test_an_extra_that_is_not_installed_is_no_problem(monkeypatch: pytest.Monkey
 def test_json_is_one_list_of_checks(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--json") == 1
     checks = {check.pop("part"): check for check in json.loads(capsys.readouterr().out)}
-    assert checks["judges"] == {"state": "unused", "summary": "none (no judges.named)", "details": [], "problems": []}
+    assert checks["judges"] == {
+        "state": "unused",
+        "summary": "none (no judges.named)",
+        "details": [],
+        "problems": [],
+        "warnings": [],
+    }
     assert checks["verifiers"]["state"] == "broken"
     assert "pip install --force-reinstall rewarden-testing" in [one["fix"] for one in checks["verifiers"]["problems"]]
     assert any(line.split()[0] == "server.port" for line in checks["settings"]["details"])
