@@ -67,7 +67,14 @@ FILES: dict[str, tuple[str, dict[str, str]]] = {
 }
 """A program in several files, which prints 42: its text, and the others."""
 
-SAME_PROGRAM = {"cpp17": "cpp", "cpp23": "cpp", "java-junit": "java", "python-science": "python"}
+SAME_PROGRAM = {
+    "cpp17": "cpp",
+    "cpp23": "cpp",
+    "cpp-catch2": "cpp",
+    "cpp-doctest": "cpp",
+    "java-junit": "java",
+    "python-science": "python",
+}
 OF_THE_USERS_OWN = {"julia", "swift"}
 """Languages of images that Debian's packages cannot make, and that no machine of ours has."""
 
@@ -253,6 +260,8 @@ FLAGS: dict[str, list[str]] = {
     "cpp": ["-O3", "-std=gnu++17", "-Wextra", "-DONLINE_JUDGE", "-fno-rtti", "-pthread"],
     "cpp17": ["-Ofast", "-Wno-unused-result"],
     "cpp23": ["-g", "-mtune=native"],
+    "cpp-catch2": ["-std=c++17", "-Wall"],
+    "cpp-doctest": ["-O3", "-DNDEBUG"],
     "go": ["-tags=judge,fast", "-gcflags=-B"],
     "rust": ["-Coverflow-checks=on", "-Cpanic=abort", "-Ctarget-cpu=native"],
     "d": ["-release", "-boundscheck=off", "-d-version=Judge", "-mcpu=native"],

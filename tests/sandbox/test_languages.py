@@ -27,7 +27,8 @@ def extra(tmp_path: Path, text: str) -> Path:
 
 def test_make_images_is_enough_for_the_languages_of_toolchains() -> None:
     found = {name for name in Registry.load().names() if "toolchains" in Registry.load().get(name).images}
-    assert found == {"python", "c", "cpp", "cpp17", "cpp23", "javascript", "javascript-module", "bash"}
+    cpp = {"cpp", "cpp17", "cpp23", "cpp-catch2", "cpp-doctest"}
+    assert found == {"python", "c", *cpp, "javascript", "javascript-module", "bash"}
 
 
 def test_every_compiled_language_but_those_of_the_jvm_runs_in_a_box_as_what_its_compiler_left() -> None:
@@ -121,7 +122,7 @@ def test_an_unknown_language_is_answered_with_names_that_look_like_it() -> None:
 
 
 def test_where_nothing_looks_like_it_all_that_are_known_are_named() -> None:
-    with pytest.raises(UnknownLanguage, match=r"'zzzzzz': known are python, c, cpp, cpp17, cpp23, javascript"):
+    with pytest.raises(UnknownLanguage, match=r"'zzzzzz': known are python, c, cpp, cpp17, cpp23, cpp-catch2, cpp-doctest"):
         Registry.load().get("zzzzzz")
 
 

@@ -99,7 +99,7 @@ def candidate_program(way: Way, suite: Suite, trials: Sequence[Trial], code: str
         mode=MODE_OF[way],
         limits=reference.limits,
         min_version=reference.min_version if own else written.min_version,
-        flags=reference.flags,
+        flags=(*written.flags, *reference.flags),
     )
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Protocol, cast
 
-from rewarden_verifiers.execution.frameworks import go_test, jest, jest_typescript, junit, rust_test
+from rewarden_verifiers.execution.frameworks import cpp_test, go_test, jest, jest_typescript, junit, rust_test
 from rewarden_verifiers.execution.shims.written import Entry, Written
 
 
 class Framework(Protocol):
-    """The functions of a module of this package for a framework, such as `jest`.
+    """The functions of a module of this package for a framework, such as `jest`, or of an object in it.
 
     LANGUAGES: names of the languages. TITLE: the framework, for a person to read. FILE: the pattern of a test file's
     name.
@@ -34,7 +34,7 @@ class Framework(Protocol):
         """Returns the candidate and a test file as one program, which runs the tests and reports."""
 
 
-_FRAMEWORKS = cast(tuple[Framework, ...], (jest, jest_typescript, go_test, rust_test, junit))
+_FRAMEWORKS = cast(tuple[Framework, ...], (jest, jest_typescript, go_test, rust_test, junit, *cpp_test.STANDARDS))
 
 
 def framework_of(language: str) -> Framework | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from rewarden_sandboxes.job import source
 from rewarden_verifiers.execution.shims.braces import split
@@ -148,21 +148,38 @@ def _preamble_for(entry: Entry) -> str:
     return preamble(entry.prefix) if entry.signature else ""
 
 
-def sharing(entry: Entry, code: str, tests: str) -> Written:
-    """Returns the candidate and the test code as one program. Its `main` is ours, in another translation unit.
+def beside(entry: Entry, code: str) -> str:
+    """Returns the beginning of a translation unit with a candidate: all but the tests.
 
-    The candidate's code is a file of its own: a comment or a condition that it opens ends with it.
+    The candidate's code is a file of its own, `rewarden/solution.hpp`: a comment or a condition that it opens ends with
+    it.
     """
+    return "\n".join(
+        [
+            read("cpp/shared.hpp"),
+            '#define main rewarden_program_main\n#include "rewarden/solution.hpp"',
+            f"{_undefined(code, entry.prefix)}\n#include <cassert>",
+        ]
+    )
+
+
+def reported(main: str, code: str, more: Mapping[str, str]) -> Written:
+    """Returns the program whose main is a source of ours, beside what reports. more: the text of further files."""
+    files = {"rewarden/solution.hpp": f'#line 1 "solution.cpp"\n{code}\n', **more}
+    return Written(
+        read("cpp/report.cpp") + read(f"cpp/{main}.cpp"), {path: source(text) for path, text in files.items()}
+    )
+
+
+def sharing(entry: Entry, code: str, tests: str) -> Written:
+    """Returns the candidate and the test code as one program. Its `main` is ours, in another translation unit."""
     parts = [
-        read("cpp/shared.hpp"),
-        '#define main rewarden_program_main\n#include "rewarden/solution.hpp"',
-        f"{_undefined(code, entry.prefix)}\n#include <cassert>",
+        beside(entry, code),
         'signed main() __asm__("rewarden_tests_main");',
         '#line 1 "tests.cpp"',
         _with_main(after_brace(tests)),
     ]
-    files = {"rewarden/solution.hpp": f'#line 1 "solution.cpp"\n{code}\n', "tests.cpp": "\n".join(parts)}
-    return Written(read("cpp/shared.cpp"), {path: source(text) for path, text in files.items()})
+    return reported("shared", code, {"tests.cpp": "\n".join(parts)})
 
 
 def functions(prompt: str) -> list[str]:

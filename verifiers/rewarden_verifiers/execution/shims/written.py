@@ -26,13 +26,14 @@ class Written:
     """The text of a program, and files beside it.
 
     language: the row of the sandbox's languages that compiles it, if it is not the reference's. min_version: the oldest
-    version of that row's toolchain.
+    version of that row's toolchain. flags: flags of its compilation, before the reference's.
     """
 
     code: str
     files: Mapping[str, bytes] = field(default_factory=dict)
     language: str | None = None
     min_version: str = ""
+    flags: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=64)
