@@ -327,6 +327,19 @@ async def test_the_clock_of_a_box_and_of_a_program(box: RemoteBox) -> None:
     await busy.close()
 
 
+async def test_standing_still_for_a_snapshot_is_not_idle_time(box: RemoteBox) -> None:
+    sleeper = await box.exec(sh("echo; exec sleep 1000"))
+    await line(sleeper)
+    await box.stop()
+    before = await sleeper.clock()
+    end = asyncio.get_running_loop().time() + 0.5
+    while asyncio.get_running_loop().time() < end:
+        after = await sleeper.clock()
+    await box.resume()
+    assert after.idle_s - before.idle_s < 0.2
+    await sleeper.close()
+
+
 # --- files -----------------------------------------------------------------------------------------------------------
 
 

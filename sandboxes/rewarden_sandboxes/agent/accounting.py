@@ -209,15 +209,16 @@ class Look:
 
     `tasks`: for each task, seconds that it has run, and waited for a CPU. `runnable`: some task can run. `waits`: some
     task waits in the kernel, as for a disk. `reaped`: for each task, page faults of the children that it has waited
-    for, a number that grows with each of them.
+    for, a number that grows with each of them. `children`: for each process, CPU seconds of those children.
     """
 
-    __slots__ = ("reaped", "runnable", "tasks", "waits")
+    __slots__ = ("children", "reaped", "runnable", "tasks", "waits")
 
     def __init__(self) -> None:
         self.runnable = self.waits = False
         self.tasks: dict[int, tuple[float, float]] = {}
         self.reaped: dict[int, int] = {}
+        self.children: dict[int, float] = {}
 
 
 def stat(path: str) -> list[bytes]:
@@ -295,6 +296,7 @@ def _look_at(pid: int, into: Look) -> None:
             into.waits = True
         into.tasks[int(task)] = times
         into.reaped[int(task)] = int(fields[8])
+        into.children[pid] = (int(fields[13]) + int(fields[14])) / _TICK
 
 
 class Clock:
@@ -323,6 +325,7 @@ class Clock:
         self._queued = 0.0
         self._owed = 0.0
         self._reaped: dict[int, int] = {}
+        self._children: dict[int, float] = {}
         self._host: HostIdle | None = None
         self.idle = 0.0
         self.waited = 0.0
@@ -387,13 +390,20 @@ class Clock:
         self._last, self._last_cpu = now, cpu
         return cpu
 
-    def share(self) -> None:
-        """From now on count only what the run's own tasks are seen to use, because the control group also counts
-        something else that runs in the slot.
+    def share(self, rooms: Sequence[tuple[int, int]]) -> None:
+        """From now on, count only what the run's own tasks are seen to use, because the control group also counts
+        something else that runs in the slot. rooms: as for `look`; empty once the run has ended. What a living run has
+        used so far stays counted: a caller who compares two readings must not see the time run backwards.
         """
-        if self._counted:
-            self._counted = False
-            self._last_cpu = self.cpu()
+        if not self._counted:
+            return
+        so_far = self.tick(rooms) if rooms else 0.0
+        self._counted = False
+        if rooms:
+            self._remember(look(rooms))
+            self._gone = so_far - sum(run for run, _ in self._seen.values())
+            self._queued = 0.0
+        self._last_cpu = self.cpu()
 
     def skip(self) -> None:
         """Leave out the time since the last look, in which the run was stopped."""
@@ -414,13 +424,19 @@ class Clock:
         """Remembers what was seen. Returns whether the tasks are the same as before, with no child ended."""
         seen: dict[int, tuple[float, float]] = {}
         reaped: dict[int, int] = {}
+        children: dict[int, float] = {}
         for number, room in looks.items():
             seen.update(room.tasks)
             reaped.update(room.reaped)
+            children.update(room.children)
             self.rooms[number] = max(self.rooms.get(number, 0.0), sum(run for run, _ in room.tasks.values()))
         for task, (_, wait) in seen.items():
             self._queued += max(0.0, wait - self._seen.get(task, (0.0, 0.0))[1])
-        self._gone += sum(run for task, (run, _) in self._seen.items() if task not in seen)
-        self._seen = seen
+        ended = sum(run for task, (run, _) in self._seen.items() if task not in seen)
+        # Attack: processes so short that no look sees them. Their parent has their time once it has waited for them,
+        # together with what was counted already: of those that were seen, and of the children that those had.
+        waited_for = sum(children.values()) - sum(self._children.values())
+        self._gone += max(ended, waited_for)
+        self._seen, self._children = seen, children
         same, self._reaped = reaped == self._reaped, reaped
         return same

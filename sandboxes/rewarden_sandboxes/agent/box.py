@@ -187,6 +187,8 @@ class Box:
         elif op == "kill":
             each.end("closed")
         elif op == "clock":
+            if self._held is not None and not each.helper:
+                each.clock.skip()  # it stands still because we stopped it, which is not idleness of its own
             self._tell({"ev": "clock", "n": each.number, **each.told_clock()})
         self._next_look = min(self._next_look, soonest(list(self._execs.values())))
 
