@@ -18,7 +18,7 @@ from typing import Any
 
 from rewarden_sandboxes.agent import boot, frames
 from rewarden_sandboxes.agent.room import BOX
-from rewarden_sandboxes.errors import HostError, NoRoom
+from rewarden_sandboxes.errors import BadJob, HostError, NoRoom
 from rewarden_sandboxes.launchers.launcher import Launcher, Lease, Place
 from rewarden_sandboxes.session import Feed
 
@@ -216,7 +216,8 @@ class Slot:
 
     @contextlib.asynccontextmanager
     async def box(self, box: dict[str, Any]) -> AsyncIterator[None]:
-        """Open a box in this slot, for `tell` and `hear`; no process of it outlives the block. Raises SlotLost."""
+        """Open a box in this slot, for `tell` and `hear`; no process of it outlives the block. Raises SlotLost, and
+        BadJob if the image does not fit."""
         async with self._turn(box, frames.Body()):
             try:
                 async with asyncio.timeout(START_S):
@@ -224,6 +225,8 @@ class Slot:
             except TimeoutError:
                 raise SlotLost("the slot missed its deadline") from None
             if header.get("ev") == "broken":
+                if header.get("full"):
+                    raise BadJob("limits.disk_mb", f"is too small for this image: {header.get('message')}")
                 raise SlotBroken(f"a box could not be made: {header.get('message')}")
             if header.get("ev") != "opened":
                 raise SlotLost("the supervisor sent an unknown message")

@@ -30,8 +30,12 @@ _FOLDERS = ("lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu", "us
 
 
 @contextmanager
-def own_image(*, changes: Sequence[str] = (), links: Mapping[str, str] | None = None) -> Iterator[str]:
-    """An image with these lines of a Dockerfile, and these links, by its id. It is removed at the end."""
+def own_image(
+    *, changes: Sequence[str] = (), links: Mapping[str, str] | None = None, large: bool = False
+) -> Iterator[str]:
+    """An image with these lines of a Dockerfile, and these links, by its id. It is removed at the end. large: a file at
+    its top has 3 MB.
+    """
     settings = HostSettings()
     client = docker.from_env()
     tag = PREFIX + secrets.token_hex(4)
@@ -41,7 +45,7 @@ def own_image(*, changes: Sequence[str] = (), links: Mapping[str, str] | None = 
             image, ["-c", _COPY], entrypoint="sh", network_mode="none", remove=True, tmpfs={"/tmp": ""}
         )
         client.api.import_image_from_data(
-            _with_files(base64.b64decode(tools), links or {}), repository=tag, changes=list(changes)
+            _with_files(base64.b64decode(tools), links or {}, large=large), repository=tag, changes=list(changes)
         )
         yield str(client.images.get(tag).id)
     finally:
@@ -88,7 +92,7 @@ def _tar(files: Mapping[str, bytes]) -> bytes:
     return made.getvalue()
 
 
-def _with_files(tools: bytes, links: Mapping[str, str]) -> bytes:
+def _with_files(tools: bytes, links: Mapping[str, str], *, large: bool) -> bytes:
     """The tools as an archive that has the image's own files as well."""
     made = io.BytesIO()
     with tarfile.open(fileobj=io.BytesIO(tools)) as source, tarfile.open(fileobj=made, mode="w") as image:
@@ -101,7 +105,7 @@ def _with_files(tools: bytes, links: Mapping[str, str]) -> bytes:
         for name, mode, text in (
             ("srv/app/readme", 0o644, b"of the image\n"),
             ("srv/app/secret", 0o600, b"root\n"),
-            ("entry.sh", 0o755, b"#!/bin/sh\necho entered\n"),
+            ("entry.sh", 0o755, b"#!/bin/sh\necho entered\n" + bytes(3_000_000 if large else 0)),
             ("mnt/data", 0o644, b"of /mnt\n"),
         ):
             info = tarfile.TarInfo(name)

@@ -519,7 +519,7 @@ async def test_a_box_that_cannot_be_is_refused_by_field(served: Served, spec: Bo
         (Exec(), "argv"),
         (Exec(argv=("",)), "argv[0]"),
         (Exec(argv=("a\0",)), "argv[0]"),
-        (Exec(program=Program(language="c", code=b"")), "program.language"),
+        (Exec(program=Program(language="java", code=b"")), "program.language"),
         (Exec(program=Program(language="klingon", code=b"")), "program.language"),
         (Exec(argv=("true",), limits=Limits(memory_mb=5)), "limits.memory_mb"),
         (Exec(argv=("true",), cwd="a\0"), "cwd"),

@@ -18,7 +18,7 @@ import pytest_asyncio
 
 from rewarden_sandboxes.box import BoxSpec, Exec
 from rewarden_sandboxes.errors import BadJob, FileFault, NoRoom
-from rewarden_sandboxes.job import Program
+from rewarden_sandboxes.job import Limits, Program
 from rewarden_sandboxes.launchers.docker import DockerLauncher
 from rewarden_sandboxes.launchers.launcher import LABEL, Lease
 from rewarden_sandboxes.probing import clean
@@ -139,6 +139,16 @@ async def test_the_top_of_the_image_is_the_boxs_as_well(served: Served, image: s
         async with await client.box(BoxSpec(image=image)) as box:
             await box.restore(_pieces(snapshot))
             assert (await box.run(sh("cat /mnt/data; ls /entry.sh"))).stdout == b"of /mnt\nmine\n"
+
+
+async def test_an_image_whose_top_does_not_fit_into_the_boxs_disk_is_refused_by_that_limit(served: Served) -> None:
+    with own_image(large=True) as image:
+        async with served.client() as client:
+            with pytest.raises(BadJob, match=r"too small for this image: .*/entry\.sh") as refused:
+                await client.box(BoxSpec(image=image, limits=Limits(disk_mb=2)))
+        assert refused.value.path == "limits.disk_mb"
+        async with served.box(image=image, disk_mb=8) as box:
+            assert (await box.run(sh("ls /entry.sh"))).stdout == b"/entry.sh\n"
 
 
 @pytest.mark.parametrize(

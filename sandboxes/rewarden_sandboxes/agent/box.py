@@ -28,7 +28,7 @@ from rewarden_sandboxes.agent.exec import Exec, soonest
 from rewarden_sandboxes.agent.frames import Body
 from rewarden_sandboxes.agent.run import Part, open_room, plan
 from rewarden_sandboxes.agent.streams import Inlet, Tell
-from rewarden_sandboxes.agent.zygotes import Broken, Crowded, Zygotes
+from rewarden_sandboxes.agent.zygotes import Broken, Crowded, Overfull, Zygotes
 
 _TIER, _PROGRAMS = "box", "bare"
 """The zygotes of work on files, and of programs: one that has entered the box's pid namespace cannot leave it, and what
@@ -108,7 +108,8 @@ class Box:
                 if message == b"S":
                     self._disk, self._layers, *self._namespaces = numbers
                     return
-                raise Broken(f"the box's root could not be built: {message[1:].decode('utf-8', 'replace')}")
+                kind = Overfull if message[:1] == b"D" else Broken
+                raise kind(f"the box's root could not be built: {message[1:].decode('utf-8', 'replace')}")
             raise Broken("the box's root could not be built")
         finally:
             room.close()

@@ -17,7 +17,7 @@ import os
 import shutil
 import socket
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from rewarden_sandboxes.agent import room
@@ -190,7 +190,8 @@ def _put(name: str) -> bool:
     elif name in _EMPTY or _is_empty(source):
         os.mkdir(target)
     elif name == "etc":
-        _copy(source, target)
+        with _fitting(source):
+            _copy(source, target)
     else:
         _overlay(name, source, target)
         return False
@@ -201,15 +202,22 @@ def _put_file(source: str, target: str) -> bool:
     """Copy a file at the top. Returns whether the box has it: one that the image keeps to its root, it has not."""
     if not os.path.isfile(source) or not os.access(source, os.R_OK):
         return False
-    try:
+    with _fitting(source):
         _copy_file(source, target)
+    return True
+
+
+@contextlib.contextmanager
+def _fitting(source: str) -> Iterator[None]:
+    """Name what is copied in the error if it does not fit."""
+    try:
+        yield
     except OSError as error:
         if room.is_full(error):
             raise OSError(
                 error.errno, f"{source} of the image does not fit into disk_mb, of which it takes up its size"
             ) from None
         raise
-    return True
 
 
 def _overlay(name: str, source: str, target: str) -> None:

@@ -21,7 +21,7 @@ from rewarden_sandboxes.agent.frames import Body, FrameError, receive, send, vie
 from rewarden_sandboxes.agent.reports import Report, Story, reports
 from rewarden_sandboxes.agent.run import HARD, Part, Room, Run, memory_file
 from rewarden_sandboxes.agent.session import Session
-from rewarden_sandboxes.agent.zygotes import Broken, Zygotes
+from rewarden_sandboxes.agent.zygotes import Broken, Overfull, Zygotes
 
 _MOST_RUNS = 3
 """Most runs of a case until two agree."""
@@ -88,7 +88,7 @@ class Supervisor:
             except Stopped:
                 pass
             except Broken as error:
-                self._tell({"ev": "broken", "message": str(error)})
+                self._tell({"ev": "broken", "message": str(error), "full": isinstance(error, Overfull)})
             self._tell({"ev": "end"})
 
     # --- jobs ------------------------------------------------------------------------------------------------------

@@ -12,6 +12,10 @@ class Broken(Exception):
     """A room could not be made: our failure, which says nothing about the program."""
 
 
+class Overfull(Broken):
+    """The image's own files do not fit into a box."""
+
+
 class Crowded(Broken):
     """The slot has as many processes as it may: in a box, whose programs count as its own, the box's."""
 
