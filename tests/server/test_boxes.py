@@ -25,6 +25,7 @@ from rewarden.errors import BoxEnded, Forbidden, Overloaded, RequestError, TooMa
 from rewarden.v1 import rewarden_pb2 as pb
 from rewarden_server.access.key_record import new_key
 from rewarden_server.boxes.requests import request_of
+from rewarden_server.service import Service
 from tests.server.box_host import HostProcess
 from tests.server.box_host import host as host
 from tests.server.clock import Clock
@@ -200,20 +201,22 @@ async def test_a_key_has_so_many_programs_in_the_background(start: Start, host: 
         await box.start(["true"])  # in place of the one that has ended
 
 
-async def test_the_idle_time_begins_when_a_long_score_ends(over_http: AsyncClient, server: Running) -> None:
+async def test_the_idle_time_begins_when_a_long_score_ends(
+    over_http: AsyncClient, server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = with_clock(server)
-    service = server.serving.service
-    verify = service.verify
+    verify = Service.verify
 
-    async def slowly(*args: Any, **named: Any) -> Any:
+    async def slowly(self: Service, *args: Any, **named: Any) -> Any:
         clock.now += 100
-        return await verify(*args, **named)
+        return await verify(self, *args, **named)
 
+    monkeypatch.setattr(Service, "verify", slowly)
+    boxes = server.serving.service.boxes
     async with over_http.box(idle_s=50) as box:
-        service.verify = slowly
-        assert (await box.score("math", "42", reference="42")).score == 1.0
-        service.boxes.sweep()
-        assert box.id in service.boxes._open
+        assert (await box.score("math", response="42", reference="42")).score == 1.0
+        boxes.sweep()
+        assert box.id in boxes._open
 
 
 @pytest.mark.parametrize(

@@ -138,10 +138,11 @@ async def test_a_box_of_a_task_has_no_larger_limits_than_its_check(client: Async
 
 
 async def test_a_larger_box_without_a_task_is_judged_whole(client: AsyncClient) -> None:
-    async with client.box("python", limits={"disk_mb": 700}) as box:
-        done = "mkdir -p /app; echo a >/app/log; head -c 600M /dev/urandom >/app/large"
+    files = parts(task_toml=TOML.replace("workdir", "storage_mb = 4\nworkdir"))
+    async with client.box("python", limits={"disk_mb": 16}) as box:
+        done = "mkdir -p /app; echo yes >/app/done; head -c 8M /dev/urandom >/app/large"
         assert (await box.exec(done)).exit_code == 0
-        verdict = await box.score({"name": "task", "params": {"step": "a"}}, reference="steps")
+        verdict = await box.score("task", reference={"files": files})
         assert (verdict.status, verdict.score) == ("scored", 1.0)
 
 

@@ -43,7 +43,7 @@ def test_a_task_has_its_instruction_limits_and_files() -> None:
 
 def test_the_digest_changes_with_every_file() -> None:
     first = task_of(PARTS).digest
-    assert task_of(dict(reversed(PARTS.items()))).digest == first
+    assert task_of(dict(reversed(list(PARTS.items())))).digest == first
     assert task_of({**PARTS, "tests/more.py": ""}).digest != first
     assert len({task_of({**PARTS, name: text + "\n"}).digest for name, text in PARTS.items()} | {first}) == 5
 
