@@ -87,8 +87,8 @@ class ImageMismatch(RequestError):
 
 
 class NotebookEnded(RequestError):
-    """The notebook has no kernel any more. `details["fault"]`: `policy` if a program in the box ended it, `caller` if
-    it was closed. Its box lives on."""
+    """The notebook has no kernel any more. `details["fault"]`: `policy` if a program in the box ended it or keeps its
+    kernel from starting, `caller` if it was closed, `infra` if the sandbox host failed. Its box lives on."""
 
     code = "notebook_ended"
     http_status = 410

@@ -1,23 +1,24 @@
-"""The program in a box that keeps a notebook's kernel, and speaks of it in lines of JSON.
+"""The program in a box that manages a notebook's kernel. It reads orders and writes lines, both JSON.
 
-It is run with the box's own Python, as `python3 -I -c SOURCE KERNEL`: nothing that the policy has written is imported,
-and no file of the policy's says how the kernel is started. `rewarden_sandboxes.notebook` is at the other end of its
-stdin and stdout. It keeps no time: whoever gives the orders interrupts and restarts.
+The box's own Python runs it as `python3 -I -S -c SOURCE KERNEL`, so that it imports nothing from the working folder,
+the user's site-packages or `sitecustomize`. `rewarden_sandboxes.notebook` is at the other end of its stdin and stdout.
+It has no time limits of its own: interrupts and restarts are ordered.
 
 Orders:
-    {"do": "run", "id", "code", "most"}         a cell, and how many bytes may be told of it
-    {"do": "variables", "id", "most"}
+    {"do": "run", "id", "code", "most"}         run a cell; `most`: the limit of its output
+    {"do": "variables", "id", "most"}           list the variables
     {"do": "interrupt"}
     {"do": "restart"}
 
 Lines:
     {"ev": "ready"}
-    {"ev": "output", "output"}                  one of nbformat's
+    {"ev": "output", "output"}                  in the format of nbformat 4
     {"ev": "clear", "wait"}
     {"ev": "update", "id", "data", "metadata"}
-    {"ev": "full"}                              there was more than `most` bytes; the rest is dropped
+    {"ev": "full"}                              the output exceeds `most`; the rest is dropped
     {"ev": "done", "id", "status", "count", "exit_code", "signal"}
-                                                `ok`, `error`, or `died`: then there is a new kernel
+                                                `ok`, `error`, or `died`: then a new kernel runs
+    {"ev": "restarting"}                        the order to restart has arrived
     {"ev": "missing", "message"}                the image has no such kernel
     {"ev": "failed", "message"}                 the kernel does not start
 """
@@ -29,14 +30,18 @@ import ctypes
 import json
 import os
 import shutil
+import site
 import subprocess
 import sys
 import tempfile
 from typing import Any
 
-# Attack: a program of the same box opens /proc/PID/fd/1 and writes another cell's output there. What is not dumpable
-# has no descriptors that others could open.
+# Attack: a program of the same box opens /proc/PID/fd/1 and writes another cell's output there. The descriptors of a
+# process that is not dumpable are closed to others.
 ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
+
+# Attack: /etc/python3/sitecustomize.py, which the box's user may write. Without `site`, the packages have to be found.
+sys.path += site.getsitepackages()
 
 try:
     import zmq
@@ -50,32 +55,39 @@ KERNELS = {
     "python": [
         *("ipykernel_launcher", "-f", "{connection_file}"),
         *("--HistoryManager.hist_file=:memory:", "--InteractiveShell.colors=nocolor"),
+        '--IPKernelApp.exec_lines=__import__("site").addsitedir(__import__("site").getusersitepackages())',
     ],
 }
-"""Each kernel's module, and its arguments."""
+"""The module and the arguments of each kernel. The user's packages are added once it runs: they can be imported by
+cells, but not take part in its start."""
 
 LISTING = """
 def listing(shell):
+    late = False
+
+    def read(how, otherwise):
+        nonlocal late
+        try:
+            return otherwise(None) if late else how()
+        except KeyboardInterrupt:
+            late = True
+            return otherwise(None)
+        except Exception as error:
+            return otherwise(error)
+
     found = []
     for name, value in sorted(shell.user_ns.items()):
-        if name.startswith("_") or name in shell.user_ns_hidden or type(value).__name__ == "module":
+        kind = type(value).__name__
+        if name.startswith("_") or name in shell.user_ns_hidden or kind == "module":
             continue
-        try:
-            size = len(value)
-        except Exception:
-            size = None
-        try:
-            shape = [int(each) for each in value.shape]
-        except Exception:
-            shape = None
-        try:
-            text = repr(value)
-        except Exception as error:
-            text = f"<{type(error).__name__} in repr>"
-        found.append({"name": name, "type": type(value).__name__, "size": size, "shape": shape, "text": text[:200]})
+        size = read(lambda: len(value), lambda error: None)
+        shape = read(lambda: [int(each) for each in value.shape], lambda error: None)
+        text = read(lambda: repr(value)[:200], lambda error: error and f"<{type(error).__name__} in repr>")
+        found.append({"name": name, "type": kind, "size": size, "shape": shape, "text": text or "<too slow>"})
     shell.display_pub.publish({"application/vnd.rewarden.variables+json": found[:1000]})
 """
-"""Run in the kernel, by its own rules: it speaks of its own variables alone."""
+"""The code that lists variables. It runs in the kernel, where it can only tell of the policy's own. An interrupt ends
+what is slow, such as a `repr` that never returns, and not the listing."""
 
 VARIABLES = f"exec({LISTING!r} + 'listing(get_ipython())', {{'get_ipython': get_ipython}})"
 
@@ -87,22 +99,28 @@ SETTLE_MS = 2000
 
 DEPTH = 32
 
+PER_VALUE, FREE_VALUES = 64, 16
+"""Bytes that a JSON value counts beyond its text, and the values of a line that count nothing. The reader of the lines
+counts in the same way, and never more."""
+
 
 class Specs(KernelSpecManager):  # type: ignore[misc]  # its package is in the image alone
-    """The kernels that are known here, whatever the box's files say."""
+    """The kernels of `KERNELS`, regardless of the files in the box."""
 
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
-        """Returns how a kernel is started. `-P`: a file in the working folder is no module of the kernel's own."""
+        """Returns the command of a kernel. `-P`, `-s`: the modules of its start come neither from the working folder
+        nor from the user's site-packages."""
         name = kernel_name.removeprefix("box-")
-        argv = [sys.executable, "-P", "-m", *KERNELS[name]]
+        argv = [sys.executable, "-P", "-s", "-m", *KERNELS[name]]
         return KernelSpec(argv=argv, language=name, display_name=name, interrupt_mode="signal")
 
 
 class Kernel:
-    """A kernel, and the channels to it: sockets in a folder of the box, signed with a key that leaves no file."""
+    """A kernel and the channels to it: sockets in a folder of the box. The key that signs messages is in no file once
+    the kernel runs."""
 
     def __init__(self, name: str) -> None:
-        """Raises RuntimeError, OSError where it does not start."""
+        """Raises RuntimeError or OSError if it does not start."""
         self.folder = tempfile.mkdtemp(prefix="notebook-", dir="/tmp")
         connection = f"{self.folder}/connection.json"
         self.manager = KernelManager(
@@ -113,7 +131,7 @@ class Kernel:
             connection_file=connection,
         )
         self.client = self.manager.blocking_client()
-        # An exec's stdout and stderr are ours; a kernel's own are shown as its cells' outputs.
+        # The exec's stdout carries our lines, so a kernel must not have it. It sends its output as messages.
         with tempfile.TemporaryFile() as said:
             try:
                 environment = {**os.environ, "IPYTHONDIR": f"{self.folder}/ipython", "PYTHONUNBUFFERED": "1"}
@@ -133,7 +151,7 @@ class Kernel:
         return bool(self.manager.is_alive())
 
     def ended(self) -> dict[str, int | None]:
-        """Returns how its process ended."""
+        """Returns the exit code or the signal of its process."""
         code = self.manager.provisioner.process.returncode
         if code is None:
             return {"exit_code": None, "signal": None}
@@ -148,25 +166,27 @@ class Kernel:
 
 
 class Orders:
-    """Lines of stdin."""
+    """The orders on stdin."""
 
     def __init__(self) -> None:
-        self._begun = b""
+        self._begun = bytearray()
         self._whole: list[bytes] = []
 
     def ready(self) -> bool:
-        """Returns whether a line is there that was read already."""
+        """Returns whether an order has been read that nobody has taken."""
         return bool(self._whole)
 
-    def take(self) -> dict[str, Any] | None:
+    def take(self) -> dict[str, Any]:
         """Returns the next order; waits for it. Ends the program at the end of stdin."""
         while not self._whole:
             data = os.read(0, 1 << 16)
             if not data:
                 raise SystemExit
-            *lines, last = (self._begun + data).split(b"\n")
-            self._begun = last
-            self._whole += lines
+            *lines, last = data.split(b"\n")
+            for line in lines:
+                self._whole.append(bytes(self._begun) + line)
+                self._begun.clear()
+            self._begun += last
         made: dict[str, Any] = json.loads(self._whole.pop(0))
         return made
 
@@ -181,10 +201,10 @@ class Notebook:
         tell(ev="ready")
 
     def started(self) -> Kernel:
-        """Returns a new kernel. Where there is none, says so and ends the program."""
+        """Returns a new kernel. If it does not start, reports that and ends the program."""
         try:
             return Kernel(self.name)
-        except Exception as error:  # noqa: BLE001  # whatever it is, there is no kernel
+        except Exception as error:  # noqa: BLE001  # whatever was raised, no kernel runs
             tell(ev="failed", message=f"{type(error).__name__}: {error}")
             raise SystemExit from None
 
@@ -192,15 +212,15 @@ class Notebook:
         """Carries out orders until stdin ends."""
         while True:
             order = self.orders.take()
-            assert order is not None
             if order["do"] == "restart":
+                tell(ev="restarting")
                 self.restart()
                 tell(ev="ready")
             elif order["do"] in ("run", "variables"):
                 Cell(self, order).run()
 
     def restart(self) -> None:
-        """Begins again with nothing."""
+        """Replaces the kernel with a new one."""
         self.kernel.stop()
         self.kernel = self.started()
 
@@ -219,7 +239,7 @@ class Cell:
         self.interrupted = False
 
     def run(self) -> None:
-        """Runs it, and tells of it to its end."""
+        """Runs it, and writes its outputs and its end."""
         kernel = self.notebook.kernel
         if not kernel.alive:  # it died between two cells
             self.died()
@@ -228,8 +248,8 @@ class Cell:
             sent = kernel.client.execute(
                 self.code, silent=self.silent, store_history=not self.silent, allow_stdin=False, stop_on_error=False
             )
-        except Exception as error:  # noqa: BLE001  # a text that no message can carry
-            tell(ev="output", output=failure(error))
+        except Exception as error:  # noqa: BLE001  # the text cannot be encoded
+            self.pass_on(ev="output", output=failure(error))
             tell(ev="done", id=self.number, status="error", count=None)
             return
         iopub, shell = kernel.client.iopub_channel, kernel.client.shell_channel
@@ -266,28 +286,30 @@ class Cell:
         tell(ev="done", id=self.number, status=status, count=count if type(count) is int else None)
 
     def urgent(self) -> bool:
-        """Carries out an order that comes while it runs. Returns whether the kernel is to die."""
+        """Carries out an order that comes while it runs. Returns whether the kernel must be replaced."""
         order = self.notebook.orders.take()
-        assert order is not None
         if order["do"] == "interrupt":
             self.interrupted = True
             self.notebook.kernel.manager.interrupt_kernel()
-        return bool(order["do"] == "restart")
+        if order["do"] != "restart":
+            return False
+        tell(ev="restarting")
+        return True
 
     def drain(self, sent: str) -> None:
-        """Hears what a kernel that is dead has still said."""
+        """Passes on the messages that a dead kernel has sent."""
         channel = self.notebook.kernel.client.iopub_channel
         while channel.socket.poll(0):
             self.heard(received(channel), sent)
 
     def died(self) -> None:
-        """Tells how the kernel ended, with a new one in its place."""
+        """Starts a new kernel, and reports the end of the old one."""
         ended = self.notebook.kernel.ended()
         self.notebook.restart()
         tell(ev="done", id=self.number, status="died", count=None, **ended)
 
     def heard(self, message: dict[str, Any] | None, sent: str) -> bool:
-        """Passes a message on. Returns whether it says that the cell is over."""
+        """Passes on a message of the kernel. Returns whether it is the cell's last."""
         if parent(message) != sent:
             return False
         assert message is not None
@@ -295,7 +317,7 @@ class Cell:
         if kind == "status":
             return bool(content.get("execution_state") == "idle")
         if kind == "clear_output":
-            tell(ev="clear", wait=bool(content.get("wait")))
+            self.pass_on(ev="clear", wait=bool(content.get("wait")))
         elif kind == "update_display_data":
             self.pass_on(ev="update", id=shown(content), **rich(content))
         else:
@@ -305,32 +327,33 @@ class Cell:
         return False
 
     def pass_on(self, **line: Any) -> None:
-        """Tells a line that counts, unless there is no room for it."""
+        """Writes a line that counts towards the limit. Text beyond it is cut, and any other output is dropped."""
         if self.full:
             return
         left = self.most - self.said
         data = packed(line)
-        output = line.get("output") or {}
-        if len(data) > left:
+        size = len(data) + PER_VALUE * max(0, values(line) - FREE_VALUES)
+        if size > left:
             self.full = True
-            if output.get("output_type") == "stream":
-                output["text"] = output["text"].encode("utf-8", "replace")[:left].decode("utf-8", "ignore")
+            output = line.get("output") or {}
+            if output.get("output_type") == "stream" and (text := fitting(line, output, left)):
+                output["text"] = text
                 write(packed(line))
             tell(ev="full")
             return
-        self.said += len(data)
+        self.said += size
         write(data)
 
 
 def received(channel: Any) -> dict[str, Any] | None:
-    """Returns a message; None for one that cannot be read, as one whose kernel has sent it itself."""
+    """Returns a message; None for one that cannot be read, which a cell can send as well as its kernel."""
     try:
         message: dict[str, Any] = channel.get_msg(timeout=0)
         for name in ("header", "parent_header", "content"):
             if type(message[name]) is not dict:
                 return None
         return message
-    except Exception:  # noqa: BLE001  # the policy's to break
+    except Exception:  # noqa: BLE001  # whatever the policy sent
         return None
 
 
@@ -340,7 +363,7 @@ def parent(message: dict[str, Any] | None) -> Any:
 
 
 def output_of(kind: str, content: dict[str, Any]) -> dict[str, Any] | None:
-    """Returns a message as an output of nbformat's version 4; None where it is none."""
+    """Returns a message as an output of nbformat 4; None if it is not an output."""
     if kind == "stream" and content.get("name") in ("stdout", "stderr"):
         return {"output_type": "stream", "name": content["name"], "text": str(content.get("text", ""))}
     if kind == "error":
@@ -360,7 +383,7 @@ def output_of(kind: str, content: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def rich(content: dict[str, Any]) -> dict[str, Any]:
-    """Returns the forms in which something is shown, by their media types."""
+    """Returns the data of an output by media type, and its metadata."""
     made = {}
     for name in ("data", "metadata"):
         value = content.get(name)
@@ -369,14 +392,14 @@ def rich(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def shown(content: dict[str, Any]) -> str | None:
-    """Returns the name under which something shown can be changed."""
+    """Returns the display id of an output; None if it has none."""
     transient = content.get("transient")
     name = transient.get("display_id") if type(transient) is dict else None
     return name if type(name) is str else None
 
 
 def shallow(value: Any, depth: int) -> bool:
-    """Returns whether a value is nested no deeper than that, and is JSON: no NaN, and no number that others round."""
+    """Returns whether a value is nested no deeper than that, and has only finite numbers."""
     if type(value) is dict:
         return depth > 0 and all(shallow(each, depth - 1) for each in value.values())
     if type(value) is list:
@@ -387,6 +410,28 @@ def shallow(value: Any, depth: int) -> bool:
 def failure(error: Exception) -> dict[str, Any]:
     """Returns an exception as an output."""
     return {"output_type": "error", "ename": type(error).__name__, "evalue": str(error), "traceback": [str(error)]}
+
+
+def values(value: Any) -> int:
+    """Returns the number of JSON values in a value, with the keys of objects."""
+    if type(value) is dict:
+        return 1 + len(value) + sum(map(values, value.values())) if value else 2
+    if type(value) is list:
+        return 1 + sum(map(values, value)) if value else 2
+    return 1
+
+
+def fitting(line: dict[str, Any], output: dict[str, Any], most: int) -> str:
+    """Returns the longest beginning of an output's text with which its line has at most that many bytes."""
+    text = output["text"]
+    shortest, longest = 0, min(len(text), max(0, most))
+    while shortest < longest:
+        middle = (shortest + longest + 1) // 2
+        if len(packed({**line, "output": {**output, "text": text[:middle]}})) <= most:
+            shortest = middle
+        else:
+            longest = middle - 1
+    return str(text[:shortest])
 
 
 def packed(line: dict[str, Any]) -> bytes:

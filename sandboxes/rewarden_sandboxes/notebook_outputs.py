@@ -1,24 +1,36 @@
-"""The outputs of a cell, as a notebook shows them: those of nbformat's version 4."""
+"""The outputs of a cell, in the format of nbformat 4."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+_MANY = 1 << 20
+
+
+def values(line: bytes | bytearray) -> int:
+    """Returns the number of JSON values in a line, before it is parsed; more if it is not JSON."""
+    bare = line.replace(b"\\\\", b"").replace(b'\\"', b"")
+    quotes = bare.count(b'"')
+    if quotes > _MANY:  # attack: a million empty strings, each of which the split below would make an object of
+        return quotes // 2
+    outside = bare.split(b'"')[::2]
+    return sum(part.count(mark) for part in outside for mark in (b",", b":", b"[", b"{"))
+
 
 class Outputs:
-    """Collects what a kernel says of a cell."""
+    """Collects the outputs of a cell as its kernel sends them."""
 
     def __init__(self) -> None:
         self._items: list[dict[str, Any]] = []
         self._texts: dict[int, list[str]] = {}
         self._names: dict[str, list[dict[str, Any]]] = {}
         self._updates: dict[str, tuple[int, Any, Any]] = {}
-        """The last update under a name, and the number of items that were shown under it by then."""
+        """The last update of each display id, and the number of its outputs at that time."""
         self._clear = False
 
     def add(self, output: Mapping[str, Any]) -> None:
-        """Adds an output. Text joins what the same stream wrote just before."""
+        """Adds an output. Text is joined to the output before it if that is of the same stream."""
         if self._clear:
             self.clear()
         if output.get("output_type") == "stream":
@@ -40,7 +52,7 @@ class Outputs:
         self._texts[id(made)] = [text]
 
     def clear(self, *, wait: bool = False) -> None:
-        """Forgets all; wait: once something else is shown."""
+        """Drops all outputs. wait: not before the next output."""
         self._clear = wait
         if not wait:
             self._items.clear()
@@ -49,11 +61,12 @@ class Outputs:
             self._updates.clear()
 
     def update(self, name: object, data: Any, metadata: Any) -> None:
-        """Changes what is shown under a name. Attack: many updates of many items, each of which would take time."""
+        """Replaces the outputs of a display id. Attack: many updates of many outputs; only the last one is applied, at
+        the end."""
         self._updates[str(name)] = (len(self._names.get(str(name), ())), data, metadata)
 
     def whole(self) -> list[dict[str, Any]]:
-        """Returns them all, in their order."""
+        """Returns all outputs in their order."""
         for item in self._items:
             if item.get("output_type") == "stream":
                 item["text"] = "".join(self._texts[id(item)])

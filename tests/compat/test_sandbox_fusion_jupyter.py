@@ -44,6 +44,7 @@ async def test_a_wrong_field_is_422_and_names_it(server: Running) -> None:
         ({}, "cells"),
         ({"cells": "1"}, "cells"),
         ({"cells": [1]}, "cells"),
+        ({"cells": ["x" * 600_000]}, "cells"),
         ({"cells": [], "kernel": "ir"}, "kernel"),
         ({"cells": [], "total_timeout": 0}, "total_timeout"),
         ({"cells": [], "cell_timeout": -1}, "cell_timeout"),
@@ -105,6 +106,24 @@ async def test_time_outs_and_crashes_are_the_cells_and_never_an_error_of_ours(re
     died = (await post(real, cells=["import os; os._exit(0)", "print(2)"])).json()
     assert (died["status"], died["driver"]["return_code"], len(died["cells"])) == ("Failed", 1, 1)
     assert "ended its kernel" in died["message"]
+
+
+@pytest.mark.slow
+async def test_cells_that_break_their_notebook_get_a_result_and_no_504(real: Running) -> None:
+    """A 504 is retried, so it would not count against the policy."""
+    stop = "import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)\nwhile True: pass"
+    full = "import os, subprocess\nsubprocess.run('cat /dev/zero > /tmp/full', shell=True)\nos._exit(0)"
+    for cell in (stop, full):
+        reply = await post(real, cells=[cell, "print(2)"], total_timeout=5)
+        assert (reply.status_code, reply.json()["status"], len(reply.json()["cells"])) == (200, "Failed", 1)
+
+
+@pytest.mark.slow
+async def test_structured_output_of_many_cells_is_bounded_together(real: Running) -> None:
+    cell = "display({'application/json': [0] * 60_000}, raw=True)"
+    reply = (await post(real, cells=[cell] * 5)).json()
+    assert (reply["status"], len(reply["cells"])) == ("Failed", 3)
+    assert reply["message"].startswith("output_limit")
 
 
 @pytest.mark.slow

@@ -159,6 +159,46 @@ async def test_files_of_the_policys_do_not_change_how_a_notebook_works(box: Asyn
     )
 
 
+async def test_what_python_runs_at_its_start_is_not_the_policys(box: AsyncBox) -> None:
+    """Attack: a driver that was replaced says that the image has no kernel, which is the caller's fault."""
+    forged = 'import os\nos.write(1, b\'{"ev": "missing", "message": "forged"}\\n\')\nos._exit(0)\n'
+    await box.write("forged.py", forged)
+    users = (await box.exec("python3 -c 'import site; print(site.getusersitepackages())'")).stdout.strip()
+    await box.exec(f"mkdir -p {users} && cp forged.py {users}/usercustomize.py && cp forged.py {users}/ipykernel.py")
+    await box.exec("cp --remove-destination forged.py /etc/python3.11/sitecustomize.py; true")
+    with pytest.raises(NotebookEnded) as caught:  # the driver works, and says that the kernel does not
+        await box.notebook()
+    assert caught.value.details["fault"] == "policy"
+    await box.exec("rm -f /etc/python3.11/sitecustomize.py")
+    await box.exec(f"echo 'value = 7' > {users}/users_own.py")
+    notebook = await notebook_in(box)
+    assert (await notebook.run("import users_own; users_own.value")).text == "7\n"
+
+
+async def test_a_repr_that_never_ends_hides_no_other_variable(start: Start, host: HostProcess) -> None:
+    server = await start({"sandbox.address": host.address, "boxes.cell_s": 0.5})
+    async with AsyncClient(server.serving.http) as client, client.box() as box:
+        notebook = await notebook_in(box)
+        await notebook.run("class Slow:\n    def __repr__(self):\n        while True: pass\na, b, c = 1, Slow(), 3", 60)
+        found = await notebook.variables()
+        assert [(each.name, each.text) for each in found if each.name in "abc"] == [
+            ("a", "1"),
+            ("b", "<too slow>"),
+            ("c", "<too slow>"),
+        ]
+
+
+async def test_notebooks_and_their_cells_are_counted(server: Running, notebook: AsyncNotebook) -> None:
+    await notebook.run("1")
+    await notebook.run("1 / 0")
+    page = (await server.http.get("/metrics")).text
+    assert "rewarden_notebooks_open 1.0" in page
+    assert 'rewarden_notebook_cells_total{status="ok"} 1.0' in page
+    assert 'rewarden_notebook_cells_total{status="error"} 1.0' in page
+    await notebook.close()
+    assert "rewarden_notebooks_open 0.0" in (await server.http.get("/metrics")).text
+
+
 # --- limits --------------------------------------------------------------------------------------------------------
 
 
@@ -176,7 +216,7 @@ async def test_a_cell_that_ignores_the_interrupt_loses_the_state(notebook: Async
     result = await notebook.run(deaf, 0.5)
     assert (result.status, result.restarted, result.over) == ("time_limit", True, False)
     assert result.outputs == [stream("stdout", "deaf\n")]
-    assert "started again" in (result.message or "")
+    assert "restarted" in (result.message or "")
     assert ename(await notebook.run("kept")) == "NameError"
 
 
@@ -205,6 +245,21 @@ async def test_a_flood_of_output_is_bounded_and_the_state_is_kept(notebook: Asyn
     picture = await notebook.run("display({'text/plain': 'x' * 100_000}, raw=True)", output_bytes=10_000)
     assert (picture.status, picture.outputs) == ("output_limit", [])
     assert (await notebook.run("kept")).text == "1\n"
+
+
+async def test_text_that_grows_when_it_is_escaped_is_cut_and_the_notebook_lives(notebook: AsyncNotebook) -> None:
+    for text in ("'\\x00' * 2_000_000", "'\\x1b\\n\"' * 700_000", "'é\\U0001f600' * 400_000"):
+        cut = await notebook.run(f"print({text})", output_bytes=100_000)
+        assert (cut.status, cut.over, cut.restarted) == ("output_limit", False, False)
+        assert 10_000 < len(cut.text) <= 100_000
+    assert (await notebook.run("1")).text == "1\n"
+
+
+async def test_structured_output_counts_by_its_values(notebook: AsyncNotebook) -> None:
+    shown = "display({'application/json': [[]] * 1000}, raw=True)"
+    assert (await notebook.run(shown, output_bytes=10_000)).outputs == []
+    kept = await notebook.run(shown, output_bytes=200_000)
+    assert kept.outputs[0]["data"]["application/json"] == [[]] * 1000
 
 
 async def test_a_flood_that_ends_by_itself_interrupts_no_later_cell(notebook: AsyncNotebook) -> None:
@@ -291,6 +346,30 @@ async def test_a_driver_that_the_policy_kills_ends_the_notebook_and_not_the_box(
         await notebook.run("1")
     assert caught.value.details["fault"] == "policy"
     assert (await (await notebook_in(box)).run("1")).text == "1\n"
+
+
+async def test_a_driver_that_the_policy_stops_ends_the_notebook_and_keeps_nobody_waiting(
+    notebook: AsyncNotebook,
+) -> None:
+    result = await notebook.run("import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)\nwhile True: pass", 0.5)
+    assert (result.status, result.over) == ("time_limit", True)
+    with pytest.raises(NotebookEnded) as caught:
+        await notebook.run("1")
+    assert caught.value.details["fault"] == "policy"
+
+
+async def test_a_restart_that_the_policy_prevents_is_the_policys_fault(notebook: AsyncNotebook) -> None:
+    await notebook.run("import subprocess\nsubprocess.run('cat /dev/zero > /tmp/full', shell=True)", 60)
+    for call in (notebook.restart, notebook.restart, notebook.variables):
+        with pytest.raises(NotebookEnded) as caught:
+            await call()
+        assert caught.value.details["fault"] == "policy"
+
+
+async def test_a_working_folder_that_does_not_exist_is_the_callers_fault(box: AsyncBox) -> None:
+    await (await notebook_in(box)).close()
+    with pytest.raises(InvalidRequest, match="/nowhere"):
+        await box.notebook(cwd="/nowhere")
 
 
 async def test_a_kernel_that_the_policy_keeps_from_starting_is_the_policys_fault(box: AsyncBox) -> None:

@@ -16,9 +16,9 @@ Call = Callable[..., Awaitable[Any]]
 
 
 class AsyncNotebook:
-    """A living interpreter in a box: each cell begins where the last one ended. Cells wait for each other.
+    """An interpreter that lives in a box and keeps its variables from cell to cell. Cells wait for each other.
 
-    number: in its box. Each method raises `RequestError` subclasses: NotebookEnded once it has no kernel any more.
+    number: its number in the box. Each method raises `RequestError` subclasses, such as NotebookEnded.
     """
 
     def __init__(self, call: Call, number: int) -> None:
@@ -38,8 +38,8 @@ class AsyncNotebook:
         return understood(lambda told: answer(CellResult, told), told)
 
     async def call(self, arguments: Arguments, timeout_s: float | None = None) -> str:
-        """Runs a model's call of the tool `NOTEBOOK_TOOL`, and returns the text for the model. Arguments that are not
-        of its schema are the model's fault, and so the text says what is wrong with them."""
+        """Runs a model's call of the tool `NOTEBOOK_TOOL`, and returns the text for the model. If the arguments do not
+        match the schema, which is the model's fault, the text says so."""
         code = code_in(arguments)
         return UNREADABLE if code is None else reply_of(await self.run(code, timeout_s))
 
@@ -49,11 +49,11 @@ class AsyncNotebook:
         return isinstance(told, dict) and told.get("interrupted") is True
 
     async def restart(self) -> None:
-        """Begins again with a kernel that knows nothing of the cells before."""
+        """Starts a new kernel. The variables of earlier cells are lost."""
         await self._call("restart", number=self.number)
 
     async def variables(self) -> list[Variable]:
-        """Returns its variables, as its kernel tells of them."""
+        """Returns its variables, as its kernel lists them."""
         told = await self._call("variables", number=self.number)
         if not isinstance(told, dict):
             raise InternalError("the server's response cannot be read: variables: must be an object")

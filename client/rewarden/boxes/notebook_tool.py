@@ -1,4 +1,4 @@
-"""A notebook as a tool that a model calls: its schema for OpenAI's API, and the texts that go back to the model."""
+"""A notebook as a tool for models: its schema for OpenAI's API, and the texts that are returned to the model."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ NOTEBOOK_TOOL: Mapping[str, Any] = {
 """The tool for `tools=[…]` of a chat request, and for a chat template. Its calls go to `notebook.call`."""
 
 Arguments = Union[str, Mapping[str, Any]]
-"""The arguments of a call: JSON, as a model writes it, or an object."""
+"""The arguments of a call: an object, or the JSON text that the model wrote."""
 
 _MOST = 20_000
-"""Characters of a reply; what is longer is cut in the middle."""
+"""The most characters of a reply. Longer ones are cut in the middle."""
 
 _ENDS = {
     "time_limit": "The cell exceeded its time limit and was interrupted.",
@@ -38,7 +38,7 @@ _ENDS = {
 
 
 def code_in(arguments: Arguments) -> str | None:
-    """Returns the code of a call; None if its arguments are not of the schema."""
+    """Returns the code of a call; None if its arguments do not match the schema."""
     try:
         value = json.loads(arguments) if isinstance(arguments, str) else arguments
     except (ValueError, RecursionError):
@@ -48,7 +48,7 @@ def code_in(arguments: Arguments) -> str | None:
 
 
 def _encodes(text: str) -> bool:
-    """Returns whether a text has no lone surrogate, which JSON can hold and UTF-8 cannot."""
+    """Returns whether a text has no lone surrogates, which UTF-8 cannot encode."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -60,7 +60,7 @@ UNREADABLE = 'The call cannot be read: its arguments must be a JSON object such 
 
 
 def reply_of(result: CellResult) -> str:
-    """Returns the text of a cell's end for a model. Images are named, not shown."""
+    """Returns the text for the model: the outputs of a cell and how it ended. Images appear by type only."""
     parts = [result.text.rstrip("\n")]
     for output in result.outputs:
         data = output.get("data")

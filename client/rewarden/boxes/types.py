@@ -182,8 +182,8 @@ class NotebookInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellRequest:
-    """A cell to run. timeout_s: seconds that it may run or be idle; then it is interrupted. output_bytes: of all its
-    outputs, as JSON. None: the server's default."""
+    """A cell to run. timeout_s: seconds that it may run or be idle before it is interrupted. output_bytes: the most of
+    its outputs, as JSON; each value of a structured output counts 64 more. None: the server's default."""
 
     code: str
     timeout_s: float | None = None
@@ -192,13 +192,13 @@ class CellRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellResult:
-    """The end of a cell. Whatever it is, it is the policy's.
+    """The end of a cell, which is always the policy's doing.
 
     status: `ok`; `error` for an exception; `time_limit`, `output_limit` or `interrupted` if the cell was interrupted;
-    `kernel_died` if it ended its own kernel. outputs: as in a notebook file (nbformat 4): `stream`, `display_data`,
-    `execute_result`, `error`. count: the kernel's number of the cell. restarted: the state of all cells is lost, and
-    there is a new kernel. over: there is none any more. truncated: some output was dropped. exit_code, signal: of a
-    kernel that died. message: for a reader. wall_time: seconds.
+    `kernel_died` if its kernel ended. outputs: as in a notebook file (nbformat 4): `stream`, `display_data`,
+    `execute_result`, `error`. count: the kernel's number of the cell. restarted: a new kernel runs, without the
+    variables. over: no kernel runs any more. truncated: some output was dropped. exit_code, signal: of a kernel that
+    died. message: an explanation for people. wall_time: seconds.
     """
 
     notebook: int
@@ -233,7 +233,7 @@ class CellResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variable:
-    """A variable of a notebook, as its kernel tells of it. size: its `len`. text: the beginning of its `repr`."""
+    """A variable of a notebook, as its kernel describes it. size: its `len`. text: the beginning of its `repr`."""
 
     name: str
     type: str = ""

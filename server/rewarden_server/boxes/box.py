@@ -26,7 +26,7 @@ class Share:
 @dataclass(eq=False, slots=True, kw_only=True)
 class Box:
     """`opened`, `ends` and `used` are on the registry's clock; `created_at` and `expires_at` are seconds since the
-    epoch. reason: set once it has ended."""
+    epoch. reason: set once it has ended. starting: notebooks that are being started, which count as well."""
 
     id: str
     owner: str
@@ -45,6 +45,7 @@ class Box:
     active: int = 0
     execs: dict[int, Running] = field(default_factory=dict)
     notebooks: dict[int, Notebook] = field(default_factory=dict)
+    starting: int = 0
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def over(self, now: float) -> str | None:

@@ -1,24 +1,35 @@
-"""The notebooks of boxes: what callers do with them, and whose fault it is where one fails."""
+"""The notebooks of boxes: the operations of callers, and whose fault a failure is.
+
+A kernel that does not start is proven to be the policy's fault by a control run: a kernel of the same kind starts in a
+box of the same kind in which nothing of the policy's has run. While no host has room for that box, an earlier start of
+the same kind is the proof. Attack: a policy that breaks its notebook while the host is full, so that nobody can tell.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import contextlib
+import hashlib
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import fields
 from typing import Any
 
 from rewarden.boxes.types import CellRequest, CellResult, NotebookInfo, NotebookRequest, Variable
-from rewarden.errors import InvalidRequest, NotebookEnded, NotFound, Unavailable
-from rewarden_sandboxes.notebook import CellReport, KernelFault, Notebook, NotebookOver
+from rewarden.errors import InvalidRequest, NotebookEnded, NotFound, RequestError, Unavailable
+from rewarden_sandboxes.notebook import CellReport, Fault, NoKernel, Notebook, NotebookOver
 from rewarden_server.boxes.box import Box
 from rewarden_server.boxes.registry import Boxes
 from rewarden_server.observe.logs import get_logger
+
+_MOST_KINDS = 4096
+"""The kinds of notebooks that are remembered. Attack: an endless variety of environments."""
 
 _log = get_logger("notebooks")
 
 
 class Notebooks:
-    """See the module. Every method raises RequestError, and is called by one who may run programs in the box."""
+    """See the module. Every method raises RequestError. The caller must have the right `exec` in the box."""
 
     def __init__(self, boxes: Boxes) -> None:
         self._boxes = boxes
@@ -26,28 +37,20 @@ class Notebooks:
 
     async def open(self, box: Box, asked: NotebookRequest) -> NotebookInfo:
         """Starts a notebook."""
-        self._make_room(box)
-        async with self._boxes.using(box) as remote:
-            try:
-                made = await Notebook.open(remote, asked.kernel, cwd=asked.cwd or "", env=asked.env)
-            except (KernelFault, NotebookOver) as error:
-                if remote.fault is not None:
-                    raise
-                raise await self._blamed(box, asked, error.message) from None
-        number = next(box.numbers)
-        box.notebooks[number] = made
+        with self._place(box):
+            async with self._boxes.using(box) as remote:
+                try:
+                    made = await Notebook.open(remote, asked.kernel, cwd=asked.cwd or "", env=asked.env)
+                except NotebookOver as error:
+                    if remote.fault is not None:
+                        raise
+                    if error.fault == "infra":
+                        raise _unavailable(error.message) from None
+                    raise await self._judged(box, asked, error.message) from None
+            self._remember(_kind(box, asked))
+            number = next(box.numbers)
+            box.notebooks[number] = made
         return _info(number, made)
-
-    async def _blamed(self, box: Box, asked: NotebookRequest, message: str) -> NotebookEnded | Unavailable:
-        """Returns whose fault it is that a kernel does not start: the policy's, where one does start in a box that
-        nothing has run in."""
-        async with self._boxes.control(box) as fresh:
-            try:
-                await (await Notebook.open(fresh, asked.kernel)).close()
-            except (KernelFault, NotebookOver):
-                _log.warning("no kernel starts", box=box.id, image=box.image, message=message)
-                return Unavailable(f"the notebook did not start: {message}", fault="infra", retry_after_s=1.0)
-        return NotebookEnded(f"{message}; in a box that nothing has run in it starts", fault="policy")
 
     def listed(self, box: Box) -> list[NotebookInfo]:
         """Returns the notebooks of a box."""
@@ -67,14 +70,19 @@ class Notebooks:
             )
         async with self._using(box, number) as notebook:
             report = await notebook.run(asked.code, timeout_s=timeout_s, output_bytes=output_bytes)
+        self._boxes.cells[report.status] += 1
         return _result(number, report)
 
     async def variables(self, box: Box, number: int) -> list[Variable]:
-        """Returns the variables of a notebook, as its kernel tells of them."""
+        """Returns the variables of a notebook, as its kernel lists them. If the kernel has died, there are none, and
+        the next cell says so."""
         async with self._using(box, number) as notebook:
-            found, _ = await notebook.variables(
+            found, report = await notebook.variables(
                 timeout_s=self._settings.cell_s, output_bytes=self._settings.output_bytes
             )
+            if report.over:
+                assert notebook.ended is not None
+                raise notebook.ended
         return [Variable(**row) for row in found]
 
     async def interrupt(self, box: Box, number: int) -> bool:
@@ -94,14 +102,62 @@ class Notebooks:
             await self._found(box, number).close()
             box.notebooks.pop(number, None)
 
+    # --- whose fault it is -------------------------------------------------------------------------------------------
+
     @asynccontextmanager
     async def _using(self, box: Box, number: int) -> AsyncIterator[Notebook]:
-        async with self._boxes.using(box):
+        async with self._boxes.using(box) as remote:
             notebook = self._found(box, number)
             try:
                 yield notebook
             except NotebookOver as error:
-                raise NotebookEnded(f"the notebook has ended: {error.message}", fault="policy") from None
+                if remote.fault is not None:
+                    raise
+                if error.fault is not None:
+                    raise _ended(error.message, error.fault) from None
+                asked = NotebookRequest(kernel=notebook.kernel, cwd=notebook.cwd or None, env=notebook.env)
+                refusal = await self._judged(box, asked, error.message)
+                if isinstance(refusal, NotebookEnded):
+                    notebook.ended = NotebookOver(error.message, refusal.details["fault"])
+                raise refusal from None
+
+    async def _judged(self, box: Box, asked: NotebookRequest, message: str) -> RequestError:
+        """Returns the refusal of a notebook whose kernel does not start, with the fault that a control run proves."""
+        try:
+            fault = await self._start_elsewhere(box, asked, plain=False)
+        except RequestError as trouble:
+            if _kind(box, asked) in self._boxes.kernels:
+                return _ended(f"{message}; a kernel of this kind has started before", "policy")
+            _log.warning("no control run", box=box.id, image=box.image, message=trouble.message)
+            return _unavailable(f"{message}; whose fault it is cannot be told now: {trouble.message}")
+        if fault is None:
+            return _ended(f"{message}; in a box in which nothing has run, a kernel starts", "policy")
+        if isinstance(fault, NoKernel):
+            return InvalidRequest(fault.message)
+        if box.env or asked.env or asked.cwd or box.task:
+            with contextlib.suppress(RequestError):
+                if await self._start_elsewhere(box, asked, plain=True) is None:
+                    return InvalidRequest(f"no kernel starts with this task, env and cwd: {fault.message}")
+        _log.warning("no kernel starts", box=box.id, image=box.image, message=message)
+        return _unavailable(f"{message}; nor does one start in a box in which nothing has run")
+
+    async def _start_elsewhere(self, box: Box, asked: NotebookRequest, *, plain: bool) -> NotebookOver | None:
+        """Returns why no kernel starts in a fresh box; None if one does. plain: without the caller's environment, task
+        and working folder. Raises RequestError if there is no such box."""
+        async with self._boxes.control(box, plain=plain) as fresh:
+            given: dict[str, Any] = {} if plain else {"cwd": asked.cwd or "", "env": asked.env}
+            try:
+                await (await Notebook.open(fresh, asked.kernel, **given)).close()
+            except NotebookOver as error:
+                return error
+        return None
+
+    def _remember(self, kind: str) -> None:
+        if len(self._boxes.kernels) >= _MOST_KINDS:
+            self._boxes.kernels.clear()
+        self._boxes.kernels.add(kind)
+
+    # --- its place in the box ----------------------------------------------------------------------------------------
 
     def _found(self, box: Box, number: int) -> Notebook:
         found = box.notebooks.get(number)
@@ -109,23 +165,49 @@ class Notebooks:
             raise NotFound(f"the box has no notebook {number}: it was ended, or never started")
         return found
 
-    def _make_room(self, box: Box) -> None:
-        """Forgets a notebook that has ended, where there are as many as may be. Raises InvalidRequest."""
-        if len(box.notebooks) < self._settings.notebooks:
-            return
-        over = next((number for number, each in box.notebooks.items() if each.message is not None), None)
-        if over is None:
-            raise InvalidRequest(f"the box has {len(box.notebooks)} notebooks (boxes.notebooks); close one of them")
-        del box.notebooks[over]
+    @contextmanager
+    def _place(self, box: Box) -> Iterator[None]:
+        """Holds the place of a notebook that is being started: of callers at the same time, no one takes another's.
+        Forgets one that has ended if there are too many. Raises InvalidRequest."""
+        count = len(box.notebooks) + box.starting
+        if count >= self._settings.notebooks:
+            over = next((number for number, each in box.notebooks.items() if each.ended is not None), None)
+            if over is None:
+                raise InvalidRequest(f"the box has {count} notebooks (boxes.notebooks); close one of them")
+            del box.notebooks[over]
+        box.starting += 1
+        try:
+            yield
+        finally:
+            box.starting -= 1
+
+
+def _ended(message: str, fault: Fault) -> NotebookEnded:
+    return NotebookEnded(f"the notebook has ended: {message}", fault=fault)
+
+
+def _unavailable(message: str) -> Unavailable:
+    return Unavailable(f"the notebook did not start: {message}", fault="infra", retry_after_s=1.0)
+
+
+def _kind(box: Box, asked: NotebookRequest) -> str:
+    """Returns the digest of all that a kernel's start depends on, apart from what the policy has done."""
+    limits = box.remote.limits.given()
+    parts = [box.image, box.remote.image, box.task, limits, dict(box.env), asked.kernel, asked.cwd, dict(asked.env)]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 def _info(number: int, notebook: Notebook) -> NotebookInfo:
-    state = "ended" if notebook.message is not None else "busy" if notebook.busy else "idle"
-    return NotebookInfo(notebook=number, kernel=notebook.kernel, state=state, message=notebook.message)
+    ended = notebook.ended
+    state = "ended" if ended is not None else "busy" if notebook.busy else "idle"
+    return NotebookInfo(
+        notebook=number, kernel=notebook.kernel, state=state, message=None if ended is None else ended.message
+    )
 
 
 def _result(number: int, report: CellReport) -> CellResult:
     told: dict[str, Any] = {each.name: getattr(report, each.name) for each in fields(report)}
     told["message"] = report.message or None
-    del told["counted_s"]
+    for name in ("counted_s", "output_bytes"):
+        del told[name]
     return CellResult(notebook=number, **told)

@@ -118,6 +118,9 @@ class Boxes:
         self.opened = 0
         self.ends: Counter[str] = Counter()
         self.execs: Counter[str] = Counter()
+        self.cells: Counter[str] = Counter()
+        self.kernels: set[str] = set()
+        """The kinds of notebooks of which one has started, by a digest (see `Notebooks`)."""
 
     # --- opening ------------------------------------------------------------------------------------------------
 
@@ -314,10 +317,17 @@ class Boxes:
         return box.info(BoxUsage(cpu_s=used.cpu_s, memory_bytes=used.memory))
 
     @asynccontextmanager
-    async def control(self, box: Box) -> AsyncIterator[RemoteBox]:
-        """Yields a box of the same kind in which nothing has run, for a moment; nobody else sees it."""
-        with _refusals():
-            async with await self._lane.box(BoxSpec(image=box.image, limits=box.remote.limits)) as remote:
+    async def control(self, box: Box, *, plain: bool = False) -> AsyncIterator[RemoteBox]:
+        """Yields a box of the same kind in which nothing of the policy's has run, for this caller alone: with the same
+        image and limits and, unless plain, environment and task. Errors of the host become ours."""
+        task = None if plain else box.task
+        spec = BoxSpec(image=box.image, limits=box.remote.limits, env={} if plain else box.env)
+        async with AsyncExitStack() as stack:
+            begun = None if task is None else await stack.enter_async_context(self._tasks.ready(task))
+            with _refusals():
+                remote = await stack.enter_async_context(await self._lane.box(spec))
+                if begun is not None:
+                    await begun.fill(remote)
                 yield remote
 
     # --- programs -----------------------------------------------------------------------------------------------
@@ -327,7 +337,7 @@ class Boxes:
         passed on as it comes, so that nothing limits it. Raises InvalidRequest, Overloaded, HostError."""
         if asked.background:
             self._make_room(box)
-        if sum(not each.over for each in box.execs.values()) + len(box.notebooks) >= MOST_EXECS:
+        if sum(not each.over for each in box.execs.values()) + len(box.notebooks) + box.starting >= MOST_EXECS:
             raise Overloaded(f"the box runs {MOST_EXECS} programs, the most that run at once; end one of them")
         limits = Limits(**asdict(asked.limits))
         if limits.output_bytes is None and not asked.background and not streams:
@@ -514,7 +524,14 @@ class Boxes:
 
     def figures(self) -> dict[str, object]:
         """Returns the counts for metrics and `/v1/info`, ready for JSON."""
-        return {"open": len(self._open), "opened": self.opened, "ended": dict(self.ends), "execs": dict(self.execs)}
+        return {
+            "open": len(self._open),
+            "opened": self.opened,
+            "ended": dict(self.ends),
+            "execs": dict(self.execs),
+            "notebooks": sum(each.ended is None for box in self._open.values() for each in box.notebooks.values()),
+            "cells": dict(self.cells),
+        }
 
 
 def _of_task(begun: Begun, asked: BoxRequest, limits: Limits) -> BoxSpec:

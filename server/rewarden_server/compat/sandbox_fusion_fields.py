@@ -15,6 +15,9 @@ from rewarden_server.compat.peer_requests import unprocessable
 
 DEFAULT_S = 10.0
 
+_LEAST = 8
+"""Characters of a value that is not a text."""
+
 _MOST_S = sys.float_info.max
 """The host has limits of its own; JSON's integers know none."""
 
@@ -87,9 +90,9 @@ def refusal(message: str, path: str) -> Response:
 
 
 def weight(value: Any) -> int:
-    """Returns the characters of the texts in a reply."""
+    """Returns the characters of the texts in a reply, and some for each other value."""
     if isinstance(value, str):
         return len(value)
     if isinstance(value, Mapping):
-        return sum(map(weight, value.values()))
-    return sum(map(weight, value)) if isinstance(value, list) else 0
+        return sum(len(name) + weight(item) for name, item in value.items())
+    return sum(map(weight, value), _LEAST) if isinstance(value, list) else _LEAST

@@ -21,16 +21,17 @@ from rewarden.errors import InvalidRequest, SandboxError, Unavailable
 from rewarden_sandboxes import errors as host_errors
 from rewarden_sandboxes.box import BoxSpec
 from rewarden_sandboxes.job import Limits
-from rewarden_sandboxes.notebook import CellReport, Notebook, NotebookOver
+from rewarden_sandboxes.notebook import MOST_ORDER, CellReport, Notebook, NotebookOver, order_bytes
 from rewarden_server.compat.peer_requests import REQUIRED
-from rewarden_server.compat.sandbox_fusion_fields import files, memory, names, seconds, weight
+from rewarden_server.compat.sandbox_fusion_fields import files, memory, names, seconds
 
 if TYPE_CHECKING:
     from rewarden_sandboxes.remote_box import RemoteBox
     from rewarden_server.service import Service
 
 SPARE_S = 30.0
-"""Seconds beyond the time of all cells in which there is an answer: a box is opened, a kernel starts."""
+"""Seconds beyond the time of all cells within which the reply comes: for a box, its kernel, and the end of a cell that
+ignores its interrupt."""
 
 _TOTAL_S = 45.0
 _PAUSE_S = 0.1
@@ -39,7 +40,7 @@ _MOST_FETCHED = 64 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A request, read. Times in seconds; cell_s: infinite where there is none."""
+    """A parsed request. Times are in seconds; cell_s is infinite if the request has none."""
 
     cells: Sequence[str]
     cell_s: float
@@ -50,7 +51,7 @@ class Asked:
 
     @property
     def patience_s(self) -> float:
-        """Returns the seconds in which there is an answer."""
+        """Returns the seconds within which the reply must come."""
         return self.total_s + SPARE_S
 
 
@@ -63,8 +64,11 @@ def asked(body: Any) -> Asked:
     if body.get("kernel", "python3") != "python3":
         raise InvalidRequest("must be python3", path="kernel")
     none = body.get("cell_timeout", 0) == 0
+    cells = names(body["cells"], "cells")
+    if any(order_bytes(code) > MOST_ORDER for code in cells):
+        raise InvalidRequest(f"must each have at most {MOST_ORDER} bytes as JSON", path="cells")
     return Asked(
-        cells=names(body["cells"], "cells"),
+        cells=cells,
         cell_s=math.inf if none else seconds(body, "cell_timeout"),
         total_s=seconds(body, "total_timeout", _TOTAL_S),
         memory_mb=memory(body.get("memory_limit_MB", -1)),
@@ -74,8 +78,8 @@ def asked(body: Any) -> Asked:
 
 
 async def run(service: Service, asked: Asked) -> dict[str, Any]:
-    """Returns the fields of the reply. Raises InvalidRequest for a file that cannot be written; SandboxError,
-    Unavailable where it is nobody's fault that nothing ran."""
+    """Returns the fields of the reply. Raises InvalidRequest for a file that cannot be written, and SandboxError or
+    Unavailable if the cells could not run and neither the caller nor the cells are at fault."""
     admission = service.engine.admission
     size = sum(map(len, asked.cells)) + sum(map(len, asked.files.values()))
     while admission.ready and not admission.fits(1, size):
@@ -122,7 +126,7 @@ async def _put(box: RemoteBox, path: str, data: bytes) -> None:
 
 
 async def _fetched(box: RemoteBox, paths: Sequence[str]) -> dict[str, str]:
-    """Returns the files that are there, in base64. A file that has no room with those before it is left out."""
+    """Returns the files that exist, in base64. A file that exceeds the total size is left out."""
     found = {}
     left = _MOST_FETCHED
     for path in paths:
@@ -161,11 +165,13 @@ class _Cells:
             try:
                 report = await self._notebook.run(code, timeout_s=timeout_s, output_bytes=self._left_bytes)
             except NotebookOver as error:
+                if error.fault == "infra":
+                    raise
                 return self._told(cells, 1, f"cell {len(cells)}: {error.message}")
             cells.append(_cell(report))
             self._took_s += report.wall_time
             self._left_s -= report.counted_s
-            self._left_bytes -= weight(report.outputs)
+            self._left_bytes -= report.output_bytes
             if report.status == "time_limit" and timeout_s < self._asked.cell_s:
                 return self._told(cells, None, "total_timeout")
             if report.status == "output_limit" or self._left_bytes <= 0:

@@ -324,7 +324,7 @@ async def restart_notebook(id: Name, number: Number, request: Request, desk: At)
 @router.get(
     "/v1/sessions/{id}/notebook/{number}/variables",
     operation_id="list_variables",
-    summary="List the variables of a notebook, as its kernel tells of them.",
+    summary="List the variables of a notebook, as its kernel lists them.",
     responses={200: reply("The variables.", listing("variables", ref("Variable"))), **errors(404, 410)},
 )
 async def list_variables(id: Name, number: Number, request: Request, desk: At) -> Response:

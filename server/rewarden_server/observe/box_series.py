@@ -19,3 +19,5 @@ def box_series(figures: Mapping[str, Any]) -> Iterator[Metric]:
     yield CounterMetricFamily("rewarden_boxes_opened", "Boxes that were opened.", figures["opened"])
     yield counter("rewarden_boxes_ended", "Boxes that ended, by reason.", ("reason",), figures["ended"])
     yield counter("rewarden_box_execs", "Programs that ended in boxes.", ("status",), figures["execs"])
+    yield GaugeMetricFamily("rewarden_notebooks_open", "Notebooks whose kernel runs.", figures["notebooks"])
+    yield counter("rewarden_notebook_cells", "Cells that ended in notebooks.", ("status",), figures["cells"])
