@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import io
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from rewarden import AsyncClient, Client, InvalidRequest, NotFound
+from rewarden.__main__ import main
 from rewarden.boxes.box import AsyncBox
 from rewarden.boxes.notebook import AsyncNotebook
 from rewarden.boxes.types import CellResult
@@ -17,6 +20,7 @@ from tests.server.box_host import HostProcess
 from tests.server.box_host import host as host
 from tests.server.conftest import Running, Start
 from tests.server.launchers import launcher as launcher
+from tests.server.process import ServerProcess
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
 
@@ -414,3 +418,20 @@ async def test_a_client_for_threads_has_the_same_methods(server: Running) -> Non
             assert notebook.variables() == []
 
     await asyncio.to_thread(work)
+
+
+def test_the_command_line_runs_cells(
+    host: HostProcess, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ServerProcess(tmp_path, "--set", f"sandbox.address={host.address}") as server:
+        monkeypatch.setenv("REWARDEN_TARGET", server.http)
+        assert main(["box", "open", "python"]) == 0
+        id = capfdbinary.readouterr().out.decode().strip()
+        monkeypatch.setattr("sys.stdin", io.StringIO("y = x + 1"))
+        assert main(["box", "notebook", id, "x = 20", "-", "y"]) == 0
+        assert capfdbinary.readouterr().out == b"21\n"
+        assert main(["box", "notebook", id, "1 / 0", "print('never')"]) == 1
+        said = capfdbinary.readouterr()
+        assert b"ZeroDivisionError" in said.out
+        assert b"never" not in said.out
+        assert b"error" in said.err

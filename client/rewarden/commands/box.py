@@ -34,7 +34,7 @@ examples:
 
 exit status: of `run` and `exec`, the program's own, as for `rewarden run`; otherwise
   0  done
-  1  failed: no server, no room, the box has ended
+  1  failed: no server, no room, the box has ended; of `notebook`, a cell failed
   2  refused: arguments, an unknown box or file
 """
 
@@ -59,6 +59,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _add_box(one)
     _add_program(one)
     _finish(one, _exec, "rewarden box exec box-0123 -- ls -l /tmp/box")
+
+    one = commands.add_parser("notebook", help="run cells in a new notebook of a box, up to the first that fails")
+    _add_box(one)
+    one.add_argument("cells", nargs="+", metavar="CELL", help="the code of a cell; - reads one from standard input")
+    one.add_argument("--cell-timeout", type=float, metavar="S", help="seconds for each cell (default: the server's)")
+    _finish(one, _notebook, "rewarden box notebook box-0123 'x = 20' 'x + 1'")
 
     one = commands.add_parser("put", help="copy a file into a box")
     _add_box(one)
@@ -191,6 +197,17 @@ def _ended(args: argparse.Namespace, box: Box) -> int:
         else:
             pass_on(item.data, sys.stdout if item.stream == "stdout" else sys.stderr)
     return code
+
+
+def _notebook(args: argparse.Namespace, client: Client) -> int:
+    with _joined(args, client).notebook() as notebook:
+        for cell in args.cells:
+            result = notebook.run(sys.stdin.read() if cell == "-" else cell, args.cell_timeout)
+            pass_on(result.text.encode(errors="replace"), sys.stdout)
+            if result.status != "ok":
+                say(f"the cell ended with {result.status}", file=sys.stderr)
+                return 1
+    return 0
 
 
 def _put(args: argparse.Namespace, client: Client) -> int:
