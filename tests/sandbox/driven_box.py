@@ -16,13 +16,15 @@ Driver = Callable[["DrivenBox", dict[str, Any]], Any]
 
 
 class DrivenBox:
-    """A box and its first exec in one, which is always idle. begin: the driver's first line."""
+    """A box and its first exec in one, which is always idle. begin: the driver's first line. chatter:
+    the event of a line that it writes whenever its clock is read."""
 
     def __init__(self, driver: Driver, *, begin: str = "ready", spec: BoxSpec | None = None) -> None:
         self.spec = spec or BoxSpec()
         self.execs: list[Exec] = []
         self.driver = driver
         self.begin = begin
+        self.chatter: str | None = None
         self.report: Report | None = None
         self.orders: list[str] = []
         self.left = False
@@ -69,6 +71,8 @@ class DrivenBox:
 
     async def clock(self) -> Clock:
         """Returns its clock."""
+        if self.chatter is not None:
+            self.say(ev=self.chatter, id=1)
         return Clock(cpu_s=0.0, idle_s=asyncio.get_running_loop().time())
 
     def leave(self) -> None:

@@ -93,16 +93,11 @@ async def test_a_driver_that_was_stopped_ends_the_notebook_soon() -> None:
 @pytest.mark.usefixtures("hurry")
 @pytest.mark.parametrize("event", ["stop", "restarting"])
 async def test_a_driver_cannot_ask_for_more_time_again_and_again(event: str) -> None:
-    async def insist(box: DrivenBox) -> None:
-        while not box.left:
-            box.say(ev=event, id=1)
-            await asyncio.sleep(0)
-
-    tasks = set()
-    _, notebook = await opened(lambda box, order: tasks.add(asyncio.create_task(insist(box))))
+    box, notebook = await opened(silent)
+    box.chatter = event
     report = await run(notebook, timeout_s=0.05)
     assert (report.status, report.over) == ("time_limit", True)
-    await asyncio.gather(*tasks)
+    assert box.orders == ["run", "interrupt", "restart"]
 
 
 async def test_a_kernel_that_does_not_start_again_is_not_yet_anybodys_fault() -> None:

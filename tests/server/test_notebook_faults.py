@@ -1,4 +1,4 @@
-"""Whose fault it is that a notebook does not start, or has ended. Its driver is played by the test."""
+"""The faults of notebooks that do not start or have ended. Their driver is played by the test."""
 
 from __future__ import annotations
 
