@@ -69,7 +69,8 @@ def _systems(registry: Registry) -> list[str]:
             called = ", ".join(calls(registry, name, one.params)) or "nothing"
             params = f" `{json.dumps(one.params, ensure_ascii=False)}`" if one.params else ""
             part = f" ({one.part})" if one.part else ""
-            row = (_paper(known[one.system]), cell(f"`{name}`{params}{part}"), written(name).get("parity", ""), called)
+            parity = one.parity or written(name).get("parity", "")
+            row = (_paper(known[one.system]), cell(f"`{name}`{params}{part}"), parity, called)
             rows.setdefault(one.system, []).append(row)
     return [
         "## Published systems",

@@ -50,6 +50,7 @@ def _recipe(registry: Registry, name: str) -> Summary:
         uses=uses(name),
         formula=score_drawn(recipe),
         systems=tuple(
-            Coverage(one.system, one.params, one.part, calls(registry, name, one.params)) for one in recipe.systems
+            Coverage(one.system, one.params, one.part, calls(registry, name, one.params), one.parity or "")
+            for one in recipe.systems
         ),
     )

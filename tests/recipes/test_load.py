@@ -105,7 +105,7 @@ def test_a_mistake_in_a_file_is_named_with_file_line_and_field(
 @pytest.mark.parametrize(
     ("systems", "says"),
     [
-        ([7], "recipe: systems[0]: a system is an id of small letters, digits and '-', or {id, params, part}"),
+        ([7], "recipe: systems[0]: a system is an id of small letters, digits and '-', or {id, params, part, parity}"),
         (["Logic RL"], "recipe: systems[0]: a system is an id"),
         ([{"params": {}}], "recipe: systems[0]: a system is an id"),
         ([{"id": "a", "parts": "x"}], "recipe: systems[0].parts: there is no such field; did you mean 'part'?"),

@@ -20,12 +20,14 @@ class Coverage:
     """A published system, by its id in `systems.tsv`, whose reward a recipe gives with `params`.
 
     part: the part of that reward, if several recipes share it. needs: what the recipe calls with these parameters.
+    parity: how closely this system was compared, if not like the recipe.
     """
 
     id: str
     params: Mapping[str, Any] = field(default_factory=dict)
     part: str = ""
     needs: tuple[str, ...] = ()
+    parity: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from rewarden_verifiers.recipes.expression import Expression
 from rewarden_verifiers.recipes.source import Source
 
 Parity = Literal["verified", "reading", "mapped"]
 """Closeness to the published system: run against its code, read against its code, or made from its description."""
+
+PARITIES: tuple[Parity, ...] = get_args(Parity)
 
 Number = float | Expression
 """A number, or an expression over `params`, `schedule`, `progress` and `sample` that yields one."""
@@ -85,11 +87,13 @@ class LengthStep:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Covered:
     """A published system, by its id in `systems.tsv`, whose reward the recipe gives with `params`. `part` names the
-    part of that reward if several recipes share it."""
+    part of that reward if several recipes share it. `parity` is how closely this system was compared; None: like the
+    recipe."""
 
     system: str
     params: Mapping[str, Any]
     part: str = ""
+    parity: Parity | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

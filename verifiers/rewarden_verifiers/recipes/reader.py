@@ -14,6 +14,7 @@ from rewarden_verifiers.recipes.check import RESERVED, Read, Scope
 from rewarden_verifiers.recipes.expression import EvaluationError, Expression
 from rewarden_verifiers.recipes.functions import Type
 from rewarden_verifiers.recipes.model import (
+    PARITIES,
     Candidate,
     Component,
     Covered,
@@ -123,7 +124,7 @@ class _Reader:
             version=version,
             description=str(self._get("description", self._text, "")).strip(),
             origin=self._origin(),
-            parity=self._get("parity", self._one_of("verified", "reading", "mapped"), None),
+            parity=self._get("parity", self._one_of(*PARITIES), None),
             systems=self._systems(params),
             range=(low, high),
             inputs=tuple(inputs),
@@ -178,14 +179,16 @@ class _Reader:
         return tuple(found)
 
     def _covered(self, value: Any, path: Path, params: Mapping[str, Parameter]) -> Covered:
-        given = self._mapping(value if isinstance(value, Mapping) else {"id": value}, path, ("id", "params", "part"))
+        full = value if isinstance(value, Mapping) else {"id": value}
+        given = self._mapping(full, path, ("id", "params", "part", "parity"))
         system = given.get("id")
         if not isinstance(system, str) or _SYSTEM.fullmatch(system) is None:
-            self._fail(path, "a system is an id of small letters, digits and '-', or {id, params, part}")
+            self._fail(path, "a system is an id of small letters, digits and '-', or {id, params, part, parity}")
         return Covered(
             system=system,
             params=self._mapping(given.get("params", {}), (*path, "params"), list(params)),
             part=self._text(given.get("part", ""), (*path, "part")),
+            parity=self._one_of(*PARITIES)(given["parity"], (*path, "parity")) if "parity" in given else None,
         )
 
     def _scheduled(self, name: str, value: Any, path: Path) -> Expression:

@@ -64,5 +64,5 @@ def coverings() -> Mapping[str, list[Covering]]:
             outside = [need for need in known[coverage.id].needs if need in ("environment", "trainer", "data")]
             needs = {*coverage.needs, *outside}
             ordered = tuple(need for need in NEEDS if need in needs)
-            found[coverage.id].append(Covering(recipe, summary.parity, coverage, ordered))
+            found[coverage.id].append(Covering(recipe, coverage.parity or summary.parity, coverage, ordered))
     return found

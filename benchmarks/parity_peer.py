@@ -1,0 +1,86 @@
+"""A published reward's numbers for rows; run by `parity` in a process of its own. Needs none of our code.
+
+    PYTHON benchmarks/parity_peer.py < JOB
+
+JOB is a JSON object: `file` is the path of the published file, `roots` lists folders to import from, `stubs` names
+modules that are imported but not needed, `call` is an expression over the file's names and over the fields of a row,
+and `rows` lists the rows. The numbers go to the last line of stdout as a JSON list; a row that the published code fails
+on has null.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import json
+import random
+import sys
+import types
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+
+class Nothing:
+    """An instance that does nothing: its methods can be called, and return functions unchanged as decorators do."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_, **__: lambda function: function
+
+
+class Stub(types.ModuleType):
+    """A module whose names are all classes without content, so that the file can derive from them."""
+
+    __path__: list[str] = []  # noqa: RUF012 - what marks a package
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return type(name, (Nothing,), {})
+
+
+def load(file: str, roots: list[str], stubs: list[str]) -> dict[str, Any]:
+    """Returns the names of a published file, which is imported as `published`."""
+    sys.path[:0] = roots
+    for name in stubs:
+        sys.modules[name] = Stub(name)
+    # A package of its own, so that the file can import its neighbours relatively.
+    package = types.ModuleType("published")
+    package.__path__ = [str(Path(file).parent)]
+    sys.modules["published"] = package
+    spec = importlib.util.spec_from_file_location(f"published.{Path(file).stem}", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return vars(module)
+
+
+def main() -> None:
+    """Prints the numbers."""
+    job = json.load(sys.stdin)
+    numbers: list[float | None] = []
+    failures: Counter[str] = Counter()
+    with contextlib.redirect_stdout(io.StringIO()):  # published rewards print what they see
+        names = load(job["file"], job["roots"], job["stubs"])
+        call = compile(job["call"], "<call>", "eval")
+        for row in job["rows"]:
+            random.seed(0)  # some print a random share of their rows
+            try:
+                value = eval(call, {**names, **row})  # noqa: S307 - the expression is ours, from `parity_systems`
+                numbers.append(None if value is None else float(value))
+            except Exception as error:  # noqa: BLE001 - any exception in the published code means that it has no number
+                failures[f"{type(error).__name__}: {error}"[:200]] += 1
+                numbers.append(None)
+    for failure, count in failures.most_common(3):
+        sys.stderr.write(f"{count} rows: {failure}\n")
+    sys.stdout.write("\n" + json.dumps(numbers) + "\n")
+
+
+if __name__ == "__main__":
+    main()

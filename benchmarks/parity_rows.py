@@ -1,0 +1,379 @@
+"""Rows for comparing recipes with published rewards: right and wrong ones, odd ones, and exploits.
+
+We generate them ourselves, seeded: the same seed gives the same rows. A row's label says how its answer and its form
+were made, such as `right, plain` or `several, twice`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A response with its reference. fields: further values, for our sample and for the published call."""
+
+    label: str
+    response: str
+    reference: Any
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+Form = Callable[[random.Random, str, str], str]
+"""Makes a response of a thought and of the text that gives the answer."""
+
+Forms = Mapping[str, tuple[int, Form]]
+"""Forms by name, with weights."""
+
+_THOUGHTS = (
+    "Let me work through this step by step.", "First I list what is given.", "The two parts add up.",
+    "I check the result once more.", "That would contradict the first line, so I start again.", "So this must hold.",
+    "It follows from the definition.", "Comparing both sides settles it.",
+)  # fmt: skip
+
+
+def thought(rng: random.Random) -> str:
+    """Returns a few sentences."""
+    return " ".join(rng.choices(_THOUGHTS, k=rng.randint(1, 5)))
+
+
+def drawn(rng: random.Random, forms: Forms) -> tuple[str, Form]:
+    """Returns a form and its name."""
+    names = list(forms)
+    name = rng.choices(names, weights=[forms[each][0] for each in names])[0]
+    return name, forms[name][1]
+
+
+def think_answer(answer: str = "<answer>{}</answer>", between: str = "\n") -> Forms:
+    """Returns the forms of a thought and an answer in tags: the right one and wrong ones."""
+    tags = answer.format
+
+    return {
+        "plain": (12, lambda rng, why, what: f"<think>{why}</think>{between}{tags(what)}"),
+        "lines": (2, lambda rng, why, what: f"<think>\n{why}\n</think>{between}{tags(what)}"),
+        "no thought": (2, lambda rng, why, what: tags(what)),
+        "before": (1, lambda rng, why, what: f"Sure! <think>{why}</think>{between}{tags(what)}"),
+        "between": (1, lambda rng, why, what: f"<think>{why}</think>\nTherefore\n{tags(what)}"),
+        "after": (1, lambda rng, why, what: f"<think>{why}</think>{between}{tags(what)}\nI hope this helps."),
+        "thought twice": (1, lambda rng, why, what: f"<think>{why}</think><think>{why}</think>{between}{tags(what)}"),
+        "reversed": (1, lambda rng, why, what: f"{tags(what)}{between}<think>{why}</think>"),
+        "no tags": (1, lambda rng, why, what: f"{why} {what}"),
+        "cut": (1, lambda rng, why, what: f"<think>{why}"),
+        "empty": (1, lambda rng, why, what: ""),
+    }
+
+
+# --- mathematics ---------------------------------------------------------------------------------------------------
+
+
+def _value(rng: random.Random) -> tuple[str, str, str]:
+    """Returns a value, another spelling of it, and another value."""
+    a, b, c = rng.randint(2, 97), rng.randint(3, 11), rng.randint(2, 6)
+    while a % b == 0:
+        a += 1
+    kind = rng.randrange(6)
+    if kind == 0:
+        return str(a), f"{a}.0", str(a + b)
+    if kind == 1:
+        return str(-a), f"-{a}.0", str(a)
+    if kind == 2:
+        return rf"\frac{{{a}}}{{{b}}}", rf"\dfrac{{{a * c}}}{{{b * c}}}", rf"\frac{{{a + 1}}}{{{b}}}"
+    if kind == 3:
+        return f"{a}.5", rf"\frac{{{2 * a + 1}}}{{2}}", f"{a}.25"
+    if kind == 4:
+        return rf"{b}\sqrt{{{c}}}", rf"\sqrt{{{c}}} \cdot {b}", rf"{b + 1}\sqrt{{{c}}}"
+    return f"x^2 + {a}x", f"{a}x + x^2", f"x^2 + {a + 1}x"
+
+
+def mathematics(
+    forms: Forms, box: str = r"\boxed{{{}}}", skip: Sequence[str] = (), length: bool = False, bare: bool = True
+) -> Callable[[random.Random], Row]:
+    """Returns a maker of rows whose answer is a value in a box.
+
+    skip: kinds of answers to leave out. length: a row has a count of tokens. bare: a value can stand outside a box.
+    """
+    boxed = box.format
+    kinds = {
+        "right": 12, "equal": 3, "wrong": 6, "none": 1, "repeated": 1, "corrected": 2, "several": 1, "thought": 1,
+        **({"bare": 1} if bare else {}),
+    }  # fmt: skip
+    names = [kind for kind in kinds if kind not in skip]
+    weights = [kinds[name] for name in names]
+
+    def make(rng: random.Random) -> Row:
+        right, same, wrong = _value(rng)
+        kind = rng.choices(names, weights=weights)[0]
+        name, form = drawn(rng, forms)
+        why = thought(rng)
+        if kind in ("corrected", "thought"):
+            why += f" It could be {boxed(wrong if kind == 'corrected' else right)}."
+        what = {
+            "right": f"The result is {boxed(right)}.",
+            "equal": f"The result is {boxed(same)}.",
+            "wrong": f"The result is {boxed(wrong)}.",
+            "none": "I could not find a result.",
+            "repeated": f"It is {boxed(right)}, so the result is {boxed(right)}.",
+            "corrected": f"The result is {boxed(right)}.",
+            "several": f"It is {boxed(right)} or {boxed(wrong)}.",
+            "thought": "I gave the result above.",
+            "bare": f"The result is ${right}$.",
+        }[kind]
+        response = form(rng, why, what)
+        fields = {"token_count": rng.randrange(0, 6000)} if length else {}
+        return Row(f"{kind}, {name}", response, right, fields)
+
+    return make
+
+
+# --- short answers in words ----------------------------------------------------------------------------------------
+
+_FIRST = ("Mara", "Otto", "Lina", "Pavel", "Ingrid", "Tomas", "Yuki", "Amara", "Hugo", "Selma")
+_LAST = ("Keller", "Okafor", "Lindqvist", "Marsh", "Ferreira", "Novak", "Tanaka", "Whitfield", "Duarte", "Holm")
+_THINGS = ("Lighthouse", "Orchard", "Bridge", "Museum", "Harbour", "Observatory")
+_COLOURS = ("Red", "Silver", "Old", "Northern", "Glass")
+
+
+def _name(rng: random.Random, years: bool = True) -> str:
+    kind = rng.randrange(4) if years else rng.choice((0, 1, 3))
+    if kind == 0:
+        return f"{rng.choice(_FIRST)} {rng.choice(_LAST)}"
+    if kind == 1:
+        return f"{rng.choice(_COLOURS)} {rng.choice(_THINGS)}"
+    if kind == 2:
+        return str(rng.randint(1701, 1999))
+    return f"{rng.choice(_COLOURS)} {rng.choice(_THINGS)} of {rng.choice(_LAST)}"
+
+
+def _other(rng: random.Random, than: Sequence[str], years: bool = True) -> str:
+    """Returns a name that shares no word with others."""
+    taken = {word for text in than for word in text.lower().split()}
+    while True:
+        name = _name(rng, years)
+        if taken.isdisjoint(name.lower().split()):
+            return name
+
+
+def words(
+    forms: Forms, skip: Sequence[str] = (), several: bool = True, single: bool = False, years: bool = True
+) -> Callable[[random.Random], Row]:
+    """Returns a maker of rows whose answer is a name, which the forms put into tags.
+
+    several: two answers can stand in tags. single: the reference is one text, not a list. years: some names are years.
+    """
+    kinds = {
+        "right": 10, "alias": 3, "spelled": 4, "spaced": 1, "wrong": 6, "part": 4, "more": 4, "either": 1, "denied": 1,
+        "refused": 1, "doubled": 1, "blank": 1, **({"several": 1, "first": 1} if several else {}),
+    }  # fmt: skip
+    names = [kind for kind in kinds if kind not in skip and not (single and kind == "alias")]
+    weights = [kinds[name] for name in names]
+
+    def make(rng: random.Random) -> Row:
+        first = _name(rng, years)
+        references = [first] if single or rng.random() < 0.5 else [first, _other(rng, [first], years)]
+        wrong = _other(rng, references, years)
+        kind = rng.choices(names, weights=weights)[0]
+        name, form = drawn(rng, forms)
+        spelled = rng.choice((first.upper(), f"the {first}", f"{first}.", f'"{first}"'))
+        what = {
+            "right": first,
+            "alias": references[-1],
+            "spelled": spelled,
+            "spaced": f" {first} ",
+            "wrong": wrong,
+            "part": first.split()[-1],
+            "more": f"{first} near {wrong}",
+            "either": f"{first} or {wrong}",
+            "denied": f"not {first}",
+            "refused": "I do not know",
+            "doubled": f"{first} {first}",
+            "blank": " ",
+            "several": f"{wrong}</answer> No: <answer>{first}",
+            "first": f"{first}</answer> Or: <answer>{wrong}",
+        }[kind]
+        response = form(rng, thought(rng), what)
+        return Row(f"{kind}, {name}", response, references[0] if single else references)
+
+    return make
+
+
+def confident(analysis: bool = True) -> Forms:
+    """Returns the forms of a thought, an answer, an analysis of it, and a confidence."""
+
+    def sure(rng: random.Random) -> str:
+        return rng.choice(("0", "1", "0.5", "0.9", "0.25", "0.75", ".3", "1.0", "0.05", "0.99"))
+
+    def told(rng: random.Random, what: str, q: str) -> str:
+        middle = f"<analysis>{thought(rng)}</analysis>\n" if analysis else ""
+        return f"<answer>{what}</answer>\n{middle}<confidence>{q}</confidence>"
+
+    return {
+        "plain": (14, lambda rng, why, what: f"<think>{why}</think>\n{told(rng, what, sure(rng))}"),
+        "over": (1, lambda rng, why, what: f"<think>{why}</think>\n{told(rng, what, '1.5')}"),
+        "below": (1, lambda rng, why, what: f"<think>{why}</think>\n{told(rng, what, '-0.5')}"),
+        "percent": (1, lambda rng, why, what: f"<think>{why}</think>\n{told(rng, what, '90%')}"),
+        "words": (1, lambda rng, why, what: f"<think>{why}</think>\n{told(rng, what, 'very sure')}"),
+        "not said": (1, lambda rng, why, what: f"<think>{why}</think>\n{told(rng, what, '')}"),
+        "no confidence": (1, lambda rng, why, what: f"<think>{why}</think>\n<answer>{what}</answer>"),
+        "between": (1, lambda rng, why, what: f"<think>{why}</think>\nSo\n{told(rng, what, sure(rng))}"),
+        "after": (1, lambda rng, why, what: f"<think>{why}</think>\n{told(rng, what, sure(rng))}\nDone."),
+        "cut": (1, lambda rng, why, what: f"<think>{why}</think>\n<answer>{what}"),
+        "no tags": (1, lambda rng, why, what: f"{why} {what}"),
+        "empty": (1, lambda rng, why, what: ""),
+    }
+
+
+def searching(rounds: Callable[[random.Random], int], query: Callable[[random.Random], str]) -> Forms:
+    """Returns the forms of thoughts, searches and their results, and an answer."""
+
+    def steps(rng: random.Random) -> str:
+        made = [
+            f"<think>{thought(rng)}</think>\n<search>{query(rng)}</search>\n<information>{_name(rng)} was built "
+            f"then.</information>\n"
+            for _ in range(rounds(rng))
+        ]
+        return "".join(made)
+
+    return {
+        "plain": (12, lambda rng, why, what: f"{steps(rng)}<think>{why}</think>\n<answer>{what}</answer>"),
+        "no thought": (1, lambda rng, why, what: f"{steps(rng)}<answer>{what}</answer>"),
+        "between": (1, lambda rng, why, what: f"{steps(rng)}So.\n<think>{why}</think>\n<answer>{what}</answer>"),
+        "after": (1, lambda rng, why, what: f"{steps(rng)}<think>{why}</think>\n<answer>{what}</answer> Done."),
+        "no answer": (1, lambda rng, why, what: f"{steps(rng)}<think>{why}</think>\n"),
+        "cut": (1, lambda rng, why, what: f"{steps(rng)}<think>{why}</think>\n<answer>{what}"),
+        "no tags": (1, lambda rng, why, what: f"{steps(rng)}{why} {what}"),
+        "empty": (1, lambda rng, why, what: ""),
+    }
+
+
+def noted(rows: Callable[[random.Random], Row], values: Mapping[str, Sequence[Any]]) -> Callable[[random.Random], Row]:
+    """Returns a maker of the same rows with metadata: for each key, one of these values."""
+
+    def make(rng: random.Random) -> Row:
+        row = rows(rng)
+        drawn = {key: rng.choice(choices) for key, choices in values.items()}
+        return Row(row.label, row.response, row.reference, {**row.fields, "metadata": drawn})
+
+    return make
+
+
+def query(rng: random.Random) -> str:
+    """Returns what somebody searches for."""
+    return f"who built the {rng.choice(_COLOURS)} {rng.choice(_THINGS)}"
+
+
+# --- knights and knaves --------------------------------------------------------------------------------------------
+
+
+def knights(forms: Forms) -> Callable[[random.Random], Row]:
+    """Returns a maker of rows whose answer says who is a knight and who a knave."""
+
+    def told(people: Mapping[str, str]) -> str:
+        return "\n".join(f"({place}) {name} is a {role}" for place, (name, role) in enumerate(people.items(), 1))
+
+    def make(rng: random.Random) -> Row:
+        names = rng.sample(_FIRST, rng.randint(2, 5))
+        right = {name: rng.choice(("knight", "knave")) for name in names}
+        turned = {**right, names[0]: "knave" if right[names[0]] == "knight" else "knight"}
+        fewer = {name: right[name] for name in names[1:]}
+        kind = rng.choices(
+            ("right", "wrong", "left out", "prose", "joined", "upper", "blank", "other words", "denied", "all"),
+            weights=(10, 7, 2, 1, 2, 1, 1, 1, 1, 1),
+        )[0]
+        what = {
+            "right": told(right),
+            "wrong": told(turned),
+            "left out": told(fewer),
+            "prose": "Everybody said something that I cannot decide.",
+            "joined": ", and ".join(f"{name} is a {role}" for name, role in right.items()) + ".",
+            "upper": told(right).upper(),
+            "blank": " ",
+            "other words": "\n".join(f"{name} tells the truth" for name in names),
+            "denied": f"It is not true that {told(right)}",
+            "all": "\n".join(f"{name} is a knight or {name} is a knave" for name in names),
+        }[kind]
+        name, form = drawn(rng, forms)
+        return Row(f"{kind}, {name}", form(rng, thought(rng), what), right)
+
+    return make
+
+
+# --- multiple choice -----------------------------------------------------------------------------------------------
+
+
+def letters(forms: Forms, skip: Sequence[str] = ()) -> Callable[[random.Random], Row]:
+    """Returns a maker of rows whose answer is the letter of an option."""
+    kinds = {"right": 10, "wrong": 8, "small": 2, "dotted": 2, "text": 2, "listed": 1, "blank": 1, "none": 1}
+    names = [kind for kind in kinds if kind not in skip]
+    weights = [kinds[name] for name in names]
+
+    def make(rng: random.Random) -> Row:
+        right, wrong = rng.sample("ABCD", 2)
+        kind = rng.choices(names, weights=weights)[0]
+        what = {
+            "right": right,
+            "wrong": wrong,
+            "small": right.lower(),
+            "dotted": f"{right}.",
+            "text": f"{right}. the {rng.choice(_THINGS)}".lower().capitalize(),
+            "listed": "A, B, C, D" if right != "A" else "A, B",
+            "blank": " ",
+            "none": "?",
+        }[kind]
+        name, form = drawn(rng, forms)
+        return Row(f"{kind}, {name}", form(rng, thought(rng), what), right)
+
+    return make
+
+
+# --- patches -------------------------------------------------------------------------------------------------------
+
+
+def patches() -> Callable[[random.Random], Row]:
+    """Returns a maker of rows whose response changes files by blocks of search and replacement."""
+
+    def file(rng: random.Random) -> list[str]:
+        lines = []
+        for name in rng.sample(("add", "scale", "shift", "trim", "join", "fold"), rng.randint(2, 4)):
+            lines += [f"def {name}(a, b):", f"    result = a + {rng.randint(1, 99)}", "    return result * b", ""]
+        return lines
+
+    def changed(rng: random.Random, lines: Sequence[str], at: int) -> str:
+        return rng.choice(
+            (f"{lines[at]}  # {rng.choice(_FIRST)}", lines[at].replace("a", "c"), f"{lines[at]}\n    pass")
+        )
+
+    def make(rng: random.Random) -> Row:
+        files = {f"{name}.py": file(rng) for name in rng.sample(("one", "two", "three"), rng.choice((1, 1, 2)))}
+        before = {path: "\n".join(lines) + "\n" for path, lines in files.items()}
+        after: dict[str, str] = {}
+        blocks: list[str] = []
+        kind = rng.choices(("right", "near", "elsewhere", "absent", "same", "other file"), weights=(5, 6, 3, 1, 1, 1))[
+            0
+        ]
+        for path, lines in files.items():
+            at = rng.choice([place for place, line in enumerate(lines) if line and lines.count(line) == 1])
+            new = changed(rng, lines, at)
+            after[path] = "\n".join([*lines[:at], new, *lines[at + 1 :]]) + "\n"
+            spot, text = at, new
+            if kind == "near":
+                text = changed(rng, lines, at) + "  # x"
+            elif kind == "elsewhere":
+                spot = rng.choice([place for place, line in enumerate(lines) if line and lines.count(line) == 1])
+                text = changed(rng, lines, spot)
+            old = "nothing like this" if kind == "absent" else lines[spot]
+            text = old if kind == "same" else text
+            shown = "four.py" if kind == "other file" else path
+            blocks.append(f"```python\n### {shown}\n<<<<<<< SEARCH\n{old}\n=======\n{text}\n>>>>>>> REPLACE\n```")
+        form = rng.choices(("plain", "no thought", "no solution", "twice", "no blocks", "empty"), (14, 1, 1, 1, 1, 1))[
+            0
+        ]
+        body = "\n\n".join(blocks) if form != "no blocks" else "I would change it."
+        why = f"<think>\n{thought(rng)}\n</think>\n" if form != "no thought" else ""
+        response = f"{why}{body}" if form == "no solution" else f"{why}<solution>\n{body}\n</solution>"
+        response = f"{response}\n{response}" if form == "twice" else "" if form == "empty" else response
+        return Row(f"{kind}, {form}", response, {"files": before, "after": after})
+
+    return make

@@ -1,0 +1,365 @@
+"""Published rewards that recipes are compared with: where the code is, how it is called, and on which rows.
+
+`call` is an expression over the published file's names and a row's fields (`response`, `reference` and its others).
+The commits are those that were compared; the code is never part of this project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from random import Random
+from typing import Any
+
+from benchmarks.parity_rows import (
+    Forms,
+    Row,
+    confident,
+    knights,
+    letters,
+    mathematics,
+    noted,
+    patches,
+    query,
+    searching,
+    think_answer,
+    words,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """Rows on which a recipe deliberately differs: a known way to earn the published reward without the task.
+
+    labels: patterns of rows' labels, such as `several, *`.
+    """
+
+    labels: tuple[str, ...]
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """A system's published reward beside the recipe that covers the system.
+
+    file: the published file that `call` uses. beside: further paths to export. roots: folders to import from. stubs:
+    modules that the file imports and the reward does not need. env: environment variables. reference: makes our
+    reference of a row's. note: what else a reader must know.
+    """
+
+    recipe: str
+    repository: str
+    commit: str
+    file: str
+    call: str
+    rows: Callable[[Random], Row]
+    params: Mapping[str, Any] = field(default_factory=dict)
+    deviations: tuple[Deviation, ...] = ()
+    beside: tuple[str, ...] = ()
+    roots: tuple[str, ...] = ()
+    stubs: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    reference: Callable[[Any], Any] = lambda reference: reference
+    system: str = ""
+    results: str = ""
+    characters: bool = False
+    note: str = ""
+
+    def deviation(self, label: str) -> Deviation | None:
+        """Returns the listed deviation of rows with this label."""
+        for deviation in self.deviations:
+            if any(fnmatchcase(label, pattern) for pattern in deviation.labels):
+                return deviation
+        return None
+
+
+_TAGS = think_answer()
+_MESSAGES = "[[{'content': response}]]"
+_LOOKED_UP = searching(lambda rng: rng.randint(0, 3), query)
+_STRUCTURE = {"tags": [{"name": "think", "empty": True}, {"name": "answer", "empty": True}], "outside": "allow"}
+_WHOLE = {"patterns": [{"regex": r"(?s)\A<think>.*?</think>\s*<answer>.*?</answer>\z"}]}
+_START = {"patterns": [{"regex": r"(?s)\A<think>.*?</think>\s*<answer>.*?</answer>"}]}
+_EXACT = {"mode": "exact", "extraction": ["answer_tag", "short_response"]}
+
+_FIRST = {"regex": r"(?s)\A.*?<answer>(.*?)</answer>"}
+"""The first of several answers."""
+
+_LAST = Deviation(("several, *", "first, *"), "The last of several answers counts, so that more guesses cost nothing.")
+_PARTS = Deviation(("either, *", "denied, *"), "F1 pays for `A or B`, and for `not A`.")
+_DOUBLED = Deviation(
+    ("doubled, *",), "F1 over sets of words pays in full for an answer that is repeated any number of times."
+)
+_THOUGHT = Deviation(("thought, *",), "A box within the thought counts although the answer has none.")
+_BEGUN = Deviation(("first, cut",), "A complete answer counts although another one was begun after it.")
+
+
+def _think(twice: bool = True) -> Forms:
+    """Returns the forms of a thought and of text with a box."""
+    return {
+        "plain": (12, lambda rng, why, what: f"<think>\n{why}\n</think>\n{what}"),
+        "one line": (2, lambda rng, why, what: f"<think>{why}</think> {what}"),
+        "no thought": (3, lambda rng, why, what: what),
+        "opened": (1, lambda rng, why, what: f"{why}\n</think>\n{what}"),
+        **(
+            {"twice": (1, lambda rng, why, what: f"<think>\n{why}\n</think>\n<think>\n{why}\n</think>\n{what}")}
+            if twice
+            else {}
+        ),
+        "cut": (2, lambda rng, why, what: f"<think>\n{why}"),
+        "empty": (1, lambda rng, why, what: ""),
+    }
+
+
+SYSTEMS: Mapping[str, Published] = {
+    "logic-rl": Published(
+        recipe="logic_rl",
+        params={"verifier": "puzzle", "options": {"task": "knights_knaves"}, "format": _STRUCTURE},
+        repository="Unakar/Logic-RL",
+        commit="9d2c457525ec14639e85afa12d49bb16efb053a4",
+        file="verl/utils/reward_score/kk.py",
+        call="compute_score('Assistant:' + response, {'solution_text_format': "
+        "'\\n'.join(f'({i}) {name} is a {role}' for i, (name, role) in enumerate(reference.items(), 1))})",
+        rows=knights(_TAGS),
+        reference=lambda people: {"solution": people},
+        deviations=(Deviation(("denied, *",), "Every `NAME is a ROLE` counts, also in a sentence that denies it."),),
+    ),
+    "zerosearch": Published(
+        recipe="accuracy",
+        params={"verifier": "text", "options": {"mode": "f1", "extraction": ["answer_tag"]}},
+        repository="Alibaba-NLP/ZeroSearch",
+        commit="2d4cdca033ee2c11b1fcfc7fc448b902d7cf8bf5",
+        file="verl/utils/reward_score/qa_em.py",
+        call="compute_score('<answer>and</answer>' + response, {'target': reference})[1]",
+        rows=words(_LOOKED_UP),
+        deviations=(_BEGUN, _PARTS),
+        note="The first answer is the one that the published prompt shows.",
+    ),
+    "ssrl": Published(
+        recipe="ssrl",
+        params={"format_reward": 0},
+        repository="TsinghuaC3I/SSRL",
+        commit="3009f2163497ec3f14508bb5e0c60e82536c13f6",
+        file="verl/utils/reward_score/search_r1_like_qa_em.py",
+        call="compute_score(response, {'target': reference})",
+        rows=words(_LOOKED_UP),
+        deviations=(_BEGUN,),
+        note="The published code has no reward for the format.",
+    ),
+    "parallelsearch": Published(
+        recipe="parallelsearch",
+        repository="Tree-Shu-Zhao/ParallelSearch",
+        commit="5da97f4be643cb7333adb0c198598c7a3cffbe24",
+        file="verl/utils/reward_score/qa_em_format.py",
+        call="compute_score_em('<search>a</search><search>a ## b</search><answer>Beijing</answer><|im_start|>"
+        "assistant\\n' + response, {'target': reference}, int(metadata['comparison']), structure_format_score=0.1, "
+        "comp_score=0.15, count_score=0.35)",
+        rows=noted(
+            words(
+                searching(
+                    lambda rng: rng.randint(0, 4),
+                    lambda rng: rng.choice(("{}", "{} ## {}")).format(query(rng), query(rng)),
+                )
+            ),
+            {"comparison": (True, False)},
+        ),
+        results="information",
+        deviations=(_BEGUN,),
+        note="The searches before the response are those that the published prompt shows.",
+    ),
+    "deepresearcher": Published(
+        recipe="deepresearcher",
+        repository="GAIR-NLP/DeepResearcher",
+        commit="c93be8fd8637c1ac4a438ce730d118afd308f832",
+        file="verl/utils/reward_score/format_and_f1.py",
+        call="compute_score(response, '<|answer_split|>'.join(reference))",
+        rows=words(_TAGS),
+        stubs=("openai",),
+        deviations=(
+            _PARTS,
+            _DOUBLED,
+            Deviation(("several, *", "first, *"), "Only the first answer is read; here several are a bad format."),
+        ),
+    ),
+    "asearcher": Published(
+        recipe="asearcher",
+        repository="inclusionAI/ASearcher",
+        commit="813e804fc3b24b661b4f5625c77343d5daa14a03",
+        file="AReaL/ASearcher/utils/rewards.py",
+        call="compute_score_f1(response, reference)[1] * all(correct_format_fn(0, turn) for turn in "
+        "re.split('(?<=</search>)', response))",
+        rows=words(_LOOKED_UP),
+        deviations=(_PARTS, _DOUBLED),
+        note="The published trainer checks the format of each turn; a turn ends with its search.",
+    ),
+    "rlcr": Published(
+        recipe="rlcr",
+        params={"verifier": "text", "analysis": 1},
+        repository="damanimehul/RLCR",
+        commit="8904bedf1af827e0a1bcc3c907bf505d88540bd2",
+        file="reward_fns.py",
+        call=f"accuracy_reward('tabc', {_MESSAGES}, [reference], ['hotpot'])[0] + "
+        f"brier_reward('tabc', {_MESSAGES}, [reference], ['hotpot'])[0] - 1",
+        rows=words(confident(), single=True),
+        deviations=(_LAST,),
+        note="The published Brier term is 1 too high for every response in the right format, which the call undoes.",
+    ),
+    "open-rs": Published(
+        recipe="accuracy_plus_format",
+        params={"format": {"patterns": [{"regex": "\n</think>\n", "max": 1}]}, "options": {"extraction": ["boxed"]}},
+        repository="knoveleng/open-rs",
+        commit="2889c474949be4b3b778117a9026c919e517db0a",
+        file="src/open_r1/rewards.py",
+        call=f"accuracy_reward({_MESSAGES}, ['$' + reference + '$'])[0] + format_reward({_MESSAGES})[0]",
+        stubs=("published.utils", "dotenv", "e2b_code_interpreter"),
+        rows=mathematics(_think()),
+        deviations=(_THOUGHT,),
+    ),
+    "open-rs-cosine": Published(
+        system="open-rs",
+        recipe="cosine_plus_format",
+        params={"format": {"patterns": [{"regex": "\n</think>\n", "max": 1}]}, "options": {"extraction": ["boxed"]}},
+        repository="knoveleng/open-rs",
+        commit="2889c474949be4b3b778117a9026c919e517db0a",
+        file="src/open_r1/rewards.py",
+        call="2 * get_cosine_scaled_reward(max_len=3584)("
+        f"[[{{'content': response}}]], ['$' + reference + '$'])[0] + format_reward({_MESSAGES})[0]",
+        stubs=("published.utils", "dotenv", "e2b_code_interpreter"),
+        rows=mathematics(_think()),
+        characters=True,
+        deviations=(_THOUGHT,),
+    ),
+    "relift": Published(
+        recipe="accuracy_format",
+        params={"format": {"contains": ["<think>"], "patterns": [{"regex": "</think>", "max": 1}]}},
+        repository="TheRoadQaQ/ReLIFT",
+        commit="eb95454f45eb84bf8f8efa3728f4839548426f5f",
+        file="relift/verl/verl/relift/math_verify_reward.py",
+        call="reward_fn_math_verify(response, reference)",
+        beside=("relift/deepscaler",),
+        roots=("relift",),
+        rows=mathematics(_think()),
+        deviations=(Deviation(("thought, twice",), "A box within a second thought counts."),),
+    ),
+    "cls-rl": Published(
+        recipe="accuracy_plus_format",
+        params={
+            "verifier": "text",
+            "options": {
+                "extraction": [_FIRST, "short_response"],
+                "punctuation": False,
+                "articles": [],
+                "unicode": False,
+                "markup": False,
+            },
+            "format": _WHOLE,
+        },
+        repository="minglllli/CLS-RL",
+        commit="0dc42e030af71c47c0c810894eb03585d1833799",
+        file="src/cls-rl/src/open_r1/grpo.py",
+        call=f"accuracy_reward({_MESSAGES}, [reference])[0] + format_reward({_MESSAGES})[0]",
+        stubs=("datasets", "transformers", "trainer", "trl"),
+        rows=words(_TAGS, single=True, years=False),
+    ),
+    "cls-rl-direct": Published(
+        system="cls-rl",
+        recipe="accuracy",
+        params={"verifier": "text", "options": {"mode": "exact", "extraction": ["whole"]}},
+        repository="minglllli/CLS-RL",
+        commit="0dc42e030af71c47c0c810894eb03585d1833799",
+        file="src/cls-rl/src/open_r1/grpo_direct.py",
+        call=f"accuracy_reward({_MESSAGES}, [reference])[0]",
+        stubs=("datasets", "transformers", "trainer", "trl"),
+        rows=words(
+            {
+                "alone": (6, lambda rng, why, what: what),
+                "empty": (1, lambda rng, why, what: ""),
+                "reasoned": (2, lambda rng, why, what: f"{why} {what}"),
+            },
+            skip=("spaced",),
+            several=False,
+            single=True,
+        ),
+        note="Blanks around a whole response do not count here.",
+    ),
+    "med-r1": Published(
+        recipe="accuracy_plus_format",
+        params={"verifier": "text", "options": _EXACT, "format": _WHOLE},
+        repository="Yuxiang-Lai117/Med-R1",
+        commit="88d76c73e7d21cd958a2b2dc32eca038be766f8f",
+        file="src/r1-v/src/open_r1/grpo_vqa.py",
+        call=f"accuracy_reward({_MESSAGES}, ['<answer>' + reference + '</answer>'])[0] + format_reward({_MESSAGES})[0]",
+        stubs=("datasets", "transformers", "open_r1", "open_r1.trainer", "trl"),
+        rows=letters(_TAGS),
+    ),
+    "video-rts": Published(
+        recipe="accuracy_plus_format",
+        params={"verifier": "choice", "format": _START},
+        repository="Ziyang412/Video-RTS",
+        commit="432fb5e96d436e934b6bff4d9a6b4a8d74657e59",
+        file="src/training_files/grpo.py",
+        call=f"accuracy_reward({_MESSAGES}, ['<answer>' + reference + '</answer>'])[0] + format_reward({_MESSAGES})[0]",
+        stubs=("datasets", "transformers", "open_r1_video", "open_r1_video.trainer", "trl"),
+        rows=letters(_TAGS),
+        deviations=(Deviation(("listed, *",), "The first of several options counts."),),
+    ),
+    "seed-bench-r1": Published(
+        recipe="accuracy",
+        params={"verifier": "choice"},
+        repository="TencentARC/SEED-Bench-R1",
+        commit="12e8fccbd9de626a4c1c617c4a48cf2927b77c6e",
+        file="src/open_r1_egoplan/grpo.py",
+        call=f"accuracy_reward({_MESSAGES}, ['<answer>' + reference + '</answer>'], "
+        "[[{'content': [{'text': ''}]}]], "
+        "sample_id=[0])[0]",
+        stubs=("datasets", "transformers", "open_r1_egoplan", "open_r1_egoplan.trainer", "trl"),
+        rows=letters(_TAGS, skip=("small",)),
+        deviations=(Deviation(("listed, *",), "The first of several options counts."),),
+    ),
+    "rl-plus": Published(
+        recipe="accuracy_format",
+        params={"format": {"contains": ["<think>"], "patterns": [{"regex": "</think>", "max": 1}]}},
+        repository="YihongDong/RL-PLUS",
+        commit="eb4aa4d4e2d7ce206056f9d7740138bfc94fad8f",
+        file="rl_plus/verl/verl/recipe/math_verify_reward.py",
+        call="reward_fn_math_verify(response, reference)",
+        beside=("rl_plus/deepscaler",),
+        roots=("rl_plus",),
+        rows=mathematics(_think()),
+        deviations=(Deviation(("thought, twice",), "A box within a second thought counts."),),
+    ),
+    "dump": Published(
+        recipe="logic_rl",
+        params={
+            "verifier": "puzzle",
+            "options": {"task": "knights_knaves"},
+            "format": {**_STRUCTURE, "patterns": [{"regex": r"</answer>\s*(<\|im_end\|>)?\s*\z"}]},
+        },
+        repository="ZhentingWang/DUMP",
+        commit="235e85d46141367c307a47bad085f7417aa41f85",
+        file="verl/utils/reward_score/kk.py",
+        call="compute_score('Assistant:' + response, {'solution_text_format': "
+        "'\\n'.join(f'({i}) {name} is a {role}' for i, (name, role) in enumerate(reference.items(), 1))})['score']",
+        rows=knights(_TAGS),
+        reference=lambda people: {"solution": people},
+        deviations=(Deviation(("denied, *",), "Every `NAME is a ROLE` counts, also in a sentence that denies it."),),
+    ),
+    "ton": Published(
+        recipe="accuracy_plus_format",
+        params={"verifier": "text", "options": _EXACT, "format": _WHOLE},
+        repository="kokolerk/TON",
+        commit="22102c281b004cd1c286c368c578ced5b37c4572",
+        file="src/r1-v/src/open_r1/grpo.py",
+        call=f"accuracy_reward({_MESSAGES}, ['<answer>' + reference + '</answer>'])[0] + format_reward({_MESSAGES})[0]",
+        stubs=("datasets", "transformers", "open_r1", "open_r1.trainer", "trl"),
+        rows=letters(_TAGS),
+    ),
+    "swe-rl": Published(
+        recipe="swe_rl",
+        repository="facebookresearch/swe-rl",
+        commit="5aa10d67f1db07ecd3a20483d63fe2d5029ac9c9",
+        file="src/swerl/core/reward.py",
+        call="calculate_search_replace_reward(reference['files'], reference['after'], response)[0]",
+        rows=patches(),
+    ),
+}
