@@ -18,6 +18,7 @@ FAMILIES: Mapping[str, str] = {
     "structure": "Format",
     "execution": "Programs",
     "tasks": "Programs",
+    "repositories": "Programs",
     "sql": "Programs",
     "patches": "Patches",
     "lean": "Proofs",

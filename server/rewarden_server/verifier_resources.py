@@ -1,5 +1,5 @@
 """The configured resources of single verifiers: for `sql` its databases, for `lean` its projects, for `task` its
-folders."""
+folders, for `swe` its repositories."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from rewarden_sandboxes.lean import NAME
 from rewarden_server.config import Config, ConfigError, SqlSettings
 from rewarden_server.judges.identity import default_judge, identity
 from rewarden_server.lean.projects import Projects, is_remote
+from rewarden_server.tasks.repositories import Repositories
 from rewarden_verifiers.contract import Resources
 from rewarden_verifiers.judges.resources import JUDGING, JudgeResources
 from rewarden_verifiers.lean.resources import LeanResources
+from rewarden_verifiers.repositories.resources import SweResources
 from rewarden_verifiers.sql.catalogue import read_catalogue
 from rewarden_verifiers.sql.databases import Databases
 from rewarden_verifiers.tasks.folder import find_folders, read_folder
@@ -35,6 +37,9 @@ def resources_of(config: Config, tasks: TaskResources | None = None) -> Mapping[
     judges = _judges(config)
     _check_models(config)
     made: dict[str, Resources] = {"sql": _databases(config), "lean": _lean(config), "task": tasks or tasks_of(config)}
+    settings = config.tasks
+    repositories = Repositories(settings.repositories) if settings.repositories is not None else None
+    made["swe"] = SweResources(size=settings.size, shelf=settings.shelf, repositories=repositories)
     return {**made, **dict.fromkeys(JUDGING, judges)}
 
 
@@ -52,7 +57,7 @@ def tasks_of(config: Config) -> TaskResources:
     except (TaskFault, OSError) as error:
         said = error.message if isinstance(error, TaskFault) else str(error)
         raise ConfigError(f"{config.source('tasks.folders')}: tasks.folders: {said}") from None
-    return TaskResources(tasks=tasks, size=settings.size, folder=settings.folder, most_bytes=settings.max_bytes)
+    return TaskResources(tasks=tasks, size=settings.size, shelf=settings.shelf)
 
 
 def _judges(config: Config) -> JudgeResources:

@@ -31,12 +31,12 @@ PAGE = Path(__file__).parents[2] / "docs/scorecard.md"
 FARMED = Path(__file__).parents[2] / "benchmarks/farm.json"
 FILES = sorted(manifest.FOLDER.glob("*.jsonl"))
 
-UNLABELLED = {"output", "puzzle_rules", "task", *JUDGING, "cascade", *MODELLED, "diversity", "math_verify"}
+UNLABELLED = {"output", "puzzle_rules", "task", "swe", *JUDGING, "cascade", *MODELLED, "diversity", "math_verify"}
 LEAST = {name: 60 for name in BUILT_IN if name not in UNLABELLED} | {"math": 150, "sql": 240}
 """Rows that a labelled set has at least. What asks a judge is as right as the judge, which
 `rewarden judge calibrate` says; what asks a model, as right as the model; `math_verify`, as the library that it is held
-to. A distance (`diversity`) is neither right nor wrong. `task` says what a task's own
-tests say."""
+to. A distance (`diversity`) is neither right nor wrong. `task` and `swe` say what the
+tests of a task or of a repository say."""
 
 MISJUDGED = {
     # Labelled wrong for want of a box, which the default demanded then; rows are never changed.

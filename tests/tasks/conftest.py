@@ -13,6 +13,7 @@ from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
 from rewarden_server.processes.settings import SandboxSettings
 from rewarden_verifiers.tasks.memory import Memory
+from rewarden_verifiers.tasks.shelf import Shelf
 from tests.server.box_host import HostProcess
 from tests.server.box_host import host as host
 from tests.server.launchers import launcher as launcher
@@ -29,4 +30,4 @@ async def boxes(host: HostProcess) -> AsyncIterator[BoxLane]:
 @pytest.fixture
 def memory(tmp_path: Path) -> Memory:
     """A memory of tasks that is empty."""
-    return Memory(tmp_path / "tasks")
+    return Memory(Shelf(tmp_path / "tasks"))

@@ -9,6 +9,7 @@ import pytest
 
 from rewarden_sandboxes.job import Limits
 from rewarden_verifiers.tasks.memory import Checked, Memory, StepCheck
+from rewarden_verifiers.tasks.shelf import Shelf
 
 LIMITS = Limits(memory_mb=512, disk_mb=512)
 SIZE = 64 * 1024
@@ -55,7 +56,7 @@ def test_a_state_is_about_limits_too(memory: Memory) -> None:
 
 
 def test_what_was_used_longest_ago_is_deleted_first(tmp_path: Path) -> None:
-    memory = Memory(tmp_path, 3 * SIZE)
+    memory = Memory(Shelf(tmp_path, 3 * SIZE))
     for age, digest in enumerate("cba", 1):
         keep(memory, digest, age)
     used = memory.state("a", "image", LIMITS)
@@ -67,14 +68,14 @@ def test_what_was_used_longest_ago_is_deleted_first(tmp_path: Path) -> None:
 
 
 def test_the_newest_stays_although_it_is_larger_than_all_may_be(tmp_path: Path) -> None:
-    memory = Memory(tmp_path, SIZE // 2)
+    memory = Memory(Shelf(tmp_path, SIZE // 2))
     keep(memory, "a", 0)
     keep(memory, "b", 1)
     assert known(memory, "a", "b") == [False, True]
 
 
 def test_a_file_that_somebody_is_making_stays_and_an_abandoned_one_goes(tmp_path: Path) -> None:
-    memory = Memory(tmp_path, SIZE)
+    memory = Memory(Shelf(tmp_path, SIZE))
     with memory.making("a", "image", LIMITS) as file:
         file.write(b"x" * SIZE)
         file.flush()
@@ -89,7 +90,7 @@ def test_a_file_that_somebody_is_making_stays_and_an_abandoned_one_goes(tmp_path
 
 
 def test_a_state_in_use_is_whole_though_it_is_deleted(tmp_path: Path) -> None:
-    memory = Memory(tmp_path, SIZE)
+    memory = Memory(Shelf(tmp_path, SIZE))
     keep(memory, "a", 9)
     state = memory.state("a", "image", LIMITS)
     assert state is not None

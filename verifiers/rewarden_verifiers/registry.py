@@ -53,6 +53,7 @@ BUILT_IN: Mapping[str, str] = {
     "planning": "rewarden_verifiers.planning.planning:planning",
     "search": "rewarden_verifiers.retrieval.search:search",
     "task": "rewarden_verifiers.tasks.verifier:task",
+    "swe": "rewarden_verifiers.repositories.swe:swe",
     "puzzle": "rewarden_verifiers.puzzles.puzzle:puzzle",
     "puzzle_rules": "rewarden_verifiers.puzzles.rules:puzzle_rules",
     "molecule": "rewarden_verifiers.science.molecule:molecule",

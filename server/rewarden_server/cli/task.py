@@ -19,7 +19,7 @@ from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
 from rewarden_verifiers.tasks.checking import check, checked
 from rewarden_verifiers.tasks.folder import find_folders, read_folder
-from rewarden_verifiers.tasks.memory import Checked
+from rewarden_verifiers.tasks.memory import Checked, Memory
 
 HELP = "check task folders: the solution must get the full reward, and an untouched box must not"
 
@@ -77,7 +77,7 @@ async def _check_all(args: argparse.Namespace) -> int:
     config = load_config(args.config, environ=os.environ)
     places = [folder.resolve() for given in args.folders for folder in find_folders(given)]
     sandbox = SandboxLane(config.sandbox, Observer())
-    boxes, memory, size = BoxLane(sandbox), config.tasks.memory, config.tasks.size
+    boxes, memory, size = BoxLane(sandbox), Memory(config.tasks.shelf), config.tasks.size
     told: list[_Told] = []
     lost: list[SandboxError] = []
     try:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 from rewarden_server.setting import File, Parts, Text, Whole, texts
 from rewarden_verifiers.tasks.judging import Size
-from rewarden_verifiers.tasks.memory import MOST_BYTES, Memory, default_folder
+from rewarden_verifiers.tasks.shelf import MOST_BYTES, Shelf, default_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,8 +16,9 @@ class TaskSettings:
 
     folders: folders of tasks, or task folders. A task's id is the name of its folder. dir: the folder of what is
     remembered of tasks: their checks, and their environments (if not set, `$XDG_STATE_HOME/rewarden/tasks`).
-    max_bytes: its size; what was used longest ago is deleted first.
-    memory_mb, disk_mb: the most that a task's box gets, MiB, whatever the task asks for.
+    max_bytes: its size; what was used longest ago is deleted first. memory_mb, disk_mb: the most that a task's box gets,
+    MiB, whatever the task asks for. repositories: the folder below which the repositories lie that references of `swe`
+    name.
     """
 
     folders: Annotated[tuple[Text, ...], Parts, texts("/data/tasks")] = ()
@@ -26,16 +26,12 @@ class TaskSettings:
     max_bytes: Whole = MOST_BYTES
     memory_mb: Whole = 2048
     disk_mb: Whole = 1024
+    repositories: File | None = None
 
     @property
-    def folder(self) -> Path:
-        """Returns the folder in use."""
-        return self.dir if self.dir is not None else default_folder()
-
-    @property
-    def memory(self) -> Memory:
-        """Returns what is remembered of tasks."""
-        return Memory(self.folder, self.max_bytes)
+    def shelf(self) -> Shelf:
+        """Returns what is remembered of tasks and rows."""
+        return Shelf(self.dir if self.dir is not None else default_folder(), self.max_bytes)
 
     @property
     def size(self) -> Size:

@@ -9,32 +9,16 @@ import asyncio
 import contextlib
 import hashlib
 import json
-import os
-import tempfile
-import time
 from collections.abc import AsyncGenerator, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from rewarden_sandboxes.job import Limits
+from rewarden_verifiers.tasks.shelf import Shelf
 
 VERSION = 2
 """Raised whenever what is kept means something else, or is found out in another way."""
-
-MOST_BYTES = 10 * 1024**3
-"""The size of the folder, where nothing else is configured."""
-
-_MOST_FILES = 20_000
-_NEW = ".new-"
-_ABANDONED_S = 86_400.0
-"""Seconds after which a file that was never finished is nobody's any more."""
-
-
-def default_folder() -> Path:
-    """Returns the folder in which tasks are remembered, where nothing else is configured."""
-    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-    return Path(state).expanduser() / "rewarden" / "tasks"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,89 +59,46 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The folder. All methods block. most_bytes: its size; what was used longest ago goes first. Attack: requests that
-    each bring another task."""
+    """See the module. All methods block."""
 
-    folder: Path
-    most_bytes: int = MOST_BYTES
+    shelf: Shelf
 
     def check(self, digest: str, image_id: str, limits: Limits) -> Checked | None:
         """Returns what is remembered of a task, or None."""
-        path = self._check(digest, image_id, limits)
+        file = self.shelf.open(self._check(digest, image_id, limits))
+        if file is None:
+            return None
         try:
-            told = json.loads(path.read_text(encoding="utf-8"))
+            with file:
+                told = json.load(file)
             if told.pop("version") != VERSION:
                 return None
             steps = tuple(StepCheck(**{**step, "rewritten": tuple(step["rewritten"])}) for step in told.pop("steps"))
-            found = Checked(steps=steps, **told)
-            os.utime(path)
+            return Checked(steps=steps, **told)
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return None  # it is found out again
-        return found
 
     def remember(self, checked: Checked, limits: Limits) -> None:
         """Keeps the result of a check."""
         told: dict[str, Any] = {"version": VERSION, **asdict(checked)}
-        with self._written(self._check(checked.digest, checked.image_id, limits)) as file:
+        with self.shelf.writing(self._check(checked.digest, checked.image_id, limits)) as file:
             file.write(json.dumps(told, indent=1).encode())
 
     def state(self, digest: str, image_id: str, limits: Limits) -> BinaryIO | None:
         """Returns the file of changes with which an environment or a step begins, or None if it is not kept."""
-        path = self._state(digest, image_id, limits)
-        try:
-            file = path.open("rb")
-        except OSError:
-            return None
-        with contextlib.suppress(OSError):
-            os.utime(path)
-        return file
+        return self.shelf.open(self._state(digest, image_id, limits))
 
     @contextlib.contextmanager
     def making(self, digest: str, image_id: str, limits: Limits) -> Iterator[BinaryIO]:
         """Yields a file for such changes, which is kept once the block has ended well."""
-        with self._written(self._state(digest, image_id, limits)) as file:
+        with self.shelf.writing(self._state(digest, image_id, limits)) as file:
             yield file
 
     def _check(self, digest: str, image_id: str, limits: Limits) -> Path:
-        return self.folder / "checks" / f"{_key(digest, image_id, limits)}.json"
+        return self.shelf.folder / "checks" / f"{_key(digest, image_id, limits)}.json"
 
     def _state(self, digest: str, image_id: str, limits: Limits) -> Path:
-        return self.folder / "states" / f"{_key(digest, image_id, limits)}.tar"
-
-    @contextlib.contextmanager
-    def _written(self, path: Path) -> Iterator[BinaryIO]:
-        """Yields a file that takes the place of the path's at the end, whole or not at all."""
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        number, name = tempfile.mkstemp(dir=path.parent, prefix=_NEW)
-        try:
-            with os.fdopen(number, "wb") as file:
-                yield file
-            os.replace(name, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(name)
-            raise
-        self._forget(path)
-
-    def _forget(self, newest: Path) -> None:
-        """Deletes what was used longest ago, until the rest fits. The newest stays: somebody waits for it."""
-        kept: list[tuple[float, int, str]] = []
-        for place in ("checks", "states"):
-            with contextlib.suppress(FileNotFoundError), os.scandir(self.folder / place) as entries:
-                for entry in entries:
-                    with contextlib.suppress(FileNotFoundError):  # another server deletes as well
-                        about = entry.stat(follow_symlinks=False)
-                        if entry.name.startswith(_NEW) and time.time() - about.st_mtime < _ABANDONED_S:
-                            continue
-                        kept.append((about.st_mtime, about.st_blocks * 512, entry.path))
-        size, count = sum(each for _, each, _ in kept), len(kept)
-        for _, bytes_, name in sorted(kept):
-            if size <= self.most_bytes and count <= _MOST_FILES:
-                break
-            if name != str(newest):
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(name)
-                size, count = size - bytes_, count - 1
+        return self.shelf.folder / "states" / f"{_key(digest, image_id, limits)}.tar"
 
 
 def _key(digest: str, image_id: str, limits: Limits) -> str:

@@ -6,26 +6,25 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 
 from rewarden_verifiers.tasks.judging import Size
-from rewarden_verifiers.tasks.memory import MOST_BYTES, Memory, default_folder
+from rewarden_verifiers.tasks.memory import Memory
+from rewarden_verifiers.tasks.shelf import Shelf, default_folder
 from rewarden_verifiers.tasks.task import Task
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskResources:
-    """tasks: by id. size: of their boxes. folder: what is remembered of them. most_bytes: of that folder."""
+    """tasks: by id. size: of their boxes. shelf: what is remembered of them."""
 
     tasks: Mapping[str, Task] = field(default_factory=dict)
     size: Size = field(default_factory=Size)
-    folder: Path = field(default_factory=default_folder)
-    most_bytes: int = MOST_BYTES
+    shelf: Shelf = field(default_factory=lambda: Shelf(default_folder()))
 
     @property
     def memory(self) -> Memory:
         """Returns what is remembered of tasks."""
-        return Memory(self.folder, self.most_bytes)
+        return Memory(self.shelf)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -1,0 +1,1 @@
+"""Repositories that are judged by their own tests."""

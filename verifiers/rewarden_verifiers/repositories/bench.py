@@ -1,0 +1,370 @@
+"""A box with a repository: patches are applied in it, and its tests run, once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import posixpath
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.resources import files as resource
+
+from rewarden.errors import InvalidReference, SandboxError
+from rewarden_sandboxes.job import Limits, Report
+from rewarden_verifiers.boxes import Boxes, BoxFault, FreshBox
+from rewarden_verifiers.patches.applying import MOST_CONTENT, apply_patch
+from rewarden_verifiers.patches.patch import Patch, PatchError
+from rewarden_verifiers.repositories.owned import Owned, decides
+from rewarden_verifiers.repositories.reports import Results, read_printed, read_supervised
+from rewarden_verifiers.repositories.row import Row, paths_of, safe_paths
+from rewarden_verifiers.repositories.source import Blob, Repositories, Tree, archive, tree_of
+from rewarden_verifiers.tasks.judging import PATH, Size, check_image, tail
+from rewarden_verifiers.tasks.task import Environment
+
+OURS = "/rewarden/tests"
+"""The folder of our files in a box."""
+
+_PART = 1 << 20
+_OUTPUT_BYTES = 32 * 1024**2
+_MOST_REPORT = 32 * 1024**2
+_WORDS = 500
+"""Paths of one command."""
+_ROOM = Limits(cpu_s=60.0, wall_s=60.0, output_bytes=1 << 20)
+_SETUP_S = 1800.0
+
+_KINDS = """for path; do
+if [ -L "$path" ]; then echo link; elif [ -d "$path" ]; then echo folder; elif [ ! -e "$path" ]; then echo none
+elif [ -x "$path" ]; then echo program; else echo file; fi; done"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """All that a run needs which is not the candidate's. tree: the repository, if the image has it not."""
+
+    boxes: Boxes
+    row: Row
+    size: Size
+    image_id: str
+    tree: Tree | None
+
+    @property
+    def limits(self) -> Limits:
+        """Returns the limits of each box."""
+        told = self.row.told
+        return self.size.limits(Environment(image=told.image, memory_mb=told.memory_mb, disk_mb=told.disk_mb))
+
+
+@asynccontextmanager
+async def bench(boxes: Boxes, row: Row, size: Size, repositories: Repositories | None) -> AsyncIterator[Bench]:
+    """Yields what the runs of a row share. Raises InvalidReference, SandboxError."""
+    told = row.told
+    limits = size.limits(Environment(image=told.image, memory_mb=told.memory_mb, disk_mb=told.disk_mb))
+    image_id = await boxes.identity(told.image, limits)
+    tree = await asyncio.to_thread(tree_of, told, repositories)
+    yield Bench(boxes=boxes, row=row, size=size, image_id=image_id, tree=tree)
+
+
+@dataclass(slots=True, kw_only=True)
+class Ran:
+    """A run of the tests. end: `ended`, or the limit that it reached. rewritten: files of the tests that changed
+    meanwhile. dropped: paths of the candidate's that were not written, because they belong to the tests or decide how
+    they run."""
+
+    end: str
+    results: Results
+    output: str = ""
+    exit_code: int | None = None
+    rewritten: Sequence[str] = ()
+    dropped: Sequence[str] = ()
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class _Written:
+    """The changes to the repository. files: new content, None: removed. programs: those that are executable."""
+
+    files: dict[str, bytes | None] = field(default_factory=dict)
+    programs: set[str] = field(default_factory=set)
+
+
+async def run_tests(own: Bench, patch: Patch | None) -> Ran:
+    """Applies a patch in a fresh box, puts the row's tests in their place, and runs them.
+
+    Raises PatchError for a patch that does not apply, InvalidReference for a repository or a test patch that cannot be
+    used, SandboxError.
+    """
+    row = own.row
+    async with own.boxes.open(row.told.image, limits=own.limits, env={}) as box:
+        check_image(box, own.image_id)
+        await _place(box, own)
+        candidate = await _applied(box, row, patch)
+        tests = await _of_reference(box, row, row.test_patch, "test_patch")
+        gold = await _of_reference(box, row, row.gold, "patch")
+        owned = Owned(
+            [*tests.files, *_files_of_ids(row)],
+            row.told.test_files,
+            [path for path in gold.files if not decides(path)],
+        )
+        dropped = sorted(path for path in candidate.files if path in owned or decides(path))
+        for path in dropped:
+            candidate.files.pop(path)
+        # What decides how tests run is the row's, whoever changes it.
+        config = {path: data for path, data in gold.files.items() if decides(path)}
+        _check_places(candidate.files, {**config, **tests.files})
+        await _write(box, row, candidate, False)
+        await _write(box, row, _Written(config, gold.programs), True)
+        await _write(box, row, tests, True)
+        guarded = await _guard(box, row, [*config, *tests.files])
+        report, results = await _run(box, row)
+        rewritten = [path for path, data in guarded.items() if await _content(box, row, path) != data]
+    end = report.status if report.status in ("time_limit", "memory_limit", "output_limit") else "ended"
+    return Ran(
+        end=end,
+        results=results,
+        output=results.output[-4000:],
+        exit_code=results.exit_code,
+        rewritten=rewritten,
+        dropped=dropped,
+        seconds=report.wall_time,
+    )
+
+
+# --- the repository --------------------------------------------------------------------------------------------------
+
+
+async def _place(box: FreshBox, own: Bench) -> None:
+    told = own.row.told
+    try:
+        if own.tree is not None:
+            await _done(box, own.row, ("mkdir", "-p", told.root))
+            below = {_below(told.root, path): blob for path, blob in own.tree.items()}
+            await box.extract("/", _pieces(archive(below)))
+        elif told.commit is not None:
+            await _check_commit(box, own.row, told.commit)
+        if not told.keep_git:
+            await _done(box, own.row, ("rm", "-rf", posixpath.join(told.root, ".git")))
+        if told.setup is not None:
+            report = await box.run(
+                ("/bin/bash", "--noprofile", "--norc", "-c", told.setup),
+                cwd=told.root,
+                env=_env(own.row),
+                limits=Limits(cpu_s=_SETUP_S, wall_s=_SETUP_S, output_bytes=_OUTPUT_BYTES),
+            )
+            _check(report)
+            if report.status != "ok":
+                raise InvalidReference(f"setup ended with {report.status}: {tail(report)}", path="reference.setup")
+    except BoxFault as fault:
+        raise InvalidReference(f"the repository cannot be placed: {fault}", path="reference.root") from None
+
+
+_COMMIT = """set -e
+git() { command git -c safe.directory='*' -c core.hooksPath=/dev/null -c core.fsmonitor=false "$@"; }
+git merge-base --is-ancestor "$1" HEAD 2>/dev/null || git checkout -q -f "$1" """
+
+
+async def _check_commit(box: FreshBox, row: Row, commit: str) -> None:
+    """Has the image's repository stand at a commit or after it. Nothing of a candidate's is there yet."""
+    await _done(box, row, ("/bin/bash", "-c", _COMMIT, "commit", commit), row.told.root)
+
+
+async def _done(box: FreshBox, row: Row, argv: Sequence[str], cwd: str = "/") -> bytes:
+    report = await box.run(argv, cwd=cwd, env=_env(row), limits=_ROOM)
+    _check(report)
+    if report.status != "ok":
+        raise BoxFault(f"{' '.join(argv)[:200]}: {tail(report)}")
+    return report.stdout
+
+
+def _check(report: Report) -> None:
+    if report.status == "internal_error":
+        raise SandboxError(report.message or "a program in a box ended with an error of the sandbox's")
+
+
+def _env(row: Row) -> dict[str, str]:
+    own = {} if "sha256:" in row.told.image else {"PATH": PATH}
+    return {**own, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", **row.told.env}
+
+
+def _below(root: str, path: str) -> str:
+    return posixpath.join(root, path).lstrip("/")
+
+
+async def _pieces(data: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(data), _PART):
+        yield data[start : start + _PART]
+
+
+# --- patches ---------------------------------------------------------------------------------------------------------
+
+
+async def _of_reference(box: FreshBox, row: Row, patch: Patch | None, name: str) -> _Written:
+    try:
+        return await _applied(box, row, patch)
+    except PatchError as error:
+        raise InvalidReference(f"does not apply: {error.detail}", path=f"reference.{name}") from error
+
+
+async def _applied(box: FreshBox, row: Row, patch: Patch | None) -> _Written:
+    """Returns the changes that a patch makes to the repository as it stands. Raises PatchError."""
+    if patch is None:
+        return _Written()
+    paths = paths_of(patch)
+    parents = {path[:at] for path in paths for at, one in enumerate(path) if one == "/"}
+    kinds = await _kinds(box, row, [*paths, *(parents - set(paths))])
+    for path, kind in kinds.items():
+        if kind == "link":
+            # Attack: a path through a link of the repository leads out of it.
+            raise PatchError("unsafe_path", f"{path[:80]} is a symbolic link")
+        if path in parents and kind in ("file", "program"):
+            raise PatchError("path_conflict", f"{path[:80]} is a file")
+        if path not in parents and kind == "folder":
+            raise PatchError("path_conflict", f"{path[:80]} is a folder")
+    texts, dos = {}, set()
+    for path in paths:
+        if kinds[path] in ("file", "program"):
+            data = await _content(box, row, path)
+            if data is None:
+                raise PatchError("too_expensive", f"{path[:80]} has more than {MOST_CONTENT} bytes")
+            text = data.decode("utf-8", "surrogateescape")
+            if "\r\n" in text and text.count("\r\n") == text.count("\n"):
+                dos.add(path)
+                text = text.replace("\r\n", "\n")
+            texts[path] = text
+    found = await asyncio.to_thread(apply_patch, patch, texts)
+    made = _Written()
+    for path, text_ in found.files.items():
+        if text_ is None:
+            made.files[path] = None
+            continue
+        ended = text_.replace("\n", "\r\n") if path in dos else text_
+        made.files[path] = _encoded(ended)
+        if kinds.get(path) == "program":
+            made.programs.add(path)
+    for path, mode in found.modes.items():
+        (made.programs.add if mode == "100755" else made.programs.discard)(path)
+        if path not in made.files and path in texts:
+            made.files[path] = await _content(box, row, path)
+    return made
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # attack: half a surrogate pair, which no file can hold
+        return text.encode("utf-8", "replace")
+
+
+async def _kinds(box: FreshBox, row: Row, paths: Sequence[str]) -> dict[str, str]:
+    made: dict[str, str] = {}
+    for start in range(0, len(paths), _WORDS):
+        some = paths[start : start + _WORDS]
+        words = ["/bin/sh", "-c", _KINDS, "sh", *(posixpath.join(row.told.root, path) for path in some)]
+        try:
+            told = (await _done(box, row, words)).decode().split()
+        except BoxFault as fault:
+            raise InvalidReference(f"the repository cannot be read: {fault}", path="reference.root") from None
+        made.update(zip(some, told, strict=True))
+    return made
+
+
+async def _content(box: FreshBox, row: Row, path: str) -> bytes | None:
+    """Returns a file of the repository; None if it cannot be read."""
+    try:
+        return await box.read(posixpath.join(row.told.root, path), MOST_CONTENT)
+    except BoxFault:
+        return None
+
+
+def _check_places(candidate: Mapping[str, bytes | None], row: Mapping[str, bytes | None]) -> None:
+    """Raises PatchError where a candidate's file stands where a folder of the row's must be, or the other way round."""
+    for path, data in candidate.items():
+        if data is not None and any(
+            other.startswith(path + "/") or path.startswith(other + "/") for other, theirs in row.items() if theirs
+        ):
+            raise PatchError("path_conflict", f"{path[:80]} stands in the place of a test")
+
+
+async def _write(box: FreshBox, row: Row, written: _Written, locked: bool) -> None:
+    """Writes changes. locked: the files become read-only."""
+    gone = [posixpath.join(row.told.root, path) for path, data in written.files.items() if data is None]
+    there = {path: data for path, data in written.files.items() if data is not None}
+    try:
+        # A file that is there may be read-only, or a link of hard ones: it makes place first.
+        gone += [posixpath.join(row.told.root, path) for path in there]
+        for start in range(0, len(gone), _WORDS):
+            await _done(box, row, ("rm", "-f", "--", *gone[start : start + _WORDS]))
+        tree = {
+            _below(row.told.root, path): Blob(data, mode=(0o555 if path in written.programs else 0o444))
+            if locked
+            else Blob(data, path in written.programs)
+            for path, data in there.items()
+        }
+        if tree:
+            await box.extract("/", _pieces(archive(tree)))
+    except BoxFault as fault:
+        raise PatchError("path_conflict", f"a file cannot be written: {fault}") from None
+
+
+# --- the run ---------------------------------------------------------------------------------------------------------
+
+
+def _files_of_ids(row: Row) -> list[str]:
+    """Returns the files that ids name (`tests/test_a.py::test_b`)."""
+    heads = dict.fromkeys(id.partition("::")[0] for id in (*row.must_pass, *row.must_stay) if "::" in id)
+    return safe_paths(list(heads))
+
+
+async def _guard(box: FreshBox, row: Row, paths: Sequence[str]) -> dict[str, bytes]:
+    """Returns the files that must stay as they are while the tests run, read-only where they are ours to change."""
+    made: dict[str, bytes] = {}
+    for path in dict.fromkeys([*paths, *_files_of_ids(row)]):
+        data = await _content(box, row, path)
+        if data is not None:
+            made[path] = data
+    names = [posixpath.join(row.told.root, path) for path in made]
+    for start in range(0, len(names), _WORDS):
+        report = await box.run(
+            ("chmod", "a-w", "--", *names[start : start + _WORDS]), cwd="/", env=_env(row), limits=_ROOM
+        )
+        _check(report)
+    return made
+
+
+async def _run(box: FreshBox, row: Row) -> tuple[Report, Results]:
+    told = row.told
+    limits = Limits(cpu_s=told.timeout_s, wall_s=told.timeout_s, output_bytes=_OUTPUT_BYTES)
+    if row.reports_itself:
+        await box.extract("/", _pieces(archive(_ours())))
+        plan = {"command": told.command, "framework": told.framework, "cwd": told.root, "python": f"{OURS}/python"}
+        argv = (told.python, "-I", "-S", "-B", f"{OURS}/supervisor.py", json.dumps(plan))
+        report = await box.run(argv, cwd=told.root, env=_env(row), limits=limits)
+        _check(report)
+        await box.stop()
+        return report, read_supervised(report)
+    if told.report is not None:
+        # Attack: the report is there before the tests run.
+        await _done(box, row, ("rm", "-rf", "--", posixpath.join(told.root, told.report)))
+    shell = ("/bin/bash", "--noprofile", "--norc", "-c", told.command)
+    report = await box.run(shell, cwd=told.root, env=_env(row), limits=limits)
+    _check(report)
+    # Attack: whatever the tests have started could write the report after them.
+    await box.stop()
+    written = None
+    if told.report is not None:
+        try:
+            written = await box.read(posixpath.join(told.root, told.report), _MOST_REPORT)
+        except BoxFault:
+            written = b""
+    return report, read_printed(told.framework, report, written)
+
+
+@lru_cache(maxsize=1)
+def _ours() -> dict[str, Blob]:
+    package = resource("rewarden_verifiers.repositories.inside")
+    places = {"sitecustomize.py": "python/sitecustomize.py", "supervisor.py": "supervisor.py"}
+    return {
+        posixpath.join(OURS, place).lstrip("/"): Blob(package.joinpath(name).read_bytes())
+        for name, place in places.items()
+    }

@@ -1,0 +1,161 @@
+"""The check of a row before it judges anybody: its solution must pass all tests, and without it some must fail.
+
+It is the control run of every verdict. What a candidate's run shows and this one did not is the candidate's doing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rewarden.errors import InvalidReference
+from rewarden_verifiers.patches.patch import PatchError
+from rewarden_verifiers.repositories.bench import Bench, Ran, run_tests
+from rewarden_verifiers.repositories.reports import PASSED, XFAILED, status_of
+from rewarden_verifiers.repositories.row import Row
+from rewarden_verifiers.tasks.shelf import Shelf
+
+VERSION = 1
+"""Raised whenever what is kept means something else, or is found out in another way."""
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowCheck:
+    """The check of a row. problem: why it cannot judge. solved: its solution was run; without one, nothing shows that
+    a failure is the candidate's. prints: the digests of the tests' code, of the tests for which both runs agree.
+    alarms, states, changed, rewritten: see `Ran` and `Results`. excused: the tests that are expected to fail."""
+
+    problem: str | None = None
+    solved: bool = False
+    prints: Mapping[str, str] = field(default_factory=dict)
+    alarms: Sequence[str] = ()
+    states: Sequence[str] = ()
+    changed: Sequence[str] = ()
+    rewritten: Sequence[str] = ()
+    excused: Sequence[str] = ()
+    exit_code: int | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What is remembered of rows. All methods block."""
+
+    shelf: Shelf
+
+    def find(self, digest: str, image_id: str) -> RowCheck | None:
+        """Returns what is remembered of a row on an image, or None."""
+        file = self.shelf.open(self._path(digest, image_id))
+        if file is None:
+            return None
+        try:
+            with file:
+                return RowCheck(**json.load(file))
+        except (OSError, ValueError, TypeError, RecursionError):
+            return None  # it is found out again
+
+    def remember(self, digest: str, image_id: str, found: RowCheck) -> None:
+        """Keeps the result of a check."""
+        with self.shelf.writing(self._path(digest, image_id)) as file:
+            file.write(json.dumps(asdict(found)).encode())
+
+    def _path(self, digest: str, image_id: str) -> Path:
+        key = hashlib.sha256(f"{VERSION} {digest} {image_id}".encode()).hexdigest()
+        return self.shelf.folder / "rows" / f"{key}.json"
+
+
+def digest_of(own: Bench) -> str:
+    """Returns a digest of a row, its repository's files and the limits of its boxes, under which a solution may fail."""
+    made = hashlib.sha256(repr((own.row.digest, own.size)).encode())
+    for path, blob in sorted((own.tree or {}).items()):
+        made.update(repr((path, len(blob.data), blob.executable, blob.link)).encode("utf-8", "surrogatepass"))
+        made.update(blob.data)
+    return made.hexdigest()
+
+
+async def checked(own: Bench, checks: Checks) -> RowCheck:
+    """Returns the check of a row, which is made if none is remembered. Raises SandboxError."""
+    digest = await asyncio.to_thread(digest_of, own)
+    known = await asyncio.to_thread(checks.find, digest, own.image_id)
+    if known is None:
+        known = await own.boxes.together(f"row {digest} {own.image_id}", lambda: _check(own, checks, digest))
+    return known
+
+
+async def _check(own: Bench, checks: Checks, digest: str) -> RowCheck:
+    found = await _made(own)
+    await asyncio.to_thread(checks.remember, digest, own.image_id, found)
+    return found
+
+
+async def _made(own: Bench) -> RowCheck:
+    row = own.row
+    try:
+        before = await run_tests(own, None)
+        if (problem := _of_untouched(row, before)) is not None:
+            return RowCheck(problem=problem)
+        if row.gold is None:
+            return RowCheck(**_seen(before, before), solved=False)
+        after = await run_tests(own, row.gold)
+    except InvalidReference as error:
+        return RowCheck(problem=f"{error.details.get('path', 'reference')}: {error.message}")
+    except PatchError as error:
+        return RowCheck(problem=f"reference.patch: {error.detail}")
+    return RowCheck(**_seen(before, after), solved=True, problem=_of_solved(row, after))
+
+
+def _seen(before: Ran, after: Ran) -> dict[str, Any]:
+    first, last = before.results, after.results
+    return {
+        "prints": {id: mark for id, mark in last.prints.items() if first.prints.get(id, mark) == mark},
+        "alarms": sorted({*first.alarms, *last.alarms}),
+        "states": sorted({*first.states, *last.states}),
+        "changed": sorted({*first.changed, *last.changed}),
+        "rewritten": sorted({*before.rewritten, *after.rewritten}),
+        "excused": [id for id, status in last.tests.items() if status == XFAILED],
+        "exit_code": last.exit_code,
+        "seconds": after.seconds,
+    }
+
+
+def _of_untouched(row: Row, ran: Ran) -> str | None:
+    tests = ran.results.tests
+    passing = [id for id in row.must_pass if status_of(tests, id) == PASSED]
+    if passing:
+        return f"without the solution, these of fail_to_pass pass: {_some(passing)}"
+    if ran.end != "ended":
+        return None  # the fault can be what makes them hang
+    failing = [id for id in row.must_stay if status_of(tests, id) not in (PASSED, XFAILED)]
+    # A test patch that needs the solution can break a whole file.
+    if failing and row.gold is None:
+        return f"without any patch, these of pass_to_pass do not pass: {_some(failing)}{_said(ran)}"
+    return None
+
+
+def _of_solved(row: Row, ran: Ran) -> str | None:
+    if ran.end != "ended":
+        return f"the tests of the solution reached the {ran.end.replace('_', ' ')}{_said(ran)}"
+    if not ran.results.whole:
+        return f"the tests of the solution gave no report{_said(ran)}"
+    failing = [
+        id for id in (*row.must_pass, *row.must_stay) if status_of(ran.results.tests, id) not in (PASSED, XFAILED)
+    ]
+    if failing:
+        return f"with the solution, these tests do not pass: {_some(failing)}{_said(ran)}"
+    return None
+
+
+def _some(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
+    return ", ".join(id[:200] for id in ids[:_SHOWN]) + more
+
+
+def _said(ran: Ran) -> str:
+    said = "\n".join([*ran.results.errors[:3], ran.output]).strip()
+    return f": {said[-2000:]}" if said else ""

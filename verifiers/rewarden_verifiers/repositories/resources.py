@@ -1,0 +1,34 @@
+"""The resources of the verifier `swe`: limits of its boxes, and repositories."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from rewarden_verifiers.repositories.checking import Checks
+from rewarden_verifiers.repositories.source import Repositories
+from rewarden_verifiers.tasks.judging import Size
+from rewarden_verifiers.tasks.shelf import Shelf, default_folder
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweResources:
+    """size: of the boxes. shelf: what is remembered of rows. repositories: what reads those that references
+    name; None: nothing does."""
+
+    size: Size = field(default_factory=Size)
+    shelf: Shelf = field(default_factory=lambda: Shelf(default_folder()))
+    repositories: Repositories | None = None
+
+    @property
+    def checks(self) -> Checks:
+        """Returns what is remembered of rows."""
+        return Checks(self.shelf)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """See `rewarden_verifiers.contract.Resources`."""
+        if self.size == Size() and self.repositories is None:
+            return ""
+        return hashlib.blake2b(repr((self.size, self.repositories)).encode(), digest_size=12).hexdigest()

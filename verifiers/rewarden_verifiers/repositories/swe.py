@@ -1,0 +1,167 @@
+"""The verifier `swe`: judges a patch to a repository by the repository's tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rewarden.types import Component, Outcome
+from rewarden_verifiers.contract import Context, verifier
+from rewarden_verifiers.outcome import no_answer, scored, too_expensive, undecided, wrong
+from rewarden_verifiers.patches.patch import PatchError
+from rewarden_verifiers.patches.reading import read_patch
+from rewarden_verifiers.repositories.bench import Ran, bench, run_tests
+from rewarden_verifiers.repositories.checking import RowCheck, checked
+from rewarden_verifiers.repositories.owned import decides
+from rewarden_verifiers.repositories.reference import SweParams, SweReference
+from rewarden_verifiers.repositories.reports import PASSED, XFAILED, status_of
+from rewarden_verifiers.repositories.resources import SweResources
+from rewarden_verifiers.repositories.row import Row, read_reference
+
+_SHOWN = 20
+_EXTRACTED = 4000
+
+
+@verifier(version="1", graded=True, determinism="stateful", resources=SweResources)
+async def swe(
+    response: str, reference: SweReference, *, params: SweParams, resources: SweResources, ctx: Context
+) -> Outcome:
+    """A patch makes the tests of a repository pass that failed, and breaks none that passed.
+
+    The response holds the patch: a unified diff, search/replace blocks, or whole files. It is applied strictly in a
+    fresh box with the repository. Then the row's tests take their place, whatever the patch did to them, and its
+    command runs without a network. Changes to tests, and to files that decide how tests are found and run, are dropped
+    (flags `test_changes_dropped`, `configuration_changes_dropped`).
+
+    A row is checked before it first judges: its solution (`patch`) must pass all tests, and without it those of
+    `fail_to_pass` must fail. A row that does not is undecided, with the fault `reference`. The solution's run is the
+    control: what it did not show is the candidate's doing. See docs/repositories.md.
+
+    Reasons with score 0: `no_patch` and the others of `patch_similarity`, `tests_failed` (a share with `scoring:
+    fraction`), `no_report`, `tests_changed`, `framework_changed`, `exit_code`, `time_limit`, `memory_limit`,
+    `output_limit`.
+    """
+    row = read_reference(reference)
+    try:
+        patch = read_patch(response, params.forms)
+    except PatchError as error:
+        return _unusable(error)
+    async with bench(ctx.boxes, row, resources.size, resources.repositories) as own:
+        control = await checked(own, resources.checks)
+        if control.problem is not None:
+            return undecided("row_refused", fault="reference", feedback=control.problem)
+        try:
+            ran = await run_tests(own, patch)
+        except PatchError as error:
+            return _unusable(error)
+    return _Judged(row, params, control, ran, response).outcome()
+
+
+def _unusable(error: PatchError) -> Outcome:
+    details: dict[str, Any] = {"feedback": error.detail}
+    if error.reason == "no_patch":
+        return no_answer("no_patch", **details)
+    if error.reason == "too_expensive":
+        return too_expensive(**details)
+    return wrong(error.reason, flags=("hedged",) if error.reason == "hedged" else (), **details)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """The outcome of a run."""
+
+    row: Row
+    params: SweParams
+    control: RowCheck
+    ran: Ran
+    response: str
+
+    def outcome(self) -> Outcome:
+        """Returns the outcome."""
+        ran, control = self.ran, self.control
+        passing, staying = self._passed(self.row.must_pass), self._passed(self.row.must_stay)
+        details = self._details(passing, staying)
+        if set(ran.rewritten) - set(control.rewritten):
+            return wrong("tests_changed", **details)
+        if self._tampered():
+            return wrong("framework_changed", **details)
+        if ran.end != "ended":
+            return self._blamed(ran.end, details)
+        if not ran.results.whole:
+            return self._blamed("no_report", details)
+        whole = len(passing) == len(self.row.must_pass) and len(staying) == len(self.row.must_stay)
+        if whole and not self.row.reports_itself and control.solved and ran.exit_code != control.exit_code:
+            # Attack: print the lines of passed tests. The exit code is the framework's own count of failures.
+            return wrong("exit_code", **details)
+        if whole:
+            return scored(1.0, passed=True, **details)
+        score = 0.0
+        if self.params.scoring == "fraction":
+            score = len(passing) / len(self.row.must_pass)
+            score *= len(staying) / len(self.row.must_stay) if self.row.must_stay else 1.0
+        return scored(score, passed=False, reason="tests_failed", fault="policy", **details)
+
+    def _blamed(self, reason: str, details: dict[str, Any]) -> Outcome:
+        """Returns 0 where the solution's run showed that it is the candidate's doing."""
+        if self.control.solved:
+            return wrong(reason, **details)
+        return undecided(reason, fault="reference", **details)
+
+    def _passed(self, ids: Sequence[str]) -> list[str]:
+        excused = {*self.control.excused}
+        tests = self.ran.results.tests
+        told = {id: status_of(tests, id) for id in ids}
+        return [id for id, status in told.items() if status == PASSED or (status == XFAILED and id in excused)]
+
+    def _tampered(self) -> list[str]:
+        """Returns what the run changed in the framework or in the tests' code, and the solution's run did not."""
+        found, control = self.ran.results, self.control
+        made = sorted(set(found.alarms) - set(control.alarms))
+        made += sorted(set(found.changed) - set(control.changed))
+        made += sorted(set(found.states) - set(control.states))
+        prints = control.prints
+        made += sorted(id for id, mark in found.prints.items() if id in prints and prints[id] != mark)
+        return made
+
+    def _details(self, passing: Sequence[str], staying: Sequence[str]) -> dict[str, Any]:
+        row, ran = self.row, self.ran
+        flags = []
+        if any(not decides(path) for path in ran.dropped):
+            flags.append("test_changes_dropped")
+        if any(decides(path) for path in ran.dropped):
+            flags.append("configuration_changes_dropped")
+        if not self.control.solved:
+            flags.append("unchecked")
+        statuses = {id: status_of(ran.results.tests, id) for id in (*row.must_pass, *row.must_stay)}
+        done = {*passing, *staying}
+        failed = [f"{id}: {statuses[id] or 'did not run'}" for id in statuses if id not in done]
+        evidence: dict[str, Any] = {
+            "fail_to_pass": f"{len(passing)} of {len(row.must_pass)}",
+            "pass_to_pass": f"{len(staying)} of {len(row.must_stay)}",
+            "exit_code": ran.exit_code,
+        }
+        if failed:
+            evidence["failed"] = failed[:_SHOWN]
+        if ran.dropped:
+            evidence["dropped"] = list(ran.dropped[:_SHOWN])
+        if ran.rewritten:
+            evidence["rewritten"] = list(ran.rewritten[:_SHOWN])
+        if tampered := self._tampered():
+            evidence["changed"] = tampered[:_SHOWN]
+        components = {
+            name: Component(status="scored", score=len(part) / len(ids))
+            for name, part, ids in (
+                ("fail_to_pass", passing, row.must_pass),
+                ("pass_to_pass", staying, row.must_stay),
+            )
+            if ids
+        }
+        said = "\n".join([*failed[:_SHOWN], *ran.results.errors[:3], ran.output[-2000:]]).strip()
+        return {
+            "flags": tuple(flags),
+            "feedback": said or None,
+            "evidence": evidence,
+            "components": components,
+            "extracted": self.response[:_EXTRACTED],
+        }
