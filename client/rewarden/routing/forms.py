@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rewarden.columns import only
-from rewarden.routing import proofs, puzzles
+from rewarden.routing import proofs, puzzles, repositories
 from rewarden.routing.texts import read_json
 from rewarden.types import Sample
 
@@ -213,6 +213,7 @@ FORMS: Mapping[str, Form] = {
     "zebra": Form(puzzles.zebra),
     "grid": Form(puzzles.grid),
     "names": Form(puzzles.names),
+    "swe_bench": Form(repositories.swe_bench, repositories.BESIDE),
     "reasoning_gym": Form(puzzles.reasoning_gym, ("task", "entry", "metadata")),
 }
 """Name to form."""
