@@ -32,7 +32,7 @@ _MOST_REPORT = 32 * 1024**2
 _WORDS = 500
 """Paths of one command."""
 _ROOM = Limits(cpu_s=60.0, wall_s=60.0, output_bytes=1 << 20)
-_SETUP_S = 1800.0
+_SETUP_S = 600.0
 
 _KINDS = """for path; do
 if [ -L "$path" ]; then echo link; elif [ -d "$path" ]; then echo folder; elif [ ! -e "$path" ]; then echo none
