@@ -16,9 +16,9 @@ class TaskSettings:
 
     folders: folders of tasks, or task folders. A task's id is the name of its folder. dir: the folder of what is
     remembered of tasks: their checks, and their environments (if not set, `$XDG_STATE_HOME/rewarden/tasks`).
-    max_bytes: its size; what was used longest ago is deleted first. memory_mb, disk_mb: the most that a task's box gets,
-    MiB, whatever the task asks for. repositories: the folder below which the repositories lie that references of `swe`
-    name.
+    max_bytes: its size; what was used longest ago is deleted first. memory_mb, disk_mb: the most that a task's box
+    gets, MiB, whatever the task asks for. repositories: the folder below which the repositories lie that references of
+    `swe` name.
     """
 
     folders: Annotated[tuple[Text, ...], Parts, texts("/data/tasks")] = ()

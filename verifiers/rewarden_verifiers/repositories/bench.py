@@ -20,7 +20,8 @@ from rewarden_verifiers.repositories.owned import Owned, decides
 from rewarden_verifiers.repositories.reports import Results, read_printed, read_supervised
 from rewarden_verifiers.repositories.row import Row, paths_of, safe_paths
 from rewarden_verifiers.repositories.source import Blob, Repositories, Tree, archive, tree_of
-from rewarden_verifiers.tasks.judging import PATH, Size, check_image, tail
+from rewarden_verifiers.tasks.judging import Size, check_image, tail
+from rewarden_verifiers.tasks.task import PATH
 from rewarden_verifiers.tasks.task import Environment
 
 OURS = "/rewarden/tests"

@@ -71,7 +71,8 @@ class Checks:
 
 
 def digest_of(own: Bench) -> str:
-    """Returns a digest of a row, its repository's files and the limits of its boxes, under which a solution may fail."""
+    """Returns a digest of a row, its repository's files and the limits of its boxes, under which a solution may
+    fail."""
     made = hashlib.sha256(repr((own.row.digest, own.size)).encode())
     for path, blob in sorted((own.tree or {}).items()):
         made.update(repr((path, len(blob.data), blob.executable, blob.link)).encode("utf-8", "surrogatepass"))
