@@ -101,7 +101,7 @@ def test_it_prints_a_line_for_each_system_and_recipe_and_the_counts_last(capsys:
     *lines, last = called(capsys)
     assert {line.split()[0] for line in lines} == set(systems())
     split = [re.split(r"\s{2,}", line) for line in lines]
-    assert ["logic-rl", "logic_rl", "mapped"] in split
+    assert ["ace-rl", "ace_rl", "mapped", "judge"] in split
     assert ["klear-reasoner", "code_fraction (programs)", "mapped", "sandbox"] in split
     assert ["alphamed", 'accuracy {"verifier": "choice"}', "mapped"] in split
     assert ["swe-rl", "swe_rl", "verified", "data"] in split
@@ -134,8 +134,8 @@ def test_json_has_the_use_to_send_for_each_system(capsys: pytest.CaptureFixture[
         (["--recipe", "code_fraction"], "klear-reasoner", "logic-rl"),
         (["--state", "covered"], "logic-rl", "alpamayo-r1"),
         (["--state", "outside"], "alpamayo-r1", "logic-rl"),
-        (["--parity", "reading"], "swe-rl", "logic-rl"),
-        (["--parity", "verified"], "swe-rl", "asearcher"),
+        (["--parity", "reading"], "swe-rl", "klear-reasoner"),
+        (["--parity", "verified"], "swe-rl", "klear-reasoner"),
         (["--have"], "logic-rl", "qwenlong-l1"),
         (["--have", "judge", "data"], "qwenlong-l1", "rlmt"),
         (["--have", "sandbox"], "klear-reasoner", "deepresearcher"),

@@ -21,8 +21,7 @@ from rewarden_verifiers.repositories.reports import Results, read_printed, read_
 from rewarden_verifiers.repositories.row import Row, paths_of, safe_paths
 from rewarden_verifiers.repositories.source import Blob, Repositories, Tree, archive, tree_of
 from rewarden_verifiers.tasks.judging import Size, check_image, tail
-from rewarden_verifiers.tasks.task import PATH
-from rewarden_verifiers.tasks.task import Environment
+from rewarden_verifiers.tasks.task import PATH, Environment
 
 OURS = "/rewarden/tests"
 """The folder of our files in a box."""

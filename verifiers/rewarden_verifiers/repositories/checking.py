@@ -45,7 +45,7 @@ class RowCheck:
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """What is remembered of rows. All methods block."""
+    """The memory of rows. All methods block."""
 
     shelf: Shelf
 
