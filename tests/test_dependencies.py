@@ -55,6 +55,9 @@ CALLERS = {
 }
 """Packages that are there wherever the module runs that imports them."""
 
+IN_BOXES = ROOT / "verifiers/rewarden_verifiers/repositories/inside"
+"""Programs that run in boxes, beside the packages of a repository."""
+
 FOLDERS_OF_THE_SERVER = [folder for name, folder in FOLDERS.items() if name != "rewarden"]
 
 
@@ -67,6 +70,8 @@ def imported() -> dict[str, str]:
     found: dict[str, str] = {}
     for folder in FOLDERS_OF_THE_SERVER:
         for path in folder.rglob("*.py"):
+            if path.is_relative_to(IN_BOXES):
+                continue
             for module in imports_of(path):
                 top = module.partition(".")[0]
                 if top not in FOLDERS and top not in sys.stdlib_module_names:

@@ -226,7 +226,7 @@ async def test_a_seed_is_replayed_on_the_ground_that_it_was_tried_on() -> None:
     try:
         found = await replay(engine, "7:choice:17")
         again = await replay(engine, "7:choice:17")
-        with pytest.raises(ValueError, match="no seed of a find"):
+        with pytest.raises(ValueError, match="not a seed of a find"):
             await replay(engine, "17")
     finally:
         await engine.close()

@@ -58,7 +58,7 @@ class Tasks:
 
     image = "python"
     env: Mapping[str, str] = MappingProxyType({"OF": "task"})
-    limits = Limits(memory_mb=100, disk_mb=100)
+    limits = Limits(memory_mb=400, disk_mb=100)
 
     def __init__(self) -> None:
         self.filled: list[Any] = []

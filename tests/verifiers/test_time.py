@@ -712,5 +712,5 @@ def test_the_work_grows_no_faster_than_the_text(piece: str) -> None:
 
 @pytest.mark.parametrize("reference", ["spring 2020", "late 2020", "c. 2020", "circa 2020", "mid-March 2024"])
 def test_a_rough_year_or_month_is_no_reference(reference: str) -> None:
-    with pytest.raises(InvalidReference, match="no certain year or month"):
+    with pytest.raises(InvalidReference, match="not a certain year or month"):
         prepare(reference, TimeParams())
