@@ -96,6 +96,22 @@ async def test_the_calls_of_a_rollout_share_a_notebook_which_ends_with_it(server
         assert (await call(tool, "1 + 1", other)) == "2"
 
 
+async def test_a_policy_that_loses_its_notebook_reads_so_and_goes_on(server: Running) -> None:
+    """It cannot have its rollout left out as one that the server failed."""
+    tool = NotebookTool({"type": "native", "target": server.serving.http, "idle_s": 2}, None)
+    rollout = Rollout("a")
+    assert "The call cannot be run: " in await call(tool, f"x = '{'x' * 600_000}'", rollout)
+    assert await call(tool, "x = 1\nx", rollout) == "1"
+    async with AsyncClient(server.serving.http) as client, asyncio.timeout(60):
+        while await client.boxes():
+            await asyncio.sleep(0.05)
+    assert "files are lost" in await call(tool, "x", rollout)
+    assert "NameError" in await call(tool, "x", rollout)
+    assert await call(tool, "import os; os.kill(os.getppid(), 9)", rollout) == "The cell ended the interpreter."
+    assert "variables are lost" in await call(tool, "1", rollout)
+    assert await call(tool, "1", rollout) == "1"
+
+
 async def test_without_a_rollout_each_call_has_a_notebook_of_its_own(server: Running) -> None:
     tool = NotebookTool({"type": "native", "target": server.serving.http}, None)
     await call(tool, "x = 1", None)

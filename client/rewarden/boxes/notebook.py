@@ -8,7 +8,7 @@ from typing import Any
 from rewarden.boxes.notebook_tool import UNREADABLE, Arguments, code_in, reply_of
 from rewarden.boxes.types import CellRequest, CellResult, Variable
 from rewarden.boxes.wire import answer, to_json
-from rewarden.errors import InternalError
+from rewarden.errors import InternalError, InvalidRequest
 from rewarden.transports.base import understood
 
 Call = Callable[..., Awaitable[Any]]
@@ -39,9 +39,16 @@ class AsyncNotebook:
 
     async def call(self, arguments: Arguments, timeout_s: float | None = None) -> str:
         """Runs a model's call of the tool `NOTEBOOK_TOOL`, and returns the text for the model. If the arguments do not
-        match the schema, which is the model's fault, the text says so."""
+        match the schema, or the code is too long, which is the model's fault, the text says so."""
         code = code_in(arguments)
-        return UNREADABLE if code is None else reply_of(await self.run(code, timeout_s))
+        if code is None:
+            return UNREADABLE
+        try:
+            return reply_of(await self.run(code, timeout_s))
+        except InvalidRequest as error:
+            if not str(error.details.get("path", "")).endswith("code"):
+                raise
+            return f"The call cannot be run: {error.message}"
 
     async def interrupt(self) -> bool:
         """Interrupts the cell that runs. Returns whether there is one."""

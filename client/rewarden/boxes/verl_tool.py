@@ -33,19 +33,29 @@ from rewarden.boxes.box import AsyncBox
 from rewarden.boxes.notebook import AsyncNotebook
 from rewarden.boxes.notebook_tool import NOTEBOOK_TOOL
 from rewarden.client import AsyncClient
-from rewarden.errors import InvalidRequest, RewardenError
+from rewarden.errors import BoxEnded, InvalidRequest, NotebookEnded, RewardenError
 
 _OF_BOX = ("image", "limits", "idle_s", "ttl_s")
+_GONE = "The interpreter has ended; all variables are lost. The next call starts a new one."
+_EXPIRED = "The sandbox's time was over: variables and files are lost. The next call opens a new one."
 _SETTINGS = frozenset({"type", "target", "api_key", "timeout_s", *_OF_BOX})
 
 
 class _Rollout:
     """The notebook of a rollout, once a call needed it."""
 
-    def __init__(self) -> None:
+    def __init__(self, number: str | None) -> None:
+        self.id = number
         self.opening = asyncio.Lock()  # verl runs the calls of a turn at once
         self.box: AsyncBox | None = None
         self.notebook: AsyncNotebook | None = None
+
+    def forget(self, notebook: AsyncNotebook, *, box: bool) -> None:
+        """Has the next call open another notebook, or another box, unless a call beside this one did so."""
+        if self.notebook is notebook:
+            self.notebook = None
+            if box:
+                self.box = None
 
 
 class _Call:
@@ -85,8 +95,15 @@ class NotebookTool:
     ) -> tuple[Any, float, dict[str, Any]]:
         """Runs a cell in the rollout's notebook. Returns the text for the model, a reward of 0, and no metrics. Raises
         RequestError."""
-        notebook = await self._notebook(self._calls[instance_id] if agent_data is None else agent_data)
-        text = await notebook.call(parameters, self.config.get("timeout_s"))
+        rollout = self._rollout(self._calls[instance_id] if agent_data is None else agent_data)
+        notebook = await self._notebook(rollout)
+        try:
+            text = await notebook.call(parameters, self.config.get("timeout_s"))
+        except (NotebookEnded, BoxEnded) as error:
+            rollout.forget(notebook, box=isinstance(error, BoxEnded))
+            if error.details.get("fault") != "policy" and error.details.get("reason") not in ("idle", "expired"):
+                raise
+            text = _GONE if isinstance(error, NotebookEnded) else _EXPIRED
         return self._schemas.ToolResponse(text=text), 0.0, {}
 
     async def calc_reward(self, instance_id: str, **_: Any) -> float:
@@ -97,23 +114,26 @@ class NotebookTool:
         """Ends a call."""
         self._calls.pop(instance_id, None)
 
-    async def _notebook(self, owner: Any) -> AsyncNotebook:
+    def _rollout(self, owner: Any) -> _Rollout:
         rollout = self._rollouts.get(owner)
         if rollout is None:
-            rollout = self._rollouts[owner] = _Rollout()
+            rollout = self._rollouts[owner] = _Rollout(getattr(owner, "request_id", None))
             weakref.finalize(owner, self._over, rollout, asyncio.get_running_loop())
+        return rollout
+
+    async def _notebook(self, rollout: _Rollout) -> AsyncNotebook:
         async with rollout.opening:
             if rollout.box is None:
-                rollout.box = await self._opened(owner).open()
+                rollout.box = await self._box(rollout.id).open()
             if rollout.notebook is None:
                 rollout.notebook = await rollout.box.notebook()
             return rollout.notebook
 
-    def _opened(self, owner: Any) -> AsyncBox:
+    def _box(self, rollout: str | None) -> AsyncBox:
         if self._client is None:
             self._client = AsyncClient(self.config["target"], api_key=self.config.get("api_key"))
         told = {name: self.config[name] for name in _OF_BOX if name in self.config}
-        return self._client.box(**told, rollout=getattr(owner, "request_id", None))
+        return self._client.box(**told, rollout=rollout)
 
     def _over(self, rollout: _Rollout, loop: asyncio.AbstractEventLoop) -> None:
         """Closes the box of a rollout that verl has forgotten: from whichever thread collects garbage."""
