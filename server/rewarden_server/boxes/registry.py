@@ -64,6 +64,8 @@ _REMEMBERED_S = 600.0
 _REMEMBERED = 10_000
 
 _SWEEP_S = 1.0
+_MOST_CONTROLS = 2
+"""Boxes for control runs at once, which count for no key. Attack: take the room of others by breaking notebooks."""
 
 _INFRA = frozenset({"host_lost", "slot_lost", "draining"})
 """Ends that are nobody's fault but ours."""
@@ -113,6 +115,7 @@ class Boxes:
         self._watching: set[asyncio.Task[None]] = set()
         self._sweeping: asyncio.Task[None] | None = None
         self._draining = False
+        self._controls = asyncio.Semaphore(_MOST_CONTROLS)
         self._leases: Leases | None = None
         self.snapshots = Snapshots(settings, wall)
         self.opened = 0
@@ -322,7 +325,7 @@ class Boxes:
         image and limits and, unless plain, environment and task. Errors of the host become ours."""
         task = None if plain else box.task
         spec = BoxSpec(image=box.image, limits=box.remote.limits, env={} if plain else box.env)
-        async with AsyncExitStack() as stack:
+        async with self._controls, AsyncExitStack() as stack:
             begun = None if task is None else await stack.enter_async_context(self._tasks.ready(task))
             with _refusals():
                 remote = await stack.enter_async_context(await self._lane.box(spec))

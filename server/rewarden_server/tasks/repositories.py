@@ -52,14 +52,15 @@ class Repositories:
 def _at_commit(folder: Path, commit: str) -> Tree:
     """Returns the files of a commit. It is read object by object: no attribute, filter or hook of the repository's has
     a say."""
-    listed = _git(folder, "ls-tree", "-r", "-z", "--full-tree", commit)
+    listed = _git(folder, "ls-tree", "-r", "-z", "-l", "--full-tree", commit)
     rows = [entry.split(b"\t", 1) for entry in listed.split(b"\0") if entry]
     wanted = [(*head.decode().split(), os.fsdecode(path)) for head, path in rows]
     blobs = [row for row in wanted if row[0] != _SUBMODULE]
+    _check_size(MOST_BYTES - sum(int(size) for _, _, _, size, _ in blobs))
     data = _git(folder, "cat-file", "--batch", given="".join(f"{row[2]}\n" for row in blobs).encode())
     made: dict[str, Blob] = {}
     at = 0
-    for mode, _, _, path in blobs:
+    for mode, _, _, _, path in blobs:
         end = data.index(b"\n", at)
         size = int(data[at:end].split()[2])
         content = data[end + 1 : end + 1 + size]
@@ -71,15 +72,18 @@ def _at_commit(folder: Path, commit: str) -> Tree:
 def _git(folder: Path, *words: str, given: bytes = b"") -> bytes:
     try:
         done = subprocess.run(
-            ["git", "-C", str(folder), *words], input=given, capture_output=True, env=_GIT, check=True, timeout=300
+            ["git", "-C", str(folder), *words],
+            input=given,
+            capture_output=True,
+            env={**_GIT, "GIT_CEILING_DIRECTORIES": str(folder.parent)},  # a repository above is not meant
+            check=True,
+            timeout=300,
         )
     except FileNotFoundError:
         raise InvalidReference("a commit needs git, which the server has not", path="reference.commit") from None
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
         said = (error.stderr or b"").decode(errors="replace").strip()[-300:]
         raise InvalidReference(f"git cannot read the commit: {said}", path="reference.commit") from None
-    if len(done.stdout) > MOST_BYTES:
-        raise InvalidReference(f"the repository has more than {MOST_BYTES} bytes", path="reference.folder")
     return done.stdout
 
 
