@@ -122,13 +122,19 @@ def test_listed_paths_are_carried() -> None:
 
 def test_streams_become_one_that_ends_once() -> None:
     carried = Carried((), shared=False)
-    policy = stream("app/a", "etc/x", "tests/t", links=[("app/b", "app/a"), ("app/c", "etc/x")])
+    policy = stream("app/a", "etc/x", "tests/t", links=[("app/b", "app/a"), ("app/c", "etc/x"), ("app/d", "etc/x")])
     environment = stream("app/a", "etc/x")
     out = io.BytesIO()
     merge([(environment, carried.of_environment), (policy, carried.of_policy)], out)
     out.seek(0)
     with tarfile.open(fileobj=out) as made:
-        assert made.getnames() == ["etc/x", "app/a", "app/b", END]
+        assert made.getnames() == ["etc/x", "app/a", "app/b", "app/c", "app/d", END]
+        # The file that two links of the policy's share stays a file, although its first name is left out.
+        first, second = made.getmember("app/c"), made.getmember("app/d")
+        assert (first.isreg(), second.linkname) == (True, "app/c")
+        kept = made.extractfile(first)
+        assert kept is not None
+        assert kept.read() == b"etc/x"
         assert made.getmember(END).pax_headers == MARK
 
 

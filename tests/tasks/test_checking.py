@@ -58,7 +58,7 @@ async def test_the_environment_is_made_once_and_seen_by_solution_and_tests(boxes
     found = await checks(boxes, memory, files)
     assert found.fault is None
     assert found.steps[0].untouched == 0.0
-    assert len(list((memory.folder / "states").iterdir())) == 1
+    assert len(list((memory.shelf.folder / "states").iterdir())) == 1
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,16 @@ async def test_the_environments_own_start_up_files_stay(boxes: BoxLane, memory: 
 
 @pytest.mark.parametrize(
     ("tests", "left"),
-    [("sleep 1000 >/dev/null 2>&1 &", True), ("sleep 1000 & kill -9 $!", False), ("(sleep 1000 & kill $!)", False)],
+    [
+        ("sleep 1000 >/dev/null 2>&1 &", True),
+        ("sleep 1000 & kill -9 $!", False),
+        ("(sleep 1000 & kill $!)", False),
+        (
+            "sh -c 'trap \"sleep 0.5; exit\" TERM; touch on; while :; do sleep 0.05; done' >/dev/null 2>&1 & "
+            "while ! [ -e on ]; do sleep 0.01; done; kill $!",
+            False,
+        ),  # a server that takes a moment to shut down
+    ],
 )
 async def test_processes_that_outlive_the_tests_are_seen(
     boxes: BoxLane, memory: Memory, tests: str, left: bool
@@ -179,7 +188,8 @@ async def test_processes_that_outlive_the_tests_are_seen(
 
 async def test_files_that_the_tests_add_themselves_are_theirs(boxes: BoxLane, memory: Memory) -> None:
     added = (
-        "touch /tests/report.json /tests/tmp.x /tests/made.py; mkdir -p /tests/.pytest_cache; >/tests/.pytest_cache/x"
+        "cd /tests; touch report.json tmp.x made.py .coverage.host.1; mkdir -p .pytest_cache .mypy_cache/a; "
+        ">.pytest_cache/x; >.mypy_cache/a/b.py; cd -"
     )
     found = await checks(boxes, memory, parts(tests__test_sh=f"{added}\n{DONE}"))
     assert (found.fault, found.steps[0].rewritten) == (None, ("made.py",))

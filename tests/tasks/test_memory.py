@@ -17,7 +17,7 @@ SIZE = 64 * 1024
 
 def keep(memory: Memory, digest: str, age: float) -> None:
     """Keeps a state of `SIZE` bytes that was last used so many seconds ago."""
-    with memory.making(digest, "image", LIMITS) as file:
+    with memory.shelf.writing(memory._state(digest, "image", LIMITS)) as file:
         file.write(b"x" * SIZE)
     state = memory.state(digest, "image", LIMITS)
     assert state is not None
@@ -46,7 +46,7 @@ def test_a_check_is_about_a_digest_an_image_and_limits(memory: Memory) -> None:
 
 
 def test_a_state_is_about_limits_too(memory: Memory) -> None:
-    with memory.making("digest", "image", LIMITS) as file:
+    with memory.shelf.writing(memory._state("digest", "image", LIMITS)) as file:
         file.write(b"changes")
     state = memory.state("digest", "image", LIMITS)
     assert state is not None
@@ -76,7 +76,7 @@ def test_the_newest_stays_although_it_is_larger_than_all_may_be(tmp_path: Path) 
 
 def test_a_file_that_somebody_is_making_stays_and_an_abandoned_one_goes(tmp_path: Path) -> None:
     memory = Memory(Shelf(tmp_path, SIZE))
-    with memory.making("a", "image", LIMITS) as file:
+    with memory.shelf.writing(memory._state("a", "image", LIMITS)) as file:
         file.write(b"x" * SIZE)
         file.flush()
         keep(memory, "b", 0)

@@ -63,7 +63,10 @@ class FreshBox(Protocol):
         """Starts a program that lives until the box ends."""
 
     async def stop(self) -> None:
-        """Has all programs stand still for as long as the box lives."""
+        """Has all programs stand still until `resume`."""
+
+    async def resume(self) -> None:
+        """Has them go on."""
 
     async def processes(self) -> int:
         """Returns the number of processes that live in the box, also of those that programs left behind."""

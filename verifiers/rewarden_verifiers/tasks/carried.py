@@ -150,6 +150,17 @@ def _is_ours(path: str) -> bool:
     return parts[0] in OURS or (parts[0] == "logs" and (len(parts) < 2 or parts[1] not in _LOGS))
 
 
+def _file(given: tarfile.TarFile, link: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Returns the file that a hard link leads to, under the link's name. Raises ReadError."""
+    try:
+        target = given.getmember(link.linkname)
+    except KeyError:
+        raise tarfile.ReadError("the changes of a box hold a link to nothing") from None
+    made = target.replace(name=link.name)
+    made.pax_headers = {name: value for name, value in made.pax_headers.items() if name != "path"}
+    return made
+
+
 def merge(streams: Sequence[tuple[BinaryIO, Callable[[str, bytes], bool]]], out: BinaryIO) -> None:
     """Writes the chosen members of several streams of changes as one. Raises tarfile.TarError for a stream that is cut
     off."""
@@ -157,15 +168,21 @@ def merge(streams: Sequence[tuple[BinaryIO, Callable[[str, bytes], bool]]], out:
         ends: list[tarfile.TarInfo] = []
         for stream, chosen in streams:
             ended = False
+            moved: dict[str, str] = {}
             with tarfile.open(fileobj=stream, mode="r:") as given:
                 for member in given:
                     if posixpath.normpath(member.name) == END:
                         ends.append(member)
                         ended = True
-                    elif chosen(member.name, member.type) and (
-                        not member.islnk() or chosen(member.linkname, tarfile.REGTYPE)
-                    ):
+                    elif not chosen(member.name, member.type):
+                        continue
+                    elif not member.islnk() or chosen(member.linkname, tarfile.REGTYPE):
                         made.addfile(member, given.extractfile(member) if member.isreg() else None)
+                    elif member.linkname in moved:
+                        made.addfile(member.replace(linkname=moved[member.linkname]))
+                    else:  # the file's first name is left out, such as that in a package manager's cache
+                        moved[member.linkname] = member.name
+                        made.addfile(_file(given, member), given.extractfile(member))
             if not ended:
                 raise tarfile.ReadError("the changes of a box were cut off")
         made.addfile(ends[-1])

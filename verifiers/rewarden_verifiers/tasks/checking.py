@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from rewarden.errors import SandboxError
 from rewarden_verifiers.boxes import Boxes, BoxFault
 from rewarden_verifiers.tasks.judging import Ran, Size, State, TaskBoxes, build, check_image, kept, solve
-from rewarden_verifiers.tasks.memory import Checked, Memory, StepCheck, copied
+from rewarden_verifiers.tasks.memory import Checked, Memory, StepCheck
 from rewarden_verifiers.tasks.task import Environment, Step, Task, TaskFault
 
 TOP = 1.0
@@ -45,8 +45,7 @@ async def _make(boxes: Boxes, task: Task, size: Size, memory: Memory, image_id: 
     async with boxes.open(environment.image, limits=limits, env={}) as box:
         check_image(box, image_id)
         await build(box, environment)
-        with memory.making(environment.digest, image_id, limits) as file:
-            await copied(box.changes(), file)
+        await memory.keep(environment.digest, image_id, limits, box.changes())
 
 
 @asynccontextmanager
@@ -106,8 +105,7 @@ async def _checked(own: TaskBoxes, task: Task, memory: Memory) -> Checked:
     async with AsyncExitStack() as stack:
         for place, step in enumerate(task.steps):
             if place and whole and before is not None:
-                with memory.making(task.beginning(step), own.image_id, own.limits) as file:
-                    await copied(before.pieces(), file)
+                await memory.keep(task.beginning(step), own.image_id, own.limits, before.pieces())
             async with own.box(before) as box:
                 untouched_state = await stack.enter_async_context(kept(box.changes()))
             untouched = await own.verify(step, untouched_state)

@@ -79,7 +79,10 @@ _PYTEST = {
 
 _OUTPUT_BYTES = 4 * 1024**2
 _PART = 1 << 20
-_PAUSES_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+_REPORTS_BYTES = 64 << 20
+"""The most that tests write beside themselves. Attack: fill the server's memory."""
+_CACHES = frozenset({".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"})
+_PAUSES_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 1.0, 1.0, 1.0)
 _ROOM = Limits(cpu_s=60.0, wall_s=60.0, output_bytes=1 << 16)
 
 End = Literal["ended", "time_limit", "memory_limit", "output_limit"]
@@ -172,12 +175,15 @@ class TaskBoxes:
             yield box
 
     async def begin(self, box: FreshBox, before: State | None = None) -> None:
-        """Makes of a fresh box one in which a policy begins. Raises BoxFault, SandboxError."""
+        """Makes of a fresh box one in which a policy begins. Raises SandboxError: no policy has been in it."""
         check_image(box, self.image_id)
         state = before or self._state
-        if state is not None:
-            await box.restore(state.pieces())
-        await _made(box, ("mkdir", "-p", self.task.environment.workdir))
+        try:
+            if state is not None:
+                await box.restore(state.pieces())
+            await _made(box, ("mkdir", "-p", self.task.environment.workdir))
+        except BoxFault as fault:
+            raise SandboxError(f"the task's environment cannot be laid out: {fault}") from None
 
     @asynccontextmanager
     async def _open(self, disk_mb: int = 0) -> AsyncIterator[FreshBox]:
@@ -214,8 +220,10 @@ class TaskBoxes:
                     _check(report)
                     # Attack: whatever the tests have started could write the reward after them.
                     await box.stop()
-                    left = not task.services and await _left(box)
-                    ran = replace(await _result(box, report, placed), left=left)
+                    ran = await _result(box, report, placed)
+                    # A server that was told to end, or a tracker of shared memory, needs a moment to do so.
+                    await box.resume()
+                    ran = replace(ran, left=not task.services and await _left(box))
                 except BoxFault as fault:
                     # Whatever does not fit into the box, or stands where the tests must, is in the policy's files: the
                     # remembered run of the solution went through.
@@ -348,7 +356,7 @@ async def _reward(box: FreshBox) -> Reward:
 
 
 async def _left(box: FreshBox) -> bool:
-    """Returns whether processes live on in a box whose processes stand still. Those that were ended before go away."""
+    """Returns whether processes live on, a few seconds after the tests."""
     for pause in _PAUSES_S:
         if not await box.processes():
             return False
@@ -360,7 +368,7 @@ async def _rewritten(box: FreshBox, placed: Files) -> frozenset[str]:
     """Returns the test files that are not what they were, or were not there. Attack: a program that a test starts
     changes the next one, or adds what the next one loads."""
     data = io.BytesIO()
-    most = 2 * sum(len(file.data) + 2048 for file in placed.values()) + (1 << 20)
+    most = 2 * sum(len(file.data) + 2048 for file in placed.values()) + _REPORTS_BYTES
     try:
         async with contextlib.aclosing(box.archive(TESTS)) as pieces:
             async for piece in pieces:
@@ -391,9 +399,10 @@ def _changed(data: io.BytesIO, placed: Files) -> frozenset[str]:
 
 
 def _is_loaded(name: str) -> bool:
-    """Returns whether a later test may load an added file: reports, and the cache of pytest, are honest."""
+    """Returns whether a later test may load an added file. Reports and caches of tools are honest, and their names
+    differ from run to run."""
     parts = name.split("/")
-    if ".pytest_cache" in parts:
+    if _CACHES.intersection(parts) or parts[-1].startswith(".coverage."):
         return False
     return (
         name.lower().endswith(_LOADED)

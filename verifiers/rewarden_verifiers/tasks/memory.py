@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import hashlib
 import json
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -88,11 +88,16 @@ class Memory:
         """Returns the file of changes with which an environment or a step begins, or None if it is not kept."""
         return self.shelf.open(self._state(digest, image_id, limits))
 
-    @contextlib.contextmanager
-    def making(self, digest: str, image_id: str, limits: Limits) -> Iterator[BinaryIO]:
-        """Yields a file for such changes, which is kept once the block has ended well."""
-        with self.shelf.writing(self._state(digest, image_id, limits)) as file:
-            yield file
+    async def keep(self, digest: str, image_id: str, limits: Limits, changes: AsyncGenerator[bytes, None]) -> None:
+        """Keeps such changes, once all of them are there. Unlike the others, it does not block."""
+        writing = self.shelf.writing(self._state(digest, image_id, limits))
+        file = await asyncio.to_thread(writing.__enter__)
+        try:
+            await copied(changes, file)
+        except BaseException as error:
+            await asyncio.to_thread(writing.__exit__, type(error), error, error.__traceback__)
+            raise
+        await asyncio.to_thread(writing.__exit__, None, None, None)
 
     def _check(self, digest: str, image_id: str, limits: Limits) -> Path:
         return self.shelf.folder / "checks" / f"{_key(digest, image_id, limits)}.json"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import tempfile
 import time
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ MOST_BYTES = 10 * 1024**3
 """The size of the folder, where nothing else is configured."""
 
 _MOST_FILES = 20_000
+_OURS = re.compile(r"[0-9a-f]{64}\.(json|tar)")
+"""The folder may hold files of others: none of them is deleted."""
 _NEW = ".new-"
 _ABANDONED_S = 86_400.0
 """Seconds after which a file that was never finished is nobody's any more."""
@@ -52,6 +55,8 @@ class Shelf:
         try:
             with os.fdopen(number, "wb") as file:
                 yield file
+                file.flush()
+                os.fsync(number)  # a machine that loses power leaves the whole file or none
             os.replace(name, path)
         except BaseException:
             with contextlib.suppress(OSError):
@@ -63,18 +68,18 @@ class Shelf:
         """Deletes what was used longest ago, until the rest fits. The newest stays: somebody waits for it."""
         kept: list[tuple[float, int, str]] = []
         for place in self.folder.iterdir():
-            with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(place) as entries:
+            with contextlib.suppress(OSError), os.scandir(place) as entries:
                 for entry in entries:
-                    with contextlib.suppress(FileNotFoundError):  # another server deletes as well
+                    with contextlib.suppress(OSError):  # another server deletes as well
                         about = entry.stat(follow_symlinks=False)
-                        if entry.name.startswith(_NEW) and time.time() - about.st_mtime < _ABANDONED_S:
-                            continue
-                        kept.append((about.st_mtime, about.st_blocks * 512, entry.path))
+                        abandoned = entry.name.startswith(_NEW) and time.time() - about.st_mtime > _ABANDONED_S
+                        if abandoned or _OURS.fullmatch(entry.name):
+                            kept.append((about.st_mtime, about.st_blocks * 512, entry.path))
         size, count = sum(each for _, each, _ in kept), len(kept)
         for _, bytes_, name in sorted(kept):
             if size <= self.most_bytes and count <= _MOST_FILES:
                 break
             if name != str(newest):
-                with contextlib.suppress(FileNotFoundError):
+                with contextlib.suppress(OSError):
                     os.unlink(name)
                 size, count = size - bytes_, count - 1

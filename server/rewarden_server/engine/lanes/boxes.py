@@ -113,6 +113,11 @@ class OpenedBox:
         with said_as_ours():
             await self._remote.stop()
 
+    async def resume(self) -> None:
+        """See `FreshBox.resume`."""
+        with said_as_ours():
+            await self._remote.resume()
+
     async def processes(self) -> int:
         """See `FreshBox.processes`."""
         with said_as_ours():
