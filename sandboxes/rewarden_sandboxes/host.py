@@ -791,7 +791,7 @@ class Host:
 
 @contextlib.contextmanager
 def _frame_of(slot: Slot, header: dict[str, Any]) -> Iterator[None]:
-    """Around the reading of a slot's frame. Raises SlotLost for a frame that is no report, and SlotBroken if no room
+    """Around the reading of a slot's frame. Raises SlotLost for a frame that is not a report, and SlotBroken if no room
     can be made.
     """
     if header["ev"] == "broken":

@@ -102,7 +102,7 @@ _BOXED: list[tuple[str, Any, str, str, dict[str, Any]]] = [
     ),
     ("commas for entries", 3, "[,,,]", "[1, 2, 5]", {"count": True}),
     ("one entry many times", 3, "[[1], [1], [1]]", "[[1], [2], [3]]", {"count": True}),
-    # Shares for what is no answer
+    # Shares of what is not an answer
     ("a hedge where wrong numbers earn", 42, "7 or 42", "42", {"wrong_score": 0.1}),
     ("words where wrong numbers earn", 42, r"\text{I do not know}", "42", {"wrong_score": 0.1}),
     ("a hedge where near numbers earn", 42, "41 or 43", "42", {"partial": "exponential"}),

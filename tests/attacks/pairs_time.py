@@ -102,7 +102,7 @@ _TAGGED: list[tuple[str, Any, str, str, dict[str, Any]]] = [
         "date: March 2021; event: The eruption",
         {},
     ),
-    # Shares for what is no answer
+    # Shares of what is not an answer
     (
         "a hedge where near dates earn",
         "2024-03-05",

@@ -130,7 +130,7 @@ def room() -> Any:
     [
         (0.5, 0.5, 0.0, 0.0, 0.0, "within", None),
         (1.2, 0.5, 0.0, 0.0, 0.0, "over", None),
-        (0.5, 1.2, 0.0, 0.0, 0.0, "decided", "wall_s"),  # sleeping is no noise: it is not run again
+        (0.5, 1.2, 0.0, 0.0, 0.0, "decided", "wall_s"),  # sleeping is not noise: it is not run again
         (1.2, 1.2, 0.0, 0.0, 0.0, "decided", "wall_s"),
         (0.5, 1.2, 0.3, 0.0, 0.0, "waited", None),  # nor is it sleeping to wait for a disk
         (1.2, 1.2, 0.3, 0.0, 0.0, "waited", None),

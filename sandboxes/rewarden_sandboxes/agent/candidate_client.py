@@ -297,7 +297,7 @@ class CandidateClient:
     def _exception_class(self, lineage: Any, base: type[BaseException]) -> type:
         """Returns the class of an exception of the candidate's. All its parents become exceptions here.
 
-        Attack: a parent that is no exception, so that the tests seem to derive a class from the candidate's.
+        Attack: a parent that is not an exception, so that the tests seem to derive a class from the candidate's.
         """
         parents: tuple[type, ...] = (CandidateError,) if base is Exception else (CandidateError, base)
         if len(lineage) > 1:

@@ -57,7 +57,7 @@ class Helpers:
         if self._names is None:
             self._names = {"__name__": "prompt"}
             for node in self._body:
-                with contextlib.suppress(Exception):  # a missing module's names are no helpers
+                with contextlib.suppress(Exception):  # a missing module's names are not helpers
                     code = compile(ast.Module([node], []), "prompt.py", "exec", dont_inherit=True)
                     exec(code, self._names)  # noqa: S102 - the reference's code, in a room of its own
         if name in self._names and not name.startswith("__"):

@@ -149,7 +149,7 @@ def unshare(flags: int) -> None:
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
-        # The machine's limit on namespaces is reached, which is no program's fault and must not read as a full room.
+        # The machine's limit on namespaces is reached, which is not a program's fault and must not read as a full room.
         raise OSError(errno.EUSERS, "unshare: no namespaces are left; raise the limits in /proc/sys/user") from None
 
 

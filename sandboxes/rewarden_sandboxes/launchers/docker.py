@@ -306,6 +306,6 @@ def _words(error: Exception) -> str:
 
 def leftovers(client: Any, alive: Callable[[int], bool]) -> list[Any]:
     """Containers of ours whose host is dead."""
-    # Live hosts start and remove containers meanwhile: one that is gone by the time it is looked at is no error.
+    # Live hosts start and remove containers meanwhile: one that is gone by the time it is looked at is not an error.
     found = client.containers.list(all=True, filters={"label": LABEL}, ignore_removed=True)
     return [each for each in found if not alive(int(each.labels.get(LABEL) or 0))]

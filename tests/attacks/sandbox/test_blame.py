@@ -64,7 +64,7 @@ def test_an_honest_program_is_paid_whatever_its_reference_looks_like(judged: Jud
     ],
 )
 def test_a_prompt_that_only_wants_to_be_continued_is_not_to_blame(judged: Judge, program: str, prefix: str) -> None:
-    """Attack: fail behind a prompt that is no program of its own, so as to go unscored."""
+    """Attack: fail behind a prompt that is not a program of its own, so as to go unscored."""
     asked = reference("python", [{"type": "stdio", "stdin": "4\n", "stdout": "8"}], prefix=prefix)
     verdict = judged.one(fenced(program), asked)
     assert (verdict.status, verdict.score, verdict.reason) == ("scored", 0.0, "runtime_error"), told(verdict)

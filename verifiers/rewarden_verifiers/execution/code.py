@@ -74,7 +74,7 @@ class CodeParams:
         object, nothing at all, the candidate's own helpers) and the reference has a `solution` whose pass does not:
         `score` fails the test (`weak_test_exploit`); `flag` keeps the pass and flags it. Without a solution the pass
         always stays, flagged.
-    syntax_errors: The verdict of a program in Python that is no valid Python.
+    syntax_errors: The verdict of a program in Python that is not valid Python.
     """
 
     dataset: datasets.Name | None = None
@@ -213,7 +213,7 @@ async def _judged(response: str | None, reference: CodeReference, params: CodePa
     )
     results = await run.run()
     if found.rule == BARE and results[0].verdict == "CE":
-        return no_answer(flags=shared)  # it was no program
+        return no_answer(flags=shared)  # it was not a program
     seen = dict.fromkeys(flag for result in results for flag in result.flags)
     missing = sorted({name for result in results if (name := missing_module(result, candidate.code))})
     seen |= dict.fromkeys(f"missing_module: {name}" for name in missing[:_NAMED])

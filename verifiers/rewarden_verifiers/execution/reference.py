@@ -218,7 +218,7 @@ class CodeReference(Strict):
     entry_point: The function that HumanEval's `check(candidate)` gets.
     signature: The declaration of the entry point, in a language with types; default: as the `prefix` ends.
     prefix: The prompt's code, which a response can continue (see the parameter `completion`).
-    stop: Texts that end such a continuation; what follows the first of them is no part of the program.
+    stop: Texts that end such a continuation; what follows the first of them is not part of the program.
     modules: Names under which test code can import the candidate.
     solution: A program that passes every test, and that no candidate sees. If a judge, test code or `prefix` fails, or
         a pass is suspect, control runs with it determine who is to blame.

@@ -104,7 +104,7 @@ def missing_module(result: Result, code: str) -> str | None:
 
 
 def is_no_python(result: Result) -> bool:
-    """Returns whether a program in Python ended before its first statement, because it is no valid Python.
+    """Returns whether a program in Python ended before its first statement, because it is not valid Python.
 
     A program can print the same to be given this verdict: it earns nothing with either.
     """

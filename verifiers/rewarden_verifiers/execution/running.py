@@ -419,7 +419,7 @@ def _check_judge(judge: JudgeProgram, event: CompileResult) -> None:
 
 
 def _check_tests(trial: Trial, event: CompileResult) -> None:
-    """Raises SampleError if test code was not compiled: the candidate's code is no part of it."""
+    """Raises SampleError if test code was not compiled: the candidate's code is not part of it."""
     if event.report.status == "internal_error":
         raise SandboxError(event.report.message or "the sandbox failed at a compilation")
     if event.report.status != "ok":

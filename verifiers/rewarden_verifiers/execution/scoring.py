@@ -43,7 +43,7 @@ def _withheld(results: Sequence[Result]) -> Sequence[Result]:
     requires = {result.trial.test.group: result.trial.rules.requires for result in results}
     if not any(requires.values()):
         return results
-    # A group that a run with option `first` left out is no obstacle.
+    # A group that a run with option `first` left out is not an obstacle.
     passed = {name: won for (name, _), won in groups_passed(results).items() if name is not None}
     waves = {result.trial.test.group: result.trial.wave for result in results}
     for name in sorted(passed, key=lambda name: waves[name]):

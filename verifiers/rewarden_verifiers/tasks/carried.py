@@ -53,7 +53,7 @@ _ABOVE = (
 """Names at the root that programs look for in each folder above /tests, as patterns."""
 
 _PASSING = ("cache", "_history")
-"""Ends of names in a home that programs leave behind by themselves: that those are dropped is no news."""
+"""Ends of names in a home that programs leave behind by themselves: that those are dropped is not news."""
 
 _NOTED = 20
 

@@ -42,7 +42,7 @@ _DEPTH = 6
 """Levels of folders below a configured one in which tasks are looked for."""
 
 _YAML = (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, ArithmeticError, RecursionError)
-"""The errors of its reader, most of them for tagged values that are no value of their type, such as `!!int ""`."""
+"""The errors of its reader, most of them for tagged values that are not of their type, such as `!!int ""`."""
 
 _VERSIONS = ("1.0", "1.1", "1.2", "1.3", "1.4")
 _VERIFIER_S = 600.0

@@ -137,7 +137,7 @@ def inputs_outputs(row: Row, name: Any = None, name_at: str = "", outputs: str =
 
 
 def functions_in(content: str, path: str) -> tuple[str, ...]:
-    """Returns the tests that a file defines: it is read, not run. Names that it imports are no tests, whatever they
+    """Returns the tests that a file defines: it is read, not run. Names that it imports are not tests, whatever they
     are called. Raises InvalidReference."""
     try:
         body = ast.parse(content).body
