@@ -115,6 +115,10 @@ NOT_RUN = {
         "rewarden models reload reward --model /srv/models/checkpoints/step-200": GPU,
         "curl -X POST localhost:8080/v1/models/reward/reload -H 'content-type: application/json' \\": GPU,
     },
+    "docs/parity.md": {
+        "git clone --bare https://github.com/OWNER/NAME CODE/OWNER+NAME": READER,
+        "python -m benchmarks.parity SYSTEM --code CODE": READER,
+    },
     "docs/operating.md": {"rewarden sandbox-host build": IMAGES},
     "docs/quickstart.md": {
         "python3 -m venv .venv": READER,
