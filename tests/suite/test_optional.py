@@ -26,7 +26,7 @@ BUILT_ON = {"numpy": ("pycocotools", "scipy", "shapely", "sklearn")}
 def collected(folder: Path, *without: str, files: tuple[str, ...] = ()) -> Record:
     """Returns what happens when the suite, or some files of it, is collected without these packages."""
     record = folder / "record.json"
-    plugins = ("-p", "tests.suite.blocked", "-p", "pytest_asyncio.plugin")
+    plugins = ("-p", "tests.suite.blocked", "-p", "pytest_asyncio.plugin", "-p", "pytest_timeout")
     command = [sys.executable, "-m", "pytest", *plugins, "--collect-only", "--record", str(record)]
     # Of the other plugins none has a part in reading files, and each process would import them all.
     environment = {**os.environ, WITHOUT: ",".join(without), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
