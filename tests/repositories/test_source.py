@@ -60,7 +60,7 @@ def test_a_folder_and_an_archive_are_read_without_git(tmp_path: Path) -> None:
         assert {path: blob.data.decode() for path, blob in found.items()} == FILES
 
 
-@pytest.mark.parametrize("folder", ["..", ".", "/etc", "calc/../..", "gone", "out"])
+@pytest.mark.parametrize("folder", ["..", ".", "/etc", "calc/../..", "gone", "out", "a\0b", "a" * 5000])
 def test_a_folder_elsewhere_is_refused(tmp_path: Path, folder: str) -> None:
     inner = tmp_path / "inner"
     repository(inner / "calc")

@@ -39,9 +39,13 @@ class Repositories:
     def read(self, name: str, commit: str | None) -> Tree:
         """See the protocol."""
         base = self.base.expanduser().resolve()
-        place = (base / name).resolve()
-        # Attack: a row that comes with a request reads the server's files.
-        if place == base or base not in place.parents or not place.exists():
+        try:
+            place = (base / name).resolve()
+            # Attack: a row that comes with a request reads the server's files.
+            there = place != base and base in place.parents and place.exists()
+        except (OSError, ValueError):  # attack: a name too long for any file, or with a NUL
+            there = False
+        if not there:
             raise InvalidReference(f"there is no {name[:100]!r} below tasks.repositories", path="reference.folder")
         if commit is not None and place.is_dir():
             return _at_commit(place, commit)
@@ -80,7 +84,7 @@ def _git(folder: Path, *words: str, given: bytes = b"") -> bytes:
             timeout=300,
         )
     except FileNotFoundError:
-        raise InvalidReference("a commit needs git, which the server has not", path="reference.commit") from None
+        raise InvalidReference("a commit needs git, which is missing on the server", path="reference.commit") from None
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
         said = (error.stderr or b"").decode(errors="replace").strip()[-300:]
         raise InvalidReference(f"git cannot read the commit: {said}", path="reference.commit") from None
