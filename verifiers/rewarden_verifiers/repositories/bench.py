@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
+import os
 import posixpath
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.resources import files as resource
 
@@ -16,7 +18,7 @@ from rewarden_sandboxes.job import Limits, Report
 from rewarden_verifiers.boxes import Boxes, BoxFault, FreshBox
 from rewarden_verifiers.patches.applying import MOST_CONTENT, apply_patch
 from rewarden_verifiers.patches.patch import Patch, PatchError
-from rewarden_verifiers.repositories.owned import Owned, decides
+from rewarden_verifiers.repositories.owned import Kind, Owned, paths_in
 from rewarden_verifiers.repositories.reports import Results, read_printed, read_supervised
 from rewarden_verifiers.repositories.row import Row, paths_of, safe_paths
 from rewarden_verifiers.repositories.source import Blob, Repositories, Tree, archive, tree_of
@@ -31,6 +33,10 @@ _OUTPUT_BYTES = 32 * 1024**2
 _MOST_REPORT = 32 * 1024**2
 _WORDS = 500
 """Paths of one command."""
+_MOST_GUARDED = 1000
+"""Files that are compared after the tests have run, beside those that the row names."""
+_PASSED_BY = ("(", "-name", ".git", "-o", "-name", "node_modules", "-o", "-name", "__pycache__", ")", "-prune", "-o")
+"""Of `find`: folders of too many files, none of which a repository's own."""
 _ROOM = Limits(cpu_s=60.0, wall_s=60.0, output_bytes=1 << 20)
 _SETUP_S = 600.0
 
@@ -41,7 +47,7 @@ elif [ -x "$path" ]; then echo program; else echo file; fi; done"""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """All that a run needs which is not the candidate's. tree: the repository, if the image has it not."""
+    """All that a run needs which is not the candidate's. tree: the repository, if the image does not hold it."""
 
     boxes: Boxes
     row: Row
@@ -69,16 +75,25 @@ async def bench(boxes: Boxes, row: Row, size: Size, repositories: Repositories |
 @dataclass(slots=True, kw_only=True)
 class Ran:
     """A run of the tests. end: `ended`, or the limit that it reached. rewritten: files of the tests that changed
-    meanwhile. dropped: paths of the candidate's that were not written, because they belong to the tests or decide how
-    they run."""
+    meanwhile, or that decide how they run. dropped: paths of the candidate's that were not written, and why."""
 
     end: str
     results: Results
     output: str = ""
     exit_code: int | None = None
     rewritten: Sequence[str] = ()
-    dropped: Sequence[str] = ()
+    dropped: Mapping[str, Kind] = field(default_factory=dict)
     seconds: float = 0.0
+
+    @property
+    def whole(self) -> bool:
+        """Returns whether the tests ran to their end."""
+        return self.end == "ended" and self.results.whole
+
+    @property
+    def exits_otherwise(self) -> bool:
+        """Returns whether the exit code says something else than the report: it is 0 exactly if no test failed."""
+        return (self.results.exit_code != 0) != self.results.failed
 
 
 @dataclass(slots=True)
@@ -102,23 +117,22 @@ async def run_tests(own: Bench, patch: Patch | None) -> Ran:
         candidate = await _applied(box, row, patch)
         tests = await _of_reference(box, row, row.test_patch, "test_patch")
         gold = await _of_reference(box, row, row.gold, "patch")
-        owned = Owned(
-            [*tests.files, *_files_of_ids(row)],
-            row.told.test_files,
-            [path for path in gold.files if not decides(path)],
-        )
-        dropped = sorted(path for path in candidate.files if path in owned or decides(path))
+        owned = _owned(row, tests.files, gold.files)
+        kinds = {path: owned.kind(path) for path in candidate.files}
+        dropped = {path: kind for path, kind in sorted(kinds.items()) if kind is not None}
         for path in dropped:
             candidate.files.pop(path)
         # What decides how tests run is the row's, whoever changes it.
-        config = {path: data for path, data in gold.files.items() if decides(path)}
+        config = {path: data for path, data in gold.files.items() if owned.kind(path) == "configuration"}
         _check_places(candidate.files, {**config, **tests.files})
         await _write(box, row, candidate, False)
         await _write(box, row, _Written(config, gold.programs), True)
         await _write(box, row, tests, True)
-        guarded = await _guard(box, row, [*config, *tests.files])
+        named = [*config, *tests.files, *_named_by_ids(row)[0]]
+        await _lock(box, row, named)
+        guarded = await _guarded(box, row, owned, named)
         report, results = await _run(box, row)
-        rewritten = [path for path, data in guarded.items() if await _content(box, row, path) != data]
+        rewritten = [path for path, mark in guarded.items() if await _mark(box, row, path) != mark]
     end = report.status if report.status in ("time_limit", "memory_limit", "output_limit") else "ended"
     return Ran(
         end=end,
@@ -310,26 +324,55 @@ async def _write(box: FreshBox, row: Row, written: _Written, locked: bool) -> No
 # --- the run ---------------------------------------------------------------------------------------------------------
 
 
-def _files_of_ids(row: Row) -> list[str]:
-    """Returns the files that ids name (`tests/test_a.py::test_b`)."""
-    heads = dict.fromkeys(id.partition("::")[0] for id in (*row.must_pass, *row.must_stay) if "::" in id)
-    return safe_paths(list(heads))
+def _owned(row: Row, tests: Collection[str], solved: Collection[str]) -> Owned:
+    files, sources = _named_by_ids(row)
+    return Owned(
+        named=tests,
+        ids=files,
+        patterns=row.told.test_files,
+        solved=solved,
+        command=paths_in(row.told.command, posixpath.normpath(row.told.root)) - {*sources},
+        framework=row.told.framework,
+    )
 
 
-async def _guard(box: FreshBox, row: Row, paths: Sequence[str]) -> dict[str, bytes]:
-    """Returns the files that must stay as they are while the tests run, read-only where they are ours to change."""
-    made: dict[str, bytes] = {}
-    for path in dict.fromkeys([*paths, *_files_of_ids(row)]):
-        data = await _content(box, row, path)
-        if data is not None:
-            made[path] = data
-    names = [posixpath.join(row.told.root, path) for path in made]
+def _named_by_ids(row: Row) -> tuple[list[str], list[str]]:
+    """Returns the files of tests that ids name (`tests/test_a.py::test_b`), and the sources that they name: those of
+    doctests (`a.py::a.f`) and of Cargo's unit tests (`src/lib.rs::tests::b`)."""
+    files: dict[str, None] = {}
+    sources: dict[str, None] = {}
+    for id in row.ids:
+        path, mark, name = id.partition("::")
+        doctest = path.endswith(".py") and "." in name.partition("[")[0]
+        if mark:
+            (sources if doctest or row.told.framework == "cargo" else files)[path] = None
+    return safe_paths(list(files)), safe_paths(list(sources))
+
+
+async def _lock(box: FreshBox, row: Row, paths: Sequence[str]) -> None:
+    """Makes files read-only, those that are there and ours to change."""
+    names = [posixpath.join(row.told.root, path) for path in dict.fromkeys(paths)]
     for start in range(0, len(names), _WORDS):
         report = await box.run(
             ("chmod", "a-w", "--", *names[start : start + _WORDS]), cwd="/", env=_env(row), limits=_ROOM
         )
         _check(report)
-    return made
+
+
+async def _guarded(box: FreshBox, row: Row, owned: Owned, named: Sequence[str]) -> dict[str, str | None]:
+    """Returns digests of the files that must stay as they are while the tests run. Nothing of a candidate's has run."""
+    argv = ("find", ".", *_PASSED_BY, "-type", "f", "-print0")
+    report = await box.run(argv, cwd=row.told.root, env=_env(row), limits=replace(_ROOM, output_bytes=_OUTPUT_BYTES))
+    _check(report)
+    listed = [os.fsdecode(name).removeprefix("./") for name in report.stdout.split(b"\0") if name]
+    kinds = {path: owned.kind(path) for path in safe_paths(sorted(listed))}
+    chosen = sorted((path for path, kind in kinds.items() if kind), key=lambda path: kinds[path] != "configuration")
+    return {path: await _mark(box, row, path) for path in dict.fromkeys([*named, *chosen[:_MOST_GUARDED]])}
+
+
+async def _mark(box: FreshBox, row: Row, path: str) -> str | None:
+    data = await _content(box, row, path)
+    return None if data is None else hashlib.sha256(data).hexdigest()
 
 
 async def _run(box: FreshBox, row: Row) -> tuple[Report, Results]:
@@ -342,7 +385,7 @@ async def _run(box: FreshBox, row: Row) -> tuple[Report, Results]:
         report = await box.run(argv, cwd=told.root, env=_env(row), limits=limits)
         _check(report)
         await box.stop()
-        return report, read_supervised(report)
+        return report, await asyncio.to_thread(read_supervised, report, row.ids)
     if told.report is not None:
         # Attack: the report is there before the tests run.
         await _done(box, row, ("rm", "-rf", "--", posixpath.join(told.root, told.report)))
@@ -357,7 +400,13 @@ async def _run(box: FreshBox, row: Row) -> tuple[Report, Results]:
             written = await box.read(posixpath.join(told.root, told.report), _MOST_REPORT)
         except BoxFault:
             written = b""
-    return report, read_printed(told.framework, report, written)
+    return report, await asyncio.to_thread(read_printed, told.framework, report, written, row.ids)
+
+
+@lru_cache(maxsize=1)
+def digest_of_ours() -> str:
+    """Returns a digest of our files in a box."""
+    return hashlib.sha256(archive(_ours())).hexdigest()
 
 
 @lru_cache(maxsize=1)

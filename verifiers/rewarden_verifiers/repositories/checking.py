@@ -8,46 +8,56 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from rewarden.errors import InvalidReference
 from rewarden_verifiers.patches.patch import PatchError
-from rewarden_verifiers.repositories.bench import Bench, Ran, run_tests
-from rewarden_verifiers.repositories.reports import PASSED, XFAILED, status_of
+from rewarden_verifiers.repositories.bench import Bench, Ran, digest_of_ours, run_tests
+from rewarden_verifiers.repositories.reports import PASSED, XFAILED
 from rewarden_verifiers.repositories.row import Row
 from rewarden_verifiers.tasks.shelf import Shelf
 
-VERSION = 1
+VERSION = 2
 """Raised whenever what is kept means something else, or is found out in another way."""
 _SHOWN = 5
+_REFUSED_S = 86_400.0
+"""Seconds for which a refusal is remembered: what failed may have been the machine, or a test that fails at times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowCheck:
-    """The check of a row. problem: why it cannot judge. solved: its solution was run; without one, nothing shows that
-    a failure is the candidate's. prints: the digests of the tests' code, of the tests for which both runs agree.
-    alarms, states, changed, rewritten: see `Ran` and `Results`. excused: the tests that are expected to fail."""
+    """The check of a row. problem: why it cannot judge. solved: its solution was run. whole: the control run, that of
+    the solution or else the one without a patch, came to its end, so that a run which does not is the candidate's
+    doing. exits: the command's exit code says whether a test failed, so that of a candidate's run must fit its report.
+    prints: the digests of the tests' code, of the tests for which both runs agree. alarms, states, changed, rewritten:
+    see `Ran` and `Results`. excused: the tests that are expected to fail. python: see `Results`. made_at: seconds since
+    the epoch."""
 
     problem: str | None = None
     solved: bool = False
+    whole: bool = False
+    exits: bool = False
     prints: Mapping[str, str] = field(default_factory=dict)
     alarms: Sequence[str] = ()
     states: Sequence[str] = ()
     changed: Sequence[str] = ()
     rewritten: Sequence[str] = ()
     excused: Sequence[str] = ()
-    exit_code: int | None = None
+    python: str = ""
     seconds: float = 0.0
+    made_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """The memory of rows. All methods block."""
+    """The memory of rows. All methods block. now: seconds since the epoch."""
 
     shelf: Shelf
+    now: Callable[[], float] = time.time
 
     def find(self, digest: str, image_id: str) -> RowCheck | None:
         """Returns what is remembered of a row on an image, or None."""
@@ -56,17 +66,20 @@ class Checks:
             return None
         try:
             with file:
-                return RowCheck(**json.load(file))
+                known = RowCheck(**json.load(file))
         except (OSError, ValueError, TypeError, RecursionError):
             return None  # it is found out again
+        if known.problem is not None and not 0 <= self.now() - known.made_at < _REFUSED_S:
+            return None
+        return known
 
     def remember(self, digest: str, image_id: str, found: RowCheck) -> None:
         """Keeps the result of a check."""
         with self.shelf.writing(self._path(digest, image_id)) as file:
-            file.write(json.dumps(asdict(found)).encode())
+            file.write(json.dumps(asdict(replace(found, made_at=self.now()))).encode())
 
     def _path(self, digest: str, image_id: str) -> Path:
-        key = hashlib.sha256(f"{VERSION} {digest} {image_id}".encode()).hexdigest()
+        key = hashlib.sha256(f"{VERSION} {digest_of_ours()} {digest} {image_id}".encode()).hexdigest()
         return self.shelf.folder / "rows" / f"{key}.json"
 
 
@@ -80,17 +93,25 @@ def digest_of(own: Bench) -> str:
     return made.hexdigest()
 
 
-async def checked(own: Bench, checks: Checks) -> RowCheck:
-    """Returns the check of a row, which is made if none is remembered. Raises SandboxError."""
+async def checked(own: Bench, checks: Checks, python: str = "") -> RowCheck:
+    """Returns the check of a row, which is made if none is remembered. Raises SandboxError.
+
+    python: the one that a run of the row has told of (see `Results`), if one did. The check of another is made again:
+    codes of tests differ, and so does what a framework changes itself. An image without an identity may get a new one.
+    """
     digest = await asyncio.to_thread(digest_of, own)
     known = await asyncio.to_thread(checks.find, digest, own.image_id)
-    if known is None:
-        known = await own.boxes.together(f"row {digest} {own.image_id}", lambda: _check(own, checks, digest))
+    if known is None or (python and known.python and known.python != python):
+        key = f"row {digest} {own.image_id} {python}"
+        known = await own.boxes.together(key, lambda: _check(own, checks, digest))
     return known
 
 
 async def _check(own: Bench, checks: Checks, digest: str) -> RowCheck:
     found = await _made(own)
+    if found.problem is not None:
+        # A test that fails at times, or a machine under load, refuses no row.
+        found = await _made(own)
     await asyncio.to_thread(checks.remember, digest, own.image_id, found)
     return found
 
@@ -102,37 +123,45 @@ async def _made(own: Bench) -> RowCheck:
         if (problem := _of_untouched(row, before)) is not None:
             return RowCheck(problem=problem)
         if row.gold is None:
-            return RowCheck(**_seen(before, before), solved=False)
+            return RowCheck(**_seen(row, before, before), solved=False)
         after = await run_tests(own, row.gold)
     except InvalidReference as error:
         return RowCheck(problem=f"{error.details.get('path', 'reference')}: {error.message}")
     except PatchError as error:
         return RowCheck(problem=f"reference.patch: {error.detail}")
-    return RowCheck(**_seen(before, after), solved=True, problem=_of_solved(row, after))
+    return RowCheck(**_seen(row, before, after), solved=True, problem=_of_solved(row, after))
 
 
-def _seen(before: Ran, after: Ran) -> dict[str, Any]:
+def _seen(row: Row, before: Ran, after: Ran) -> dict[str, Any]:
     first, last = before.results, after.results
     return {
+        "whole": after.whole,
+        "exits": not row.reports_itself and _exits(before) and (after is before or not after.exits_otherwise),
         "prints": {id: mark for id, mark in last.prints.items() if first.prints.get(id, mark) == mark},
         "alarms": sorted({*first.alarms, *last.alarms}),
         "states": sorted({*first.states, *last.states}),
         "changed": sorted({*first.changed, *last.changed}),
         "rewritten": sorted({*before.rewritten, *after.rewritten}),
         "excused": [id for id, status in last.tests.items() if status == XFAILED],
-        "exit_code": last.exit_code,
+        "python": last.python,
         "seconds": after.seconds,
     }
 
 
+def _exits(before: Ran) -> bool:
+    """Returns whether nothing hides from the exit code that a test failed (`|| true`, a pipe). It may also tell of what
+    could not be built."""
+    return not before.results.failed or before.results.exit_code != 0
+
+
 def _of_untouched(row: Row, ran: Ran) -> str | None:
     tests = ran.results.tests
-    passing = [id for id in row.must_pass if status_of(tests, id) == PASSED]
+    passing = [id for id in row.must_pass if tests.get(id) == PASSED]
     if passing:
         return f"without the solution, these of fail_to_pass pass: {_some(passing)}"
     if ran.end != "ended":
         return None  # the fault can be what makes them hang
-    failing = [id for id in row.must_stay if status_of(tests, id) not in (PASSED, XFAILED)]
+    failing = [id for id in row.must_stay if tests.get(id) not in (PASSED, XFAILED)]
     # A test patch that needs the solution can break a whole file.
     if failing and row.gold is None:
         return f"without any patch, these of pass_to_pass do not pass: {_some(failing)}{_said(ran)}"
@@ -144,9 +173,7 @@ def _of_solved(row: Row, ran: Ran) -> str | None:
         return f"the tests of the solution reached the {ran.end.replace('_', ' ')}{_said(ran)}"
     if not ran.results.whole:
         return f"the tests of the solution gave no report{_said(ran)}"
-    failing = [
-        id for id in (*row.must_pass, *row.must_stay) if status_of(ran.results.tests, id) not in (PASSED, XFAILED)
-    ]
+    failing = [id for id in row.ids if ran.results.tests.get(id) not in (PASSED, XFAILED)]
     if failing:
         return f"with the solution, these tests do not pass: {_some(failing)}{_said(ran)}"
     return None

@@ -3,13 +3,20 @@
 A candidate's changes to both are dropped. Attack: edit the tests, skip them in a `conftest.py`, collect nothing by
 `pytest.ini`, start with the interpreter (`sitecustomize.py`, `*.pth`), register a plug-in by package metadata.
 
-What the reference's solution changes as well is no test: a library for tests lies in folders of such names.
+What the reference's solution changes as well is no test: a library for tests lies in folders of such names, and a
+doctest's id names the source.
 """
 
 from __future__ import annotations
 
 import fnmatch
+import posixpath
+import re
 from collections.abc import Collection, Sequence
+from itertools import pairwise
+from typing import Literal
+
+Kind = Literal["configuration", "test"]
 
 _FOLDERS = frozenset({"test", "tests", "__tests__", "testdata", "__snapshots__", "spec", "specs", "e2e"})
 _TESTS = (
@@ -47,11 +54,25 @@ _DECIDING = (
     "pyvenv.cfg",
     "package.json",
     "package-lock.json",
+    "npm-shrinkwrap.json",
+    "yarn.lock",
+    "pnpm-lock.yaml",
+    "pnpm-workspace.yaml",
     ".npmrc",
+    ".yarnrc*",
+    ".pnp.*",
     "jest.config.*",
     "jest.setup.*",
     "jest-setup.*",
+    "jest-preset.*",
+    "setupTests.*",
+    "setup-tests.*",
+    "setup-jest.*",
+    "setupJest.*",
+    "test-setup.*",
     "vitest.config.*",
+    "vitest.setup.*",
+    "vitest.workspace.*",
     "vite.config.*",
     "babel.config.*",
     ".babelrc",
@@ -64,6 +85,17 @@ _DECIDING = (
     "go.sum",
     "go.work",
     "go.work.sum",
+    "pom.xml",
+    "build.xml",
+    "build.gradle",
+    "build.gradle.kts",
+    "settings.gradle",
+    "settings.gradle.kts",
+    "gradle.properties",
+    "gradlew",
+    "gradlew.bat",
+    "mvnw",
+    "mvnw.cmd",
     "build.rs",
     "rust-toolchain",
     "rust-toolchain.toml",
@@ -75,7 +107,12 @@ _DECIDING = (
     ".gitattributes",
     ".gitmodules",
 )
-_DECIDING_FOLDERS = ("*.egg-info", "*.dist-info", "__pycache__", ".cargo", "node_modules", "__mocks__")
+_DECIDING_FOLDERS = ("*.egg-info", "*.dist-info", "__pycache__", ".cargo", ".mvn", "node_modules", "__mocks__")
+_GO_FOLDERS = ("vendor",)
+_WORD = re.compile(r"[^\s;&|()<>'\"`=]+")
+_MOST_WORDS = 10_000
+_AT = ("cd", "pushd", "-C", "--prefix", "--directory")
+"""Words before the folder that further words of a command are relative to."""
 
 
 def decides(path: str) -> bool:
@@ -84,20 +121,59 @@ def decides(path: str) -> bool:
     return _any(name, _DECIDING) or any(_any(folder, _DECIDING_FOLDERS) for folder in folders)
 
 
+def paths_in(command: str, root: str) -> frozenset[str]:
+    """Returns the paths that a command may name: scripts that run the tests, and modules that do (`-m tools.check`)."""
+    words = _WORD.findall(command)[:_MOST_WORDS]
+    folders = ["", *(after for word, after in pairwise(words) if word in _AT)][:20]
+    named = list(words)
+    for word, module in pairwise(words):
+        if word == "-m":
+            path = module.replace(".", "/")
+            named += [f"{path}.py", f"{path}/__main__.py"]
+    whole = {posixpath.normpath(posixpath.join(root, folder, word)) for folder in folders for word in named}
+    return frozenset(posixpath.relpath(path, root) for path in whole if path.startswith(root.rstrip("/") + "/"))
+
+
 class Owned:
-    """The paths of a repository that are its tests'. named: files that the reference names, and patterns of more.
-    solved: the paths that its solution changes."""
+    """The paths of a repository that are its tests', or decide how they run. named: files that the row changes for its
+    tests. ids: files that ids of tests name. patterns: of more tests. solved: the paths that its solution changes.
+    command: the paths that its command names."""
 
-    def __init__(self, named: Collection[str], patterns: Sequence[str], solved: Collection[str]) -> None:
+    def __init__(
+        self,
+        *,
+        named: Collection[str] = (),
+        ids: Collection[str] = (),
+        patterns: Sequence[str] = (),
+        solved: Collection[str] = (),
+        command: Collection[str] = (),
+        framework: str = "",
+    ) -> None:
         self._named = frozenset(named)
+        self._ids = frozenset(ids)
         self._patterns = tuple(patterns)
-        self._solved = frozenset(solved)
+        self._solved = frozenset(path for path in solved if not self._decides(path, framework))
+        self._command = frozenset(command)
+        self._framework = framework
 
-    def __contains__(self, path: str) -> bool:
+    def kind(self, path: str) -> Kind | None:
+        """Returns what a path is; None: it is the candidate's to change."""
+        if self._decides(path, self._framework):
+            return "configuration"
         if path in self._named or _any(path, self._patterns):
-            return True
+            return "test"
         if path in self._solved:
-            return False
+            return None
+        if path in self._ids or self._has_name_of_test(path):
+            return "test"
+        return "configuration" if path in self._command else None
+
+    @staticmethod
+    def _decides(path: str, framework: str) -> bool:
+        # Attack: the assertions of a library that Go reads from the repository.
+        return decides(path) or (framework == "go" and any(one in _GO_FOLDERS for one in path.split("/")[:-1]))
+
+    def _has_name_of_test(self, path: str) -> bool:
         *folders, name = path.split("/")
         if _any(name, _TESTS):
             return True

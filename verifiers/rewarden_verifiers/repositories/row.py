@@ -33,6 +33,11 @@ class Row:
     gold: Patch | None
 
     @property
+    def ids(self) -> Sequence[str]:
+        """Returns all ids that count."""
+        return (*self.must_pass, *self.must_stay)
+
+    @property
     def reports_itself(self) -> bool:
         """Returns whether tests are reported over a pipe, not by what they print."""
         return self.told.framework in ("pytest", "unittest")

@@ -13,9 +13,8 @@ from rewarden_verifiers.patches.patch import PatchError
 from rewarden_verifiers.patches.reading import read_patch
 from rewarden_verifiers.repositories.bench import Ran, bench, run_tests
 from rewarden_verifiers.repositories.checking import RowCheck, checked
-from rewarden_verifiers.repositories.owned import decides
 from rewarden_verifiers.repositories.reference import SweParams, SweReference
-from rewarden_verifiers.repositories.reports import PASSED, XFAILED, status_of
+from rewarden_verifiers.repositories.reports import PASSED, XFAILED
 from rewarden_verifiers.repositories.resources import SweResources
 from rewarden_verifiers.repositories.row import Row, read_reference
 
@@ -55,6 +54,10 @@ async def swe(
             ran = await run_tests(own, patch)
         except PatchError as error:
             return _unusable(error)
+        if ran.results.python not in ("", control.python):
+            control = await checked(own, resources.checks, ran.results.python)
+            if control.problem is not None:
+                return undecided("row_refused", fault="reference", feedback=control.problem)
     return _Judged(row, params, control, ran, response).outcome()
 
 
@@ -91,7 +94,7 @@ class _Judged:
         if not ran.results.whole:
             return self._blamed("no_report", details)
         whole = len(passing) == len(self.row.must_pass) and len(staying) == len(self.row.must_stay)
-        if whole and not self.row.reports_itself and control.solved and ran.exit_code != control.exit_code:
+        if whole and control.exits and ran.exits_otherwise:
             # Attack: print the lines of passed tests. The exit code is the framework's own count of failures.
             return wrong("exit_code", **details)
         if whole:
@@ -103,16 +106,15 @@ class _Judged:
         return scored(score, passed=False, reason="tests_failed", fault="policy", **details)
 
     def _blamed(self, reason: str, details: dict[str, Any]) -> Outcome:
-        """Returns 0 where the solution's run showed that it is the candidate's doing."""
-        if self.control.solved:
+        """Returns 0 where the control run showed that it is the candidate's doing."""
+        if self.control.whole:
             return wrong(reason, **details)
         return undecided(reason, fault="reference", **details)
 
     def _passed(self, ids: Sequence[str]) -> list[str]:
         excused = {*self.control.excused}
-        tests = self.ran.results.tests
-        told = {id: status_of(tests, id) for id in ids}
-        return [id for id, status in told.items() if status == PASSED or (status == XFAILED and id in excused)]
+        told = self.ran.results.tests
+        return [id for id in ids if told.get(id) == PASSED or (told.get(id) == XFAILED and id in excused)]
 
     def _tampered(self) -> list[str]:
         """Returns what the run changed in the framework or in the tests' code, and the solution's run did not."""
@@ -127,15 +129,15 @@ class _Judged:
     def _details(self, passing: Sequence[str], staying: Sequence[str]) -> dict[str, Any]:
         row, ran = self.row, self.ran
         flags = []
-        if any(not decides(path) for path in ran.dropped):
+        if "test" in ran.dropped.values():
             flags.append("test_changes_dropped")
-        if any(decides(path) for path in ran.dropped):
+        if "configuration" in ran.dropped.values():
             flags.append("configuration_changes_dropped")
         if not self.control.solved:
             flags.append("unchecked")
-        statuses = {id: status_of(ran.results.tests, id) for id in (*row.must_pass, *row.must_stay)}
         done = {*passing, *staying}
-        failed = [f"{id}: {statuses[id] or 'did not run'}" for id in statuses if id not in done]
+        missing = [id for id in row.ids if id not in done]
+        failed = [f"{id}: {ran.results.tests.get(id, 'did not run')}" for id in missing]
         evidence: dict[str, Any] = {
             "fail_to_pass": f"{len(passing)} of {len(row.must_pass)}",
             "pass_to_pass": f"{len(staying)} of {len(row.must_stay)}",
@@ -144,7 +146,7 @@ class _Judged:
         if failed:
             evidence["failed"] = failed[:_SHOWN]
         if ran.dropped:
-            evidence["dropped"] = list(ran.dropped[:_SHOWN])
+            evidence["dropped"] = list(ran.dropped)[:_SHOWN]
         if ran.rewritten:
             evidence["rewritten"] = list(ran.rewritten[:_SHOWN])
         if tampered := self._tampered():

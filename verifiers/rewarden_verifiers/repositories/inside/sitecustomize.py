@@ -55,6 +55,7 @@ def _report(framework: str, secret: str, sink: int) -> None:
     import functools
     import hashlib
     import importlib
+    import importlib.machinery
     import inspect
     import json
     import runpy
@@ -132,12 +133,18 @@ def _report(framework: str, secret: str, sink: int) -> None:
                 seen["builtins." + key] = (value, None, None)
         return seen
 
+    sent: set[str] = set()
+
     def changed() -> "Any":
+        """Returns the names of what has changed and was not told before, however many they are: a framework changes
+        much by itself."""
         now = look()
-        names = [key for key, value in at_start.items() if key not in now or now[key][:2] != value[:2]]
+        names = {key for key, value in at_start.items() if key not in now or now[key][:2] != value[:2]}
         # A method that a class of the framework gains overrides what it inherits.
-        names += [key for key in now if key not in at_start and key.count(".") > 3 and key.split(".")[0] in classes]
-        return sorted(set(names))[:50]
+        names |= {key for key in now if key not in at_start and key.count(".") > 3 and key.split(".")[0] in classes}
+        new = sorted(names - sent)
+        sent.update(new)
+        return new
 
     classes = ("unittest", "_pytest", "pytest", "pluggy")
 
@@ -195,6 +202,10 @@ def _report(framework: str, secret: str, sink: int) -> None:
         @functools.wraps(original)
         def run(self: "Any", result: "Any" = None) -> "Any":
             start, ended = len(made), False
+            kind = type(self)
+            name = getattr(self, "_testMethodName", "")
+            # Attack: a method of the instance hides that of its class, and removes itself as it runs.
+            method, hidden = getattr(self, name, None), name in vars(self)
             try:
                 told = original(self, result)
                 ended = True
@@ -202,8 +213,7 @@ def _report(framework: str, secret: str, sink: int) -> None:
             finally:
                 own = made[start:]
                 del made[start:]
-                kind = type(self)
-                name = getattr(self, "_testMethodName", "")
+                mark = safe_print(method, sys.modules.get(kind.__module__))
                 status = "failed"
                 if ended and len(own) == 1:
                     status = "passed" if own[0].success is True else status
@@ -214,13 +224,49 @@ def _report(framework: str, secret: str, sink: int) -> None:
                         "test": f"{kind.__module__}.{kind.__qualname__}.{name}",
                         "phase": "call",
                         "status": status,
-                        "print": safe_print(getattr(kind, name, None), sys.modules.get(kind.__module__)),
+                        "print": mark + " of the instance" if hidden or name in vars(self) else mark,
                         "changed": changed(),
                     }
                 )
 
         module._Outcome = Outcome
         case.run = run
+
+    # Attack: whatever a plug-in or a finder says about its name. Equal names are told apart, and what belongs to the
+    # framework is known by being the same object.
+
+    def numbered(names: "Any") -> "Any":
+        count: dict[str, int] = {}
+        for name in names:
+            count[name] = count.get(name, 0) + 1
+            yield name if count[name] == 1 else f"{name} ({count[name]})"
+
+    def name_of_plugin(name: str, plugin: "Any") -> str:
+        if name.isdigit():  # one that is registered without a name
+            kind = plugin if isinstance(plugin, (type, types.ModuleType)) else type(plugin)
+            name = f"without a name: {getattr(kind, '__module__', '')} {kind.__name__}"
+        return "plug-in " + os.path.basename(name)
+
+    def name_of_part(function: "Any") -> str:
+        own = getattr(function, "__func__", function)
+        place = f"{getattr(own, '__module__', '')}.{getattr(own, '__qualname__', type(own).__name__)}"
+        return place if id(own) in of_framework else place + " from elsewhere"
+
+    def implementations(caller: "Any") -> "Any":
+        if hasattr(caller, "get_hookimpls"):
+            return caller.get_hookimpls()
+        return caller._nonwrappers + caller._wrappers  # an older pluggy
+
+    def finders() -> "Any":
+        """Returns what finds modules before their files are searched: what comes after cannot stand in for them."""
+        places = list(sys.meta_path)
+        before = places[: places.index(path_finder)] if path_finder in places else places
+        return numbered(["finder " + name_of_finder(one) for one in before])
+
+    def name_of_finder(finder: "Any") -> str:
+        kind = finder if isinstance(finder, type) else type(finder)
+        known = id(kind) in of_framework or any(finder is one for one in first_finders)
+        return f"{kind.__module__}.{kind.__qualname__}" + ("" if known else " from elsewhere")
 
     def watch_pytest() -> None:
         import _pytest.config
@@ -231,17 +277,23 @@ def _report(framework: str, secret: str, sink: int) -> None:
 
         class Reporter:
             def __init__(self) -> None:
-                self.state: list[str] = []
+                self.state: set[str] = set()
 
             def tell_state(self, config: "Any") -> None:
-                # A plug-in without a name has a number.
-                names = [str(name) for name, one in config.pluginmanager.list_name_plugin() if one]
-                plugins = ["plug-in " + os.path.basename(name) for name in names if not name.isdigit()]
-                finders = ["finder " + getattr(one, "__name__", type(one).__name__) for one in sys.meta_path]
-                state = sorted(set(plugins + finders))
-                if state != self.state:
-                    self.state = state
-                    emit({"state": state})
+                manager = config.pluginmanager
+                names = [name_of_plugin(str(name), one) for name, one in manager.list_name_plugin() if one]
+                for hook, caller in list(vars(manager.hook).items()):
+                    names += [f"hook {hook} {name_of_part(one.function)}" for one in implementations(caller)]
+                new = {*numbered(names), *finders()} - self.state
+                if new:
+                    self.state |= new
+                    emit({"state": sorted(new)})
+
+            def pytest_collectstart(self, collector: "Any") -> None:
+                # Before the module of tests, or anything that it imports, is there.
+                told = getattr(collector, "path", None) or getattr(collector, "fspath", None)
+                if told is not None and str(told).endswith(".py"):
+                    test_files.add(str(told))
 
             def pytest_collectreport(self, report: "Any") -> None:
                 if report.failed:
@@ -291,7 +343,41 @@ def _report(framework: str, secret: str, sink: int) -> None:
             with contextlib.suppress(ImportError):  # an older Python
                 importlib.import_module("unittest." + name)
     assert runpy
+    path_finder = importlib.machinery.PathFinder
     at_start = look()
+    modules = [one for name, one in sys.modules.items() if name.split(".")[0] in prefixes]
+    of_framework = {id(module) for module in modules} | {id(vars(module)) for module in modules}
+    for value, _, _ in at_start.values():
+        its_class = isinstance(value, type) and value.__module__.split(".")[0] in classes
+        if its_class or isinstance(value, types.FunctionType):
+            of_framework.add(id(value))
+    first_finders = list(sys.meta_path)
+    test_files: set[str] = set()
+    mro_of, dict_of = type.__dict__["__mro__"].__get__, type.__dict__["__dict__"].__get__
+
+    def in_tests(names: "Any") -> bool:
+        """Returns whether a module, by its variables, is one of tests."""
+        if names.get("__file__") in test_files:
+            return True
+        kinds = [one for one in list(names.values()) if isinstance(one, type) and id(one) not in of_framework]
+        return any(unittest.case.TestCase in mro_of(kind) for kind in kinds)
+
+    def belongs(target: "Any") -> bool:
+        """Returns whether something is the framework's or the tests'. Nothing of a candidate's is asked."""
+        kind = type(target)
+        if id(target) in of_framework:
+            return True
+        if issubclass(kind, types.FunctionType):
+            names = target.__globals__
+            return id(names) in of_framework or target.__code__.co_filename in test_files or in_tests(names)
+        if issubclass(kind, types.ModuleType):
+            return in_tests(object.__getattribute__(target, "__dict__"))
+        if issubclass(kind, type):
+            if any(id(one) in of_framework for one in mro_of(target)):
+                return True
+            functions = [one for one in list(dict_of(target).values()) if type(one) is types.FunctionType]
+            return any(map(belongs, {id(one.__globals__): one for one in functions}.values()))
+        return belongs(kind)
 
     # --- what no test of the reference's does -----------------------------------------------------------------------
 
@@ -320,15 +406,19 @@ def _report(framework: str, secret: str, sink: int) -> None:
         if event in alarming:
             alarm(event)
         elif event == "object.__setattr__":
-            alarm("object.__setattr__ " + str(args[1]))
-        elif event == "object.__getattr__" and args[1] in ("gi_frame", "gi_code"):
-            alarm("object.__getattr__ " + str(args[1]))
+            # Ordinary code sets such attributes of its own classes: dataclasses do, and named tuples.
+            if belongs(args[0]):
+                alarm("object.__setattr__ " + str(args[1]))
+        elif event == "object.__getattr__":
+            if args[0] is made and args[1] in ("gi_frame", "gi_code"):
+                alarm("object.__getattr__ " + str(args[1]))
         elif event in ("open", "os.listdir", "os.scandir") and args and isinstance(args[0], (str, bytes)):
             path = os.fsdecode(args[0])
             if path.startswith(("/proc/", "/dev/fd")) and ("/fd" in path or "/mem" in path or "/environ" in path):
                 alarm(event + " of /proc")
 
-    emit({"hello": framework})
+    known = getattr(sys.modules.get("pytest"), "__version__", "")
+    emit({"hello": framework, "python": f"{sys.version} {known}"})
     if hasattr(sys, "addaudithook"):
         sys.addaudithook(hook)
     # Registered first, so it is called last.
