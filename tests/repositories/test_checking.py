@@ -36,7 +36,7 @@ def ran(add: str, python: str = "3.11") -> Ran:
 
 @pytest.fixture
 def bench() -> Bench:
-    """What the check of a row needs."""
+    """Returns all that the check of a row needs."""
     boxes: Any = Boxes()
     return Bench(boxes=boxes, row=read_reference(SweReference(**row())), size=Size(), image_id="", tree={})
 
@@ -56,6 +56,11 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[Ran]:
 async def test_a_row_that_fails_once_is_not_refused(bench: Bench, runs: list[Ran], tmp_path: Path) -> None:
     runs += [ran("failed"), ran("failed"), ran("failed"), ran("passed")]
     assert (await checked(bench, Checks(Shelf(tmp_path)))).problem is None
+
+
+async def test_a_row_whose_tests_cannot_be_reported_is_refused(bench: Bench, runs: list[Ran], tmp_path: Path) -> None:
+    runs += [Ran(end="ended", results=Results(whole=True, refusal="not so"))] * 2
+    assert (await checked(bench, Checks(Shelf(tmp_path)))).problem == "reference.command: not so"
 
 
 async def test_a_refusal_is_remembered_for_a_day(bench: Bench, runs: list[Ran], tmp_path: Path) -> None:

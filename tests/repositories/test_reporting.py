@@ -165,3 +165,11 @@ def test_a_test_that_runs_again_is_noted_only_where_it_counts(tmp_path: Path) ->
     for number, ids in enumerate((IDS["pytest"], ["test_other.py::test_a"])):
         found = run(tmp_path / str(number), "pytest", files, ids)
         assert any("twice" in alarm for alarm in found.alarms) == (number == 0), found.alarms
+
+
+def test_tests_in_other_processes_are_refused(tmp_path: Path) -> None:
+    pytest.importorskip("xdist")
+    files = {"calc.py": RIGHT, "test_calc.py": TESTS["pytest"]}
+    found = run(tmp_path, "pytest", files, IDS["pytest"], COMMANDS["pytest"] + " -p xdist.plugin -n 1")
+    assert "xdist" in (found.refusal or "")
+    assert run(tmp_path, "pytest", files, IDS["pytest"], COMMANDS["pytest"] + " -p xdist.plugin -n 0").refusal is None

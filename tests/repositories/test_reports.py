@@ -170,6 +170,7 @@ def test_an_id_that_was_cut_at_a_blank_stands_for_all_that_begin_with_it() -> No
         "exit": 0,
         "output": "",
         "python": "",
+        "refusal": None,
     }
     text = json.dumps({**told, **{name: [] for name in ("alarms", "twice", "states", "changed", "errors")}})
     found = read_supervised(report(text), ["t.py::a[x", "t.py::b[x", "t.py::c", "t.py::d"]).tests

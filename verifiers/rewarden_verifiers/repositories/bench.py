@@ -35,8 +35,9 @@ _WORDS = 500
 """Paths of one command."""
 _MOST_GUARDED = 1000
 """Files that are compared after the tests have run, beside those that the row names."""
-_PASSED_BY = ("(", "-name", ".git", "-o", "-name", "node_modules", "-o", "-name", "__pycache__", ")", "-prune", "-o")
-"""Of `find`: folders of too many files, none of which a repository's own."""
+_PASSED_BY = (".git", "node_modules", "__pycache__", "*.egg-info")
+"""Folders of which nothing is compared: none of a repository's own files, or what an installation writes again, with
+the candidate's files in it."""
 _ROOM = Limits(cpu_s=60.0, wall_s=60.0, output_bytes=1 << 20)
 _SETUP_S = 600.0
 
@@ -105,7 +106,7 @@ class _Written:
 
 
 async def run_tests(own: Bench, patch: Patch | None) -> Ran:
-    """Applies a patch in a fresh box, puts the row's tests in their place, and runs them.
+    """Applies a patch in a fresh box, restores the row's tests, and runs them.
 
     Raises PatchError for a patch that does not apply, InvalidReference for a repository or a test patch that cannot be
     used, SandboxError.
@@ -361,7 +362,8 @@ async def _lock(box: FreshBox, row: Row, paths: Sequence[str]) -> None:
 
 async def _guarded(box: FreshBox, row: Row, owned: Owned, named: Sequence[str]) -> dict[str, str | None]:
     """Returns digests of the files that must stay as they are while the tests run. Nothing of a candidate's has run."""
-    argv = ("find", ".", *_PASSED_BY, "-type", "f", "-print0")
+    folders = [word for name in _PASSED_BY for word in ("-o", "-name", name)][1:]
+    argv = ("find", ".", "(", *folders, ")", "-prune", "-o", "-type", "f", "-print0")
     report = await box.run(argv, cwd=row.told.root, env=_env(row), limits=replace(_ROOM, output_bytes=_OUTPUT_BYTES))
     _check(report)
     listed = [os.fsdecode(name).removeprefix("./") for name in report.stdout.split(b"\0") if name]

@@ -155,6 +155,8 @@ def _exits(before: Ran) -> bool:
 
 
 def _of_untouched(row: Row, ran: Ran) -> str | None:
+    if ran.results.refusal is not None:
+        return f"reference.command: {ran.results.refusal}"
     tests = ran.results.tests
     passing = [id for id in row.must_pass if tests.get(id) == PASSED]
     if passing:

@@ -30,7 +30,7 @@ class Results:
     """The tests that a row names, by its ids: status; those that did not run are missing. prints: a digest of the code
     of each, where the framework tells it, by the framework's ids. failed: a test failed, be it one of the row's or not.
     alarms, states, changed: what `inside/sitecustomize.py` saw. whole: the report has an end. python: the versions of
-    the interpreter and the framework."""
+    the interpreter and the framework. refusal: why tests cannot be reported."""
 
     tests: Mapping[str, str] = field(default_factory=dict)
     prints: Mapping[str, str] = field(default_factory=dict)
@@ -41,6 +41,7 @@ class Results:
     errors: Sequence[str] = ()
     whole: bool = False
     python: str = ""
+    refusal: str | None = None
     exit_code: int | None = None
     output: str = ""
 
@@ -97,6 +98,7 @@ def read_supervised(report: Report, ids: Collection[str]) -> Results:
             errors=tuple(f"{name}: {said}" for name, said in told["errors"]),
             whole=bool(told["ended"]),
             python=told["python"],
+            refusal=told["refusal"],
             exit_code=told["exit"],
             output=told["output"],
         )

@@ -29,8 +29,8 @@ async def swe(
     """A patch makes the tests of a repository pass that failed, and breaks none that passed.
 
     The response holds the patch: a unified diff, search/replace blocks, or whole files. It is applied strictly in a
-    fresh box with the repository. Then the row's tests take their place, whatever the patch did to them, and its
-    command runs without a network. Changes to tests, and to files that decide how tests are found and run, are dropped
+    fresh box with the repository. Then the row's tests are restored, whatever the patch did to them, and its command
+    runs without a network. Changes to tests, and to files that decide how tests are found and run, are dropped
     (flags `test_changes_dropped`, `configuration_changes_dropped`).
 
     A row is checked before it first judges: its solution (`patch`) must pass all tests, and without it those of

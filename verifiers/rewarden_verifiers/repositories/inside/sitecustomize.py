@@ -282,7 +282,8 @@ def _report(framework: str, secret: str, sink: int) -> None:
             def tell_state(self, config: "Any") -> None:
                 manager = config.pluginmanager
                 names = [name_of_plugin(str(name), one) for name, one in manager.list_name_plugin() if one]
-                for hook, caller in list(vars(manager.hook).items()):
+                callers = [(hook, one) for hook, one in vars(manager.hook).items() if not hook.startswith("_")]
+                for hook, caller in callers:
                     names += [f"hook {hook} {name_of_part(one.function)}" for one in implementations(caller)]
                 new = {*numbered(names), *finders()} - self.state
                 if new:
@@ -294,6 +295,10 @@ def _report(framework: str, secret: str, sink: int) -> None:
                 told = getattr(collector, "path", None) or getattr(collector, "fspath", None)
                 if told is not None and str(told).endswith(".py"):
                     test_files.add(str(told))
+
+            def pytest_sessionstart(self, session: "Any") -> None:
+                if session.config.pluginmanager.hasplugin("dsession"):
+                    emit({"refusal": "pytest-xdist runs tests in other processes, which are not reported: use -n 0"})
 
             def pytest_collectreport(self, report: "Any") -> None:
                 if report.failed:

@@ -66,7 +66,7 @@ def _read(report: bytes, secret: str) -> dict:  # type: ignore[type-arg]
     and what else was told."""
     tests, alarms, states, changed, errors = {}, set(), set(), set(), []  # type: ignore[var-annotated]
     twice = set()  # type: ignore[var-annotated]
-    ended, expected, python = False, 0, ""
+    ended, expected, python, refusal = False, 0, "", None
     for line in report.split(b"\n")[:-1]:
         expected += 1
         try:
@@ -83,6 +83,8 @@ def _read(report: bytes, secret: str) -> dict:  # type: ignore[type-arg]
             changed.update(record["changed"])
         elif "hello" in record:
             python = record["python"]
+        elif "refusal" in record:
+            refusal = record["refusal"]
         elif "alarm" in record:
             alarms.add(record["alarm"])
         elif "state" in record:
@@ -101,6 +103,7 @@ def _read(report: bytes, secret: str) -> dict:  # type: ignore[type-arg]
         "errors": errors[:20],
         "ended": ended,
         "python": python,
+        "refusal": refusal,
     }
 
 
