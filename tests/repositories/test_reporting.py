@@ -35,6 +35,8 @@ ORDINARY: Mapping[str, str] = {
     "class B(NamedTuple):\n    x: int\n",
     "enumerations": "import enum\nclass A(enum.Enum):\n    X = 1\nB = enum.IntEnum('B', 'x y')\n",
     "six": "import six\nfrom six.moves import range, urllib\nclass A(six.with_metaclass(type, object)):\n    pass\n",
+    "setuptools": "import warnings\nwarnings.simplefilter('ignore')\nimport setuptools, pkg_resources\n",
+    "attrs": "import attr\n@attr.s(slots=True)\nclass A:\n    x = attr.ib()\n",
     "a finder behind the others": "import sys\nclass Vendor:\n    def find_spec(self, *names):\n        return None\n"
     "sys.meta_path.append(Vendor())\n",
     "attributes of own classes": (
@@ -60,6 +62,16 @@ def test_ordinary_code_shows_nothing_that_the_control_does_not(framework: str, t
         tmp_path / "run", framework, {"calc.py": code + RIGHT, "test_calc.py": TESTS[framework]}, IDS[framework]
     )
     assert (found.tests, found.whole) == (control.tests, True)
+    assert shown(found, control) == []
+
+
+@pytest.mark.parametrize("framework", COMMANDS)
+def test_a_control_that_cannot_import_the_tests_accuses_nobody(framework: str, tmp_path: Path) -> None:
+    own = "from calc import add\n" + ORDINARY["dataclasses"] + ORDINARY["named tuples"] + TESTS[framework]
+    files = {"calc.py": "def twice(a):\n    return 2 * a\n", "test_calc.py": own}
+    control = run(tmp_path / "control", framework, files, IDS[framework])
+    found = run(tmp_path / "run", framework, {**files, "calc.py": RIGHT}, IDS[framework])
+    assert (control.tests, found.tests) == ({}, dict.fromkeys(IDS[framework], "passed"))
     assert shown(found, control) == []
 
 

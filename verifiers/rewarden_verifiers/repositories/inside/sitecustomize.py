@@ -288,7 +288,7 @@ def _report(framework: str, secret: str, sink: int) -> None:
                 new = {*numbered(names), *finders()} - self.state
                 if new:
                     self.state |= new
-                    emit({"state": sorted(new)})
+                    emit({"state": sorted(new), "changed": changed()})
 
             def pytest_collectstart(self, collector: "Any") -> None:
                 # Before the module of tests, or anything that it imports, is there.
@@ -297,6 +297,8 @@ def _report(framework: str, secret: str, sink: int) -> None:
                     test_files.add(str(told))
 
             def pytest_sessionstart(self, session: "Any") -> None:
+                # What pytest changes by itself is told though no module of tests can be imported.
+                self.tell_state(session.config)
                 if session.config.pluginmanager.hasplugin("dsession"):
                     emit({"refusal": "pytest-xdist runs tests in other processes, which are not reported: use -n 0"})
 
@@ -367,6 +369,10 @@ def _report(framework: str, secret: str, sink: int) -> None:
         kinds = [one for one in list(names.values()) if isinstance(one, type) and id(one) not in of_framework]
         return any(unittest.case.TestCase in mro_of(kind) for kind in kinds)
 
+    def extends(kind: "Any") -> bool:
+        """Returns whether a class is the framework's, or extends one of those."""
+        return any(id(one) in of_framework for one in mro_of(kind))
+
     def belongs(target: "Any") -> bool:
         """Returns whether something is the framework's or the tests'. Nothing of a candidate's is asked."""
         kind = type(target)
@@ -378,10 +384,8 @@ def _report(framework: str, secret: str, sink: int) -> None:
         if issubclass(kind, types.ModuleType):
             return in_tests(object.__getattribute__(target, "__dict__"))
         if issubclass(kind, type):
-            if any(id(one) in of_framework for one in mro_of(target)):
-                return True
             functions = [one for one in list(dict_of(target).values()) if type(one) is types.FunctionType]
-            return any(map(belongs, {id(one.__globals__): one for one in functions}.values()))
+            return extends(target) or any(map(belongs, {id(one.__globals__): one for one in functions}.values()))
         return belongs(kind)
 
     # --- what no test of the reference's does -----------------------------------------------------------------------
@@ -400,6 +404,7 @@ def _report(framework: str, secret: str, sink: int) -> None:
         "ctypes.string_at",
         "ctypes.addressof",
     }
+    naming = ("__doc__", "__module__", "__name__", "__qualname__")
     heard = set()
 
     def alarm(name: str) -> None:
@@ -411,8 +416,10 @@ def _report(framework: str, secret: str, sink: int) -> None:
         if event in alarming:
             alarm(event)
         elif event == "object.__setattr__":
-            # Ordinary code sets such attributes of its own classes: dataclasses do, and named tuples.
-            if belongs(args[0]):
+            # Ordinary code names its own classes: dataclasses do, and named tuples, also in tests. The name of a test
+            # case is its id, though.
+            named = issubclass(type(args[0]), type) and args[1] in naming
+            if extends(args[0]) if named else belongs(args[0]):
                 alarm("object.__setattr__ " + str(args[1]))
         elif event == "object.__getattr__":
             if args[0] is made and args[1] in ("gi_frame", "gi_code"):

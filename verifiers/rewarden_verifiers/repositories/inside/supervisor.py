@@ -89,6 +89,7 @@ def _read(report: bytes, secret: str) -> dict:  # type: ignore[type-arg]
             alarms.add(record["alarm"])
         elif "state" in record:
             states.update(record["state"])
+            changed.update(record["changed"])
         elif "error" in record:
             errors.append([record["error"], record["said"]])
         elif "end" in record:
