@@ -50,6 +50,8 @@ APART = {
     "rewarden_verifiers.sql.catalogue": "reads what is configured, which has a fingerprint of its own",
     "rewarden_verifiers.sql.databases": "holds what is configured, which has a fingerprint of its own",
     "rewarden_verifiers.lean.source": "also read by the server, for its own routes",
+    "rewarden_verifiers.repositories.resources": "holds what is configured, which has a fingerprint of its own",
+    "rewarden_verifiers.repositories.tree": "holds files that the server reads",
     "rewarden_verifiers.tasks": "also read by the server, which opens the boxes of tasks and checks them",
 }
 """Modules that are loaded before any verifier and take no part in judging, with what they do instead."""

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from rewarden.errors import InvalidReference
-from rewarden_verifiers.repositories.source import Blob, Tree
+from rewarden_verifiers.repositories.tree import Blob, Tree
 
 MOST_BYTES = 512 * 1024**2
 """Bytes of a repository."""
@@ -32,7 +32,7 @@ _GIT = {
 
 @dataclass(frozen=True, slots=True)
 class Repositories:
-    """A `rewarden_verifiers.repositories.source.Repositories`. base: the folder below which they lie."""
+    """A `rewarden_verifiers.repositories.tree.Repositories`. base: the folder below which they lie."""
 
     base: Path
 

@@ -21,7 +21,8 @@ from rewarden_verifiers.patches.patch import Patch, PatchError
 from rewarden_verifiers.repositories.owned import Kind, Owned, paths_in
 from rewarden_verifiers.repositories.reports import Results, read_printed, read_supervised
 from rewarden_verifiers.repositories.row import Row, paths_of, safe_paths
-from rewarden_verifiers.repositories.source import Blob, Repositories, Tree, archive, tree_of
+from rewarden_verifiers.repositories.source import archive, tree_of
+from rewarden_verifiers.repositories.tree import Blob, Repositories, Tree
 from rewarden_verifiers.tasks.judging import Size, check_image, tail
 from rewarden_verifiers.tasks.task import PATH, Environment
 

@@ -6,8 +6,7 @@ import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from rewarden_verifiers.repositories.checking import Checks
-from rewarden_verifiers.repositories.source import Repositories
+from rewarden_verifiers.repositories.tree import Repositories
 from rewarden_verifiers.tasks.judging import Size
 from rewarden_verifiers.tasks.shelf import Shelf, default_folder
 
@@ -20,11 +19,6 @@ class SweResources:
     size: Size = field(default_factory=Size)
     shelf: Shelf = field(default_factory=lambda: Shelf(default_folder()))
     repositories: Repositories | None = None
-
-    @property
-    def checks(self) -> Checks:
-        """Returns what is remembered of rows."""
-        return Checks(self.shelf)
 
     @cached_property
     def fingerprint(self) -> str:

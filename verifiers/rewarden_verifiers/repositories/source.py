@@ -1,38 +1,15 @@
-"""The files of a repository: given as texts, or read by the server."""
+"""The files of the repository that a reference means: given as texts, or read by the server."""
 
 from __future__ import annotations
 
 import io
 import os
 import tarfile
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Protocol
 
 from rewarden.errors import InvalidReference
 from rewarden_verifiers.patches.patch import PatchError, safe
 from rewarden_verifiers.repositories.reference import SweReference
-
-
-@dataclass(frozen=True, slots=True)
-class Blob:
-    """A file. link: it is a symbolic link, and `data` says where to."""
-
-    data: bytes
-    executable: bool = False
-    link: bool = False
-    mode: int | None = None
-
-
-Tree = Mapping[str, Blob]
-
-
-class Repositories(Protocol):
-    """Reads the repositories that references name."""
-
-    def read(self, name: str, commit: str | None) -> Tree:
-        """Returns the files of a folder, or of a commit of a git repository, or of a tar archive. Blocks. Raises
-        InvalidReference."""
+from rewarden_verifiers.repositories.tree import Blob, Repositories, Tree
 
 
 def tree_of(told: SweReference, repositories: Repositories | None) -> Tree | None:

@@ -12,7 +12,7 @@ from rewarden_verifiers.outcome import no_answer, scored, too_expensive, undecid
 from rewarden_verifiers.patches.patch import PatchError
 from rewarden_verifiers.patches.reading import read_patch
 from rewarden_verifiers.repositories.bench import Ran, bench, run_tests
-from rewarden_verifiers.repositories.checking import RowCheck, checked
+from rewarden_verifiers.repositories.checking import Checks, RowCheck, checked
 from rewarden_verifiers.repositories.reference import SweParams, SweReference
 from rewarden_verifiers.repositories.reports import PASSED, XFAILED
 from rewarden_verifiers.repositories.resources import SweResources
@@ -47,7 +47,7 @@ async def swe(
     except PatchError as error:
         return _unusable(error)
     async with bench(ctx.boxes, row, resources.size, resources.repositories) as own:
-        control = await checked(own, resources.checks)
+        control = await checked(own, Checks(resources.shelf))
         if control.problem is not None:
             return undecided("row_refused", fault="reference", feedback=control.problem)
         try:
@@ -55,7 +55,7 @@ async def swe(
         except PatchError as error:
             return _unusable(error)
         if ran.results.python not in ("", control.python):
-            control = await checked(own, resources.checks, ran.results.python)
+            control = await checked(own, Checks(resources.shelf), ran.results.python)
             if control.problem is not None:
                 return undecided("row_refused", fault="reference", feedback=control.problem)
     return _Judged(row, params, control, ran, response).outcome()
