@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import os
 import posixpath
+import tarfile
+import tempfile
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.resources import files as resource
+from typing import IO
 
 from rewarden.errors import InvalidReference, SandboxError
 from rewarden_sandboxes.job import Limits, Report
@@ -34,8 +38,9 @@ _OUTPUT_BYTES = 32 * 1024**2
 _MOST_REPORT = 32 * 1024**2
 _WORDS = 500
 """Paths of one command."""
-_MOST_GUARDED = 1000
-"""Files that are compared after the tests have run, beside those that the row names."""
+_MOST_GUARDED = 128 * 1024**2
+"""Bytes of folders that are compared after the tests have run."""
+_SPOOLED = 16 * 1024**2
 _PASSED_BY = (".git", "node_modules", "__pycache__", "*.egg-info")
 """Folders of which nothing is compared: none of a repository's own files, or what an installation writes again, with
 the candidate's files in it."""
@@ -134,7 +139,9 @@ async def run_tests(own: Bench, patch: Patch | None) -> Ran:
         await _lock(box, row, named)
         guarded = await _guarded(box, row, owned, named)
         report, results = await _run(box, row)
-        rewritten = [path for path, mark in guarded.items() if await _mark(box, row, path) != mark]
+        # Attack: new files before those that are guarded, so that these are not read any more, count as changes.
+        now = await _marks(box, row, named, guarded, 2 * _MOST_GUARDED)
+        rewritten = [path for path, mark in guarded.items() if now.get(path) != mark]
     end = report.status if report.status in ("time_limit", "memory_limit", "output_limit") else "ended"
     return Ran(
         end=end,
@@ -369,13 +376,52 @@ async def _guarded(box: FreshBox, row: Row, owned: Owned, named: Sequence[str]) 
     _check(report)
     listed = [os.fsdecode(name).removeprefix("./") for name in report.stdout.split(b"\0") if name]
     kinds = {path: owned.kind(path) for path in safe_paths(sorted(listed))}
-    chosen = sorted((path for path, kind in kinds.items() if kind), key=lambda path: kinds[path] != "configuration")
-    return {path: await _mark(box, row, path) for path in dict.fromkeys([*named, *chosen[:_MOST_GUARDED]])}
+    return await _marks(box, row, named, [path for path, kind in kinds.items() if kind], _MOST_GUARDED)
 
 
-async def _mark(box: FreshBox, row: Row, path: str) -> str | None:
-    data = await _content(box, row, path)
-    return None if data is None else hashlib.sha256(data).hexdigest()
+async def _marks(
+    box: FreshBox, row: Row, named: Collection[str], others: Collection[str], most: int
+) -> dict[str, str | None]:
+    """Returns digests of files; None: it is not there. most: bytes that are read of the folders of the others; those
+    beyond are missing."""
+    found: dict[str, str | None] = {}
+    for path in {*named, *(path for path in others if "/" not in path)}:
+        data = await _content(box, row, path)
+        found[path] = None if data is None else hashlib.sha256(data).hexdigest()
+    of_folders: dict[str, set[str]] = {}
+    for path in others:
+        top, _, inner = path.partition("/")
+        if path not in found:
+            of_folders.setdefault(top, set()).add(inner)
+    for top, wanted in of_folders.items():
+        with tempfile.SpooledTemporaryFile(_SPOOLED) as file:
+            try:
+                async with contextlib.aclosing(box.archive(posixpath.join(row.told.root, top))) as pieces:
+                    async for piece in pieces:
+                        file.write(piece)
+                        most -= len(piece)
+                        if most < 0:
+                            break
+            except BoxFault:
+                continue
+            marks = await asyncio.to_thread(_marks_in, file, wanted)
+        found |= {f"{top}/{inner}": mark for inner, mark in marks.items()}
+    return found
+
+
+def _marks_in(file: IO[bytes], wanted: Collection[str]) -> dict[str, str]:
+    file.seek(0)
+    made: dict[str, str] = {}
+    try:
+        with tarfile.open(fileobj=file) as given:
+            for member in given:
+                name = posixpath.normpath(member.name)
+                inner = given.extractfile(member) if member.isreg() and name in wanted else None
+                if inner is not None:
+                    made[name] = hashlib.sha256(inner.read()).hexdigest()
+    except (tarfile.TarError, EOFError):
+        return made  # it was cut
+    return made
 
 
 async def _run(box: FreshBox, row: Row) -> tuple[Report, Results]:
