@@ -111,6 +111,22 @@ def _think(twice: bool = True) -> Forms:
     }
 
 
+def _math_verify_reward(repository: str, commit: str, folder: str, package: str) -> Published:
+    """The reward of `math_verify_reward.py`, which several repositories have, in a package of `folder`/verl/verl."""
+    return Published(
+        recipe="accuracy_format",
+        params={"format": {"contains": ["<think>"], "patterns": [{"regex": "</think>", "max": 1}]}},
+        repository=repository,
+        commit=commit,
+        file=f"{folder}/verl/verl/{package}/math_verify_reward.py",
+        call="reward_fn_math_verify(response, reference)",
+        beside=(f"{folder}/deepscaler",),
+        roots=(folder,),
+        rows=mathematics(_think()),
+        deviations=(Deviation(("thought, twice",), "A box within a second thought counts."),),
+    )
+
+
 SYSTEMS: Mapping[str, Published] = {
     "logic-rl": Published(
         recipe="logic_rl",
@@ -229,18 +245,7 @@ SYSTEMS: Mapping[str, Published] = {
         characters=True,
         deviations=(_THOUGHT,),
     ),
-    "relift": Published(
-        recipe="accuracy_format",
-        params={"format": {"contains": ["<think>"], "patterns": [{"regex": "</think>", "max": 1}]}},
-        repository="TheRoadQaQ/ReLIFT",
-        commit="eb95454f45eb84bf8f8efa3728f4839548426f5f",
-        file="relift/verl/verl/relift/math_verify_reward.py",
-        call="reward_fn_math_verify(response, reference)",
-        beside=("relift/deepscaler",),
-        roots=("relift",),
-        rows=mathematics(_think()),
-        deviations=(Deviation(("thought, twice",), "A box within a second thought counts."),),
-    ),
+    "relift": _math_verify_reward("TheRoadQaQ/ReLIFT", "eb95454f45eb84bf8f8efa3728f4839548426f5f", "relift", "relift"),
     "cls-rl": Published(
         recipe="accuracy_plus_format",
         params={
@@ -316,17 +321,8 @@ SYSTEMS: Mapping[str, Published] = {
         rows=letters(_TAGS, skip=("small",)),
         deviations=(Deviation(("listed, *",), "The first of several options counts."),),
     ),
-    "rl-plus": Published(
-        recipe="accuracy_format",
-        params={"format": {"contains": ["<think>"], "patterns": [{"regex": "</think>", "max": 1}]}},
-        repository="YihongDong/RL-PLUS",
-        commit="eb4aa4d4e2d7ce206056f9d7740138bfc94fad8f",
-        file="rl_plus/verl/verl/recipe/math_verify_reward.py",
-        call="reward_fn_math_verify(response, reference)",
-        beside=("rl_plus/deepscaler",),
-        roots=("rl_plus",),
-        rows=mathematics(_think()),
-        deviations=(Deviation(("thought, twice",), "A box within a second thought counts."),),
+    "rl-plus": _math_verify_reward(
+        "YihongDong/RL-PLUS", "eb4aa4d4e2d7ce206056f9d7740138bfc94fad8f", "rl_plus", "recipe"
     ),
     "dump": Published(
         recipe="logic_rl",
