@@ -6,8 +6,10 @@ Load: `benchmarks.pairs` (2,000 pairs, 125 references × 16), the verdict cache 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import statistics
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 
 from benchmarks.pairs import Pair, pairs
@@ -42,6 +44,30 @@ async def ours(load: list[Pair], extraction: str = "auto") -> tuple[list[Verdict
         return list(result.verdicts), time.perf_counter() - start
     finally:
         await engine.close()
+
+
+@contextlib.contextmanager
+def engine_alone(load: list[Pair]) -> Iterator[Callable[[], float]]:
+    """Yields a function that scores the load in this process and returns its seconds.
+
+    The engine lives through all rounds, as a server does that is measured beside it: what its workers keep of
+    references would otherwise count for the server alone.
+    """
+    samples = [Sample(response=pair.response, reference=pair.reference, group=pair.group) for pair in load]
+    engine = Engine(settings=EngineSettings(workers=2, cache=False, eager=True))
+
+    async def scored() -> float:
+        start = time.perf_counter()
+        await engine.verify(Batch(samples=samples, use=Use(name="math", params={})))
+        return time.perf_counter() - start
+
+    with asyncio.Runner() as runner:
+        runner.run(engine.start())
+        try:
+            runner.run(scored())
+            yield lambda: runner.run(scored())
+        finally:
+            runner.run(engine.close())
 
 
 def run() -> list[str]:

@@ -7,7 +7,6 @@ against `json.loads` of the request's bytes plus `json.dumps` of the result. The
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 import statistics
@@ -16,7 +15,7 @@ from dataclasses import dataclass, field
 
 import httpx
 
-from benchmarks.math_pairs import ours
+from benchmarks.math_pairs import engine_alone
 from benchmarks.pairs import _prose, pairs
 from benchmarks.report import Report
 from benchmarks.server import Served, served
@@ -49,7 +48,7 @@ def run() -> list[str]:
     samples = [{"response": pair.response, "reference": pair.reference, "group": pair.group} for pair in load]
     body = json.dumps({"use": "math", "samples": samples}).encode()
     with served(REWARDEN_ENGINE_CACHE="false", REWARDEN_ENGINE_WORKERS="2", REWARDEN_ENGINE_EAGER="true") as server:
-        with httpx.Client(timeout=600) as http:
+        with httpx.Client(timeout=600) as http, engine_alone(load) as alone:
             warm = {"use": "math", "samples": samples[:64]}
             http.post(f"{server.http}/v1/verify", json=warm).raise_for_status()
             over_http, engine = [], []
@@ -57,7 +56,7 @@ def run() -> list[str]:
                 start = time.perf_counter()
                 http.post(f"{server.http}/v1/verify", content=body, headers=_JSON).raise_for_status()
                 over_http.append(time.perf_counter() - start)
-                engine.append(asyncio.run(ours(load))[1])
+                engine.append(alone())
             cheap = json.dumps({"use": "choice", "samples": choices()}).encode()
             plain, took, size = [], [], 0
             for _ in range(_ROUNDS):
