@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import sqlite3
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
@@ -267,6 +269,32 @@ async def test_what_is_stored_outlives_the_server(start: Start, tmp_path: Path) 
     assert only(await points(again), "at", "verdicts") == [(1, 1)]
     assert (tmp_path / "kept").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "kept" / database.NAME).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_reader_that_finds_the_file_finds_its_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flake: a page that listed the runs while the first was being stored got a 503."""
+    seen: list[str] = []
+
+    class Watched(sqlite3.Connection):
+        def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+            self._look()
+            return super().execute(sql, *values)
+
+        def executescript(self, sql: str) -> sqlite3.Cursor:
+            self._look()
+            return super().executescript(sql)
+
+        def _look(self) -> None:
+            if database.identity(tmp_path) is None:
+                seen.append("no file")
+                return
+            with contextlib.closing(real(tmp_path / database.NAME)) as other:
+                seen.append(f"{len(other.execute('SELECT number FROM runs').fetchall())} runs")
+
+    real = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *given, **named: real(*given, factory=Watched, **named))
+    database.open_for_writing(tmp_path).close()
+    assert (seen[0], seen[-1], set(seen)) == ("no file", "0 runs", {"no file", "0 runs"})
 
 
 async def test_one_setting_turns_it_off(start: Start, tmp_path: Path) -> None:

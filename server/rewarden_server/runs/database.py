@@ -105,10 +105,10 @@ def open_for_writing(folder: Path) -> sqlite3.Connection:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = folder / NAME
     with _alone(folder):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        if not path.exists():
+            _make(path)
         connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
         try:
-            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(f"PRAGMA journal_size_limit = {16 * 1024**2}")
@@ -118,6 +118,17 @@ def open_for_writing(folder: Path) -> sqlite3.Connection:
             connection.close()
             raise
     return connection
+
+
+def _make(path: Path) -> None:
+    """Makes the file with its tables. It has its name only then: a reader that finds it finds the tables too."""
+    new = path.with_name(f"{path.name}.new")
+    new.unlink(missing_ok=True)  # of a server that was killed
+    os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    with contextlib.closing(sqlite3.connect(new, isolation_level=None)) as connection:
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        connection.executescript(_TABLES)
+    new.replace(path)
 
 
 def open_for_reading(folder: Path) -> sqlite3.Connection:
