@@ -4,13 +4,15 @@ A rule says what is replied to a chat whose text holds all of `when`; where seve
 is a text, an object (its JSON), or `{"$reply": {…}}` with any of `text`, `finish` (`length`, `content_filter`),
 `refusal`, `tokens` (first token to probability) and `status` (an HTTP error). A list of replies is given in turn, and
 then from its beginning. A chat that no rule knows is answered with 418, which no test mistakes for a verdict; one
-about a neutral text with a reply that cannot be read, so that the judge is at fault unless a rule says otherwise.
+about a neutral text with a reply that cannot be read, so that the judge is at fault unless a rule says otherwise. A
+reply that is to quote the response's final answer, and whose script has no `answer`, quotes all that is shown of it.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -116,10 +118,24 @@ class ScriptedJudge:
         self._server.stop()
 
 
+def _quoting(reply: Mapping[str, Any], body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns an object with the quoted answer if the question asks for one, and without it if not."""
+    asked = body.get("response_format", {}).get("json_schema", {}).get("schema", {}).get("properties", {})
+    if "answer" not in asked:
+        return {name: value for name, value in reply.items() if name != "answer"}
+    shown = _SHOWN.findall(text_of(body["messages"]))
+    return {"answer": shown[-1][1] if shown else "", **reply}
+
+
+_SHOWN = re.compile(r"^\[response ([0-9a-f]{16})\]\n(.*?)\n\[end of response \1\]$", re.DOTALL | re.MULTILINE)
+
+
 def _answer(reply: Any, body: Mapping[str, Any]) -> Response:
-    made = {"text": reply} if isinstance(reply, str) else reply.get("$reply") if "$reply" in reply else None
-    if made is None:
-        made = {"text": json.dumps(reply)}
+    made: Mapping[str, Any]
+    if isinstance(reply, str):
+        made = {"text": reply}
+    else:
+        made = reply["$reply"] if "$reply" in reply else {"text": json.dumps(_quoting(reply, body))}
     if "status" in made:
         return JSONResponse({"error": {"message": made.get("text", "scripted")}}, status_code=made["status"])
     choice: dict[str, Any] = {

@@ -661,6 +661,9 @@ def test_the_delimiter_occurs_in_nothing_that_is_fenced(response: str, prompt: s
         "reference": Material(prompt),
         "references": [Material(prompt)],
         "transcript": None,
+        "quotes": True,
+        "again": False,
+        "alone": False,
         "instructions": instructions.encode(errors="ignore").decode(),
     }
     for neutral in (None, as_long, scrambled):

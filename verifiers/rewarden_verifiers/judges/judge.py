@@ -11,6 +11,7 @@ from typing import Any
 from rewarden.errors import InvalidReference
 from rewarden.types import Component, Media, Outcome, Sample, StepScore
 from rewarden_verifiers.contract import Context, verifier
+from rewarden_verifiers.judges.final_answer import FinalAnswers
 from rewarden_verifiers.judges.judge_modes import UNTOLD, Vote, chance_of, lowest, scale_of, schema_of, vote_of
 from rewarden_verifiers.judges.judge_params import Params
 from rewarden_verifiers.judges.ledger import Ledger
@@ -34,7 +35,7 @@ _REASONS = {
 
 
 @verifier(
-    version="2",
+    version="3",
     graded=True,
     determinism="sampled",
     requires=("judge",),
@@ -57,11 +58,16 @@ async def judge(
     wanted (Kwon et al. 2023, arXiv 2303.00001), also for transcripts; `aspects`: a number for each of several named
     aspects, as in just-eval (arXiv 2312.01552). Aspects are components and steps, and the score is their weighted mean.
 
+    In the mode `reference` a judge that accepts a response quotes its final answer (`quotes`). The quote must stand in
+    the response and be more than an opener, and it is compared with the reference once more, without the rest. A quote
+    that does not stand there is asked for once more; then our own extraction takes its place, and if that finds nothing
+    either, the response gets 0 (`no_answer`).
+
     Several opinions are combined by mean, median or vote; the evidence contains their spread and confidence. With `by:
     probability` the score is the share of the yes words in the probability of the first token. If the judge's server
     returns no token probabilities, the verdict is undecided (`no_token_probabilities`). Reasons for the lowest score:
-    `judged_wrong`, `judged_poor` and `judged_unacceptable` (these also occur with higher scores), a response without
-    substance (`blank`, `opener_only`, `claim_only`), `too_long`, `unreadable_reply`.
+    `judged_wrong`, `judged_poor` and `judged_unacceptable` (these also occur with higher scores), `no_answer`, a
+    response without substance (`blank`, `opener_only`, `claim_only`), `too_long`, `unreadable_reply`.
     """
     answers = accepted(reference)
     if params.mode == "reference" and not answers:
@@ -71,8 +77,19 @@ async def judge(
     if early is not None:
         return early
     ledger = Ledger()
-    inquiry = _inquiry(subject, answers, media, params)
-    found = await opinions(ctx, params, inquiry, ledger)
+    asking = partial(_inquiry, subject, answers, media, params)
+    found = await opinions(ctx, params, asking(), ledger)
+    if params.quoting:
+        final = FinalAnswers(
+            ctx=ctx,
+            params=params,
+            text=subject.text(),
+            references=answers,
+            asked="\n".join([prompt or "", params.instructions]),
+            asking=asking,
+            ledger=ledger,
+        )
+        found = await final.confirmed(found)
     votes, early = readings(found, lowest(params), ledger)
     if early is not None:
         return early
@@ -86,12 +103,26 @@ async def judge(
     return _outcome(votes, params, ledger)
 
 
-def _inquiry(subject: Subject, answers: Sequence[str], media: Sequence[Media] | None, params: Params) -> Inquiry[Vote]:
+def _inquiry(
+    subject: Subject,
+    answers: Sequence[str],
+    media: Sequence[Media] | None,
+    params: Params,
+    *,
+    again: bool = False,
+    alone: str | None = None,
+) -> Inquiry[Vote]:
+    """Returns the question. again, alone: see `final_answer.Asking`."""
+    quotes = params.quoting and alone is None
+    shown = subject.shown() if alone is None else {"response": Material(alone, candidate=True), "transcript": []}
     variables: dict[str, Any] = {
         "prompt": Material(subject.prompt) if subject.prompt else None,
         "reference": Material("\n".join(answers)) if answers else None,
         "references": [Material(answer) for answer in answers],
-        **subject.shown(),
+        **shown,
+        "quotes": quotes,
+        "again": again,
+        "alone": alone is not None,
         "scale": params.scale.words(),
         "aspects": [
             {"name": name, "description": one.description, "scale": scale_of(params, one).words()}
@@ -106,7 +137,8 @@ def _inquiry(subject: Subject, answers: Sequence[str], media: Sequence[Media] | 
     }
     if params.by == "text":
         verdicts = max(1, len(params.aspects))
-        return Inquiry(**asked, schema=schema_of(params), read=partial(vote_of, params=params), verdicts=verdicts)
+        schema = schema_of(params, quotes=quotes)
+        return Inquiry(**asked, schema=schema, read=partial(vote_of, params=params), verdicts=verdicts)
     return Inquiry(
         **asked,
         schema=None,
@@ -132,17 +164,19 @@ def _outcome(votes: Sequence[Vote], params: Params, ledger: Ledger) -> Outcome:
     passed = score >= params.passing
     # The opinion that is nearest to the outcome gives its reasons.
     nearest = min(votes, key=lambda vote: abs(vote.score - score))
+    unquoted = nearest.unquoted and not passed
     components, steps = _parts(votes, nearest, params)
     return scored(
         score,
         passed=passed,
-        reason=None if passed else _REASONS[params.mode],
+        reason=None if passed else "no_answer" if unquoted else _REASONS[params.mode],
         raw=_raw(votes, params),
         components=components,
         steps=steps,
         feedback=nearest.reason[: params.shown] or None,
+        extracted=nearest.answer or None,
         evidence=evidence,
-        flags=ledger.flags(),
+        flags=[*ledger.flags(), *["no_answer"] * unquoted],
     )
 
 

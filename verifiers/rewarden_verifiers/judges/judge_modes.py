@@ -14,20 +14,28 @@ from rewarden_verifiers.judges.scales import Scale
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """The vote of one reply: a score from 0 to 1, why, and by name the numbers on their scales (`""`: the only one)."""
+    """The vote of one reply: a score from 0 to 1, why, and by name the numbers on their scales (`""`: the only one).
+
+    answer: the response's final answer, as the judge quotes it. unquoted: the response has none that could be quoted.
+    """
 
     score: float
     reason: str = ""
     numbers: Mapping[str, float] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
+    answer: str = ""
+    unquoted: bool = False
 
 
 UNTOLD = Vote(0.0, "no token probabilities")
 """Of a reply whose server gives no token probabilities: no vote."""
 
 
-def schema_of(params: Params) -> dict[str, Any]:
-    """Of a reply. The reason comes first, so that it is no excuse for a verdict that stands already."""
+def schema_of(params: Params, *, quotes: bool = False) -> dict[str, Any]:
+    """Returns the schema of a reply. The reason comes first, so that it is no excuse for a verdict that stands already.
+
+    quotes: before it comes the final answer, quoted.
+    """
     reason = {"type": "string"}
     if params.mode == "aspects":
         return object_of(
@@ -39,7 +47,8 @@ def schema_of(params: Params) -> dict[str, Any]:
     if params.mode == "scale":
         return object_of({"reason": reason, "score": params.scale.schema()})
     words = ["correct", "incorrect"] if params.mode == "reference" else ["yes", "no"]
-    return object_of({"reason": reason, "verdict": {"type": "string", "enum": words}})
+    answer = {"answer": {"type": "string"}} if quotes else {}
+    return object_of({**answer, "reason": reason, "verdict": {"type": "string", "enum": words}})
 
 
 def vote_of(found: Mapping[str, Any], params: Params) -> Vote:
@@ -51,7 +60,7 @@ def vote_of(found: Mapping[str, Any], params: Params) -> Vote:
         return Vote(_mean(numbers, params), told, numbers, reasons)
     if params.mode == "scale":
         return Vote(params.scale.share(found["score"]), found["reason"], {"": found["score"]})
-    return Vote(float(found["verdict"] in ("correct", "yes")), found["reason"])
+    return Vote(float(found["verdict"] in ("correct", "yes")), found["reason"], answer=found.get("answer", ""))
 
 
 def lowest(params: Params) -> Vote:

@@ -53,6 +53,9 @@ class Params(JudgeParams):
     show: What the judge sees: the `response`, as selected by the view, or the whole `transcript`: all messages of the
         response, including tool calls and their results.
     media: Whether the judge sees the sample's images.
+    quotes: For the mode `reference`. `require`: a judge that accepts a response must quote its final answer, which is
+        then compared once more, without the rest of the response; what the response does not hold earns nothing.
+        `free`: the judge's word is enough. null: `require` with the built-in prompt and `by: text`.
     """
 
     mode: Literal["reference", "scale", "accept", "aspects"] = "reference"
@@ -66,6 +69,7 @@ class Params(JudgeParams):
     threshold: float | None = None
     show: Show = "response"
     media: bool = False
+    quotes: Literal["require", "free"] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -73,6 +77,8 @@ class Params(JudgeParams):
         positive_share("threshold", self.threshold)
         if self.by == "probability":
             self._check_words()
+        if self.quotes == "require" and (self.mode != "reference" or self.by != "text"):
+            raise InvalidParams("params.quotes: require goes with mode reference and by text", path="params.quotes")
         if self.mode == "accept" and not (self.instructions.strip() or self.examples or self.prompt.user):
             raise InvalidParams(
                 "params.instructions must say what is accepted (or give examples)", path="params.instructions"
@@ -82,6 +88,13 @@ class Params(JudgeParams):
         if (self.mode == "aspects") != bool(self.aspects):
             raise InvalidParams("params.aspects go with mode aspects, at least one", path="params.aspects")
         self._check_aspects()
+
+    @property
+    def quoting(self) -> bool:
+        """Returns whether credit needs a quoted answer."""
+        if self.quotes is not None:
+            return self.quotes == "require"
+        return self.mode == "reference" and self.by == "text" and not (self.prompt.system or self.prompt.user)
 
     @property
     def passing(self) -> float:

@@ -48,4 +48,5 @@ def _within(left: str, right: str) -> bool:
     """Returns whether a word goes on from one character to the next. Letters beyond the first blocks of Unicode are
     left out: scripts without spaces have no such ends.
     """
-    return left.isalnum() and right.isalnum() and left < "\u0530" and right < "\u0530"
+    digits = left.isdigit() == right.isdigit()  # 5 ends where km begins
+    return digits and left.isalnum() and right.isalnum() and left < "\u0530" and right < "\u0530"

@@ -62,8 +62,9 @@ class Assault:
 async def assault(asker: Asker, targets: Sequence[Target], *, paired: bool = False) -> list[Assault]:
     """Every attack on every target of which it can be made.
 
-    A judge is asked with `hollow: ask`, so that what is measured is the judge and not the rule before it; what the rule
-    refuses is asked as configured as well, which costs nothing.
+    A judge is asked with `hollow: ask` and `quotes: free`, so that what is measured is the judge and not our rules
+    around it. What those rules may change is asked as configured as well: responses without substance, which costs
+    nothing, and for `judge` those that passed.
     """
     found: list[Assault] = []
     for attack in ATTACKS:
@@ -79,14 +80,21 @@ async def _one(asker: Asker, attack: Attack, made: Sequence[tuple[Target, Sample
     samples = [sample for _, sample in made]
     # A member of a group by itself would wait for the others, which are not there.
     samples = [replace(sample, group=None, group_size=None) for sample in samples]
-    verdicts = await asker.ask(samples, **({"hollow": "ask"} if asker.judges else {}))
+    quoting = asker.judges and asker.use.name == "judge" and asker.use.params.get("quotes") != "free"
+    bare = {"hollow": "ask"} if asker.judges else {}
+    verdicts = await asker.ask(samples, **bare, **({"quotes": "free"} if quoting else {}))
     configured: list[Verdict] = list(verdicts)
     refused = 0
-    if asker.judges and asker.use.params.get("hollow", "refuse") == "refuse":
-        empty = [place for place, sample in enumerate(samples) if _is_hollow(sample)]
-        again = await asker.ask([samples[place] for place in empty])
+    refusing = asker.judges and asker.use.params.get("hollow", "refuse") == "refuse"
+    changed = [
+        place
+        for place, sample in enumerate(samples)
+        if (refusing and _is_hollow(sample)) or (quoting and passes(verdicts[place]))
+    ]
+    if changed:
+        again = await asker.ask([samples[place] for place in changed])
         refused = sum(verdict.status == "scored" and "usage" not in verdict.evidence for verdict in again)
-        for place, verdict in zip(empty, again, strict=True):
+        for place, verdict in zip(changed, again, strict=True):
             configured[place] = verdict
     scored = [
         (target, passes(verdict))
