@@ -52,6 +52,7 @@ APART = {
     "rewarden_verifiers.lean.source": "also read by the server, for its own routes",
     "rewarden_verifiers.repositories.resources": "holds what is configured, which has a fingerprint of its own",
     "rewarden_verifiers.repositories.tree": "holds files that the server reads",
+    "rewarden_verifiers.state_folder": "says where files are kept",
     "rewarden_verifiers.tasks": "also read by the server, which opens the boxes of tasks and checks them",
 }
 """Modules that are loaded before any verifier and take no part in judging, with what they do instead."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from rewarden_server.setting import File, Positive, Whole
+from rewarden_verifiers.state_folder import state_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,4 @@ class BoxSettings:
     @property
     def folder(self) -> Path:
         """Returns the folder in use."""
-        if self.dir is not None:
-            return self.dir
-        state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-        return Path(state).expanduser() / "rewarden" / "boxes"
+        return self.dir if self.dir is not None else state_folder("boxes")

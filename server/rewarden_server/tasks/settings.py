@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from rewarden_server.setting import File, Parts, Text, Whole, texts
+from rewarden_verifiers.state_folder import state_folder
 from rewarden_verifiers.tasks.judging import Size
-from rewarden_verifiers.tasks.shelf import MOST_BYTES, Shelf, default_folder
+from rewarden_verifiers.tasks.shelf import MOST_BYTES, Shelf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +32,7 @@ class TaskSettings:
     @property
     def shelf(self) -> Shelf:
         """Returns what is remembered of tasks and rows."""
-        return Shelf(self.dir if self.dir is not None else default_folder(), self.max_bytes)
+        return Shelf(self.dir if self.dir is not None else state_folder("tasks"), self.max_bytes)
 
     @property
     def size(self) -> Size:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from rewarden_verifiers.repositories.tree import Repositories
+from rewarden_verifiers.state_folder import state_folder
 from rewarden_verifiers.tasks.judging import Size
-from rewarden_verifiers.tasks.shelf import Shelf, default_folder
+from rewarden_verifiers.tasks.shelf import Shelf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +18,7 @@ class SweResources:
     name; None: nothing does."""
 
     size: Size = field(default_factory=Size)
-    shelf: Shelf = field(default_factory=lambda: Shelf(default_folder()))
+    shelf: Shelf = field(default_factory=lambda: Shelf(state_folder("tasks")))
     repositories: Repositories | None = None
 
     @cached_property

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from rewarden_verifiers.state_folder import state_folder
 from rewarden_verifiers.tasks.judging import Size
 from rewarden_verifiers.tasks.memory import Memory
-from rewarden_verifiers.tasks.shelf import Shelf, default_folder
+from rewarden_verifiers.tasks.shelf import Shelf
 from rewarden_verifiers.tasks.task import Task
 
 
@@ -19,7 +20,7 @@ class TaskResources:
 
     tasks: Mapping[str, Task] = field(default_factory=dict)
     size: Size = field(default_factory=Size)
-    shelf: Shelf = field(default_factory=lambda: Shelf(default_folder()))
+    shelf: Shelf = field(default_factory=lambda: Shelf(state_folder("tasks")))
 
     @property
     def memory(self) -> Memory:

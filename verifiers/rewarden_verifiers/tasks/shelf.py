@@ -23,12 +23,6 @@ _ABANDONED_S = 86_400.0
 """Seconds after which a file that was never finished is nobody's any more."""
 
 
-def default_folder() -> Path:
-    """Returns the folder in which tasks are remembered, where nothing else is configured."""
-    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-    return Path(state).expanduser() / "rewarden" / "tasks"
-
-
 @dataclass(frozen=True, slots=True)
 class Shelf:
     """The folder, and folders of one level in it. All methods block. most_bytes: its size. Attack: requests that each

@@ -1,0 +1,12 @@
+"""The folders in which we keep what outlives a process, where nothing else is configured."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def state_folder(name: str) -> Path:
+    """Returns `$XDG_STATE_HOME/rewarden/NAME`; the variable is `~/.local/state` if it is unset or empty."""
+    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(state).expanduser() / "rewarden" / name
