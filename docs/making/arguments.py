@@ -46,4 +46,4 @@ def _of(parser: argparse.ArgumentParser) -> dict[str, Any]:
 def _values(action: argparse.Action, prog: str) -> Any:
     if action.choices:
         return list(action.choices)
-    return _NAMES.get(action.dest) or (_LISTINGS.get(prog) if action.dest == "name" else None) or []
+    return _NAMES.get(action.dest) or (_LISTINGS.get(prog) if action.dest in ("name", "words") else None) or []

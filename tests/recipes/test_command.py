@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,133 @@ def test_it_checks_files_and_names_the_line(tmp_path: Path, capsys: pytest.Captu
     assert f"{bad}:4: score: 'answer' has no field 'scroe'; did you mean 'score'?" in capsys.readouterr().err
     assert called("--check", str(tmp_path / "gone.yaml")) == 1
     assert "cannot be read" in capsys.readouterr().err
+
+
+# --- explain ---
+
+GATED = """
+name: gated
+version: "1"
+range: [-1, 2]
+params: {weight: {default: 0.5, type: number}}
+schedule: {bonus: 'progress.step < 10.0 ? 1.0 : 0.0'}
+uses:
+  form: {name: format, params: {template: think_answer}}
+  answer: {name: text, params: {extraction: [answer_tag]}}
+main: answer
+table:
+  - {when: "!form.passed", score: -1, reason: bad_format}
+  - otherwise: params.weight * answer.score + schedule.bonus
+shaping:
+  - length: {kind: linear, by: characters, correct: {start: 0, end: -0.5, max: 78}}
+"""
+GOOD_ROW = {"id": "first", "response": "<think>so</think><answer>Paris</answer>", "reference": "Paris"}
+BARE_ROW = {"response": "Paris", "reference": "Paris"}
+
+
+@pytest.fixture
+def gated(tmp_path: Path) -> Path:
+    file = tmp_path / "gated.yaml"
+    file.write_text(GATED)
+    return file
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in (GOOD_ROW, BARE_ROW)))
+    return file
+
+
+def test_it_explains_each_step_of_each_sample(gated: Path, rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert called("explain", str(gated), "--sample", str(rows), "--step", "3") == 0
+    first, second = capsys.readouterr().out.split("sample 2")
+    lines = [" ".join(line.split()) for line in first.splitlines()]
+    assert lines[0] == "sample 1 (first): 1.25, passed"
+    assert lines[1] == "uses.form format: scored, passed → 1"
+    assert lines[2] == "table[0].when !form.passed = !true → false"
+    assert "uses.answer text: scored, passed, answer 'Paris' → 1" in lines
+    assert "schedule.bonus progress.step < 10.0 ? 1.0 : 0.0 = 3 < 10.0 ? 1.0 : 0.0 → 1" in lines
+    assert "table[1] params.weight * answer.score + schedule.bonus = 0.5 * 1 + 1 → 1.5" in lines
+    assert lines[-1] == "shaping.length linear: 39 characters, start 0, end -0.5, max 78: -0.25, so add -0.25 → 1.25"
+    assert "answer" not in second, "behind the gate nothing runs"
+    assert second.startswith(": -1, not passed, bad_format")
+
+
+def test_it_explains_with_parameters_and_as_json(gated: Path, rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["explain", str(gated), "--sample", str(rows), "--step", "30", "--params", '{"weight": 1}', "--json"]
+    assert called(*arguments) == 0
+    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (first["sample"], first["verdict"]["id"], first["verdict"]["score"]) == (1, "first", 0.75)
+    assert "id" not in second["verdict"]
+    last = next(step for step in first["steps"] if step["where"] == "table[1]")
+    assert (last["filled"], last["value"]) == ("1 * 1 + 0", 1.0)
+
+
+def test_it_explains_a_group_member_by_member(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe, file = tmp_path / "agreed.yaml", tmp_path / "group.jsonl"
+    recipe.write_text(
+        "name: agreed\nversion: '1'\nuses: {answer: {name: consensus, params: {view: full}}}\nscore: answer.score\n"
+    )
+    rows = [
+        {"response": text, "group": "g", "group_size": 3} for text in ("\\\\boxed{4}", "\\\\boxed{4}", "\\\\boxed{5}")
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert called("explain", str(recipe), "--sample", str(file)) == 0
+    told = capsys.readouterr().out
+    assert [line for line in told.splitlines() if line.startswith("sample")] == [
+        "sample 1: 1, passed",
+        "sample 2: 1, passed",
+        "sample 3: 0, not passed, minority",
+    ]
+
+
+def test_a_sample_that_a_recipe_cannot_judge_says_why(rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert called("explain", "soft_overlong", "--sample", str(rows)) == 0
+    assert "recipe 'soft_overlong' needs the input 'token_count'" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["explain", "logic_rl"], "explain NAME --sample FILE"),
+        (["explain", "logic_lr", "--sample", "ROWS"], "logic_lr"),
+        (["explain", "logic_rl", "--sample", "GONE"], "No such file"),
+        (["explain", "logic_rl", "--sample", "ROWS", "--params", "{"], "--params"),
+        (["logic_rl", "--step", "3"], "are for `rewarden recipes explain`"),
+        (["diff", "logic_rl"], "diff A B"),
+        (["diff", "logic_rl", "logic_lr"], "logic_lr"),
+        (["logic_rl", "deepresearcher"], "one NAME"),
+        (["logic_rl", "--check", "x.yaml"], "either a NAME or --check"),
+    ],
+)
+def test_a_mistake_in_the_command_is_named(
+    rows: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
+) -> None:
+    places = {"ROWS": str(rows), "GONE": str(rows.with_name("gone.jsonl"))}
+    assert called(*(places.get(word, word) for word in arguments)) == 2
+    assert told in capsys.readouterr().err
+
+
+# --- diff ---
+
+
+def test_it_shows_what_two_recipes_judge_differently(
+    gated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.yaml"
+    text = GATED.replace("name: gated", "name: other\ndescription: another").replace("score: -1", "score: -0.5")
+    other.write_text(text.replace("[answer_tag]", "[answer_tag, boxed]"))
+    assert called("diff", str(gated), str(other)) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "table[0].score",
+        "   - -1",
+        "   + -0.5",
+        "uses.answer.params.extraction",
+        '   - ["answer_tag"]',
+        '   + ["answer_tag", "boxed"]',
+    ]
+    assert called("diff", str(gated), str(gated)) == 0
+    assert capsys.readouterr().out == "the recipes judge alike\n"
+    assert called("diff", str(gated), str(other), "--json") == 1
+    assert json.loads(capsys.readouterr().out)[0] == {"field": "table[0].score", "a": -1, "b": -0.5}

@@ -1,32 +1,45 @@
-"""`rewarden recipes`: lists recipes, shows one, checks recipe files, or shows which published systems they cover."""
+"""`rewarden recipes`: lists recipes, shows, explains and compares them, checks recipe files, or shows which published
+systems they cover."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 from rewarden.commands.terminal import add_examples, say
-from rewarden.errors import RewardenError, SampleError
+from rewarden.commands.use import read_json
+from rewarden.errors import InvalidRequest, RewardenError, SampleError
 from rewarden_server.cli.coverage import add_filters, filtered, show_coverage
+from rewarden_server.cli.recipe_diff import diff
+from rewarden_server.cli.recipe_steps import explain
 from rewarden_verifiers.recipes.load import load_recipe, recipe_spec
 from rewarden_verifiers.registry import Registry
 
-HELP = "list recipes, show one, check recipe files, or show which published systems they cover"
+HELP = "list, show, explain, compare and check recipes, or show which published systems they cover"
 
-COVERAGE = "coverage"
-"""In place of a recipe's name: the table of systems."""
+COVERAGE, DIFF, EXPLAIN = "coverage", "diff", "explain"
+"""In place of a recipe's name: the table of systems; two recipes side by side; how a recipe judges samples."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
     parser.add_argument(
-        "name", nargs="?", help="the recipe to show, or `coverage` for the table of systems (default: list all)"
+        "words",
+        nargs="*",
+        metavar="NAME",
+        help="the recipe to show; `coverage`: the table of systems; `diff A B`: what two recipes, or files, judge "
+        "differently; `explain NAME`: how a recipe or file judges the samples of --sample (default: list all)",
     )
     parser.add_argument(
         "--check", nargs="+", metavar="FILE", help="check recipe files; errors are reported with their line"
     )
+    explain = parser.add_argument_group("explain")
+    explain.add_argument("--sample", type=Path, metavar="FILE", help="samples, as JSON lines or a JSON list")
+    explain.add_argument("--params", metavar="JSON", help="the recipe's parameters")
+    explain.add_argument("--step", type=int, metavar="N", help="the step of training, for scheduled values")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_filters(parser)
     add_examples(
@@ -34,26 +47,54 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "rewarden recipes",
         "rewarden recipes logic_rl",
         "rewarden recipes --check my-recipe.yaml",
+        "rewarden recipes explain logic_rl --sample rows.jsonl",
+        "rewarden recipes diff deepresearcher my-recipe.yaml",
         "rewarden recipes coverage --find search --have judge",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Returns 0; 1 if a checked file is wrong or a listed recipe cannot be used; 2 if the recipe is unknown."""
-    if args.name != COVERAGE and filtered(args):
-        say("rewarden recipes: these filters are for `rewarden recipes coverage`", file=sys.stderr)
+    """Returns 0; 1 if a checked file is wrong, a listed recipe cannot be used, or two recipes differ; 2 if the command
+    or a recipe cannot be used."""
+    problem = _problem(args)
+    if problem is not None:
+        say(f"rewarden recipes: {problem}", file=sys.stderr)
         return 2
+    if args.words[:1] == [DIFF]:
+        return diff(*args.words[1:], as_json=args.json)
+    if args.words[:1] == [EXPLAIN]:
+        try:
+            params = {} if args.params is None else read_json("--params", args.params)
+        except InvalidRequest as error:
+            say(f"rewarden recipes: {error}", file=sys.stderr)
+            return 2
+        return explain(args.words[1], args.sample, params, args.step, as_json=args.json)
     registry = Registry()
     if args.check is not None:
-        if args.name is not None:
-            say("rewarden recipes: give either a NAME or --check FILE", file=sys.stderr)
-            return 2
         return check_all(args.check, registry, as_json=args.json)
-    if args.name == COVERAGE:
+    if args.words == [COVERAGE]:
         return show_coverage(args)
-    if args.name is not None:
-        return show(args.name, registry, as_json=args.json)
+    if args.words:
+        return show(args.words[0], registry, as_json=args.json)
     return show_all(registry, as_json=args.json)
+
+
+def _problem(args: argparse.Namespace) -> str | None:
+    """Returns what is wrong with the words and options together."""
+    words: list[str] = args.words
+    if words != [COVERAGE] and filtered(args):
+        return "these filters are for `rewarden recipes coverage`"
+    if words[:1] == [DIFF] and len(words) != 3:
+        return "give two recipes: rewarden recipes diff A B"
+    if words[:1] == [EXPLAIN] and (len(words) != 2 or args.sample is None):
+        return "give a recipe and samples: rewarden recipes explain NAME --sample FILE"
+    if words[:1] != [EXPLAIN] and (args.sample or args.params or args.step is not None):
+        return "--sample, --params and --step are for `rewarden recipes explain`"
+    if words and args.check is not None:
+        return "give either a NAME or --check FILE"
+    if words[:1] not in ([DIFF], [EXPLAIN]) and len(words) > 1:
+        return f"one NAME is shown at a time, not {len(words)}"
+    return None
 
 
 def check_all(files: list[str], registry: Registry, *, as_json: bool) -> int:

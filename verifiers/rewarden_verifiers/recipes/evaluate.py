@@ -12,8 +12,10 @@ from rewarden.types import Component, Outcome, Progress, Sample, Use
 from rewarden_verifiers.outcome import scored
 from rewarden_verifiers.recipes.check import Read
 from rewarden_verifiers.recipes.expression import EvaluationError, Expression, Known, as_cel
+from rewarden_verifiers.recipes.functions import short
 from rewarden_verifiers.recipes.model import Candidate, LengthStep, Number, Recipe
 from rewarden_verifiers.recipes.shaping import CURVES, length_of
+from rewarden_verifiers.recipes.step import Step, Watch
 
 T = TypeVar("T")
 
@@ -33,13 +35,22 @@ class _Unscored(Exception):
 
 
 class Run:
-    """The evaluation of a recipe for one sample. Made for one `outcome()`."""
+    """The evaluation of a recipe for one sample. Made for one `outcome()`. watch: gets its steps."""
 
-    def __init__(self, recipe: Recipe, sample: Sample, params: Any, progress: Progress | None, verify: Verify) -> None:
+    def __init__(
+        self,
+        recipe: Recipe,
+        sample: Sample,
+        params: Any,
+        progress: Progress | None,
+        verify: Verify,
+        watch: Watch | None = None,
+    ) -> None:
         self._recipe = recipe
         self._sample = sample
         self._params = params
         self._verify = verify
+        self._watch = watch
         self._ran: dict[str, Outcome] = {}
         self._order: list[str] = []
         self._tried: dict[str, list[dict[str, Any]]] = {}
@@ -132,7 +143,12 @@ class Run:
             "term": term,
             **values,
         }
-        return term if step.combine == "replace" else score + term
+        after = term if step.combine == "replace" else score + term
+        if self._watch is not None:
+            told = ", ".join(f"{name} {number:g}" for name, number in values.items())
+            filled = f"{length:g} {step.by}, {told}: {value:g}, so {step.combine} {term:g}"
+            self._watch(self._sample, Step(where=where, text=step.kind, filled=filled, value=after))
+        return after
 
     # --- what an expression needs -------------------------------------------------------------------------------
 
@@ -141,9 +157,13 @@ class Run:
         value."""
         await self._supply_all(expression, where)
         try:
-            return kind(expression, self._known)
+            value = kind(expression, self._known)
         except EvaluationError as error:
             self._defect(where, error)
+        if self._watch is not None:
+            filled = expression.filled(self._known)
+            self._watch(self._sample, Step(where=where, text=expression.text, filled=filled, value=value))
+        return value
 
     async def _plain_number(self, value: Number, where: str) -> float:
         if not isinstance(value, Expression):
@@ -219,6 +239,9 @@ class Run:
             label = use.name or "recipe"
             self._ran[name] = outcome
             tried.append({"verifier": label, "status": outcome.status, "reason": outcome.reason})
+            if self._watch is not None:
+                step = Step(where=f"uses.{name}", text=label, filled=_told(outcome), value=outcome.score)
+                self._watch(self._sample, step)
             if outcome.status == "scored":
                 break
         self._tried[name] = tried
@@ -351,6 +374,13 @@ class Run:
     def _all_flags(self) -> tuple[str, ...]:
         flags = [flag for name in self._order for flag in self._ran[name].flags]
         return tuple(dict.fromkeys([*flags, *self._flags]))
+
+
+def _told(outcome: Outcome) -> str:
+    """Returns an outcome in a few words."""
+    passed = {True: "passed", False: "not passed", None: None}[outcome.passed]
+    found = None if outcome.extracted is None else f"answer {short(outcome.extracted)}"
+    return ", ".join(filter(None, [outcome.status, passed, outcome.reason, found]))
 
 
 def known_before(params: Any, progress: Progress | None) -> dict[str, dict[str, Any]]:

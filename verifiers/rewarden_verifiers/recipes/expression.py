@@ -75,6 +75,19 @@ class Expression:
             raise EvaluationError(f"{short(self.text)} gave {short(found)}, not true or false")
         return found
 
+    def filled(self, known: Known) -> str:
+        """Returns the text with each value that is known in the place where it is read."""
+        pieces: list[str] = []
+        end = 0
+        for (start, stop), read in sorted(self._reads.items()):
+            if start >= end and _present(read, known):
+                value: Any = known
+                for part in read.path:
+                    value = value[part]
+                pieces += [self.text[end:start], _shown(value)]
+                end = stop
+        return "".join([*pieces, self.text[end:]])
+
     def plain(self) -> Read | None:
         """Returns the read if the expression is just `root.field`."""
         return self._plain_read(self._root)
@@ -137,6 +150,13 @@ def as_cel(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [as_cel(item) for item in value]
     return str(value)
+
+
+def _shown(value: Any) -> str:
+    """Returns a value as an expression writes it, abbreviated."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return f"{value:g}" if isinstance(value, float) else short(value)
 
 
 def _present(read: Read, known: Known) -> bool:

@@ -24,6 +24,7 @@ from rewarden_verifiers.recipes.expression import EvaluationError, Known
 from rewarden_verifiers.recipes.model import Candidate, Parameter, Recipe
 from rewarden_verifiers.recipes.reader import read_recipe
 from rewarden_verifiers.recipes.source import RecipeError, Source, read_yaml
+from rewarden_verifiers.recipes.step import Watch
 from rewarden_verifiers.schema import parse_params
 from rewarden_verifiers.view import view_of
 
@@ -60,8 +61,11 @@ def parse_recipe(recipe: Mapping[str, Any] | str) -> Recipe:
     return read_recipe(recipe, Source())
 
 
-def recipe_spec(recipe: Recipe, registry: Resolver, name: str | None = None) -> VerifierSpec:
-    """Returns the recipe as a verifier. `name` is the name it is registered under, which must be its own.
+def recipe_spec(
+    recipe: Recipe, registry: Resolver, name: str | None = None, watch: Watch | None = None
+) -> VerifierSpec:
+    """Returns the recipe as a verifier. `name` is the name it is registered under, which must be its own. `watch` gets
+    the steps of its evaluation.
 
     Raises the recipe source's error (RecipeError with file and line, or InvalidParams) for unknown verifiers,
     parameters that they refuse, a wrong name, and circles. MissingDependency and similar errors pass through.
@@ -77,7 +81,7 @@ def recipe_spec(recipe: Recipe, registry: Resolver, name: str | None = None) -> 
         children = _children(recipe, registry)
     finally:
         _loading.reset(token)
-    return _spec(recipe, children, registry)
+    return _spec(recipe, children, registry, watch)
 
 
 def _children(recipe: Recipe, registry: Resolver) -> dict[tuple[str | int, ...], VerifierSpec]:
@@ -163,7 +167,12 @@ def _annotation(parameter: Parameter) -> Any:
     return annotation if parameter.default is not None else annotation | None
 
 
-def _spec(recipe: Recipe, children: Mapping[tuple[str | int, ...], VerifierSpec], registry: Resolver) -> VerifierSpec:
+def _spec(
+    recipe: Recipe,
+    children: Mapping[tuple[str | int, ...], VerifierSpec],
+    registry: Resolver,
+    watch: Watch | None,
+) -> VerifierSpec:
     specs = list(children.values())
     group = any(spec.group for spec in specs)
     params_type = _params_type(recipe)
@@ -193,7 +202,7 @@ def _spec(recipe: Recipe, children: Mapping[tuple[str | int, ...], VerifierSpec]
     return VerifierSpec(
         name=recipe.name,
         version=recipe.version,
-        function=judge.for_groups(recipe, groups) if group else judge.for_samples(recipe),
+        function=judge.for_groups(recipe, groups, watch) if group else judge.for_samples(recipe, watch),
         reads=("samples" if group else "sample", "progress", "ctx", *own),
         params_type=params_type,
         reference_type=Any,
