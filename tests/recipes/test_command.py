@@ -179,3 +179,64 @@ def test_it_shows_what_two_recipes_judge_differently(
     assert capsys.readouterr().out == "the recipes judge alike\n"
     assert called("diff", str(gated), str(other), "--json") == 1
     assert json.loads(capsys.readouterr().out)[0] == {"field": "table[0].score", "a": -1, "b": -0.5}
+
+
+# --- weaknesses ---
+
+
+def checked(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str) -> list[str]:
+    """Returns what is said of a recipe beside that it is one, without the file's name."""
+    file = tmp_path / "mine.yaml"
+    file.write_text(f"name: mine\nversion: '1'\n{text}")
+    assert called("--check", str(file)) == 0
+    ok, *rest = capsys.readouterr().out.splitlines()
+    assert ": ok: mine 1" in ok
+    return [line.removeprefix(f"{file}: ") for line in rest]
+
+
+FORM = "uses: {form: {name: format, params: {template: think_answer}}, answer: math}\nmain: answer\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            FORM + "table:\n  - {when: form.passed, score: 0.8}\n  - otherwise: answer.score\n",
+            ["note: table[0]: pays 0.8 for 'form' alone, without a right answer; with one, at most 1"],
+        ),
+        (
+            FORM + "score: 'max(form.score, answer.score)'\n",
+            ["warning: score: pays 1 for 'form' alone, without a right answer; with one, at most 1"],
+        ),
+        (
+            "uses: {answer: {name: math, default: 1.0}}\nscore: answer.score\n",
+            ["warning: uses.answer.default: pays 1 if 'answer' fails, and 0 if its answer is wrong: it must not"],
+        ),
+        (
+            "uses: {answer: math}\nscore: answer.score\nfallback: 0.5\n",
+            ["warning: fallback: pays 0.5 if 'answer' fails, and 0 if its answer is wrong: it must not"],
+        ),
+        (
+            "uses: {answer: math}\ntable:\n  - {when: '\"no_answer\" in answer.flags', score: 1}\n"
+            "  - otherwise: answer.score\n",
+            ["warning: table[0]: pays 1 for nothing, without a right answer; with one, at most 1"],
+        ),
+        (FORM + "score: 0.2 * form.score + 0.8 * answer.score\n", []),
+        (FORM + "score: 'form.passed ? answer.score : 0.0'\n", []),
+        ("uses: {answer: {name: math, default: 0.0}}\nscore: answer.score\n", []),
+        ("uses: {form: {name: format, params: {template: think_answer}}}\nscore: form.score\n", []),
+    ],
+)
+def test_a_recipe_that_pays_without_an_answer_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, told: list[str]
+) -> None:
+    assert checked(tmp_path, capsys, text) == told
+
+
+def test_what_cannot_be_evaluated_without_samples_is_not_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "uses: {answer: math}\nscore: 'has(answer.evidence.x) ? 1.0 : answer.score'\n"
+    assert checked(tmp_path, capsys, text) == []
+    assert called("--check", str(tmp_path / "mine.yaml"), "--json") == 0
+    assert json.loads(capsys.readouterr().out)[0]["weaknesses"] is None

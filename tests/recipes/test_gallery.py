@@ -10,6 +10,7 @@ import pytest
 
 from rewarden_verifiers.cases import load_cases
 from rewarden_verifiers.recipes.load import load_recipe, recipe_spec
+from rewarden_verifiers.recipes.weaknesses import weaknesses
 from rewarden_verifiers.registry import GALLERY, Registry
 from tests.programs import LEAN
 from tests.recipes.toys import ToyRegistry, run
@@ -188,3 +189,11 @@ async def test_the_verifier_of_answers_may_be_another(name: str) -> None:
 
 def test_gallery_files_are_named_like_their_recipes() -> None:
     assert [load_recipe(Path(GALLERY / f"{name}.yaml")).name for name in NAMES] == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_no_recipe_pays_as_much_without_an_answer(name: str) -> None:
+    registry = Registry()
+    recipe = load_recipe(GALLERY / f"{name}.yaml")
+    found = await weaknesses(recipe, recipe_spec(recipe, registry), registry)
+    assert [one for one in found or [] if one.severe] == []

@@ -4,8 +4,10 @@ systems they cover."""
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from rewarden_server.cli.coverage import add_filters, filtered, show_coverage
 from rewarden_server.cli.recipe_diff import diff
 from rewarden_server.cli.recipe_steps import explain
 from rewarden_verifiers.recipes.load import load_recipe, recipe_spec
+from rewarden_verifiers.recipes.weaknesses import weaknesses
 from rewarden_verifiers.registry import Registry
 
 HELP = "list, show, explain, compare and check recipes, or show which published systems they cover"
@@ -98,7 +101,8 @@ def _problem(args: argparse.Namespace) -> str | None:
 
 
 def check_all(files: list[str], registry: Registry, *, as_json: bool) -> int:
-    """Prints whether each file is a recipe that can be used here, and returns the exit status."""
+    """Prints whether each file is a recipe that can be used here, and what it pays for no answer; returns the exit
+    status."""
     found = [_checked(file, registry) for file in files]
     if as_json:
         _say_json(found)
@@ -109,17 +113,29 @@ def check_all(files: list[str], registry: Registry, *, as_json: bool) -> int:
             else:
                 low, high = each["range"]
                 say(f"{each['file']}: ok: {each['name']} {each['version']}, scores from {low:g} to {high:g}")
+                for weakness in each["weaknesses"] or ():
+                    kind = "warning" if weakness["severe"] else "note"
+                    say(f"{each['file']}: {kind}: {weakness['where']}: {weakness['says']}")
     return int(any(each["problem"] is not None for each in found))
 
 
 def _checked(file: str, registry: Registry) -> dict[str, Any]:
     try:
-        spec = recipe_spec(load_recipe(file), registry)
+        recipe = load_recipe(file)
+        spec = recipe_spec(recipe, registry)
     except RewardenError as error:
         # A recipe's own faults begin with file and line; others (a package that is missing) do not.
         where = "" if error.message.startswith(file) else f"{file}: "
         return {"file": file, "problem": f"{where}{error.message}"}
-    return {"file": file, "name": spec.name, "version": spec.version, "range": spec.score_range, "problem": None}
+    found = asyncio.run(weaknesses(recipe, spec, registry))
+    return {
+        "file": file,
+        "name": spec.name,
+        "version": spec.version,
+        "range": spec.score_range,
+        "problem": None,
+        "weaknesses": None if found is None else [asdict(one) for one in found],
+    }
 
 
 def show_all(registry: Registry, *, as_json: bool) -> int:
