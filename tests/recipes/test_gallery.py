@@ -34,7 +34,9 @@ AGREED = frozenset({"ttrl", "empo"})
 """Those that judge groups by the agreement of their members: their cases say what they pay."""
 READ = frozenset({"rlcr", "ssrl", "toolrl"})
 """Those that read tags which the toys do not know: their cases say what they pay."""
-ELSEWHERE = SQL | LEAN | JUDGED | MODELLED | PATCHES | PLANNED | SEARCHED | AGREED | READ
+LENGTHS = frozenset({"open_r1", "group_length", "target_length"})
+"""Those that measure the length or the repetition of a response: their cases say what they pay."""
+ELSEWHERE = SQL | LEAN | JUDGED | MODELLED | PATCHES | PLANNED | SEARCHED | AGREED | READ | LENGTHS
 """Those that the toys here cannot stand in for; test_lean_recipes.py tries the ones that prove."""
 WITHOUT_REFERENCE = {
     *("lean_statement", "openbezoar", "reward_design_lms", "urial_just_eval", "writing_zero", "writing_zero_grm"),
