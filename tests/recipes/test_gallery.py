@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from rewarden.types import Progress
 from rewarden_verifiers.cases import load_cases
+from rewarden_verifiers.outcome import right, scored
 from rewarden_verifiers.recipes.load import load_recipe, recipe_spec
 from rewarden_verifiers.recipes.weaknesses import weaknesses
 from rewarden_verifiers.registry import GALLERY, Registry
@@ -36,12 +38,27 @@ READ = frozenset({"rlcr", "ssrl", "toolrl"})
 """Those that read tags which the toys do not know: their cases say what they pay."""
 LENGTHS = frozenset({"open_r1", "group_length", "target_length"})
 """Those that measure the length or the repetition of a response: their cases say what they pay."""
-ELSEWHERE = SQL | LEAN | JUDGED | MODELLED | PATCHES | PLANNED | SEARCHED | AGREED | READ | LENGTHS
+STATED = frozenset(
+    {"critique_rl", "router_r1", "mt_r1_zero", "ftrl", "openchat_c_rlft", "tir_judge", "confclip", "step_progress"}
+)
+"""Those that read what a trainer or an environment says: their cases say what they pay."""
+ELSEWHERE = SQL | LEAN | JUDGED | MODELLED | PATCHES | PLANNED | SEARCHED | AGREED | READ | LENGTHS | STATED
 """Those that the toys here cannot stand in for; test_lean_recipes.py tries the ones that prove."""
 WITHOUT_REFERENCE = {
     *("lean_statement", "openbezoar", "reward_design_lms", "urial_just_eval", "writing_zero", "writing_zero_grm"),
     *("a_lol", "cgpo", "deepseek_grm", "fetch", "genrm", "libra_rm", "longwriter_zero", "math_shepherd", "restl"),
-    *("rlhf_workflow", "rlmt", "rlot", "salmon", "sharpening", "spark", "teacher_forcing", "ttrl", "empo"),
+    *(
+        "openchat_c_rlft",
+        "rlhf_workflow",
+        "rlmt",
+        "rlot",
+        "salmon",
+        "sharpening",
+        "spark",
+        "teacher_forcing",
+        "ttrl",
+        "empo",
+    ),
 }
 
 
@@ -153,6 +170,18 @@ async def test_soft_overlong(tokens: int, penalty: float) -> None:
         outcome = (await run(spec, response, token_count=tokens, finish_reason="stop")).outcome
         assert (outcome.score, outcome.exclude) == (base + penalty, False)
         assert outcome.components["length"].score == penalty
+
+
+@pytest.mark.parametrize(("step", "score"), [(None, 1.0), (200, 1.0), (201, 1.2)])
+async def test_critique_rl_counts_the_refinement_from_its_second_stage_on(step: int | None, score: float) -> None:
+    judged = await run(
+        shipped("critique_rl"),
+        signals={"refined": 1.0},
+        outcomes={"label": right(extracted="Wrong"), "format": scored(0.5)},
+        progress=None if step is None else Progress(step=step),
+        registry=Registry(),
+    )
+    assert judged.outcome.score == pytest.approx(score)
 
 
 async def test_soft_overlong_excludes_what_was_cut_off() -> None:
