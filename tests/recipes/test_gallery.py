@@ -39,10 +39,15 @@ READ = frozenset({"rlcr", "ssrl", "toolrl"})
 LENGTHS = frozenset({"open_r1", "group_length", "target_length"})
 """Those that measure the length or the repetition of a response: their cases say what they pay."""
 STATED = frozenset(
-    {"critique_rl", "router_r1", "mt_r1_zero", "ftrl", "openchat_c_rlft", "tir_judge", "confclip", "step_progress"}
+    {
+        *("critique_rl", "router_r1", "mt_r1_zero", "ftrl", "openchat_c_rlft", "tir_judge", "confclip"),
+        *("step_progress", "autothink", "lightsearcher", "r1_searcher_pp"),
+    }
 )
 """Those that read what a trainer or an environment says: their cases say what they pay."""
-ELSEWHERE = SQL | LEAN | JUDGED | MODELLED | PATCHES | PLANNED | SEARCHED | AGREED | READ | LENGTHS | STATED
+OTHERS = frozenset({"dsdr", "thor", "general_points", "time_r1"})
+"""Those that use verifiers which the toys do not know: their cases say what they pay."""
+ELSEWHERE = SQL | LEAN | JUDGED | MODELLED | PATCHES | PLANNED | SEARCHED | AGREED | READ | LENGTHS | STATED | OTHERS
 """Those that the toys here cannot stand in for; test_lean_recipes.py tries the ones that prove."""
 WITHOUT_REFERENCE = {
     *("lean_statement", "openbezoar", "reward_design_lms", "urial_just_eval", "writing_zero", "writing_zero_grm"),
