@@ -29,6 +29,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from benchmarks.parity_rows import Row
 from benchmarks.parity_systems import SYSTEMS, Published
 from rewarden.types import Batch, Sample, Step, Use, Verdict
@@ -158,6 +160,17 @@ def compared(
     return result, odd
 
 
+def written(results: Mapping[str, Any]) -> str:
+    """Returns the text of `parity.json`: each field of a system on a line, so that systems can be merged by lines."""
+    systems = []
+    for name in sorted(results):
+        fields = [
+            f"  {json.dumps(field)}: {json.dumps(value, ensure_ascii=False)}" for field, value in results[name].items()
+        ]
+        systems.append(f" {json.dumps(name)}: {{\n" + ",\n".join(fields) + "\n }")
+    return "{\n" + ",\n".join(systems) + "\n}\n"
+
+
 def page(results: Mapping[str, Any]) -> str:
     """Returns the page of results in Markdown."""
     lines = [
@@ -169,7 +182,8 @@ def page(results: Mapping[str, Any]) -> str:
         f"{ENOUGH} rows, apart from the deviations listed here. Each deviation is a known way to earn the published",
         "reward without doing the task, which Rewarden does not pay. We generate the rows from a seed: right and wrong",
         "answers, empty and truncated responses, wrong formats, and exploits. A row counts if both sides return a",
-        "number. To repeat a comparison, clone the repository and run",
+        "number. The file `benchmarks/parity.json` has the counts by kind of row. To repeat a comparison, clone the",
+        "repository and run",
         "",
         "```",
         "$ git clone --bare https://github.com/OWNER/NAME CODE/OWNER+NAME",
@@ -181,17 +195,19 @@ def page(results: Mapping[str, Any]) -> str:
     ]
     for name, one in results.items():
         url = f"https://github.com/{one['repository']}/blob/{one['commit']}/{one['file']}"
-        params = f" `{json.dumps(one['params'])}`" if one["params"] else ""
         label = f"{one['repository']}, {one['file'].rsplit('/', 1)[-1]}"
         lines.append(
-            f"| `{name}` | `{one['recipe']}`{params} | [{label}]({url}) | {one['equal']:,} of {one['compared']:,} "
+            f"| [`{name}`](#{name}) | `{one['recipe']}` | [{label}]({url}) | {one['equal']:,} of {one['compared']:,} "
             f"| {len(one['deviations']) or 'none'} |"
         )
     lines += ["", "## Calls and deviations", ""]
     for name, one in results.items():
-        lines += [f"### `{name}`", "", f"Published call: `{one['call']}`. {one['note']}".rstrip(), ""]
-        parts = ", ".join(f"{label} {equal} of {all_}" for label, (equal, all_) in one["labels"].items())
-        lines += [f"Equal rows by label: {parts}.", ""]
+        lines += [f"### `{name}`", "", "The published call:", "", "```python", one["call"], "```", ""]
+        if one["params"]:
+            params = yaml.safe_dump(one["params"], sort_keys=False, width=100, allow_unicode=True).rstrip()
+            lines += [f"Parameters of `{one['recipe']}`:", "", "```yaml", params, "```", ""]
+        if one["note"]:
+            lines += [one["note"], ""]
         for deviation in one["deviations"]:
             lines.append(f"* {', '.join(f'`{label}`' for label in deviation['labels'])}: {deviation['why']}")
         if one["deviations"]:
@@ -226,8 +242,7 @@ def main() -> int:
             print(f"   {label}: published {published[place]}, ours {verdict.score} ({verdict.reason})")
             print(f"      {row.reference!r}\n      {row.response!r}")
     if args.names:
-        text = json.dumps({name: kept[name] for name in sorted(kept)}, indent=1, ensure_ascii=False)
-        RESULTS.write_text(text + "\n", encoding="utf-8")
+        RESULTS.write_text(written(kept), encoding="utf-8")
     if args.page:
         PAGE.write_text(page({name: kept[name] for name in sorted(kept)}), encoding="utf-8")
     return min(differing, 1)
