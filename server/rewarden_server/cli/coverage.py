@@ -91,7 +91,8 @@ def _rows(system: System, coverings: Sequence[Covering]) -> list[tuple[str, str,
         outside = state_of(system) == "outside"
         what = f"outside: {system.state}" if outside else system.state
         return [(system.id, what, "", " ".join(system.needs))]
-    return [(system.id, _called(one), one.parity, " ".join(one.needs)) for one in coverings]
+    why = f" ({system.unverified})" if system.unverified else ""
+    return [(system.id, _called(one), f"{one.parity}{why}", " ".join(one.needs)) for one in coverings]
 
 
 def _called(one: Covering) -> str:

@@ -25,6 +25,7 @@ class System:
     """A published system. arxiv: the number of its paper, if known. needs: the resources of its reward, of `NEEDS`.
 
     state: `covered` by recipes, `open` (no recipe covers it yet), or the reason why a reward server cannot host it.
+    unverified: why no recipe can be compared with published code, such as `no public code`; empty if one can.
     """
 
     id: str
@@ -34,6 +35,7 @@ class System:
     domain: str
     needs: tuple[str, ...]
     state: str
+    unverified: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class Covering:
 def systems() -> Mapping[str, System]:
     """Returns all systems by id, in the order of the file."""
     with FILE.open(encoding="utf-8", newline="") as lines:
-        rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+        rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE, restval="")
         return {row["id"]: System(needs=tuple(row.pop("needs").split()), **row) for row in rows}
 
 
