@@ -3,9 +3,9 @@
     PYTHON benchmarks/parity_peer.py < JOB
 
 JOB is a JSON object: `file` is the path of the published file, `roots` lists folders to import from, `stubs` names
-modules that are imported but not needed, `call` is an expression over the file's names and over the fields of a row,
-and `rows` lists the rows. The numbers go to the last line of stdout as a JSON list; a row that the published code fails
-on has null.
+modules that are imported but not needed (of `ray`, remote functions run in place), `call` is an expression over the
+file's names and over the fields of a row, and `rows` lists the rows. The numbers go to the last line of stdout as a
+JSON list; a row that the published code fails on has null.
 """
 
 from __future__ import annotations
@@ -22,11 +22,24 @@ from pathlib import Path
 from typing import Any
 
 
-class Nothing:
-    """An instance that does nothing: its methods can be called, and return functions unchanged as decorators do."""
+class Kind(type):
+    """The type of classes without content, which have any attribute, as an enumeration has."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return cls()
+
+
+class Nothing(metaclass=Kind):
+    """An instance that does nothing: it and its methods can be called, and return functions unchanged as decorators
+    do."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         pass
+
+    def __call__(self, function: Any) -> Any:
+        return function
 
     def __getattr__(self, name: str) -> Any:
         return lambda *_, **__: lambda function: function
@@ -40,14 +53,31 @@ class Stub(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return type(name, (Nothing,), {})
+        return Kind(name, (Nothing,), {})
+
+
+class Here(types.ModuleType):
+    """In place of `ray`: remote functions run here, and what they return is at hand."""
+
+    __path__: list[str] = []  # noqa: RUF012 - what marks a package
+
+    @staticmethod
+    def remote(function: Any) -> Any:
+        """Returns the function with itself as its `remote`."""
+        function.remote = function
+        return function
+
+    @staticmethod
+    def get(value: Any, **_: Any) -> Any:
+        """Returns the value."""
+        return value
 
 
 def load(file: str, roots: list[str], stubs: list[str]) -> dict[str, Any]:
     """Returns the names of a published file, which is imported as `published`."""
     sys.path[:0] = roots
     for name in stubs:
-        sys.modules[name] = Stub(name)
+        sys.modules[name] = Here(name) if name == "ray" else Stub(name)
     # A package of its own, so that the file can import its neighbours relatively.
     package = types.ModuleType("published")
     package.__path__ = [str(Path(file).parent)]

@@ -6,7 +6,9 @@ were made, such as `right, plain` or `several, twice`.
 
 from __future__ import annotations
 
+import math
 import random
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,13 +68,22 @@ def think_answer(answer: str = "<answer>{}</answer>", between: str = "\n") -> Fo
     }
 
 
+def named(forms: Forms, thought: str) -> Forms:
+    """Returns the same forms, with the thought in other tags than `think`."""
+
+    def other(form: Form) -> Form:
+        return lambda rng, why, what: re.sub("(</?)think>", rf"\1{thought}>", form(rng, why, what))
+
+    return {name: (weight, other(form)) for name, (weight, form) in forms.items()}
+
+
 # --- mathematics ---------------------------------------------------------------------------------------------------
 
 
-def _value(rng: random.Random) -> tuple[str, str, str]:
-    """Returns a value, another spelling of it, and another value."""
+def _value(rng: random.Random, reduced: bool = False) -> tuple[str, str, str]:
+    """Returns a value, another spelling of it, and another value. reduced: a fraction is in lowest terms."""
     a, b, c = rng.randint(2, 97), rng.randint(3, 11), rng.randint(2, 6)
-    while a % b == 0:
+    while a % b == 0 or (reduced and math.gcd(a, b) > 1):
         a += 1
     kind = rng.randrange(6)
     if kind == 0:
@@ -89,11 +100,17 @@ def _value(rng: random.Random) -> tuple[str, str, str]:
 
 
 def mathematics(
-    forms: Forms, box: str = r"\boxed{{{}}}", skip: Sequence[str] = (), length: bool = False, bare: bool = True
+    forms: Forms,
+    box: str = r"\boxed{{{}}}",
+    skip: Sequence[str] = (),
+    length: bool = False,
+    bare: bool = True,
+    reduced: bool = False,
 ) -> Callable[[random.Random], Row]:
     """Returns a maker of rows whose answer is a value in a box.
 
     skip: kinds of answers to leave out. length: a row has a count of tokens. bare: a value can stand outside a box.
+    reduced: the reference's fraction is in lowest terms.
     """
     boxed = box.format
     kinds = {
@@ -104,7 +121,7 @@ def mathematics(
     weights = [kinds[name] for name in names]
 
     def make(rng: random.Random) -> Row:
-        right, same, wrong = _value(rng)
+        right, same, wrong = _value(rng, reduced)
         kind = rng.choices(names, weights=weights)[0]
         name, form = drawn(rng, forms)
         why = thought(rng)

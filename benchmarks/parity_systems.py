@@ -19,11 +19,13 @@ from benchmarks.parity_rows import (
     knights,
     letters,
     mathematics,
+    named,
     noted,
     patches,
     query,
     searching,
     think_answer,
+    thought,
     words,
 )
 
@@ -127,7 +129,151 @@ def _math_verify_reward(repository: str, commit: str, folder: str, package: str)
     )
 
 
+_AS_WRITTEN = {"extraction": ["boxed"], "form": "as_written"}
+"""Options of `math` for graders that compare texts."""
+
+_SEVERAL = Deviation(
+    ("several, *",), "Several different answers are one that can be read; here they earn as little as none."
+)
+
+
 SYSTEMS: Mapping[str, Published] = {
+    "ead": Published(
+        recipe="accuracy",
+        params={"options": _AS_WRITTEN},
+        repository="yangalan123/EAD-RLVR",
+        commit="1d7e156e99add3f9199345654417ac292f4cd231",
+        file="verl/utils/reward_score/math.py",
+        call="compute_score(response, reference)",
+        rows=mathematics(_think()),
+        deviations=(_THOUGHT,),
+    ),
+    "deepsearch": Published(
+        recipe="three_outcomes",
+        params={"readable": "any", "wrong": -1, "unreadable": -1, "options": _AS_WRITTEN},
+        repository="smiles724/DeepSearch",
+        commit="daf9067b87cf4229f364bd1ccd9136a6e8b68072",
+        file="verl/utils/reward_score/math_dapo.py",
+        call="compute_score_boxed(response, reference)['score']",
+        rows=mathematics(_think()),
+        deviations=(_THOUGHT,),
+    ),
+    "boundary-paradox": Published(
+        recipe="three_outcomes",
+        params={
+            "readable": "any",
+            "wrong": -0.5,
+            "unreadable": -1,
+            "options": {"extraction": ["boxed"], "form": "lowest_terms"},
+        },
+        repository="mail-research/SELF-llm-interference",
+        commit="d17634bc058634549b2b5652fa1ca52099b7f4ae",
+        file="verl/verl/utils/reward_score/deepscaler.py",
+        call="rllm_reward_fn_math('math', response, reference)",
+        rows=mathematics(_think(), reduced=True),
+        deviations=(
+            _THOUGHT,
+            _SEVERAL,
+            Deviation(("corrected, cut",), "A box within a thought that never ends is an answer, which earns more."),
+        ),
+    ),
+    "knowrl-hasuer": Published(
+        recipe="accuracy_format",
+        params={"format": {"contains": ["</think>"]}},
+        repository="Hasuer/KnowRL",
+        commit="bed9a053b6a40f5e1e44c3a21fdbe6cc9091fd32",
+        file="verl/verl/utils/reward_score/math_verify.py",
+        call="compute_score(response.split('</think>')[-1].strip(), reference) if '</think>' in response else 0",
+        rows=mathematics(_think()),
+        note="`default_compute_score` splits the response as the call does.",
+    ),
+    "deepmath-103k": Published(
+        recipe="accuracy_format",
+        params={"format": {"contains": ["</think>"]}, "format_reward": -1, "bad_format": -1},
+        repository="zwhe99/DeepMath",
+        commit="0d97187a17b0e1b54ecef109c43a904b50c99506",
+        file="utils/reward_utils/reward_func.py",
+        call="reward_func('math', response, reference, None)['score']",
+        beside=("utils",),
+        roots=("",),
+        stubs=("ray", "ray.exceptions", "utils.data_utils"),
+        rows=mathematics(_think()),
+    ),
+    "genome-bench": Published(
+        recipe="accuracy_plus_format",
+        params={
+            "verifier": "text",
+            "options": {"mode": "exact", "extraction": ["answer_tag"]},
+            "format": {
+                "patterns": [
+                    {"regex": r"\A<explanation>.*?</explanation>\n<answer>.*?</answer>\n?\z"},
+                    {"regex": "</explanation>", "max": 1},
+                    {"regex": "</answer>", "max": 1},
+                ]
+            },
+            "format_weight": 0.5,
+        },
+        repository="mingyin0312/RL4GenomeBench",
+        commit="28be0ce65ce2159ad5468e2b62fda2414c275094",
+        file="training/rl_training.py",
+        call=f"(correctness_reward_func([[{{'content': ''}}]], {_MESSAGES}, [reference])[0] + "
+        f"format_reward_func({_MESSAGES})[0]) / 2",
+        stubs=("torch", "datasets", "transformers", "trl", "trl.trainer", "wandb"),
+        rows=letters(named(_TAGS, "explanation")),
+        note="The published reward is twice this one: 2 for the answer and 1 for the format.",
+    ),
+    "lite-ppo": Published(
+        recipe="accuracy_format",
+        params={
+            "format": {
+                "patterns": [
+                    {"regex": "</think>|\n\n"},
+                    {"regex": "</think>", "min": 0, "max": 1},
+                    {"regex": r"(?s)\A.+<think>", "min": 0, "max": 0},
+                ]
+            }
+        },
+        repository="alibaba/ROLL",
+        commit="8eb27cc2dc34c4d1310b169d9b86d339004d811a",
+        file="roll/pipeline/rlvr/rewards/math_rule_reward_worker.py",
+        call="(lambda found: _hf_verify_math_sample(response, '$' + reference + '$', found, '') or found[0][0])([])",
+        stubs=(
+            "torch",
+            "codetiming",
+            "roll",
+            "roll.configs",
+            "roll.configs.worker_config",
+            "roll.distributed",
+            "roll.distributed.executor",
+            "roll.distributed.executor.worker",
+            "roll.distributed.scheduler",
+            "roll.distributed.scheduler.decorator",
+            "roll.distributed.scheduler.protocol",
+            "roll.models",
+            "roll.models.model_providers",
+            "ray",
+        ),
+        rows=mathematics(
+            {**_think(), "paragraphs": (2, lambda rng, why, what: f"{thought(rng)}\n\n{what}")},
+        ),
+        note="Without a closed thought, the published code reads what follows the last blank line.",
+    ),
+    "clpo": Published(
+        recipe="three_outcomes",
+        params={
+            "readable": "any",
+            "wrong": -1,
+            "unreadable": -1,
+            "options": {"extraction": [{"regex": r"(?i)answer\s*:\s*([^\n]+)"}], "form": "as_written"},
+        },
+        repository="csuking/CLPO",
+        commit="cb77b569b14c374e3981ec26f71ca792b1622298",
+        file="verl/utils/reward_score/math_dapo.py",
+        call="compute_score(response, reference)['score']",
+        rows=mathematics(_think(), box="Answer: {}\n"),
+        deviations=(Deviation(("thought, *",), "An answer within the thought counts although none follows it."),),
+        note="The published script names no data; the reward is the one for DAPO-Math-17k.",
+    ),
     "logic-rl": Published(
         recipe="logic_rl",
         params={"verifier": "puzzle", "options": {"task": "knights_knaves"}, "format": _STRUCTURE},

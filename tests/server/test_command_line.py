@@ -45,7 +45,7 @@ def test_a_verdict_that_needs_no_worker_leaves_nothing_on_the_screen() -> None:
     words = ["verify", "--use", "math", "--params", '{"form": "exactly"}', "--response", "x", "--reference", "1"]
     done = subprocess.run([sys.executable, "-m", "rewarden", *words], capture_output=True, text=True)
     assert done.returncode == 1
-    assert "params.form must be one of simplified, lowest_terms, factored, expanded (" in done.stdout
+    assert "params.form must be one of simplified, lowest_terms, factored, expanded, as_written (" in done.stdout
     assert done.stderr == ""
 
 

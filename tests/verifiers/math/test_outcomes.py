@@ -251,6 +251,8 @@ def test_symmetry_as_asked() -> None:
         ("factored", "(x-1)(x+1)", "(x+1)(x-1)", "x^2-1"),
         ("factored", "(x-1)^2(x+1)", "(x+1)(x-1)^2", "(x^2-1)(x-1)"),
         ("expanded", "x^2-1", "-1+x^2", "(x-1)(x+1)"),
+        ("as_written", r"\frac23", r"\dfrac23", r"\frac{4}{6}"),
+        ("as_written", "(x-1)(x+1)", r"\left(x-1\right) (x+1)", "x^2-1"),
     ],
 )
 def test_form_as_asked(form: str, reference: str, good: str, echo: str) -> None:

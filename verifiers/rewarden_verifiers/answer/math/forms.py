@@ -1,4 +1,5 @@
-"""Checks that an answer has the form that a task asks for: simplified, in lowest terms, factored or expanded.
+"""Checks that an answer has the form that a task asks for: simplified, in lowest terms, factored, expanded or the
+reference's own.
 
 Equality is decided elsewhere; these look at what was written. "Simplified" has no definition that all agree on; here
 it means: no arithmetic left undone, fractions in lowest terms, roots without square factors, like terms collected,
@@ -32,11 +33,16 @@ from rewarden_verifiers.answer.math.syntax import (
     walk,
 )
 
-Form = Literal["simplified", "lowest_terms", "factored", "expanded"]
+Form = Literal["simplified", "lowest_terms", "factored", "expanded", "as_written"]
 
 
 def has_form(form: Form, candidate: Node, reference: Node, budget: Budget) -> bool:
-    """Returns whether the candidate, already known to equal the reference, has the form."""
+    """Returns whether the candidate, already known to equal the reference, has the form.
+
+    An answer that is written as the reference is accepted before it is read, so that one which arrives here is not.
+    """
+    if form == "as_written":
+        return False
     candidate, reference = _value(candidate), _value(reference)
     if form == "lowest_terms":
         return all(_lowest(node, budget) for node in walk(candidate))

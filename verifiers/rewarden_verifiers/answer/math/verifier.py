@@ -54,7 +54,8 @@ class MathParams:
     symmetric: Also accepts an answer if only the reversed comparison (the answer as the reference) finds it equal.
     units: `lenient`: units are converted, a missing unit is accepted, a different unit is wrong; `require`: the
         reference's unit must be present; `ignore`: units are not compared.
-    form: Form that the answer must also have: `simplified`, `lowest_terms`, `factored` or `expanded`.
+    form: Form that the answer must also have: `simplified`, `lowest_terms`, `factored`, `expanded`, or `as_written`:
+        as the reference, apart from blanks and LaTeX's display styles.
     """
 
     extraction: str | list[str | dict[str, str]] = "auto"
@@ -167,7 +168,7 @@ def judge(found: Extracted, prepared: PreparedReference, params: MathParams) -> 
     details["evidence"] = evidence
     spelled = {_spelled(text) for text in found.texts}
     for index, alternative in enumerate(prepared.alternatives):
-        if params.form is None and spelled == {_spelled(alternative.text)}:
+        if params.form in (None, "as_written") and spelled == {_spelled(alternative.text)}:
             return right(**details | {"evidence": {**evidence, "method": "text", "reference": index}})
     try:
         candidates = _candidates(found.texts, prepared)
