@@ -106,11 +106,12 @@ def mathematics(
     length: bool = False,
     bare: bool = True,
     reduced: bool = False,
+    display: bool = True,
 ) -> Callable[[random.Random], Row]:
     """Returns a maker of rows whose answer is a value in a box.
 
     skip: kinds of answers to leave out. length: a row has a count of tokens. bare: a value can stand outside a box.
-    reduced: the reference's fraction is in lowest terms.
+    reduced: the reference's fraction is in lowest terms. display: an equal fraction is written in display style.
     """
     boxed = box.format
     kinds = {
@@ -122,6 +123,7 @@ def mathematics(
 
     def make(rng: random.Random) -> Row:
         right, same, wrong = _value(rng, reduced)
+        same = same if display else same.replace("dfrac", "frac")
         kind = rng.choices(names, weights=weights)[0]
         name, form = drawn(rng, forms)
         why = thought(rng)

@@ -87,6 +87,15 @@ _EXACT = {"mode": "exact", "extraction": ["answer_tag", "short_response"]}
 _FIRST = {"regex": r"(?s)\A.*?<answer>(.*?)</answer>"}
 """The first of several answers."""
 
+_PLAIN = {
+    "extraction": [_FIRST, "short_response"],
+    "punctuation": False,
+    "articles": [],
+    "unicode": False,
+    "markup": False,
+}
+"""Texts that are compared as they stand."""
+
 _LAST = Deviation(("several, *", "first, *"), "The last of several answers counts, so that more guesses cost nothing.")
 _PARTS = Deviation(("either, *", "denied, *"), "F1 pays for `A or B`, and for `not A`.")
 _DOUBLED = Deviation(
@@ -136,8 +145,56 @@ _SEVERAL = Deviation(
     ("several, *",), "Several different answers are one that can be read; here they earn as little as none."
 )
 
+_UNCLOSED = Deviation(
+    ("corrected, cut",), "A box within a thought that never ends is an answer, and a wrong one earns more than none."
+)
+
 
 SYSTEMS: Mapping[str, Published] = {
+    "med-r1-short": Published(
+        system="med-r1",
+        recipe="accuracy_plus_format",
+        params={
+            "verifier": "text",
+            "options": {"mode": "exact", "extraction": [_FIRST, "short_response"]},
+            "format": _WHOLE,
+        },
+        repository="Yuxiang-Lai117/Med-R1",
+        commit="88d76c73e7d21cd958a2b2dc32eca038be766f8f",
+        file="src/r1-v/src/open_r1/grpo.py",
+        call=f"accuracy_reward({_MESSAGES}, ['<answer>' + reference + '</answer>'])[0] + format_reward({_MESSAGES})[0]",
+        stubs=("datasets", "transformers", "open_r1", "open_r1.trainer", "trl"),
+        rows=words(_TAGS, single=True, years=False),
+    ),
+    "limr": Published(
+        recipe="three_outcomes",
+        params={"readable": "any", "wrong": -0.5, "unreadable": -1, "options": {"extraction": ["boxed"]}},
+        repository="GAIR-NLP/LIMR",
+        commit="98ebf1bd54cc4539a9ac2332327ab0200bc2a88f",
+        file="openrlhf/cli/serve_rm.py",
+        call="RuleBasedRMProxy.get_reward.__globals__.update(load_from_disk=lambda path: {'train': [{'context': 'q', "
+        "'answer': reference}], 'test': []}, args=type('Arguments', (), {'template_type': 'qwen'})) or "
+        "RuleBasedRMProxy(type('Arguments', (), {'data_path': '', 'tokenizer_path': ''})).get_reward(["
+        "'<|im_end|>\\n<|im_start|>user\\nq<|im_end|>\\n<|im_start|>assistant\\n' + response + '<|im_end|>'])[0]",
+        stubs=(
+            "jsonlines",
+            "datasets",
+            "torch",
+            "uvicorn",
+            "fastapi",
+            "fastapi.responses",
+            "transformers",
+            "openrlhf",
+            "openrlhf.models",
+            "openrlhf.utils",
+            "openrlhf.utils.logging_utils",
+            "openrlhf.utils.check",
+            "openrlhf.utils.check.qwen_equal",
+        ),
+        rows=mathematics(_think(), display=False),
+        deviations=(_THOUGHT, _SEVERAL, _UNCLOSED),
+        note="The published parser does not read `\\dfrac`, which the rows therefore lack.",
+    ),
     "ead": Published(
         recipe="accuracy",
         params={"options": _AS_WRITTEN},
@@ -174,7 +231,7 @@ SYSTEMS: Mapping[str, Published] = {
         deviations=(
             _THOUGHT,
             _SEVERAL,
-            Deviation(("corrected, cut",), "A box within a thought that never ends is an answer, which earns more."),
+            _UNCLOSED,
         ),
     ),
     "knowrl-hasuer": Published(
@@ -396,13 +453,7 @@ SYSTEMS: Mapping[str, Published] = {
         recipe="accuracy_plus_format",
         params={
             "verifier": "text",
-            "options": {
-                "extraction": [_FIRST, "short_response"],
-                "punctuation": False,
-                "articles": [],
-                "unicode": False,
-                "markup": False,
-            },
+            "options": _PLAIN,
             "format": _WHOLE,
         },
         repository="minglllli/CLS-RL",
