@@ -25,7 +25,7 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,18 @@ _PATIENCE_S = 900
 def rows_of(system: Published, count: int, seed: int) -> list[Row]:
     """Returns the rows that a system is compared on: the same ones for the same seed."""
     rng = random.Random(seed)
-    return [system.rows(rng) for _ in range(count)]
+    if system.groups is None:
+        assert system.rows is not None
+        return [system.rows(rng) for _ in range(count)]
+    made: list[Row] = []
+    while len(made) < count:
+        members = system.groups(rng)
+        responses = [member.response for member in members]
+        made += [
+            replace(member, fields={**member.fields, "group": str(len(made)), "responses": responses, "place": place})
+            for place, member in enumerate(members)
+        ]
+    return made
 
 
 def clone(folder: Path, repository: str) -> Path:
@@ -110,7 +121,7 @@ async def ours(system: Published, rows: Sequence[Row]) -> list[Verdict]:
     await engine.start()
     try:
         use = Use(name=system.recipe, params=dict(system.params))
-        fields = ("finish_reason", "metadata")
+        fields = ("finish_reason", "group", "metadata")
         samples = [
             Sample(
                 response=[{"role": "assistant", "content": row.response}] if system.results else row.response,

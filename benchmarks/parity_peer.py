@@ -38,7 +38,7 @@ class Nothing(metaclass=Kind):
     def __init__(self, *_: Any, **__: Any) -> None:
         pass
 
-    def __call__(self, function: Any) -> Any:
+    def __call__(self, function: Any = None, **_: Any) -> Any:
         return function
 
     def __getattr__(self, name: str) -> Any:

@@ -147,6 +147,29 @@ def mathematics(
     return make
 
 
+def agreeing(forms: Forms, size: int) -> Callable[[random.Random], list[Row]]:
+    """Returns a maker of the rows of a group whose answers agree more or less; in some groups, thoughts have boxes."""
+    states = {"agreed": (8, 1), "mixed": (4, 2, 1), "split": (1, 1), "alone": (1,) * size, "thoughts": (4, 1)}
+
+    def make(rng: random.Random) -> list[Row]:
+        state, shares = rng.choice(list(states.items()))
+        values = list(dict.fromkeys(_value(rng)[0] for _ in range(2 * size)))[:size]
+        silent = rng.choice((0, 0, 0.2))
+        rows: list[Row] = []
+        for place in range(size):
+            value = values[place] if state == "alone" else rng.choices(values[: len(shares)], weights=shares)[0]
+            name, form = drawn(rng, forms)
+            why, what = thought(rng), rf"The result is \boxed{{{value}}}."
+            if state == "thoughts":
+                why += rf" It could be \boxed{{{value}}}."
+            kind = "none" if rng.random() < silent or (state == "thoughts" and place % 2) else "answer"
+            what = what if kind == "answer" else "I could not find a result."
+            rows.append(Row(f"{state}, {kind}, {name}", form(rng, why, what), values[0]))
+        return rows
+
+    return make
+
+
 # --- short answers in words ----------------------------------------------------------------------------------------
 
 _FIRST = ("Mara", "Otto", "Lina", "Pavel", "Ingrid", "Tomas", "Yuki", "Amara", "Hugo", "Selma")

@@ -15,6 +15,7 @@ from typing import Any
 from benchmarks.parity_rows import (
     Forms,
     Row,
+    agreeing,
     confident,
     knights,
     letters,
@@ -47,7 +48,8 @@ class Published:
 
     file: the published file that `call` uses. beside: further paths to export. roots: folders to import from. stubs:
     modules that the file imports and the reward does not need. env: environment variables. reference: makes our
-    reference of a row's. note: what else a reader must know.
+    reference of a row's. groups: makes the rows of a group in place of `rows`; they have the fields `responses` (those
+    of the group) and `place`. note: what else a reader must know.
     """
 
     recipe: str
@@ -55,7 +57,8 @@ class Published:
     commit: str
     file: str
     call: str
-    rows: Callable[[Random], Row]
+    rows: Callable[[Random], Row] | None = None
+    groups: Callable[[Random], list[Row]] | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     deviations: tuple[Deviation, ...] = ()
     beside: tuple[str, ...] = ()
@@ -194,6 +197,18 @@ SYSTEMS: Mapping[str, Published] = {
         rows=mathematics(_think(), display=False),
         deviations=(_THOUGHT, _SEVERAL, _UNCLOSED),
         note="The published parser does not read `\\dfrac`, which the rows therefore lack.",
+    ),
+    "empo": Published(
+        recipe="empo",
+        repository="QingyangZhang/EMPO",
+        commit="c5eccd400ba7a7a1685dedf25eab03780aad855f",
+        file="trl/src/open_r1/rewards.py",
+        call="get_empo_math_reward(len(responses))([[{'content': each}] for each in responses], None)[place]",
+        beside=("trl/src/open_r1/semantic_uncertainty.py",),
+        roots=("trl/src/open_r1",),
+        stubs=("rouge", "wandb", "torch", "torch.nn", "torch.nn.functional", "transformers"),
+        groups=agreeing(_think(), 8),
+        deviations=(Deviation(("thoughts, *",), "A box within the thought counts although the answer has none."),),
     ),
     "ead": Published(
         recipe="accuracy",

@@ -130,6 +130,18 @@ def test_the_rows_of_a_seed_are_the_same_and_have_right_wrong_and_empty_ones(nam
     assert len({row.label for row in rows}) > 5
 
 
+def test_the_rows_of_a_group_come_whole_and_know_each_other() -> None:
+    size = 3
+    system = replace(SYSTEMS["empo"], groups=lambda rng: [Row("right", f"{rng.random()}", "4") for _ in range(size)])
+    rows = parity.rows_of(system, 4, 7)
+    assert len(rows) == 2 * size
+    for start in (0, size):
+        members = rows[start : start + size]
+        assert len({row.fields["group"] for row in members}) == 1
+        assert [row.fields["responses"][row.fields["place"]] for row in members] == [row.response for row in members]
+    assert rows[0].fields["group"] != rows[size].fields["group"]
+
+
 def test_the_parts_of_the_environment_are_told_from_the_policys() -> None:
     text = "<think>a</think><information>b</information>\nc"
     told = [(step.kind, text[step.start : step.end]) for step in parity.steps(text, "information")]
