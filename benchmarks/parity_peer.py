@@ -41,6 +41,12 @@ class Nothing(metaclass=Kind):
     def __call__(self, function: Any = None, **_: Any) -> Any:
         return function
 
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
     def __getattr__(self, name: str) -> Any:
         return lambda *_, **__: lambda function: function
 

@@ -342,6 +342,85 @@ def knights(forms: Forms) -> Callable[[random.Random], Row]:
     return make
 
 
+# --- arithmetic with given numbers -----------------------------------------------------------------------------------
+
+
+def countdown(forms: Forms) -> Callable[[random.Random], Row]:
+    """Returns a maker of rows whose answer is an expression that makes a target of numbers, each used once."""
+
+    def make(rng: random.Random) -> Row:
+        numbers = [rng.randint(1, 60) for _ in range(rng.choice((3, 4)))]
+        expression = str(numbers[0])
+        for number in numbers[1:]:
+            expression = f"({expression} {rng.choice('+-*')} {number})"
+        target = eval(expression)  # noqa: S307 - made above of numbers and operators
+        kind = rng.choices(
+            ("right", "bracketed", "wrong", "left out", "twice", "others", "words", "target", "blank"),
+            weights=(10, 3, 6, 3, 2, 2, 2, 1, 1),
+        )[0]
+        what = {
+            "right": expression.removeprefix("(").removesuffix(")"),
+            "bracketed": f"({expression})",
+            "wrong": f"{expression.removeprefix('(').removesuffix(')')} + 1",
+            "left out": " + ".join(map(str, numbers[:-1])),
+            "twice": f"{expression} + {numbers[0]} - {numbers[0]}",
+            "others": f"{target + 1} - 1",
+            "words": "There is no way to make it.",
+            "target": str(target),
+            "blank": " ",
+        }[kind]
+        name, form = drawn(rng, forms)
+        return Row(f"{kind}, {name}", form(rng, thought(rng), what), {"target": target, "numbers": numbers})
+
+    return make
+
+
+# --- verdicts ------------------------------------------------------------------------------------------------------
+
+
+def verdicts(forms: Forms) -> Callable[[random.Random], Row]:
+    """Returns a maker of rows whose answer is a box that says whether a statement is proved."""
+
+    def make(rng: random.Random) -> Row:
+        right, wrong = rng.sample(("proved", "disproved"), 2)
+        kinds = {"right": 8, "wrong": 8, "text": 2, "spelled": 2, "bare": 1, "other": 1, "blank": 1}
+        kind = rng.choices(list(kinds), weights=list(kinds.values()))[0]
+        what = {
+            "right": rf"\boxed{{{right}}}",
+            "wrong": rf"\boxed{{{wrong}}}",
+            "text": rf"The statement is \boxed{{\text{{{right}}}}}.",
+            "spelled": rf"\boxed{{{right.capitalize()}}}",
+            "bare": right,
+            "other": r"\boxed{unknown}",
+            "blank": r"\boxed{}",
+        }[kind]
+        name, form = drawn(rng, forms)
+        return Row(f"{kind}, {name}", form(rng, thought(rng), what), right)
+
+    return make
+
+
+def critiques() -> Callable[[random.Random], Row]:
+    """Returns a maker of critiques that end with a verdict on an answer; the signals say how its refinement ended."""
+
+    def make(rng: random.Random) -> Row:
+        right, wrong = rng.sample(("Correct", "Wrong"), 2)
+        kind = rng.choices(("right", "wrong", "both", "other", "none", "empty"), weights=(8, 6, 2, 1, 2, 1))[0]
+        said = "Correctness of the final answer: "
+        what = {
+            "right": f"{thought(rng)}\n{said}{right}",
+            "wrong": f"{thought(rng)}\n{said}{wrong}",
+            "both": f"{said}{wrong}\n{thought(rng)}\n{said}{right}",
+            "other": f"{thought(rng)}\n{said}unclear",
+            "none": thought(rng),
+            "empty": "",
+        }[kind]
+        refined = rng.choice((0.0, 1.0))
+        return Row(f"{kind}, {right}, refined to {refined:.0f}", what, right, {"signals": {"refined": refined}})
+
+    return make
+
+
 # --- multiple choice -----------------------------------------------------------------------------------------------
 
 

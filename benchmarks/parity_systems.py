@@ -17,6 +17,8 @@ from benchmarks.parity_rows import (
     Row,
     agreeing,
     confident,
+    countdown,
+    critiques,
     knights,
     letters,
     mathematics,
@@ -27,6 +29,7 @@ from benchmarks.parity_rows import (
     searching,
     think_answer,
     thought,
+    verdicts,
     words,
 )
 
@@ -148,6 +151,7 @@ _SEVERAL = Deviation(
     ("several, *",), "Several different answers are one that can be read; here they earn as little as none."
 )
 
+_BOTH = Deviation(("both, *",), "A critique that gives both verdicts has the right one.")
 _UNCLOSED = Deviation(
     ("corrected, cut",), "A box within a thought that never ends is an answer, and a wrong one earns more than none."
 )
@@ -197,6 +201,101 @@ SYSTEMS: Mapping[str, Published] = {
         rows=mathematics(_think(), display=False),
         deviations=(_THOUGHT, _SEVERAL, _UNCLOSED),
         note="The published parser does not read `\\dfrac`, which the rows therefore lack.",
+    ),
+    "mopps-mathematics": Published(
+        system="mopps",
+        recipe="accuracy",
+        params={"options": _AS_WRITTEN},
+        repository="thu-rllab/MoPPS",
+        commit="a883f519bb2ec9e6bea3cb586639ee9c4f4cf146",
+        file="recipe/ours/reward_func/math_reward.py",
+        call="compute_score(response, reference)['score']",
+        rows=mathematics(_think()),
+        deviations=(_THOUGHT,),
+    ),
+    "mopps-countdown": Published(
+        system="mopps",
+        recipe="accuracy",
+        params={
+            "verifier": "puzzle",
+            "options": {
+                "task": "countdown",
+                "extraction": ["answer_tag"],
+                "outcomes": {"wrong": 0.1, "illegal": 0.1, "malformed": 0.1},
+            },
+        },
+        repository="thu-rllab/MoPPS",
+        commit="a883f519bb2ec9e6bea3cb586639ee9c4f4cf146",
+        file="recipe/ours/reward_func/countdown_reward.py",
+        call="compute_score(response, reference)['score']",
+        rows=countdown(_TAGS),
+        deviations=(Deviation(("blank, *",), "An empty answer earns 0.1, as an expression that is wrong does."),),
+        note="The rows have no equations: the published code counts the target in `3 * 4 = 12` among the numbers used.",
+    ),
+    "deeptheorem": Published(
+        recipe="accuracy_format",
+        params={
+            "format": {"patterns": [{"regex": "(?s)</answer>.*</think>", "min": 0, "max": 0}]},
+            "verifier": "label",
+            "options": {
+                "labels": ["proved", "disproved"],
+                "extraction": [{"regex": r"(?s)<answer>.*?\\boxed\{(?:\\text\{)?(\w*)\}.*?</answer>"}],
+            },
+        },
+        repository="Jiahao004/DeepTheorem",
+        commit="7a841fd421b34b05f387766893b70773c2c65d4a",
+        file="scripts/reward_func_proof.py",
+        call="reward_func('', response, reference, None)",
+        rows=verdicts({name: form for name, form in _TAGS.items() if name != "no thought"}),
+        note="The published code also gives 0 to responses with hardly any white space, which the rows do not have.",
+    ),
+    "critique-rl": Published(
+        recipe="critique_rl",
+        repository="WooooDyy/Critique-RL",
+        commit="06283864a725c41f964eaccf2f170b09f9e4d21b",
+        file="RL/Critique-RL/reward/reward_func.py",
+        call="DiscriminationRewardFunc(None).get_reward([], [response], {'correctness-origin': [reference == "
+        "'Correct'], 'dataset_type': []})['scores'][0]",
+        stubs=("torch", "vllm", "data", "data.build_data", "process_ans", "process_ans.utils"),
+        rows=critiques(),
+        deviations=(_BOTH,),
+    ),
+    "critique-rl-refinement": Published(
+        system="critique-rl",
+        recipe="critique_rl",
+        params={"stage": "refinement"},
+        repository="WooooDyy/Critique-RL",
+        commit="06283864a725c41f964eaccf2f170b09f9e4d21b",
+        file="RL/Critique-RL/reward/reward_func.py",
+        call="(lambda verdict: verdict if verdict == -1.0 else verdict + RefineRewardFunc.reward_score_func(None, "
+        "float(reference == 'Correct'), signals['refined']))(DiscriminationRewardFunc(None, 0.2).get_reward([], "
+        "[response], {'correctness-origin': [reference == 'Correct'], 'dataset_type': []})['scores'][0])",
+        stubs=("torch", "vllm", "data", "data.build_data", "process_ans", "process_ans.utils"),
+        rows=critiques(),
+        deviations=(_BOTH,),
+        note="The published sum of both rewards stands within the code that also runs the actor; the call repeats it.",
+    ),
+    "ampo": Published(
+        recipe="accuracy",
+        params={"options": {"form": "lowest_terms"}},
+        repository="SII-Enigma/AMPO",
+        commit="b88d365654e03b94d8316226a5a67e0f7b64048f",
+        file="ampo/verl/verl/utils/reward_score/prime_math_train/__init__.py",
+        beside=("ampo/verl/verl/utils/reward_score/prime_math_train",),
+        call="compute_score(response, reference)[0]",
+        rows=mathematics(_think(), reduced=True),
+        deviations=(_THOUGHT,),
+    ),
+    "sws": Published(
+        recipe="accuracy",
+        repository="MasterVito/SwS",
+        commit="84cb58e19d3a8f144e749078a37fd1db5f14e49c",
+        file="verl/utils/reward_score/__init__.py",
+        beside=("verl/utils/reward_score", "verl/utils/py_functional.py", "verl/utils/import_utils.py"),
+        roots=("",),
+        call="default_compute_score('sws', response, reference)",
+        rows=mathematics(_think()),
+        deviations=(_THOUGHT,),
     ),
     "empo": Published(
         recipe="empo",
