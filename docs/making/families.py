@@ -29,6 +29,7 @@ FAMILIES: Mapping[str, str] = {
     "puzzles": "Puzzles",
     "planning": "Plans and games",
     "games": "Plans and games",
+    "environments": "Plans and games",
     "science": "Science",
     "judges": "Judges",
     "models": "Reward models",

@@ -19,6 +19,7 @@ from rewarden.errors import RewardenError, near
 from rewarden_server.access.settings import AuditSettings, KeySettings
 from rewarden_server.boxes.settings import BoxSettings
 from rewarden_server.engine.settings import EngineSettings
+from rewarden_server.environments.settings import EnvironmentSettings
 from rewarden_server.intake.settings import LimitSettings, RoutingSettings
 from rewarden_server.judges.settings import JudgeSettings
 from rewarden_server.lean.settings import LeanSettings
@@ -90,6 +91,7 @@ class Config:
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)
     boxes: BoxSettings = field(default_factory=BoxSettings)
     tasks: TaskSettings = field(default_factory=TaskSettings)
+    environments: EnvironmentSettings = field(default_factory=EnvironmentSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     keys: KeySettings = field(default_factory=KeySettings)
     audit: AuditSettings = field(default_factory=AuditSettings)

@@ -1,5 +1,5 @@
 """The configured resources of single verifiers: for `sql` its databases, for `lean` its projects, for `task` its
-folders, for `swe` its repositories."""
+folders, for `swe` its repositories, for `environment` its corpora."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from rewarden_server.judges.identity import default_judge, identity
 from rewarden_server.lean.projects import Projects, is_remote
 from rewarden_server.tasks.repositories import Repositories
 from rewarden_verifiers.contract import Resources
+from rewarden_verifiers.environments.entries import check_entries
+from rewarden_verifiers.environments.resources import EnvironmentResources
 from rewarden_verifiers.judges.resources import JUDGING, JudgeResources
 from rewarden_verifiers.lean.resources import LeanResources
 from rewarden_verifiers.repositories.resources import SweResources
@@ -40,6 +42,7 @@ def resources_of(config: Config, tasks: TaskResources | None = None) -> Mapping[
     settings = config.tasks
     repositories = Repositories(settings.repositories) if settings.repositories is not None else None
     made["swe"] = SweResources(size=settings.size, shelf=settings.shelf, repositories=repositories)
+    made["environment"] = _corpora(config)
     return {**made, **dict.fromkeys(JUDGING, judges)}
 
 
@@ -58,6 +61,16 @@ def tasks_of(config: Config) -> TaskResources:
         said = error.message if isinstance(error, TaskFault) else str(error)
         raise ConfigError(f"{config.source('tasks.folders')}: tasks.folders: {said}") from None
     return TaskResources(tasks=tasks, size=settings.size, shelf=settings.shelf)
+
+
+def _corpora(config: Config) -> EnvironmentResources:
+    files = {name: Path(place) for name, place in config.environments.corpora.items()}
+    try:
+        for path in files.values():
+            check_entries(path)
+        return EnvironmentResources.of(files)
+    except (ValueError, OSError) as error:
+        raise ConfigError(f"{config.source('environments.corpora')}: environments.corpora: {error}") from None
 
 
 def _judges(config: Config) -> JudgeResources:

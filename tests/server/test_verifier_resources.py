@@ -11,6 +11,7 @@ import pytest
 from rewarden_server.cli import doctor
 from rewarden_server.config import Config, ConfigError, load_config
 from rewarden_server.verifier_resources import resources_of, without_password
+from rewarden_verifiers.environments.resources import EnvironmentResources
 from rewarden_verifiers.lean.resources import LeanResources
 from rewarden_verifiers.sql.databases import Databases
 
@@ -41,6 +42,25 @@ def test_a_broken_catalogue_stops_the_start_and_names_the_setting() -> None:
         resources_of(configured("catalogue = 'databases.toml'"))
     with pytest.raises(ConfigError, match=r"sql\.catalogue: .*nowhere"):
         resources_of(configured("catalogue = 'nowhere.toml'"))
+
+
+def test_the_corpora_are_read_at_the_start() -> None:
+    Path("towns.jsonl").write_text('{"id": "a", "text": "Ulm"}\n')
+    config = configured("\n[environments.corpora]\ntowns = 'towns.jsonl'")
+    found = resources_of(config)["environment"]
+    assert isinstance(found, EnvironmentResources)
+    assert found.corpora == {"towns": Path("towns.jsonl")}
+    for text, says in (
+        ('{"id": "a", "text": "b"}\n' * 2, "two documents have the id 'a'"),
+        ("", "no documents"),
+        ("\n[]", "towns.jsonl:2"),
+    ):
+        Path("towns.jsonl").write_text(text)
+        with pytest.raises(ConfigError, match=rf"environments\.corpora: .*{says}"):
+            resources_of(config)
+    Path("towns.jsonl").unlink()
+    with pytest.raises(ConfigError, match=r"environments\.corpora: .*towns\.jsonl"):
+        resources_of(config)
 
 
 def test_an_address_that_is_none_is_refused_without_repeating_it() -> None:

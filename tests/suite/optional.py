@@ -10,6 +10,7 @@ import pytest
 OPTIONAL = {
     "chem": ("rdkit",),
     "chess": ("chess",),
+    "environments": ("bm25s", "gymnasium"),
     "judge": ("aiolimiter", "openai"),
     "litellm": ("litellm",),
     "models": ("accelerate", "gguf", "PIL", "safetensors", "torch", "transformers"),

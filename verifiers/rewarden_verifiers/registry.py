@@ -50,6 +50,7 @@ BUILT_IN: Mapping[str, str] = {
     "retrieval": "rewarden_verifiers.retrieval.retrieval:retrieval",
     "citation": "rewarden_verifiers.retrieval.citation:citation",
     "game": "rewarden_verifiers.games.game:game",
+    "environment": "rewarden_verifiers.environments.environment:environment",
     "planning": "rewarden_verifiers.planning.planning:planning",
     "search": "rewarden_verifiers.retrieval.search:search",
     "task": "rewarden_verifiers.tasks.verifier:task",

@@ -81,9 +81,13 @@ class ChessBoard:
             return None
         return "nobody" if outcome.winner is None else "first" if outcome.winner else "second"
 
-    def legal(self) -> int:
-        """See `Board`."""
-        return int(self._board.legal_moves.count())
+    def moves(self) -> Sequence[str]:
+        """See `Board`. By name: the library's own order is not promised."""
+        return sorted(move.uci() for move in self._board.legal_moves)
+
+    def shown(self) -> str:
+        """The board from White's side, and the position in FEN."""
+        return f"{self._board}\n{self._board.fen()}"
 
     def best(self) -> Sequence[str]:
         """Raises ValueError: the library has no engine."""

@@ -79,9 +79,18 @@ class ConnectFourBoard:
         """See `Board`."""
         return self._won
 
-    def legal(self) -> int:
+    def moves(self) -> Sequence[str]:
         """See `Board`."""
-        return sum(len(column) < self._rows for column in self._columns)
+        return [str(at + 1) for at, column in enumerate(self._columns) if len(column) < self._rows]
+
+    def shown(self) -> str:
+        """Rows from the top, `X` for the first side's discs and `O` for the second's, above the columns' numbers."""
+        marks = {"first": "X", "second": "O"}
+        rows = [
+            " ".join(marks[column[row]] if row < len(column) else "." for column in self._columns)
+            for row in reversed(range(self._rows))
+        ]
+        return "\n".join([*rows, " ".join(str((at + 1) % 10) for at in range(len(self._columns)))])
 
     def best(self) -> Sequence[str]:
         """Raises ValueError: the search is too large."""

@@ -65,9 +65,13 @@ class NimBoard:
         other: Winner = "second" if self._turn == "first" else "first"
         return other if self._last == "wins" else self._turn
 
-    def legal(self) -> int:
+    def moves(self) -> Sequence[str]:
         """See `Board`."""
-        return sum(self._heaps)
+        return [f"{at + 1}:{count}" for at, heap in enumerate(self._heaps) for count in range(1, heap + 1)]
+
+    def shown(self) -> str:
+        """A line for each heap."""
+        return "\n".join(f"heap {at + 1}: {heap}" for at, heap in enumerate(self._heaps))
 
     def best(self) -> Sequence[str]:
         """The moves after which the other side loses; if there are none, all moves, as no one is better."""
@@ -77,7 +81,7 @@ class NimBoard:
             for left in self._left(at)
             if 0 <= left < heap
         ]
-        return found or [f"{at + 1}:{count}" for at, heap in enumerate(self._heaps) for count in range(1, heap + 1)]
+        return found or self.moves()
 
     def _left(self, at: int) -> list[int]:
         """The sizes of a heap after which the side to move loses."""

@@ -59,7 +59,7 @@ class Asked:
             return Task(board, "line", line=line, **limits)
         if self.best is not None:
             best = list(board.best()) if self.best == "optimal" else _read(board, _texts(self.best, game))
-            if not best or len(set(best)) >= board.legal():
+            if not best or len(set(best)) >= len(board.moves()):
                 # Attack: any legal move is paid.
                 raise ValueError("best must be some of the legal moves, and not all")
             return Task(board, "best", best=best, **limits)

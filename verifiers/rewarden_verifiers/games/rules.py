@@ -34,8 +34,11 @@ class Board(Protocol):
     def winner(self) -> Winner | None:
         """The side that has won, or nobody; None while the game goes on."""
 
-    def legal(self) -> int:
-        """The number of moves that the rules allow now."""
+    def moves(self) -> Sequence[str]:
+        """The moves that the rules allow now, always in the same order."""
+
+    def shown(self) -> str:
+        """The position as text, for who is to move."""
 
     def best(self) -> Sequence[str]:
         """The moves that keep the best result that can be forced. Raises ValueError if that is too much work."""

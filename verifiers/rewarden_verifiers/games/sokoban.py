@@ -86,9 +86,28 @@ class SokobanBoard:
         """See `Board`."""
         return "first" if self._boxes == self._goals else None
 
-    def legal(self) -> int:
+    def moves(self) -> Sequence[str]:
         """See `Board`."""
-        return sum(self._free(move) is None for move in _STEPS)
+        return [move for move in _STEPS if self._free(move) is None]
+
+    def shown(self) -> str:
+        """The grid, in the characters in which it is given."""
+        places = [*self._floor]
+        top, left = (min(place[axis] for place in places) - 1 for axis in (0, 1))
+        bottom, right = (max(place[axis] for place in places) + 1 for axis in (0, 1))
+        return "\n".join(
+            "".join(self._cell((row, column)) for column in range(left, right + 1)) for row in range(top, bottom + 1)
+        )
+
+    def _cell(self, place: tuple[int, int]) -> str:
+        if place not in self._floor:
+            return "#"
+        on_goal = place in self._goals
+        if place == self._player:
+            return "+" if on_goal else "@"
+        if place in self._boxes:
+            return "*" if on_goal else "$"
+        return "." if on_goal else " "
 
     def best(self) -> Sequence[str]:
         """Raises ValueError: the search is too large."""

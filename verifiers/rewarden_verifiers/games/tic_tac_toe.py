@@ -63,9 +63,14 @@ class TicTacToeBoard:
         """See `Board`."""
         return _winner(self._squares)
 
-    def legal(self) -> int:
+    def moves(self) -> Sequence[str]:
         """See `Board`."""
-        return self._squares.count(".")
+        return [str(square + 1) for square in range(9) if self._squares[square] == "."]
+
+    def shown(self) -> str:
+        """Three rows; free squares have their numbers."""
+        cells = [mark if mark != "." else str(square + 1) for square, mark in enumerate(self._squares)]
+        return "\n".join(" ".join(cells[row : row + 3]) for row in (0, 3, 6))
 
     def best(self) -> Sequence[str]:
         """See `Board`."""

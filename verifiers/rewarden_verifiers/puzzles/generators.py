@@ -104,6 +104,11 @@ class Generated(Task):
         if self.index < 0 or (self.seed is not None and not 0 <= self.seed < 2**63):
             raise ValueError("seed and index must not be negative")
 
+    def posed(self) -> tuple[str, Checker]:
+        """The question of an item that is made again, and the item. Raises InvalidReference."""
+        checker = self.checker()
+        return str(_made(self._loaded(), self.index)["question"]), checker
+
     def checker(self) -> Checker:
         """The item. Raises InvalidReference where it is none, or its own answer does not pass."""
         if self.dataset == "composite" and self.entry is not None:

@@ -58,7 +58,7 @@ class Trajectory:
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class Piece:
     """A part of the response: the policy's, or one that the environment `returned`.
 
     calls: structured ones of the policy's message, each with its id. answers: the id of the call that is answered.
@@ -77,9 +77,9 @@ def trajectory(response: Text, steps: Sequence[Step] | None, roles: Sequence[str
     What the environment wrote before the policy wrote anything is given, and no call's result. Raises InvalidSample for
     a step that does not lie within its message.
     """
-    pieces = _pieces(response, steps or (), roles)
+    pieces = pieces_of(response, steps or (), roles)
     lookups: list[Lookup] = []
-    asking: _Piece | None = None
+    asking: Piece | None = None
     turn: list[Lookup] = []
     ids: dict[str, Lookup] = {}
     answered = 0
@@ -101,7 +101,9 @@ def trajectory(response: Text, steps: Sequence[Step] | None, roles: Sequence[str
     return Trajectory(tuple(lookups), last, own, not isinstance(response, str) or bool(steps))
 
 
-def _pieces(response: Text, steps: Sequence[Step], roles: Sequence[str]) -> list[_Piece]:
+def pieces_of(response: Text, steps: Sequence[Step], roles: Sequence[str]) -> list[Piece]:
+    """The parts of a response in order, and who wrote each. Raises InvalidSample for a step that does not lie within
+    its message."""
     messages = turns(response)
     spans: dict[int, list[tuple[int, int]]] = {}
     for place, step in enumerate(steps):
@@ -114,18 +116,18 @@ def _pieces(response: Text, steps: Sequence[Step], roles: Sequence[str]) -> list
             raise InvalidSample(f"{path} does not lie within its message", path=path)
         if step.kind in KINDS:
             spans.setdefault(step.message, []).append((step.start, end))
-    found: list[_Piece] = []
+    found: list[Piece] = []
     for index, turn in enumerate(messages):
         raw: Mapping[str, Any] = {} if isinstance(response, str) else response[index]
         if turn.role in roles:
-            found.append(_Piece(turn.content, index, returned=True, answers=str(raw.get("tool_call_id") or "")))
+            found.append(Piece(turn.content, index, returned=True, answers=str(raw.get("tool_call_id") or "")))
         elif turn.role == "assistant":
             at = 0
             for start, end in sorted(spans.get(index, ())):
-                found.append(_Piece(turn.content[at : max(at, start)], index))
-                found.append(_Piece(turn.content[max(at, start) : end], index, returned=True))
+                found.append(Piece(turn.content[at : max(at, start)], index))
+                found.append(Piece(turn.content[max(at, start) : end], index, returned=True))
                 at = max(at, end)
-            found.append(_Piece(turn.content[at:], index, calls=_structured(turn.calls, raw)))
+            found.append(Piece(turn.content[at:], index, calls=_structured(turn.calls, raw)))
     # Blanks between two results are not a turn of the policy's.
     return [piece for piece in found if piece.returned or piece.calls or piece.text.strip()]
 
@@ -137,7 +139,7 @@ def _structured(written: str, raw: Mapping[str, Any]) -> tuple[tuple[str, str | 
     return tuple((call, ids[place] if place < len(ids) else None) for place, call in enumerate(calls))
 
 
-def _calls(piece: _Piece, marks: Marks) -> tuple[list[Lookup], dict[str, Lookup]]:
+def _calls(piece: Piece, marks: Marks) -> tuple[list[Lookup], dict[str, Lookup]]:
     """The calls of a turn, and those with an id by it."""
     found: list[Lookup] = []
     ids: dict[str, Lookup] = {}
@@ -169,7 +171,7 @@ def _marked(marks: tuple[tuple[str, ...], ...]) -> re.Pattern[str]:
     return re.compile("|".join(parts), re.DOTALL)
 
 
-def _of_text(content: str, tool: str, piece: _Piece) -> Lookup:
+def _of_text(content: str, tool: str, piece: Piece) -> Lookup:
     if content.startswith("{"):
         try:
             value = json.loads(content)
@@ -183,7 +185,7 @@ def _of_text(content: str, tool: str, piece: _Piece) -> Lookup:
     return _lookup(tool, {"query": content}, piece)
 
 
-def _of_object(value: Mapping[str, Any], piece: _Piece) -> Lookup:
+def _of_object(value: Mapping[str, Any], piece: Piece) -> Lookup:
     name, arguments = value.get("name"), value.get("arguments", value.get("parameters", {}))
     if isinstance(arguments, str):
         try:
@@ -196,7 +198,7 @@ def _of_object(value: Mapping[str, Any], piece: _Piece) -> Lookup:
     return _lookup(name.strip(), arguments, piece)
 
 
-def _lookup(name: str, arguments: Mapping[str, Any], piece: _Piece) -> Lookup:
+def _lookup(name: str, arguments: Mapping[str, Any], piece: Piece) -> Lookup:
     written = json.dumps(arguments, sort_keys=True, ensure_ascii=False)
     query = next((arguments[key] for key in _QUERY_KEYS if arguments.get(key)), written)
     shown = "; ".join(map(str, query)) if isinstance(query, list) else str(query)

@@ -1,0 +1,1 @@
+"""Environments: the corpora of searches, and episodes that are lived on this server."""

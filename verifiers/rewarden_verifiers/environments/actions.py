@@ -1,0 +1,117 @@
+"""The policy's actions in a response: tool calls, tags, whole turns, or a JSON list. What the environment wrote is not
+among them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rewarden.types import Step, Text
+from rewarden_verifiers.environments.contract import MOST_CHARACTERS, Tool
+from rewarden_verifiers.retrieval.trajectory import Piece, pieces_of
+from rewarden_verifiers.view import apply_view
+
+Form = Literal["auto", "calls", "tags", "turns", "json"]
+ROLES = ("tool", "function", "observation", "environment", "user")
+"""Roles of messages that the environment wrote."""
+
+_TAG = re.compile(r"<action>((?:(?!<action>).){0,4000}?)</action>", re.DOTALL)
+STEP = Tool(name="step", argument="action", meaning="Do an action, as text.", bare=True)
+"""A tool that every environment has: the action as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """text: None for a call without the tool's argument. told: what the environment answered, where the response has
+    it."""
+
+    text: str | None
+    told: str | None = None
+
+
+def actions_of(response: Text, steps: Sequence[Step] | None, tools: Sequence[Tool], form: Form) -> list[Action]:
+    """The actions in order. Raises InvalidSample for messages or steps of an unknown form."""
+    pieces = pieces_of(response, steps or (), ROLES)
+    own = [piece for piece in pieces if not piece.returned]
+    if form == "json":
+        return _listed("".join(piece.text for piece in own))
+    if form == "auto":
+        if any(piece.calls for piece in own):
+            form = "calls"
+        elif any(_TAG.search(_visible(piece)) for piece in own):
+            form = "tags"
+        elif isinstance(response, str):
+            return []  # a text of one turn is no action unless it says so
+        else:
+            form = "turns"
+    known = {tool.name: tool for tool in (*tools, STEP)}
+    found: list[Action] = []
+    for at, piece in enumerate(pieces):
+        if piece.returned:
+            continue
+        texts = _texts(piece, form, known)
+        told: list[str | None] = [each.text for each in _answers(pieces, at)]
+        if len(told) != len(texts):  # other tools were called as well, or the answers are not there
+            told = [None] * len(texts)
+        found += [Action(text, answer) for text, answer in zip(texts, told, strict=True)]
+    return found
+
+
+def _texts(piece: Piece, form: Form, known: Mapping[str, Tool]) -> list[str | None]:
+    if form == "calls":
+        return [text for call, _ in piece.calls for text in _called(call, known)]
+    text = _visible(piece)
+    if form == "tags":
+        return [_short(match[1].strip()) for match in _TAG.finditer(text)]
+    return [_short(text.strip())] if text.strip() else []
+
+
+def _called(call: str, known: Mapping[str, Tool]) -> list[str | None]:
+    """The action of a call; none for a tool that the environment does not have."""
+    value = json.loads(call)
+    tool = known.get(value["name"]) if isinstance(value["name"], str) else None
+    if tool is None:
+        return []
+    arguments: Any = value["arguments"]
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments)
+        except (ValueError, RecursionError):
+            return [None]
+    given = arguments.get(tool.argument) if isinstance(arguments, Mapping) and len(arguments) == 1 else None
+    if isinstance(given, int) and not isinstance(given, bool) and abs(given) < 10**15:
+        given = str(given)
+    return [_short(tool.written(given)) if isinstance(given, str) else None]
+
+
+def _answers(pieces: Sequence[Piece], at: int) -> list[Piece]:
+    """The environment's answers to a piece: what it wrote before the policy's next one."""
+    found: list[Piece] = []
+    for piece in pieces[at + 1 :]:
+        if not piece.returned:
+            break
+        found.append(piece)
+    return found
+
+
+def _listed(text: str) -> list[Action]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return []
+    if not isinstance(value, list):
+        return []
+    return [Action(_short(one) if isinstance(one, str) else None) for one in value]
+
+
+def _visible(piece: Piece) -> str:
+    """The text after the closed thought; nothing of one that never closes."""
+    return apply_view(piece.text).text or ""
+
+
+def _short(text: str) -> str:
+    """An action within the limit, or one character beyond it, which its episode refuses."""
+    return text[: MOST_CHARACTERS + 1]

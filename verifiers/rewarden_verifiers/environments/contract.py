@@ -1,0 +1,118 @@
+"""The contract: an environment is a class that is reset by a seed and options, and stepped by texts of the policy's.
+
+    class Guess(Environment):
+        options = GuessOptions                     # a frozen dataclass; its annotations are the schema
+        tools = (Tool("guess", "number"),)
+
+        def reset(self, seed: int, options: GuessOptions) -> Observation: ...
+        def step(self, action: str) -> Turn: ...
+
+Equal seeds and options make equal episodes: all that is random comes from `random.Random(seed)` or a generator of the
+same kind. `step` reads the policy's text strictly and raises `NotAMove` for a text that has not the form of an action,
+and `Illegal` for one that the rules forbid now; the episode then ends, or goes on unchanged, as its caller asked. A
+step's work is bounded, because actions are short (`MOST_CHARACTERS`) and an episode has at most `max_steps` of them.
+Nothing of an action is evaluated, imported or opened.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from rewarden_verifiers.games.rules import Illegal as Illegal
+from rewarden_verifiers.games.rules import NotAMove as NotAMove
+
+MOST_CHARACTERS = 2000
+"""Characters of an action; a longer one is malformed."""
+
+MOST_STEPS = 1000
+"""Steps of an episode, whatever its caller asks for."""
+
+MOST_OBSERVED = 20_000
+"""Characters of an observation; the rest is cut off."""
+
+
+Corpora = Mapping[str, Path]
+"""The names of corpora to their files: JSON lines of `id`, `title` and `text`."""
+
+
+class BadOptions(ValueError):
+    """Options of which no episode can be made. path: from the options, such as `heaps[0]`."""
+
+    def __init__(self, message: str, path: str = "") -> None:
+        super().__init__(message)
+        self.path = path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A kind of action, as a tool that the policy calls with one argument.
+
+    In text the action is `name: argument`; if `bare`, the argument alone.
+    """
+
+    name: str
+    argument: str
+    meaning: str
+    bare: bool = False
+
+    def written(self, argument: str) -> str:
+        """The action as text."""
+        return argument if self.bare else f"{self.name}: {argument}"
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """The state as the policy sees it: a text, and the same in fields that JSON can hold."""
+
+    text: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """The result of an action.
+
+    done: the episode has ended by its rules. success: it reached its goal. why: a reason in snake_case, which a verdict
+    without success repeats (`loss`, `draw`, `wrong`). cost: of this action, in the environment's own units.
+    """
+
+    observation: Observation
+    reward: float = 0.0
+    done: bool = False
+    success: bool = False
+    why: str | None = None
+    cost: float = 1.0
+
+
+class Environment(ABC):
+    """See the module. An instance lives for one episode.
+
+    options: the type of its options. tools: the kinds of actions. max_steps: of an episode, by default. returns: the
+    ends of an episode's return, by which it is scaled to 0 to 1; what lies beyond is cut off.
+    """
+
+    options: ClassVar[type]
+    tools: ClassVar[tuple[Tool, ...]]
+    max_steps: ClassVar[int] = 100
+    returns: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    corpora: Corpora = MappingProxyType({})
+    """The corpora of this server, which `reset` may use."""
+
+    @classmethod  # noqa: B027 - most need nothing
+    def load(cls, options: Any, corpora: Corpora) -> None:
+        """Imports and reads what an episode with these options needs of this machine; its time is no sample's. Raises
+        MissingDependency, BadOptions."""
+
+    @abstractmethod
+    def reset(self, seed: int, options: Any) -> Observation:
+        """Begins the episode. Raises BadOptions."""
+
+    @abstractmethod
+    def step(self, action: str) -> Turn:
+        """Does what the policy wrote. Raises NotAMove or Illegal, after which the state is as before."""
