@@ -1,6 +1,7 @@
 """Notebooks: an interpreter that lives in a box and runs cells, one at a time.
 
-An exec of the box runs `notebook_driver.py`, which manages a Jupyter kernel. Nothing that the driver says is trusted:
+An exec of the box runs a driver: `notebook_driver.py`, which manages a Jupyter kernel, or `notebook_interpreter.py`,
+which manages an interpreter itself. Nothing that the driver says is trusted:
 the policy's programs run beside it, and can stop, kill or replace it. Its words are bounded in size and in time, and
 whatever a cell does is the policy's: its report says that it failed, exceeded its time, wrote too much, or ended its
 kernel.
@@ -13,21 +14,16 @@ import contextlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
-from pathlib import Path
 from typing import Any, Literal
 
 from rewarden_sandboxes.agent.frames import WINDOW
 from rewarden_sandboxes.box import Exec
 from rewarden_sandboxes.errors import BadJob, HostError
 from rewarden_sandboxes.job import Clock, Report
+from rewarden_sandboxes.notebook_kernels import KERNELS, command
 from rewarden_sandboxes.notebook_outputs import Outputs, values
 from rewarden_sandboxes.remote_box import RemoteBox
 from rewarden_sandboxes.remote_exec import RemoteExec
-
-KERNELS = ("python",)
-
-PYTHON = "/usr/bin/python3"
 
 START_S = 60.0
 """Seconds of CPU and idle time in which the first kernel must start."""
@@ -143,9 +139,8 @@ class Notebook:
         """
         if kernel not in KERNELS:
             raise BadJob("kernel", f"unknown kernel {kernel[:40]!r}; there are {', '.join(KERNELS)}")
-        argv = (PYTHON, "-I", "-S", "-c", _driver(), kernel)
         env = dict(env or {})
-        made = cls(kernel, await box.exec(Exec(argv=argv, stdin=True, cwd=cwd, env=env)), cwd, env)
+        made = cls(kernel, await box.exec(Exec(argv=command(kernel), stdin=True, cwd=cwd, env=env)), cwd, env)
         try:
             await made._start(first=True)
         except BaseException:
@@ -534,15 +529,10 @@ def _text(line: Mapping[str, Any]) -> str:
 
 
 def _is_variable(row: Any) -> bool:
-    """Returns whether a kernel describes a variable in the form of `notebook_driver.py`."""
+    """Returns whether a kernel describes a variable in the form of our drivers."""
     if type(row) is not dict or row.keys() != {"name", "type", "size", "shape", "text"}:
         return False
     texts = all(type(row[name]) is str for name in ("name", "type", "text"))
     shape = row["shape"]
     listed = shape is None or (type(shape) is list and all(type(each) is int for each in shape))
     return texts and listed and type(row["size"]) in (int, type(None))
-
-
-@cache
-def _driver() -> str:
-    return Path(__file__).with_name("notebook_driver.py").read_text("utf-8")

@@ -1,32 +1,12 @@
-"""The program in a box that manages a notebook's kernel. It reads orders and writes lines, both JSON.
+"""The program in a box that manages a notebook's Jupyter kernel.
 
-The box's own Python runs it as `python3 -I -S -c SOURCE KERNEL`, so that it imports nothing from the working folder,
-the user's site-packages or `sitecustomize`. `rewarden_sandboxes.notebook` is at the other end of its stdin and stdout.
-It has no time limits of its own: interrupts and restarts are ordered.
-
-Orders:
-    {"do": "run", "id", "code", "most"}         run a cell; `most`: the limit of its output
-    {"do": "variables", "id", "most"}           list the variables
-    {"do": "interrupt"}
-    {"do": "restart"}
-
-Lines:
-    {"ev": "ready"}
-    {"ev": "output", "output"}                  in the format of nbformat 4
-    {"ev": "clear", "wait"}
-    {"ev": "update", "id", "data", "metadata"}
-    {"ev": "full"}                              the output exceeds `most`; the rest is dropped
-    {"ev": "done", "id", "status", "count", "exit_code", "signal"}
-                                                `ok`, `error`, or `died`: then a new kernel runs
-    {"ev": "restarting"}                        the order to restart has arrived
-    {"ev": "missing", "message"}                the image has no such kernel
-    {"ev": "failed", "message"}                 the kernel does not start
+The box's own Python runs it with `-I -S -c`, so that it imports nothing from the working folder, the user's
+site-packages or `sitecustomize`. See `notebook_lines` for the orders and the lines.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
 import shutil
@@ -36,9 +16,9 @@ import sys
 import tempfile
 from typing import Any
 
-# Attack: a program of the same box opens /proc/PID/fd/1 and writes another cell's output there. The descriptors of a
-# process that is not dumpable are closed to others.
-ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
+from rewarden_sandboxes.notebook_lines import Orders, Outputs, close_to_others, failure, tell
+
+close_to_others()
 
 # Attack: /etc/python3/sitecustomize.py, which the box's user may write. Without `site`, the packages have to be found.
 sys.path += site.getsitepackages()
@@ -98,10 +78,6 @@ SETTLE_MS = 2000
 """The message that a cell is over may be lost when a kernel floods its channel; its reply comes on another."""
 
 DEPTH = 32
-
-PER_VALUE, FREE_VALUES = 64, 16
-"""Bytes that a JSON value counts beyond its text, and the values of a line that count nothing. The reader of the lines
-counts in the same way, and never more."""
 
 
 class Specs(KernelSpecManager):  # type: ignore[misc]  # its package is in the image alone
@@ -165,32 +141,6 @@ class Kernel:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-class Orders:
-    """The orders on stdin."""
-
-    def __init__(self) -> None:
-        self._begun = bytearray()
-        self._whole: list[bytes] = []
-
-    def ready(self) -> bool:
-        """Returns whether an order has been read that nobody has taken."""
-        return bool(self._whole)
-
-    def take(self) -> dict[str, Any]:
-        """Returns the next order; waits for it. Ends the program at the end of stdin."""
-        while not self._whole:
-            data = os.read(0, 1 << 16)
-            if not data:
-                raise SystemExit
-            *lines, last = data.split(b"\n")
-            for line in lines:
-                self._whole.append(bytes(self._begun) + line)
-                self._begun.clear()
-            self._begun += last
-        made: dict[str, Any] = json.loads(self._whole.pop(0))
-        return made
-
-
 class Notebook:
     """See the module."""
 
@@ -233,9 +183,7 @@ class Cell:
         self.number = order["id"]
         self.silent = order["do"] == "variables"
         self.code = VARIABLES if self.silent else order["code"]
-        self.most = order["most"]
-        self.said = 0
-        self.full = False
+        self.outputs = Outputs(order["most"])
         self.interrupted = False
 
     def run(self) -> None:
@@ -249,7 +197,7 @@ class Cell:
                 self.code, silent=self.silent, store_history=not self.silent, allow_stdin=False, stop_on_error=False
             )
         except Exception as error:  # noqa: BLE001  # the text cannot be encoded
-            self.pass_on(ev="output", output=failure(error))
+            self.outputs.pass_on(ev="output", output=failure(error))
             tell(ev="done", id=self.number, status="error", count=None)
             return
         iopub, shell = kernel.client.iopub_channel, kernel.client.shell_channel
@@ -317,32 +265,14 @@ class Cell:
         if kind == "status":
             return bool(content.get("execution_state") == "idle")
         if kind == "clear_output":
-            self.pass_on(ev="clear", wait=bool(content.get("wait")))
+            self.outputs.pass_on(ev="clear", wait=bool(content.get("wait")))
         elif kind == "update_display_data":
-            self.pass_on(ev="update", id=shown(content), **rich(content))
+            self.outputs.pass_on(ev="update", id=shown(content), **rich(content))
         else:
             output = output_of(str(kind), content)
             if output is not None:
-                self.pass_on(ev="output", output=output)
+                self.outputs.pass_on(ev="output", output=output)
         return False
-
-    def pass_on(self, **line: Any) -> None:
-        """Writes a line that counts towards the limit. Text beyond it is cut, and any other output is dropped."""
-        if self.full:
-            return
-        left = self.most - self.said
-        data = packed(line)
-        size = len(data) + PER_VALUE * max(0, values(line) - FREE_VALUES)
-        if size > left:
-            self.full = True
-            output = line.get("output") or {}
-            if output.get("output_type") == "stream" and (text := fitting(line, output, left)):
-                output["text"] = text
-                write(packed(line))
-            tell(ev="full")
-            return
-        self.said += size
-        write(data)
 
 
 def received(channel: Any) -> dict[str, Any] | None:
@@ -405,50 +335,6 @@ def shallow(value: Any, depth: int) -> bool:
     if type(value) is list:
         return depth > 0 and all(shallow(each, depth - 1) for each in value)
     return not isinstance(value, float) or value - value == 0
-
-
-def failure(error: Exception) -> dict[str, Any]:
-    """Returns an exception as an output."""
-    return {"output_type": "error", "ename": type(error).__name__, "evalue": str(error), "traceback": [str(error)]}
-
-
-def values(value: Any) -> int:
-    """Returns the number of JSON values in a value, with the keys of objects."""
-    if type(value) is dict:
-        return 1 + len(value) + sum(map(values, value.values())) if value else 2
-    if type(value) is list:
-        return 1 + sum(map(values, value)) if value else 2
-    return 1
-
-
-def fitting(line: dict[str, Any], output: dict[str, Any], most: int) -> str:
-    """Returns the longest beginning of an output's text with which its line has at most that many bytes."""
-    text = output["text"]
-    shortest, longest = 0, min(len(text), max(0, most))
-    while shortest < longest:
-        middle = (shortest + longest + 1) // 2
-        if len(packed({**line, "output": {**output, "text": text[:middle]}})) <= most:
-            shortest = middle
-        else:
-            longest = middle - 1
-    return str(text[:shortest])
-
-
-def packed(line: dict[str, Any]) -> bytes:
-    """Returns a line's bytes."""
-    return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
-
-
-def write(data: bytes) -> None:
-    """Writes bytes to stdout, all of them."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(1, view) :]
-
-
-def tell(**line: Any) -> None:
-    """Writes a line."""
-    write(packed(line))
 
 
 if __name__ == "__main__":

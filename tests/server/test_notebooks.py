@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from rewarden.__main__ import main
 from rewarden.boxes.box import AsyncBox
 from rewarden.boxes.notebook import AsyncNotebook
 from rewarden.boxes.types import CellResult
-from rewarden.errors import Forbidden, NotebookEnded
+from rewarden.errors import Forbidden, NotebookEnded, Unavailable
 from tests.server.box_host import HostProcess
 from tests.server.box_host import host as host
 from tests.server.conftest import Running, Start
@@ -201,6 +202,49 @@ async def test_notebooks_and_their_cells_are_counted(server: Running, notebook: 
     assert 'rewarden_notebook_cells_total{status="error"} 1.0' in page
     await notebook.close()
     assert "rewarden_notebooks_open 0.0" in (await server.http.get("/metrics")).text
+
+
+# --- other languages -----------------------------------------------------------------------------------------------
+
+LANGUAGES = [
+    ("bash", "python", "x=20", "echo $x", "while :; do :; done", "exit 3", "20\n"),
+    ("javascript", "toolchains", "let x = 20", "x", "while (true) {}", "process.exit(3)", "20\n"),
+    ("r", "scripts", "x <- 20", "x", "while (TRUE) {}", "quit(status = 3)", "[1] 20\n"),
+]
+"""Kernel and image; cells that keep a variable, show it, run without an end, and end the kernel; what is shown."""
+
+
+@pytest.mark.parametrize(("kernel", "image", "keep", "show", "hang", "die", "shown"), LANGUAGES)
+async def test_each_language_keeps_its_state_through_an_interrupt_and_loses_it_with_its_kernel(
+    server: Running, kernel: str, image: str, keep: str, show: str, hang: str, die: str, shown: str
+) -> None:
+    async with AsyncClient(server.serving.http) as client, contextlib.AsyncExitStack() as stack:
+        try:
+            box = await stack.enter_async_context(client.box(image))
+            notebook = await box.notebook(kernel)
+        except (InvalidRequest, Unavailable) as error:
+            pytest.skip(f"the image has no kernel {kernel!r}: {error}")
+        assert (await notebook.run(keep)).status == "ok"
+        late = await notebook.run(hang, 0.5)
+        assert (late.status, late.restarted) == ("time_limit", False)
+        assert [each.name for each in await notebook.variables()] == ["x"]
+        assert (await notebook.run(show)).text == shown
+        died = await notebook.run(die)
+        assert (died.status, died.exit_code, died.restarted) == ("kernel_died", 3, True)
+        assert (await notebook.run(show)).text != shown
+        await notebook.restart()
+        assert await notebook.variables() == []
+
+
+async def test_the_streams_of_an_interpreters_driver_are_closed_to_the_programs_of_its_box(box: AsyncBox) -> None:
+    notebook = await box.notebook("bash")
+    tries = "for f in /proc/$PPID/fd/{0,1,2}; do ( echo forged >$f ) 2>/dev/null && echo $f; done; true"
+    assert (await notebook.run(tries)).text == ""
+
+
+async def test_an_interpreter_that_the_image_does_not_have_is_the_callers_fault(box: AsyncBox) -> None:
+    with pytest.raises(InvalidRequest, match="R is not in its PATH"):
+        await box.notebook("r")
 
 
 # --- limits --------------------------------------------------------------------------------------------------------

@@ -63,6 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     one = commands.add_parser("notebook", help="run cells in a new notebook of a box, up to the first that fails")
     _add_box(one)
     one.add_argument("cells", nargs="+", metavar="CELL", help="the code of a cell; - reads one from standard input")
+    one.add_argument("--kernel", default="python", help="its language, such as bash or javascript (default: python)")
     one.add_argument("--cell-timeout", type=float, metavar="S", help="seconds for each cell (default: the server's)")
     _finish(one, _notebook, "rewarden box notebook box-0123 'x = 20' 'x + 1'")
 
@@ -200,7 +201,7 @@ def _ended(args: argparse.Namespace, box: Box) -> int:
 
 
 def _notebook(args: argparse.Namespace, client: Client) -> int:
-    with _joined(args, client).notebook() as notebook:
+    with _joined(args, client).notebook(args.kernel) as notebook:
         for cell in args.cells:
             result = notebook.run(sys.stdin.read() if cell == "-" else cell, args.cell_timeout)
             pass_on(result.text.encode(errors="replace"), sys.stdout)
