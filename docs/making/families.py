@@ -22,6 +22,7 @@ FAMILIES: Mapping[str, str] = {
     "sql": "Programs",
     "patches": "Patches",
     "lean": "Proofs",
+    "smt": "Proofs",
     "vision": "Images and video",
     "tools": "Tool calls",
     "generation": "Similarity and retrieval",

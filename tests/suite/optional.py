@@ -19,6 +19,7 @@ OPTIONAL = {
     "puzzles": ("reasoning_gym",),
     "ray": ("ray",),
     "redis": ("redis",),
+    "smt": ("z3",),
     "sql": ("apsw", "duckdb", "psycopg", "pymysql", "sqlglot"),
     "sympy": ("latex2sympy2_extended", "math_verify", "sympy"),
     "text": ("sacrebleu",),

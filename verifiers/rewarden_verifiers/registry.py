@@ -41,6 +41,7 @@ BUILT_IN: Mapping[str, str] = {
     "output": "rewarden_verifiers.execution.output:output",
     "sql": "rewarden_verifiers.sql.verifier:sql",
     "lean": "rewarden_verifiers.lean.verifier:lean",
+    "smt": "rewarden_verifiers.smt.smt:smt",
     "box": "rewarden_verifiers.vision.box:box",
     "point": "rewarden_verifiers.vision.point:point",
     "temporal": "rewarden_verifiers.vision.temporal:temporal",

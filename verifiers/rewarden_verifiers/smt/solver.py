@@ -1,0 +1,139 @@
+"""Z3, as a process that ends by itself or is ended: the solver never runs in the worker.
+
+The amount of work is counted by Z3 (`rlimit`), so that the same check ends alike on any machine. CPU time, memory and
+files are bounded by the kernel, as the backstop.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import resource
+import signal
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+from rewarden.errors import MissingDependency, PluginError, WorkerError
+from rewarden_verifiers.contract import Expired, Watch
+
+Answer = Literal["sat", "unsat", "unknown", "error", "time_limit", "memory_limit", "crashed"]
+
+_PACKAGE = "z3-solver"
+_OUTPUT = 4_000_000
+_SPARE_MB = 512
+"""Address space of the process beyond the memory that Z3 counts: its code, and stacks."""
+
+if importlib.util.find_spec("z3") is None:
+    raise ModuleNotFoundError("No module named 'z3'", name="z3")
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The bounds of one call. work: Z3's `rlimit`. cpu_s: CPU seconds. memory_mb: MiB."""
+
+    work: int
+    cpu_s: float
+    memory_mb: int
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """An answer. output: what Z3 printed after it: a model, or the message of an error."""
+
+    answer: Answer
+    output: str = ""
+
+    @property
+    def decided(self) -> bool:
+        """Returns whether the answer is `sat` or `unsat`."""
+        return self.answer in ("sat", "unsat")
+
+
+@lru_cache(maxsize=1)
+def program() -> str:
+    """The path of the program that the package brings. Raises MissingDependency."""
+    for file in importlib.metadata.files(_PACKAGE) or ():
+        if file.name in ("z3", "z3.exe") and "bin" in file.parts:
+            path = Path(str(file.locate())).resolve()
+            if path.is_file() and os.access(path, os.X_OK):
+                return str(path)
+    raise MissingDependency(f"the package {_PACKAGE} has no program `z3`: pip install --force-reinstall {_PACKAGE}")
+
+
+def solve(text: str, bounds: Bounds, watch: Watch, *, model: bool = False) -> Solved:
+    """The answer of Z3 to a script that we wrote, to which `(check-sat)` is added. model: print a model after `sat`.
+
+    Raises Expired where long work must begin anew elsewhere.
+    """
+    options = [f"rlimit={bounds.work}", f"memory_max_size={bounds.memory_mb}", "-in", "-smt2"]
+    given = f"{text}(check-sat)\n{'(get-model)' if model else ''}\n"
+    # The backstop is CPU time; a process that waits for a CPU is waited for ten times as long.
+    patience = bounds.cpu_s * 10 + 10
+    wait = patience if watch.quick_s is None else min(watch.quick_s, patience)
+    with watch.limit(wall_s=patience + 5):
+        ended = _run([program(), *options], given.encode(), bounds, wait)
+    if ended is None:
+        if watch.quick_s is not None and watch.quick_s < patience:
+            raise Expired
+        # Its CPU time would have ended it: the host gave it none.
+        raise WorkerError("z3 got too little of a CPU to finish; the host is overloaded")
+    code, printed = ended
+    return _read(code, printed.decode("utf-8", "replace"))
+
+
+def _run(command: list[str], given: bytes, bounds: Bounds, wait: float) -> tuple[int, bytes] | None:
+    """The exit code and the output, or None if it did not end in time."""
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        env={"LC_ALL": "C"},
+        start_new_session=True,
+    )
+    try:
+        with suppress(ProcessLookupError):
+            # Before it reads a byte: it waits for its input.
+            for limit, value in _limits(bounds).items():
+                resource.prlimit(process.pid, limit, (value, value))
+        printed, _ = process.communicate(given, timeout=wait)
+        return process.returncode, printed[:_OUTPUT]
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def _limits(bounds: Bounds) -> Mapping[int, int]:
+    return {
+        resource.RLIMIT_CPU: max(1, round(bounds.cpu_s)),
+        resource.RLIMIT_AS: (bounds.memory_mb + _SPARE_MB) * 1024**2,
+        resource.RLIMIT_FSIZE: 0,
+        resource.RLIMIT_NOFILE: 16,
+        resource.RLIMIT_CORE: 0,
+    }
+
+
+def _read(code: int, printed: str) -> Solved:
+    if -code in (signal.SIGXCPU, signal.SIGKILL):
+        return Solved("time_limit")
+    if "out of memory" in printed or code == 101:
+        return Solved("memory_limit")
+    if code < 0:
+        return Solved("crashed", signal.Signals(-code).name)
+    first, _, rest = printed.partition("\n")
+    first = first.strip()
+    if first.startswith("(error"):
+        return Solved("error", first)
+    if first in ("sat", "unsat", "unknown"):
+        return Solved(first, rest)  # type: ignore[arg-type]
+    raise PluginError(f"z3 ended with code {code} and printed {printed[:200]!a}")
