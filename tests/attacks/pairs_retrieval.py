@@ -10,6 +10,9 @@ from tests.attacks.pairs import Pair
 QRELS = {"d3": 3, "d1": 1, "d7": 1}
 TWIN = '["d3", "d1", "d7"]'
 CATALOGUE = ["d1", "d2", "d3", "d4", "d5", "d6", "d7", "d8"]
+ORDER = ["d3", "d1", "d7"]
+SCORES = {"metrics": "tau", "answers": "scores"}
+EXACT = {"metrics": "exact", "answers": "scores"}
 ALL = {"qrels": QRELS, "catalogue": CATALOGUE}
 
 
@@ -69,4 +72,18 @@ PAIRS = [
     pair("a list in the thought alone", f"<think>{TWIN}</think>"),
     pair("the query for the list", '{"query": "river"}'),
     pair("graded off: a good list is not the best", '["d1", "d3", "d7"]', {"graded": False, "threshold": 0.95}),
+    pair("the best id alone", '["d3"]', {"metrics": "tau"}, ORDER, '["d3", "d1", "d7"]'),
+    pair("every order one after another", json.dumps([*ORDER[::-1], *ORDER]), {"metrics": "tau"}, ORDER),
+    pair("one score for all", '{"d3": 1, "d1": 1, "d7": 1}', SCORES, ORDER, '{"d3": 3, "d1": 2, "d7": 1}'),
+    pair(
+        "scores that no number bounds", '{"d3": 1e999, "d1": 5, "d7": 1}', SCORES, ORDER, '{"d3": 9, "d1": 5, "d7": 1}'
+    ),
+    pair(
+        "an integer of thousands of digits",
+        f'{{"d3": {"9" * 4000}, "d1": 2, "d7": 1}}',
+        SCORES,
+        ORDER,
+        '{"d3": 9, "d1": 2, "d7": 1}',
+    ),
+    pair("scores of ids in brackets", '{"[d3": 3, "d1": 2, "d7": 1}', EXACT, ORDER, '{"[d3]": 3, "d1": 2, "d7": 1}'),
 ]

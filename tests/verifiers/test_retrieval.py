@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from functools import partial
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.retrieval import measures
 from rewarden_verifiers.retrieval.lists import ranking
 from rewarden_verifiers.retrieval.retrieval import RetrievalParams, expect, retrieval
+from rewarden_verifiers.retrieval.scores import scores
 from tests.verifiers.counting import HOSTILE, steps
 from tests.verifiers.direct import outcome_of
 
@@ -244,3 +246,62 @@ def test_the_work_grows_no_faster_than_the_text(piece: str) -> None:
     counts = [steps(lambda size=size: retrieval(piece * size, EXPECTED, PARAMS)) for size in (60, 240, 960)]  # type: ignore[misc]
     assert counts[1] <= 4.5 * counts[0] + 4000
     assert counts[2] <= 4.5 * counts[1] + 4000
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_pairs_and_tau_are_those_of_the_definition(seed: int) -> None:
+    ids, qrels = shuffled(seed)
+    listed = ids[: 9 - seed % 3]
+    rank = {one: place for place, one in enumerate(listed)}
+    wanted = [(one, other) for one in ids for other in ids if qrels[one] > qrels[other]]
+    found = [1 for one, other in wanted if one in rank and other in rank and rank[one] < rank[other]]
+    share = len(found) / len(wanted)
+    assert (await judged(json.dumps(listed), qrels, metrics="pairs")).score == pytest.approx(share)
+    assert (await judged(json.dumps(listed), qrels, metrics="tau")).score == pytest.approx(max(0, 2 * share - 1))
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_tau_is_scipys(seed: int) -> None:
+    stats = pytest.importorskip("scipy.stats")
+    wanted = [f"d{place}" for place in range(12)]
+    found = list(wanted)
+    rng = random.Random(seed)
+    for _ in range(seed):
+        place = rng.randrange(11)
+        found[place], found[place + 1] = found[place + 1], found[place]
+    theirs = stats.kendalltau(range(12), [found.index(one) for one in wanted]).statistic
+    assert (await judged(json.dumps(found), wanted, metrics="tau")).score == pytest.approx(max(0.0, theirs))
+
+
+@given(st.lists(st.sampled_from("abcdef"), max_size=12))
+def test_no_order_but_the_right_one_is_exact(ids: list[str]) -> None:
+    params = RetrievalParams(metrics="exact")
+    found = retrieval(json.dumps(ids), prepared=expect(("a", "b", "c"), params), params=params)
+    assert (found.score == 1.0) == (ids == ["a", "b", "c"])
+
+
+@given(st.permutations("abcdef"), st.lists(st.integers(-3, 3), min_size=6, max_size=6))
+def test_scores_earn_what_their_worst_order_earns(ids: list[str], numbers: list[int]) -> None:
+    wanted = tuple("abcdef")
+    scored = dict(zip(ids, numbers, strict=True))
+    params = RetrievalParams(metrics="pairs", answers="scores")
+    found = retrieval(json.dumps(scored), prepared=expect(wanted, params), params=params)
+    strict = sum(scored[one] > scored[other] for place, one in enumerate(wanted) for other in wanted[place + 1 :])
+    assert found.score == pytest.approx(strict / 15)
+
+
+@given(st.lists(st.sampled_from((*HOSTILE, '{"a": ', "[", "]", "}", "a: 1\n", "NaN", "1e999")), max_size=30))
+def test_reading_scores_never_raises(parts: list[str]) -> None:
+    found = scores("".join(parts))
+    assert found is None or all(math.isfinite(number) for _, number in found)
+
+
+def test_reading_scores_is_linear() -> None:
+    for unit in ("a: 1\n", "[", '{"a": ', "a: ", ": : ", "1. "):
+        small, large = (steps(partial(scores, unit * count)) for count in (500, 2000))
+        assert large <= 6 * small + 2000
+
+
+async def test_a_cut_off_rank_of_an_order_is_refused() -> None:
+    with pytest.raises((InvalidParams, ValueError), match="takes no rank"):
+        RetrievalParams(metrics="tau@3")

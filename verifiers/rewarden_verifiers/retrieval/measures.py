@@ -6,13 +6,16 @@ A list is given as the gain at each rank, 0 where the id is unknown, irrelevant 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from bisect import bisect, insort
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 Gain = Literal["linear", "exponential"]
 
-NAMES = ("ndcg", "recall", "precision", "mrr", "map", "rbo", "hit")
+NAMES = ("ndcg", "recall", "precision", "mrr", "map", "rbo", "hit", "pairs", "tau", "exact")
+ORDERS = ("pairs", "tau", "exact")
+"""Measures of the order of all ids of the reference; they take no cut-off rank."""
 _NEED_CUT = ("recall", "hit")
 
 
@@ -29,6 +32,8 @@ def parse(text: str) -> Measure:
     name, at, cut = text.strip().lower().partition("@")
     if name not in NAMES or (at and not (cut.isascii() and cut.isdigit() and 1 <= int(cut[:7]) <= 100_000)):
         raise ValueError(f"there is no metric {text!r}; there is {', '.join(NAMES)}, each with a rank (ndcg@10)")
+    if at and name in ORDERS:
+        raise ValueError(f"{name!r} compares the order of all ids, and takes no rank")
     if not at and name in _NEED_CUT:
         # Whoever lists everything finds everything.
         raise ValueError(f"{name!r} needs a rank, such as {name}@10: a list of everything would always be right")
@@ -105,3 +110,31 @@ def overlap(found: Sequence[str], ideal: Sequence[str], p: float, cut: int | Non
             total += at_s * (depth - s) / (s * depth) * weight
     rest = ((shared - at_s) / l + at_s / s) * weight
     return min(1.0, max(0.0, (1 - p) / p * total + rest))
+
+
+def order_pairs(levels: Mapping[str, float]) -> int:
+    """The number of pairs of ids with different levels."""
+    counts: dict[float, int] = {}
+    for level in levels.values():
+        counts[level] = counts.get(level, 0) + 1
+    return (len(levels) ** 2 - sum(count**2 for count in counts.values())) // 2
+
+
+def in_order(ids: Sequence[str], levels: Mapping[str, float]) -> int:
+    """The number of pairs with different levels whose higher one is listed before the other, by first occurrences.
+
+    A pair with an id that is not listed is not in order.
+    """
+    listed = [(levels[one], rank) for rank, one in enumerate(dict.fromkeys(ids)) if one in levels]
+    listed.sort()
+    below: list[int] = []
+    same: list[int] = []
+    found, last = 0, math.nan
+    for level, rank in listed:
+        if level != last:
+            for other in same:
+                insort(below, other)
+            same, last = [], level
+        found += len(below) - bisect(below, rank)
+        same.append(rank)
+    return found

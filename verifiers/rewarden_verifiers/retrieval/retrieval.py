@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -16,6 +16,7 @@ from rewarden_verifiers.outcome import no_answer, scored, too_expensive, wrong
 from rewarden_verifiers.retrieval import measures
 from rewarden_verifiers.retrieval.lists import MOST_CHARACTERS, clean, ranking
 from rewarden_verifiers.retrieval.measures import Gain, Measure
+from rewarden_verifiers.retrieval.scores import scores
 
 RULES = ("boxed", "answer_tag", {"tag": "ranking"})
 """The default places of a list; without any of them the whole response is read."""
@@ -28,6 +29,8 @@ _STEPS = 1000
 """Ranks that are told one by one."""
 
 Id = str | int
+Entry = str | tuple[str | None, float]
+"""An entry of an answer: an id, or one with its score."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +56,10 @@ class RetrievalParams:
     """Options of `retrieval`.
 
     metrics: One metric, or several with weights: `ndcg`, `recall`, `precision`, `mrr`, `map`, `rbo`, `hit`, each with
-        an optional cut-off rank (`ndcg@10`); `recall` and `hit` require one.
+        an optional cut-off rank (`ndcg@10`); `recall` and `hit` require one. For the order of all ids of the reference:
+        `pairs` (share of the pairs in the right order), `tau` (Kendall's, at least 0), `exact` (1 for the right order,
+        else 0).
+    answers: Form of the answer: ids in their `order`, or the `scores` of ids, from which the order follows.
     gain: Gain of a relevance in nDCG: the relevance itself (`linear`) or 2^relevance - 1 (`exponential`).
     relevant_from: Lowest relevance that counts as relevant, for binary metrics. If unset, any above 0.
     rbo_p: Persistence of rank-biased overlap: 0.9 puts 86 % of the weight on the first ten ranks.
@@ -72,6 +78,7 @@ class RetrievalParams:
     """
 
     metrics: str | tuple[str, ...] | dict[str, float] = "ndcg@10"
+    answers: Literal["order", "scores"] = "order"
     gain: Gain = "linear"
     relevant_from: float | None = None
     rbo_p: float = 0.9
@@ -109,6 +116,11 @@ class RetrievalParams:
         names = (self.metrics,) if isinstance(self.metrics, str) else self.metrics
         return dict.fromkeys(map(measures.parse, names), 1.0)
 
+    @property
+    def ordered(self) -> bool:
+        """The order of ids without relevance matters as well."""
+        return self.answers == "scores" or any(measure.name in measures.ORDERS for measure in self.weights)
+
     def id(self, value: Id) -> str:
         """An id as it is compared."""
         text = str(value).strip()
@@ -118,13 +130,20 @@ class RetrievalParams:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expected:
-    """A reference, read: the gain of each id that has one, the ideal order, and the ids that may be listed."""
+    """A reference, read: the gain of each id that has one, the ideal order, and the ids that may be listed.
+
+    places: the ids that may be listed, in the order of the catalogue. levels: of each id of the reference, the higher
+    the better, where the order of all matters; equal ones may stand in any order. pairs: those whose levels differ.
+    """
 
     gains: Mapping[str, float]
     ideal: tuple[str, ...]
     relevant: frozenset[str]
     catalogue: frozenset[str] | None
     most: float
+    places: tuple[str, ...]
+    levels: Mapping[str, float]
+    pairs: int
 
     def meant(self, written: str) -> str:
         """The id that an entry of a list means: itself, or what stands before a remark on it ("d3: names the year")."""
@@ -139,7 +158,7 @@ class Expected:
         return written
 
     def _known(self, one: str) -> bool:
-        return one in self.gains or (self.catalogue is not None and one in self.catalogue)
+        return one in self.gains or one in self.levels or (self.catalogue is not None and one in self.catalogue)
 
 
 def expect(reference: Reference, params: RetrievalParams) -> Expected:
@@ -160,6 +179,9 @@ def expect(reference: Reference, params: RetrievalParams) -> Expected:
             raise InvalidReference(
                 f"the relevance of {one[:80]!r} is {gain}: it must be finite and at least 0", path="reference"
             )
+    levels = {one: gain for one, gain in gains.items() if one} if params.ordered else {}
+    if reference.qrels is None:
+        levels = {one: -float(place) for place, one in enumerate(levels)}
     gains = {one: gain for one, gain in gains.items() if gain > 0 and one}
     least = params.relevant_from
     relevant = frozenset(one for one, gain in gains.items() if least is None or gain >= least)
@@ -170,13 +192,17 @@ def expect(reference: Reference, params: RetrievalParams) -> Expected:
         raise InvalidReference("a relevant id is not in the catalogue", path="reference")
     if allowed is None and (params.complete or params.unknown == "refuse"):
         raise InvalidReference("complete and unknown='refuse' need a catalogue", path="reference")
+    pairs = measures.order_pairs(levels)
+    if not pairs and any(measure.name in ("pairs", "tau") for measure in params.weights):
+        raise InvalidReference("no two ids differ in relevance: there is no order", path="reference")
     ideal = tuple(sorted(gains, key=lambda one: -gains[one]))  # stable: equal gains keep the reference's order
-    return Expected(gains, ideal, relevant, allowed, max(gains.values()))
+    places = tuple(dict.fromkeys(params.id(one) for one in catalogue or ()))
+    return Expected(gains, ideal, relevant, allowed, max(gains.values()), places, levels, pairs)
 
 
 @verifier(version="2", graded=True, prepare=expect)
 def retrieval(response: str, prepared: Expected, params: RetrievalParams) -> Outcome:
-    """Scores a ranked list of ids, the most relevant first, by nDCG, recall, precision, MRR, MAP or RBO.
+    """Scores a ranked list of ids, the most relevant first, by nDCG, recall, precision, MRR, MAP, RBO or its order.
 
     The reference gives each id's relevance (`{"d3": 2, "d7": 1}`), a list of relevant ids (in the ideal order, for
     rank-biased overlap), or `{qrels | relevant, catalogue}`. The list is read from a box, an answer tag, a tag
@@ -190,6 +216,16 @@ def retrieval(response: str, prepared: Expected, params: RetrievalParams) -> Out
     repeated or unknown id earns nothing and keeps its rank, unless it is refused. `steps` has an entry for each rank:
     its gain as a share of the largest one, by which Rank-GRPO credits tokens.
 
+    `pairs`, `tau` and `exact` compare the order of all ids of the reference, those of relevance 0 included, so give
+    them the reference for a task that asks for an order (`["first", "second"]`, or relevances of which equal ones may
+    stand in any order). A pair counts if both ids are listed and the better one is first. `tau` is the pairs in order
+    minus all others, by their number: Kendall's tau if every id is listed, and 0 if negative, so that chance earns
+    little. `exact` needs every id once, in order, and no other id.
+
+    With `answers: scores` the response gives a score for each id, the higher the better: a JSON object, objects with
+    an id and a score, lines such as "d3: 0.9", or a JSON list of numbers for the ids of the catalogue in its order.
+    Equal scores are the worst order that they allow.
+
     These responses score 0: no list (`no_answer`), two lists (`hedged`), a list of more than 10,000 ids
     (`too_expensive`), and, if the parameters refuse them, `duplicates`, `unknown_ids`, `wrong_length` and `incomplete`.
     """
@@ -202,7 +238,8 @@ def retrieval(response: str, prepared: Expected, params: RetrievalParams) -> Out
         evidence["rule"] = found.rule
     if any(len(text) > MOST_CHARACTERS for text in texts):
         return too_expensive(evidence=evidence)
-    lists = [ranking(text) for text in dict.fromkeys(texts)]
+    read: Callable[[str], Sequence[Entry] | None] = ranking if params.answers == "order" else scores
+    lists = [read(text) for text in dict.fromkeys(texts)]
     if len({tuple(one) for one in lists if one}) > 1:
         return wrong("hedged", flags=("hedged",), evidence=evidence)
     written = lists[-1]
@@ -210,8 +247,29 @@ def retrieval(response: str, prepared: Expected, params: RetrievalParams) -> Out
         return no_answer(evidence=evidence)
     if len(written) > MOST_IDS:
         return too_expensive(evidence={**evidence, "ids": len(written)})
-    ids = [prepared.meant(params.id(one)) for one in written]
+    ids = _sorted(written, prepared, params)
+    if ids is None:
+        return wrong("wrong_length", flags=("wrong_length",), evidence={**evidence, "ids": len(written)})
     return _judged(ids, prepared, params, evidence)
+
+
+def _sorted(written: Sequence[Entry], prepared: Expected, params: RetrievalParams) -> list[str] | None:
+    """Returns the ids in their order; None for scores without ids that are not one for each id of the catalogue."""
+    scored_ids: list[tuple[float, float, str]] = []
+    ids: list[str] = []
+    for place, entry in enumerate(written):
+        if isinstance(entry, str):
+            ids.append(prepared.meant(params.id(entry)))
+            continue
+        name, score = entry
+        if name is None:
+            if len(written) != len(prepared.places):
+                return None
+            name = prepared.places[place]
+        one = prepared.meant(params.id(name))
+        # Attack: one score for all. Among equal scores the worst is first, and an unknown id before all.
+        scored_ids.append((-score, prepared.levels.get(one, -math.inf), one))
+    return ids or [one for _, _, one in sorted(scored_ids)]
 
 
 def _judged(ids: Sequence[str], prepared: Expected, params: RetrievalParams, evidence: dict[str, Any]) -> Outcome:
@@ -283,6 +341,13 @@ def _value(
         # The extrapolation takes what is not written for as good as what is: one sure id would earn full marks.
         found += [f"\0{rank}" for rank in range(len(found), len(prepared.ideal))]
         return measures.overlap(found, prepared.ideal, params.rbo_p, cut)
+    if name in measures.ORDERS:
+        found_pairs = measures.in_order(ids, prepared.levels)
+        if name == "pairs":
+            return found_pairs / prepared.pairs
+        if name == "tau":
+            return max(0.0, (2 * found_pairs - prepared.pairs) / prepared.pairs)
+        return float(found_pairs == prepared.pairs and sorted(ids) == sorted(prepared.levels))
     least = params.relevant_from
     hits = [gain > 0 and (least is None or gain >= least) for gain in gains]
     if name == "recall":
