@@ -94,4 +94,15 @@ PAIRS = [
     pair("half of a surrogate pair", "\ud800", {"metrics": ["chrf", "bleu", "edit"]}),
     pair("an open thought", "<think>" + REFERENCE, {"metrics": "rougeL"}),
     pair("near enough is not enough", "The old man", {"metrics": "rougeL", "threshold": 0.6, "graded": False}),
+    pair(
+        "several translations one after another",
+        f"{REFERENCE} {TWIN} An aged fellow rested near water, looking at ships, while daylight lasted.",
+        {"metrics": "chrf", "longest": 1.5},
+    ),
+    pair("a few sure words", "The old man", {"metrics": "rouge1", "rouge": "precision", "shortest": 0.5}),
+    pair(
+        "a few sure words and dashes",
+        "The old man" + " \u2014\u200b" * 60,
+        {"metrics": "rouge1", "rouge": "precision", "shortest": 0.5},
+    ),
 ]

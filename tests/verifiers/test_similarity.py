@@ -387,3 +387,19 @@ async def test_what_takes_more_than_linear_time_is_bounded() -> None:
     wanted = "".join(f"a{n} b{n} c{n}\n" for n in range(50))
     assert (await judged(lines, wanted, metrics="rougeLsum")).reason == "too_expensive"
     assert (await judged("a" * 60_000, "a", metrics="edit")).reason == "too_expensive"
+
+
+@given(st.text(max_size=60), st.floats(1, 4))
+def test_no_response_beyond_the_longest_is_paid(extra: str, longest: float) -> None:
+    params = SimilarityParams(metrics="chrf", longest=longest)
+    reference = "The cat sat on the mat."
+    response = f"{reference} {extra}"
+    found = similarity(response, prepared=expect(reference, params), params=params)
+    letters = [sum(map(len, read(text).words)) for text in (response, reference)]
+    assert bool(found.score) == (letters[0] <= longest * letters[1])
+
+
+@pytest.mark.parametrize("bounds", [{"shortest": 0.0}, {"shortest": 1.1}, {"longest": 0.9}, {"longest": 1e9}])
+def test_bounds_of_the_length_that_exclude_the_reference_are_refused(bounds: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=r"shortest|longest"):
+        SimilarityParams(**bounds)

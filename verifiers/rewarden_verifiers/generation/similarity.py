@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -109,11 +110,13 @@ def similarity(response: str, prepared: Expected, params: SimilarityParams, prom
     - a blank one (`no_answer`), or one without a single word if the references have words
     - a loop (`repeated`): few of its 4-grams are distinct, and those of the references are
     - a copy of the source or, with `copied`, of the prompt (`copied`)
+    - one that is shorter or longer than `shortest` and `longest` allow (`wrong_length`)
     - several answers if one is expected (`hedged`)
     - one beyond the limits of the metrics (`too_expensive`; 20,000 characters for `ter`, 50,000 to 200,000 for the
       others) or beyond the model's context (`too_long`)
 
-    A similarity alone says little about quality; combine it with other verifiers.
+    A similarity alone says little about quality; combine it with other verifiers. [translation.md](../translation.md)
+    shows how for translations.
     """
     text = response
     evidence: dict[str, Any] = {}
@@ -146,6 +149,9 @@ def _degenerate(hypothesis: Read, prepared: Expected, params: SimilarityParams, 
     """Returns why a text is paid by no metric, or None."""
     if loops(hypothesis) and not all(loops(one) for one in prepared.references):
         return "repeated"  # a loop over the reference's frequent words earns unigram overlap
+    if not any(_fits(hypothesis, one, params) for one in prepared.references):
+        # Attack: several translations one after another. chrF is mostly recall, and pays most of the best one's worth.
+        return "wrong_length"
     source = prepared.source
     if source is None and params.copied is not None and prompt is not None:
         source = read(prompt[:_LONGEST_SOURCE])
@@ -155,6 +161,12 @@ def _degenerate(hypothesis: Read, prepared: Expected, params: SimilarityParams, 
     if _copies(hypothesis, source, share) and not any(_copies(one, source, share) for one in prepared.references):
         return "copied"  # returning the source is close to its translation, summary or correction
     return None
+
+
+def _fits(hypothesis: Read, reference: Read, params: SimilarityParams) -> bool:
+    """Returns whether a text is as long as it may be beside a reference, counted in letters and digits."""
+    found, wanted = (sum(map(len, text.words)) for text in (hypothesis, reference))
+    return (params.shortest or 0.0) * wanted <= found <= (params.longest or math.inf) * max(wanted, 1)
 
 
 def _copies(text: Read, source: Read, share: float) -> bool:

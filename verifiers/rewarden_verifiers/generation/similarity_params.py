@@ -45,6 +45,8 @@ class SimilarityParams:
         if negative; `shifted`: (1 + cosine) / 2.
     copied: Share of the response's words that occur in the prompt, in order. From this share on the response is a copy
         of the prompt and scores 0, unless the reference is a copy too. If unset, the prompt is not read.
+    shortest, longest: Bounds of the response's letters and digits, as a share of the reference's, of several those of
+        any one. A response beyond them scores 0. If unset, any length.
     threshold: Lowest score that passes.
     graded: Gives intermediate scores; if false, 1 from the threshold up, and 0 below it.
     """
@@ -60,6 +62,8 @@ class SimilarityParams:
     lowercase: bool = False
     embedding: Nearness = field(default_factory=Nearness)
     copied: float | None = None
+    shortest: float | None = None
+    longest: float | None = None
     threshold: float = 1.0
     graded: bool = True
 
@@ -79,6 +83,10 @@ class SimilarityParams:
             raise ValueError("bleu_smoothing_value belongs to the smoothing 'floor' or 'add-k'")
         if self.copied is not None and not 0.5 <= self.copied <= 1:
             raise ValueError("copied must lie between 0.5 and 1")
+        if self.shortest is not None and not 0 < self.shortest <= 1:
+            raise ValueError("shortest must be above 0 and at most 1")
+        if self.longest is not None and not 1 <= self.longest <= 100:
+            raise ValueError("longest must lie between 1 and 100")
         if not 0 < self.threshold <= 1:
             raise ValueError("threshold must be above 0 and at most 1")
 
