@@ -31,6 +31,7 @@ FAMILIES: Mapping[str, str] = {
     "planning": "Plans and games",
     "games": "Plans and games",
     "environments": "Plans and games",
+    "graphs": "Graphs and optimisation",
     "science": "Science",
     "judges": "Judges",
     "models": "Reward models",

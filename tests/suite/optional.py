@@ -11,6 +11,7 @@ OPTIONAL = {
     "chem": ("rdkit",),
     "chess": ("chess",),
     "environments": ("bm25s", "gymnasium"),
+    "graph": ("networkx",),
     "judge": ("aiolimiter", "openai"),
     "litellm": ("litellm",),
     "models": ("accelerate", "gguf", "PIL", "safetensors", "torch", "transformers"),

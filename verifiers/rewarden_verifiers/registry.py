@@ -58,6 +58,7 @@ BUILT_IN: Mapping[str, str] = {
     "swe": "rewarden_verifiers.repositories.swe:swe",
     "puzzle": "rewarden_verifiers.puzzles.puzzle:puzzle",
     "puzzle_rules": "rewarden_verifiers.puzzles.rules:puzzle_rules",
+    "graph": "rewarden_verifiers.graphs.graph:graph",
     "molecule": "rewarden_verifiers.science.molecule:molecule",
     "judge": "rewarden_verifiers.judges.judge:judge",
     "rubric": "rewarden_verifiers.judges.rubric:rubric",
