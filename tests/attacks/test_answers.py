@@ -32,6 +32,8 @@ INTEGRALS = {"simple_integration", "intermediate_integration"}
 
 def runs(pair: Pair) -> bool:
     """Returns whether programs are run for it."""
+    if pair.use == "code_output":
+        return True
     return isinstance(pair.reference, dict) and pair.reference.get("dataset") in INTEGRALS
 
 

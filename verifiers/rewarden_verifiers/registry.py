@@ -39,6 +39,7 @@ BUILT_IN: Mapping[str, str] = {
     "instructions": "rewarden_verifiers.structure.instructions.verifier:instructions",
     "code": "rewarden_verifiers.execution.code:code",
     "output": "rewarden_verifiers.execution.output:output",
+    "code_output": "rewarden_verifiers.execution.code_output:code_output",
     "sql": "rewarden_verifiers.sql.verifier:sql",
     "lean": "rewarden_verifiers.lean.verifier:lean",
     "smt": "rewarden_verifiers.smt.smt:smt",
