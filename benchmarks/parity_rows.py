@@ -170,6 +170,39 @@ def agreeing(forms: Forms, size: int) -> Callable[[random.Random], list[Row]]:
     return make
 
 
+def values(forms: Forms, skip: Sequence[str] = ()) -> Callable[[random.Random], Row]:
+    """Returns a maker of rows whose answer is a value by itself, which the forms put into tags.
+
+    skip: kinds of answers to leave out. A fraction is in lowest terms.
+    """
+    kinds = {
+        "right": 12, "equal": 3, "wrong": 8, "boxed": 2, "math": 1, "blank": 1, "none": 1, "either": 1, "several": 1,
+        "first": 1,
+    }  # fmt: skip
+    names = [kind for kind in kinds if kind not in skip]
+    weights = [kinds[name] for name in names]
+
+    def make(rng: random.Random) -> Row:
+        right, same, wrong = _value(rng, reduced=True)
+        kind = rng.choices(names, weights=weights)[0]
+        name, form = drawn(rng, forms)
+        what = {
+            "right": right,
+            "equal": same,
+            "wrong": wrong,
+            "boxed": rf"\boxed{{{right}}}",
+            "math": f"${right}$",
+            "blank": " ",
+            "none": "I could not find a result.",
+            "either": f"{right} or {wrong}",
+            "several": f"{wrong}</answer> No: <answer>{right}",
+            "first": f"{right}</answer> Or: <answer>{wrong}",
+        }[kind]
+        return Row(f"{kind}, {name}", form(rng, thought(rng), what), right)
+
+    return make
+
+
 # --- short answers in words ----------------------------------------------------------------------------------------
 
 _FIRST = ("Mara", "Otto", "Lina", "Pavel", "Ingrid", "Tomas", "Yuki", "Amara", "Hugo", "Selma")

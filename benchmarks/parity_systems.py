@@ -12,6 +12,8 @@ from fnmatch import fnmatchcase
 from random import Random
 from typing import Any
 
+from benchmarks.parity_calls import tool_calls
+from benchmarks.parity_instructions import instructions
 from benchmarks.parity_rows import (
     Forms,
     Row,
@@ -29,6 +31,7 @@ from benchmarks.parity_rows import (
     searching,
     think_answer,
     thought,
+    values,
     verdicts,
     words,
 )
@@ -156,6 +159,20 @@ _UNCLOSED = Deviation(
     ("corrected, cut",), "A box within a thought that never ends is an answer, and a wrong one earns more than none."
 )
 
+
+_BOXED = {"options": {"extraction": ["boxed"]}}
+"""The parameters of a recipe that reads the last box."""
+
+_REDUCED = {"options": {"extraction": ["boxed"], "form": "lowest_terms"}}
+"""The same, where a fraction must be in lowest terms."""
+
+
+_OPEN_INSTRUCT = (
+    *("open_instruct.context_window_checker", "open_instruct.logger_utils", "open_instruct.if_functions"),
+    *("open_instruct.IFEvalG", "open_instruct.judge_utils", "open_instruct.rubrics.prompts", "open_instruct.utils"),
+    *("open_instruct.rubrics", "open_instruct.rubrics.run_utils"),
+)
+"""Modules of open-instruct that its rewards by rule do not need."""
 
 SYSTEMS: Mapping[str, Published] = {
     "med-r1-short": Published(
@@ -444,6 +461,165 @@ SYSTEMS: Mapping[str, Published] = {
         rows=mathematics(_think(), box="Answer: {}\n"),
         deviations=(Deviation(("thought, *",), "An answer within the thought counts although none follows it."),),
         note="The published script names no data; the reward is the one for DAPO-Math-17k.",
+    ),
+    "rl-with-cold-start": Published(
+        recipe="accuracy",
+        params=_REDUCED,
+        repository="waltonfuture/RL-with-Cold-Start",
+        commit="6ca97b4a26dc153d0fbadb5312bf4aad0b44a238",
+        file="GRPO/examples/score_function/math.py",
+        call="compute_score(response, reference)['overall']",
+        rows=mathematics(_think(), reduced=True),
+        deviations=(_THOUGHT,),
+    ),
+    "simplerl-zoo": Published(
+        recipe="accuracy",
+        params={"options": {"extraction": ["boxed", "last_number"]}},
+        repository="hkust-nlp/simpleRL-reason",
+        commit="cf1c7858bfc145a27aa733e75d930d34f0d318a6",
+        file="verl/utils/reward_score/hf_math_verify.py",
+        call="compute_score(response, reference)['score']",
+        beside=("verl/utils/reward_score/qwen_math_eval_toolkit",),
+        stubs=("latex2sympy2",),
+        rows=mathematics(_think()),
+        deviations=(_THOUGHT,),
+    ),
+    "lmm-r1": Published(
+        recipe="accuracy_plus_format",
+        params={
+            "format_weight": 0.5,
+            "options": {"extraction": ["boxed", {"regex": r"\$([^$]+)\$\.?</answer>"}]},
+            "format": {
+                "patterns": [
+                    {"regex": r"(?s)\A<think>.*?</think><answer>.*?</answer>\z"},
+                    *({"regex": tag, "max": 1} for tag in ("<think>", "</think>", "<answer>", "</answer>")),
+                ]
+            },
+        },
+        repository="TideDra/lmm-r1",
+        commit="f917f186dc327fb2dadfe54f56c0bf409f9414e2",
+        file="openrlhf/models/remote_rm/math_verifier.py",
+        call="verify_math(response, '$' + reference + '$') + 0.5 * (verify_format.__globals__.update(format_pattern="
+        "'^<think>(?:(?!</think>).)*</think><answer>(?:(?!</answer>).)*</answer>\\\\Z') or verify_format(response))",
+        stubs=("flask", "loguru"),
+        rows=mathematics(think_answer(between="")),
+        deviations=(
+            _THOUGHT,
+            Deviation(
+                ("corrected, before", "corrected, thought twice"),
+                "The last of several different boxes counts, so that more guesses cost nothing.",
+            ),
+        ),
+    ),
+    "ghpo": Published(
+        recipe="accuracy",
+        params=_BOXED,
+        repository="hkgc-1/GHPO",
+        commit="af0a7dd859eafca17531bd7b01c76ccb3e36e0c0",
+        file="src/open_r1/rewards.py",
+        call=f"accuracy_reward({_MESSAGES}, ['$' + reference + '$'])[0]",
+        stubs=(
+            "published.utils",
+            "published.utils.ioi",
+            "published.utils.routed_sandbox",
+            "dotenv",
+            "e2b_code_interpreter",
+        ),
+        rows=mathematics(_think()),
+        deviations=(_THOUGHT,),
+    ),
+    "nft": Published(
+        recipe="accuracy",
+        repository="NVlabs/NFT",
+        commit="b358faeb691391b500bfdabe667f9450aab6e70f",
+        file="verifier.py",
+        call="math_verify_compute_score(response, reference)['acc']",
+        rows=mathematics(_think()),
+        deviations=(_THOUGHT,),
+    ),
+    "rover": Published(
+        recipe="accuracy_format",
+        params={**_REDUCED, "format": {"patterns": [{"regex": "</think>", "min": 0, "max": 1}]}},
+        repository="tinnerhrhe/ROVER",
+        commit="b0fa5878a0c7a29a9d18205b19d024b779b0609c",
+        file="Math/rllm/rewards/math_reward.py",
+        call="rllm_reward_fn_math('math', response, reference)",
+        beside=("Math/rllm",),
+        roots=("Math",),
+        env={"MODEL_PATH": "qwen3"},
+        stubs=("rllm.utils", "rllm.rewards.code_reward"),
+        rows=mathematics(_think(), reduced=True),
+        deviations=(_THOUGHT,),
+    ),
+    "rex-rag": Published(
+        recipe="accuracy",
+        params={"verifier": "text", "options": {"extraction": ["answer_tag"]}},
+        repository="MiliLab/REX-RAG",
+        commit="d9dbbb428e39b23b5424c05abbda90c68e2096db",
+        file="verl/utils/reward_score/qa_em_format.py",
+        call="compute_score_em_custom('<answer>Beijing</answer>' + response, {'target': reference})[0]",
+        beside=("search_r1",),
+        roots=("",),
+        rows=words(_LOOKED_UP),
+        deviations=(_BEGUN,),
+        note="The first answer is the one that the published prompt shows; the weight of the format is 0 there.",
+    ),
+    "openvlthinker": Published(
+        recipe="openvlthinker",
+        repository="yihedeng9/OpenVLThinker",
+        commit="6997b477510ba4417a2da3f15634fa05547f857b",
+        file="train/easyr1/examples/reward_function/r1v.py",
+        call="compute_score(response, reference)['overall']",
+        rows=values(_TAGS),
+    ),
+    "toolrl": Published(
+        recipe="toolrl",
+        repository="qiancheng0/ToolRL",
+        commit="8cee13ec0ca72f0461da372a93a6fd8140dbb840",
+        file="verl/utils/reward_score/rlla.py",
+        call="compute_score(response, '<think></think>\\n' + ('<tool_call>\\n' + '\\n'.join(json.dumps(one) for one "
+        "in reference) + '\\n</tool_call>' if reference else '<response></response>'))[0]",
+        env={"EXPERIMENT_NAME": "qwen"},
+        reference=lambda calls: [{"name": call["name"], "arguments": call["parameters"]} for call in calls],
+        rows=tool_calls(),
+        deviations=(
+            Deviation(
+                ("needless, *", "silent, cut", "silent, empty"),
+                "Where no call is expected, a needless call or no reply at all costs nothing but the format.",
+            ),
+        ),
+        note="The published code pairs calls of one tool greedily, and the recipe as well as possible; no reference in "
+        "the rows has two of one tool.",
+    ),
+    "tulu-3-instructions": Published(
+        system="tulu-3",
+        recipe="accuracy",
+        params={"verifier": "instructions"},
+        repository="allenai/open-instruct",
+        commit="e6c3044aa6201c8bfa4573c1b03142af599e730d",
+        file="open_instruct/ground_truth_utils.py",
+        call="IFEvalVerifierOld()([], response, reference).score",
+        beside=("open_instruct/math_utils.py", "open_instruct/if_functions.py"),
+        roots=("",),
+        stubs=tuple(name for name in _OPEN_INSTRUCT if name != "open_instruct.if_functions"),
+        rows=instructions(),
+        deviations=(
+            Deviation(("*, cut",), "A thought that is never closed counts as the answer."),
+            Deviation(("*, empty",), "An empty response obeys every instruction that forbids something."),
+        ),
+    ),
+    "tulu-3-math": Published(
+        system="tulu-3",
+        recipe="accuracy",
+        repository="allenai/open-instruct",
+        commit="e6c3044aa6201c8bfa4573c1b03142af599e730d",
+        file="open_instruct/ground_truth_utils.py",
+        call="MathVerifier()([], response, reference).score",
+        beside=("open_instruct/math_utils.py",),
+        roots=("",),
+        stubs=_OPEN_INSTRUCT,
+        rows=mathematics(_think()),
+        deviations=(_THOUGHT,),
     ),
     "logic-rl": Published(
         recipe="logic_rl",
