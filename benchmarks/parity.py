@@ -121,7 +121,7 @@ async def ours(system: Published, rows: Sequence[Row]) -> list[Verdict]:
     await engine.start()
     try:
         use = Use(name=system.recipe, params=dict(system.params))
-        fields = ("finish_reason", "group", "metadata", "signals")
+        fields = ("finish_reason", "group", "group_size", "metadata", "signals")
         samples = [
             Sample(
                 response=[{"role": "assistant", "content": row.response}] if system.results else row.response,

@@ -107,16 +107,18 @@ def mathematics(
     bare: bool = True,
     reduced: bool = False,
     display: bool = True,
+    unsure: bool = False,
 ) -> Callable[[random.Random], Row]:
     """Returns a maker of rows whose answer is a value in a box.
 
     skip: kinds of answers to leave out. length: a row has a count of tokens. bare: a value can stand outside a box.
     reduced: the reference's fraction is in lowest terms. display: an equal fraction is written in display style.
+    unsure: some say that they do not know.
     """
     boxed = box.format
     kinds = {
         "right": 12, "equal": 3, "wrong": 6, "none": 1, "repeated": 1, "corrected": 2, "several": 1, "thought": 1,
-        **({"bare": 1} if bare else {}),
+        **({"bare": 1} if bare else {}), **({"unsure": 1} if unsure else {}),
     }  # fmt: skip
     names = [kind for kind in kinds if kind not in skip]
     weights = [kinds[name] for name in names]
@@ -139,6 +141,7 @@ def mathematics(
             "several": f"It is {boxed(right)} or {boxed(wrong)}.",
             "thought": "I gave the result above.",
             "bare": f"The result is ${right}$.",
+            "unsure": "I do not know.",
         }[kind]
         response = form(rng, why, what)
         fields = {"token_count": rng.randrange(0, 6000)} if length else {}
@@ -198,6 +201,75 @@ def values(forms: Forms, skip: Sequence[str] = ()) -> Callable[[random.Random], 
             "several": f"{wrong}</answer> No: <answer>{right}",
             "first": f"{right}</answer> Or: <answer>{wrong}",
         }[kind]
+        return Row(f"{kind}, {name}", form(rng, thought(rng), what), right)
+
+    return make
+
+
+def groups(forms: Forms, size: int = 4) -> Callable[[random.Random], Row]:
+    """Returns a maker of rows in groups of siblings, whose answers agree or not; each value has one spelling.
+
+    A row has its group, its place there and the siblings' responses. The rows of a group follow each other.
+    """
+    waiting: list[Row] = []
+
+    def fill(rng: random.Random) -> None:
+        right, _, wrong = _value(rng, reduced=True)
+        other = "12345"
+        kind = rng.choice(("all", "most", "most", "half", "tie", "none", "silent"))
+        said: list[str | None] = {
+            "all": [right] * size,
+            "most": [right] * (size - 1) + [wrong],
+            "half": [right] * (size // 2) + [wrong, other],
+            "tie": [right] * (size // 2) + [wrong] * (size - size // 2),
+            "none": [right, wrong, other, "777"],
+            "silent": [None] * (size - 1) + [right],
+        }[kind]
+        rng.shuffle(said)
+        responses = []
+        for what in said:
+            _, form = drawn(rng, forms)
+            told = rf"The result is \boxed{{{what}}}." if what is not None else "I could not find a result."
+            responses.append(form(rng, thought(rng), told))
+        silent = sum("boxed" not in response for response in responses)
+        heard = f"{silent} silent" if silent else "all answer"
+        group = f"{rng.getrandbits(48):x}"
+        for place, response in enumerate(responses):
+            fields = {"group": group, "group_size": size, "place": place, "siblings": responses}
+            waiting.append(Row(f"{kind}, {heard}", response, right, fields))
+
+    def make(rng: random.Random) -> Row:
+        if not waiting:
+            fill(rng)
+        return waiting.pop(0)
+
+    return make
+
+
+def numbers(forms: Forms) -> Callable[[random.Random], Row]:
+    """Returns a maker of rows whose answer is a number, whole or decimal, which the forms put into words."""
+
+    def make(rng: random.Random) -> Row:
+        whole = rng.randint(2, 4000)
+        right = rng.choice((str(whole), str(whole), f"{whole}.5", f"-{whole}"))
+        kind, what = rng.choice(
+            (
+                *[("right", right)] * 8,
+                *[("wrong", str(whole + 7))] * 6,
+                ("zeros", f"{right}.0" if "." not in right else f"{right}0"),
+                ("near", f"{float(right) + 0.004:.3f}"),
+                ("off", f"{float(right) + 0.02:.2f}"),
+                ("signed", f"+{right}" if right[0] != "-" else right),
+                ("dollars", f"${right}"),
+                ("unit", f"{right} apples"),
+                ("grouped", f"{float(right):,}"),
+                ("stopped", f"{right}."),
+                ("words", "about a dozen"),
+                ("blank", " "),
+                ("several", f"{right} or {whole + 7}"),
+            )
+        )
+        name, form = drawn(rng, forms)
         return Row(f"{kind}, {name}", form(rng, thought(rng), what), right)
 
     return make

@@ -21,11 +21,13 @@ from benchmarks.parity_rows import (
     confident,
     countdown,
     critiques,
+    groups,
     knights,
     letters,
     mathematics,
     named,
     noted,
+    numbers,
     patches,
     query,
     searching,
@@ -111,6 +113,10 @@ _DOUBLED = Deviation(
     ("doubled, *",), "F1 over sets of words pays in full for an answer that is repeated any number of times."
 )
 _THOUGHT = Deviation(("thought, *",), "A box within the thought counts although the answer has none.")
+_BOXES = Deviation(
+    ("corrected, before", "corrected, thought twice", "corrected, reversed"),
+    "The last of several different boxes counts, so that more guesses cost nothing.",
+)
 _BEGUN = Deviation(("first, cut",), "A complete answer counts although another one was begun after it.")
 
 
@@ -166,6 +172,30 @@ _BOXED = {"options": {"extraction": ["boxed"]}}
 _REDUCED = {"options": {"extraction": ["boxed"], "form": "lowest_terms"}}
 """The same, where a fraction must be in lowest terms."""
 
+
+def _concluded() -> Forms:
+    """Returns the forms of a thought that ends with its answer in ReFT's words."""
+    therefore = "\nTherefore, the answer is: "
+    return {
+        "plain": (12, lambda rng, why, what: f"{why}{therefore}{what}"),
+        "twice": (1, lambda rng, why, what: f"{why}{therefore}3{therefore}{what}"),
+        "after": (1, lambda rng, why, what: f"{why}{therefore}{what}\nI hope this helps."),
+        "other words": (1, lambda rng, why, what: f"{why} The answer is {what}"),
+        "alone": (1, lambda rng, why, what: what),
+        "cut": (1, lambda rng, why, what: why),
+        "empty": (1, lambda rng, why, what: ""),
+    }
+
+
+_THEREFORE = {"regex": r"(?s)\A.*\nTherefore, the answer is: (.*)\z"}
+_REFT: Mapping[str, Any] = {
+    "beside": ("src/utils.py",),
+    "roots": ("",),
+    "stubs": (
+        *("accelerate", "accelerate.utils", "datasets", "src.python_engine", "torch", "torch.distributed"),
+        *("torch.utils", "torch.utils.data", "deepspeed", "transformers", "trl", "trl.core", "wandb", "prettytable"),
+    ),
+}
 
 _OPEN_INSTRUCT = (
     *("open_instruct.context_window_checker", "open_instruct.logger_utils", "open_instruct.if_functions"),
@@ -505,10 +535,7 @@ SYSTEMS: Mapping[str, Published] = {
         rows=mathematics(think_answer(between="")),
         deviations=(
             _THOUGHT,
-            Deviation(
-                ("corrected, before", "corrected, thought twice"),
-                "The last of several different boxes counts, so that more guesses cost nothing.",
-            ),
+            _BOXES,
         ),
     ),
     "ghpo": Published(
@@ -571,6 +598,76 @@ SYSTEMS: Mapping[str, Published] = {
         file="train/easyr1/examples/reward_function/r1v.py",
         call="compute_score(response, reference)['overall']",
         rows=values(_TAGS),
+    ),
+    "reft-numbers": Published(
+        system="reft",
+        recipe="three_outcomes",
+        params={"verifier": "number", "options": {"abs_tol": 0.01, "extraction": [_THEREFORE, "whole"]}},
+        repository="lqtrung1998/mwp_ReFT",
+        commit="bdc844e02e5c783d4361d7777f4ad486e7e116da",
+        file="train_rl_reft.py",
+        call="setup_cot('gsm8k') or (lambda got: 0 if got is None else 1 if compare_answer_fn_mapper['gsm8k'](got, "
+        "post_process_final_answer_fn_mapper['gsm8k'](reference)) else 0.1)"
+        "(post_process_answer_cot_fn_mapper['nl', 'gsm8k']([response.strip()])[0])",
+        rows=numbers(_concluded()),
+        note="The three values stand in the published `rollout`, from which the call repeats them.",
+        **_REFT,
+    ),
+    "reft-options": Published(
+        system="reft",
+        recipe="three_outcomes",
+        params={
+            "verifier": "text",
+            "readable": "any",
+            "options": {
+                "extraction": [_THEREFORE, "whole"],
+                "punctuation": False,
+                "articles": [],
+                "unicode": False,
+                "markup": False,
+            },
+        },
+        repository="lqtrung1998/mwp_ReFT",
+        commit="bdc844e02e5c783d4361d7777f4ad486e7e116da",
+        file="train_rl_reft.py",
+        call="setup_cot('mathqa') or (lambda got: 0 if got is None else 1 if compare_answer_fn_mapper['mathqa'](got, "
+        "post_process_final_answer_fn_mapper['mathqa'](reference)) else 0.1)"
+        "(post_process_answer_cot_fn_mapper['nl', 'mathqa']([response.strip()])[0])",
+        rows=letters(_concluded()),
+        deviations=(
+            Deviation(("*, empty", "listed, *", "blank, *"), "No answer, or several, earn 0.1 like a wrong answer."),
+        ),
+        note="The three values stand in the published `rollout`, from which the call repeats them.",
+        **_REFT,
+    ),
+    "sparkle": Published(
+        recipe="sparkle",
+        repository="sparkle-reasoning/sparkle",
+        commit="c3581c9d5cd47559439b04d1a6aa3efd8a41dfeb",
+        file="verl/verl/utils/reward_score/sparkle_score.py",
+        call="MathScorer().compute_score(response, reference, scoring_mode='hierarchical')",
+        rows=mathematics(_TAGS, bare=False, unsure=True),
+        deviations=(_THOUGHT, _BOXES),
+    ),
+    "ttrl": Published(
+        recipe="ttrl",
+        params={"ties": "first"},
+        repository="PRIME-RL/TTRL",
+        commit="3e2cc9376dc7486256f6021b37c4353d0e1abe2b",
+        file="verl/verl/utils/reward_score/ttrl/ttt_metrics.py",
+        call="test_time_train_metrics(siblings, [reference] * len(siblings))[0][place]",
+        beside=("verl/verl/utils/reward_score/ttrl",),
+        roots=("verl",),
+        stubs=("latex2sympy2",),
+        rows=groups(_think()),
+        deviations=(
+            Deviation(
+                ("none, 1 silent", "*, 2 silent", "*, 3 silent", "*, 4 silent"),
+                "No answer is an answer to agree on, so that a silent group earns all.",
+            ),
+        ),
+        note="The published code counts two spellings of a value as two answers when it looks for the majority; each "
+        "value has one spelling in the rows.",
     ),
     "toolrl": Published(
         recipe="toolrl",
