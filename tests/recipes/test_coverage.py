@@ -107,14 +107,14 @@ def test_the_summaries_have_what_the_recipes_say_and_the_needs_of_these_paramete
 
 
 def test_it_prints_a_line_for_each_system_and_recipe_and_the_counts_last(capsys: pytest.CaptureFixture[str]) -> None:
-    *lines, last = called(capsys)
+    *lines, _, last = called(capsys)
     assert {line.split()[0] for line in lines} == set(systems())
     split = [re.split(r"\s{2,}", line) for line in lines]
     assert ["ace-rl", "ace_rl", "mapped", "judge"] in split
     assert ["klear-reasoner", "code_fraction (programs)", "mapped", "sandbox"] in split
     assert ["alphamed", 'accuracy {"verifier": "choice"}', "mapped"] in split
     assert ["swe-rl", "swe_rl", "verified", "data"] in split
-    assert any(each[1].startswith("outside: ") for each in split)
+    assert any(each[1] == "outside" and len(each[-1]) > 20 for each in split)
     covered = {name for name, found in coverings().items() if found}
     counts = re.fullmatch(r"covered (\d+) of (\d+): (\d+) verified, (\d+) reading, (\d+) mapped", last)
     assert counts is not None
@@ -172,3 +172,10 @@ def test_filters_without_the_table_are_refused(capsys: pytest.CaptureFixture[str
     recipes.configure(parser)
     assert recipes.run(parser.parse_args(["logic_rl", "--have", "judge"])) == 2
     assert "rewarden recipes coverage" in capsys.readouterr().err
+
+
+def test_long_parameters_leave_the_table_readable(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = called(capsys, "--find", "cls-rl")
+    assert any("accuracy_plus_format {…}" in line for line in lines)
+    assert lines[-2] == "{…}: parameters that are too long for a line; --json has them"
+    assert max(line.find(" mapped") for line in called(capsys)) < 110

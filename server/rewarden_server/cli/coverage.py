@@ -22,6 +22,10 @@ STATES = ("covered", "open", "outside")
 """Covered by a recipe, not yet, or nothing that a reward server can host."""
 
 
+_LONGEST = 40
+"""Characters of parameters that a line of the table has room for."""
+
+
 def add_filters(parser: argparse.ArgumentParser) -> None:
     """Adds the options that narrow the table."""
     group = parser.add_argument_group("filters of `coverage`")
@@ -53,10 +57,12 @@ def show_coverage(args: argparse.Namespace) -> int:
         say(json.dumps({"systems": listed, "counts": total}, indent=1, ensure_ascii=False))
         return 0
     rows = [row for name, each in found.items() for row in _rows(known[name], each)]
-    widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
     for row in rows:
         say("  ".join(f"{cell:{width}}" for cell, width in zip(row, [*widths, 0], strict=True)).rstrip())
     parities = ", ".join(f"{counts[name]} {name}" for name in PARITIES)
+    if any("{…}" in row[1] for row in rows):
+        say("{…}: parameters that are too long for a line; --json has them")
     say(f"covered {counts.total()} of {len(found)}: {parities}")
     return 0
 
@@ -86,18 +92,20 @@ def _wanted(args: argparse.Namespace, system: System, coverings: Sequence[Coveri
     )
 
 
-def _rows(system: System, coverings: Sequence[Covering]) -> list[tuple[str, str, str, str]]:
+def _rows(system: System, coverings: Sequence[Covering]) -> list[tuple[str, str, str, str, str]]:
+    """Returns the lines of a system: its id, recipe or state, parity, needs, and a reason, which may be long."""
     if not coverings:
-        outside = state_of(system) == "outside"
-        what = f"outside: {system.state}" if outside else system.state
-        return [(system.id, what, "", " ".join(system.needs))]
-    why = f" ({system.unverified})" if system.unverified else ""
-    return [(system.id, _called(one), f"{one.parity}{why}", " ".join(one.needs)) for one in coverings]
+        why = system.state if state_of(system) == "outside" else ""
+        return [(system.id, state_of(system), "", " ".join(system.needs), why)]
+    why = f"not verified: {system.unverified}" if system.unverified else ""
+    return [(system.id, _called(one), one.parity, " ".join(one.needs), why) for one in coverings]
 
 
 def _called(one: Covering) -> str:
-    """Returns a recipe as a line says it: `accuracy {"verifier": "choice"} (science)`."""
+    """Returns a recipe as a line says it: `accuracy {"verifier": "choice"} (science)`. Long parameters are in the JSON."""
     params = f" {json.dumps(one.coverage.params, ensure_ascii=False)}" if one.coverage.params else ""
+    if len(params) > _LONGEST:
+        params = " {…}"
     return f"{one.recipe}{params}{f' ({one.coverage.part})' if one.coverage.part else ''}"
 
 
