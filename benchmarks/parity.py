@@ -6,7 +6,8 @@
 
 NAME is a system of `parity_systems`. FOLDER has a clone of each repository, named `OWNER+NAME`, bare or not. The
 published file is taken from the commit that the table names and runs in a process of its own, without our code; it is
-never kept. PYTHON is an interpreter that can import what the file needs.
+never kept. PYTHON is an interpreter that can import what the file needs; no single one can for `all`, since some need
+versions of a package that exclude each other.
 
 A row counts if both sides return a number. Every row has a label, such as `right` or `truncated`. Rows with the label
 of a listed deviation do not count as compared; every other row must have the same number on both sides. The results
@@ -227,7 +228,8 @@ def page(results: Mapping[str, Any]) -> str:
 
 
 def main() -> int:
-    """Compares the systems named, keeps the results and prints the differences. Returns 1 if there are any."""
+    """Compares the systems named, keeps the results and prints the differences. Returns 1 if there are any, or if
+    published code could not run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="systems, or 'all'")
     parser.add_argument("--code", type=Path, help="folder with the clones")
@@ -239,10 +241,16 @@ def main() -> int:
     args = parser.parse_args()
     kept: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     differing = 0
+    missing: list[str] = []
     for name in list(SYSTEMS) if args.names == ["all"] else args.names:
         system = SYSTEMS[name]
         rows = rows_of(system, args.count, args.seed)
-        published = theirs(system, args.code, rows, args.python)
+        try:
+            published = theirs(system, args.code, rows, args.python)
+        except subprocess.CalledProcessError:
+            print(f"{name}: not compared: the published code cannot run with {args.python}; its error stands above")
+            missing.append(name)
+            continue
         verdicts = asyncio.run(ours(system, rows))
         result, odd = compared(system, rows, published, verdicts)
         kept[name] = {**result, "system": system.system or name, "seed": args.seed}
@@ -256,7 +264,9 @@ def main() -> int:
         RESULTS.write_text(written(kept), encoding="utf-8")
     if args.page:
         PAGE.write_text(page({name: kept[name] for name in sorted(kept)}), encoding="utf-8")
-    return min(differing, 1)
+    if missing:
+        print(f"not compared, for want of packages: {' '.join(missing)}")
+    return min(differing + len(missing), 1)
 
 
 if __name__ == "__main__":
