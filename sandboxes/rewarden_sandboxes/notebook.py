@@ -26,10 +26,10 @@ from rewarden_sandboxes.remote_box import RemoteBox
 from rewarden_sandboxes.remote_exec import RemoteExec
 
 START_S = 60.0
-"""Seconds of CPU and idle time in which the first kernel must start."""
+"""Seconds of CPU and idle time in which the first kernel must start. Waits for a cold disk count as idle."""
 
 RESTART_S = 15.0
-"""The same for a later kernel, whose files have been read before. Attack: a program that slows the start down, so that
+"""The same for a kernel whose files have been read before. Attack: a program that slows the start down, so that
 a caller with a deadline gets no result."""
 
 GRACE_S = 3.0
@@ -77,6 +77,10 @@ class KernelFault(NotebookOver):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, None)
+
+
+class LateKernel(KernelFault):
+    """The kernel did not start in time."""
 
 
 class NoKernel(KernelFault):
@@ -132,17 +136,23 @@ class Notebook:
 
     @classmethod
     async def open(
-        cls, box: RemoteBox, kernel: str = "python", *, cwd: str = "", env: Mapping[str, str] | None = None
+        cls,
+        box: RemoteBox,
+        kernel: str = "python",
+        *,
+        cwd: str = "",
+        env: Mapping[str, str] | None = None,
+        start_s: float = START_S,
     ) -> Notebook:
-        """Returns a notebook whose kernel runs. Raises BadJob, KernelFault, NotebookOver, and HostError as the box
-        does.
+        """Returns a notebook whose kernel runs. start_s: seconds of CPU and idle time in which it must start. Raises
+        BadJob, KernelFault, NotebookOver, and HostError as the box does.
         """
         if kernel not in KERNELS:
             raise BadJob("kernel", f"unknown kernel {kernel[:40]!r}; there are {', '.join(KERNELS)}")
         env = dict(env or {})
         made = cls(kernel, await box.exec(Exec(argv=command(kernel), stdin=True, cwd=cwd, env=env)), cwd, env)
         try:
-            await made._start(first=True)
+            await made._start(start_s)
         except BaseException:
             made.leave()
             raise
@@ -240,12 +250,13 @@ class Notebook:
 
     # --- the driver --------------------------------------------------------------------------------------------------
 
-    async def _start(self, *, first: bool = False) -> None:
-        """Waits until the kernel runs; one that is not the first, after the order to restart. Raises KernelFault,
-        NotebookOver, HostError.
+    async def _start(self, first_s: float | None = None) -> None:
+        """Waits until the kernel runs. first_s: the time of the first one; None: a later one, which starts after the
+        order to restart. Raises KernelFault, NotebookOver, HostError.
         """
+        first = first_s is not None
         watch = _Watch(self._exec)
-        await watch.begin(START_S if first else GRACE_S)
+        await watch.begin(GRACE_S if first_s is None else first_s)
         confirmed = first
         try:
             while (line := await self._line(watch)) is not None:
@@ -259,7 +270,7 @@ class Notebook:
                         raise NoKernel(f"the image has no kernel {self.kernel!r}: {_text(line)}")
                     case "failed":
                         raise KernelFault(f"the kernel did not start: {_text(line)}")
-            raise KernelFault("the kernel did not start in time")
+            raise LateKernel("the kernel did not start in time")
         except HostError as error:
             self._end(error)
             report = self._exec.report

@@ -16,7 +16,8 @@ Driver = Callable[["DrivenBox", dict[str, Any]], Any]
 
 
 class DrivenBox:
-    """A box and its first exec in one, which is always idle. begin: the driver's first line. chatter:
+    """A box and its first exec in one, which is always idle. begin: the driver's first line, and later: that of all
+    but the first driver; `silent` for none. chatter:
     the event of a line that it writes whenever its clock is read."""
 
     def __init__(self, driver: Driver, *, begin: str = "ready", spec: BoxSpec | None = None) -> None:
@@ -24,6 +25,7 @@ class DrivenBox:
         self.execs: list[Exec] = []
         self.driver = driver
         self.begin = begin
+        self.later = ""
         self.chatter: str | None = None
         self.report: Report | None = None
         self.orders: list[str] = []
@@ -34,8 +36,9 @@ class DrivenBox:
         """Begins it."""
         self.execs.append(what)
         if len(self.execs) > 1:
-            return await DrivenBox(self.driver, begin=self.begin).exec(what)
-        self.say(ev=self.begin, message="says the driver")
+            return await DrivenBox(self.driver, begin=self.later or self.begin).exec(what)
+        if self.begin != "silent":
+            self.say(ev=self.begin, message="says the driver")
         return self
 
     def say(self, **line: Any) -> None:
@@ -100,6 +103,9 @@ class DrivenBox:
     def enforced(self) -> Mapping[str, str]:
         """Returns none."""
         return {}
+
+    async def put(self, path: str, data: object) -> None:
+        """Takes a file."""
 
     async def wait(self) -> HostError:
         """Never returns: it is never lost."""

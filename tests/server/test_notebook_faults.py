@@ -129,6 +129,58 @@ async def test_a_full_host_excuses_nobody_once_such_a_kernel_has_started() -> No
     assert fault(caught.value) == "policy"
 
 
+async def test_a_start_in_a_box_that_its_caller_has_used_proves_nothing() -> None:
+    """Attack: a forged driver that says that a kernel starts which the image does not have. A later start of the same
+    kind, while the host is full, would be its policy's fault."""
+    lane = Lane("ready", Busy("full"))
+    notebooks, box = await opened(lane)
+    async with notebooks._boxes.using(box):
+        pass
+    await notebooks.open(box, NotebookRequest())
+    lane.boxes[0].begin = "failed"
+    with pytest.raises(Unavailable) as caught:
+        await notebooks.open(box, NotebookRequest())
+    assert fault(caught.value) == "infra"
+
+
+async def test_a_start_in_a_box_that_begins_with_its_callers_files_proves_nothing() -> None:
+    lane = Lane("ready", Busy("full"))
+    notebooks, box = await opened(lane, files={"a": "b"})
+    await notebooks.open(box, NotebookRequest())
+    lane.boxes[0].begin = "failed"
+    with pytest.raises(Unavailable):
+        await notebooks.open(box, NotebookRequest())
+
+
+async def test_a_start_that_a_control_run_has_shown_is_remembered() -> None:
+    lane = Lane("failed", "ready", Busy("full"))
+    notebooks, box = await opened(lane)
+    for _ in range(2):
+        with pytest.raises(NotebookEnded) as caught:
+            await notebooks.open(box, NotebookRequest())
+        assert fault(caught.value) == "policy"
+
+
+async def test_a_kernel_that_was_late_is_started_once_more_before_anyone_is_blamed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Flake: a cold disk, from which the first kernel's files come slowly, and the control run's do not."""
+    monkeypatch.setattr("rewarden_server.boxes.notebooks.START_S", 0.05)
+    lane = Lane("silent", "ready")
+    notebooks, box = await opened(lane)
+    lane.boxes[0].later = "ready"
+    assert (await notebooks.open(box, NotebookRequest())).state == "idle"
+    assert len(lane.boxes) == 2
+
+
+async def test_a_kernel_that_is_late_again_is_stopped_by_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attack: SIGSTOP to the driver while it starts."""
+    for name in ("START_S", "RESTART_S"):
+        monkeypatch.setattr(f"rewarden_server.boxes.notebooks.{name}", 0.05)
+    error = await refusal(Lane("silent", "ready"))
+    assert (type(error), fault(error)) == (NotebookEnded, "policy")
+
+
 async def test_a_full_host_where_none_has_started_proves_nothing() -> None:
     error = await refusal(Lane("failed", Busy("full")))
     assert (type(error), fault(error)) == (Unavailable, "infra")

@@ -26,7 +26,8 @@ class Share:
 @dataclass(eq=False, slots=True, kw_only=True)
 class Box:
     """`opened`, `ends` and `used` are on the registry's clock; `created_at` and `expires_at` are seconds since the
-    epoch. reason: set once it has ended. starting: notebooks that are being started, which count as well."""
+    epoch. reason: set once it has ended. untouched: nothing of its caller's is in it. starting: notebooks that are
+    being started, which count as well."""
 
     id: str
     owner: str
@@ -42,6 +43,7 @@ class Box:
     idle_s: float
     used: float
     reason: str | None = None
+    untouched: bool = True
     active: int = 0
     execs: dict[int, Running] = field(default_factory=dict)
     notebooks: dict[int, Notebook] = field(default_factory=dict)

@@ -149,6 +149,7 @@ class Boxes:
                 await box.remote.restore(self.snapshots.content(snapshot))
             for path, data in files.items():
                 await box.remote.put(path, data)
+            box.untouched = snapshot is None and not files
         return box
 
     async def fork(self, box: Box, asked: ForkRequest, lease: Lease | None = None) -> Box:
@@ -167,6 +168,7 @@ class Boxes:
             _check_image(remote.image or None, made.remote.image)
             async with contextlib.aclosing(remote.snapshot()) as changes:
                 await made.remote.restore(changes)
+            made.untouched = False
         return made
 
     @asynccontextmanager
@@ -292,6 +294,7 @@ class Boxes:
     async def using(self, box: Box) -> AsyncIterator[RemoteBox]:
         """Yields the box at its host, during a request. Errors of the host become ours."""
         with self.busy(box):
+            box.untouched = False
             try:
                 with _refusals():
                     yield box.remote
