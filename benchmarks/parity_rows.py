@@ -505,6 +505,32 @@ def verdicts(forms: Forms) -> Callable[[random.Random], Row]:
     return make
 
 
+def marks(forms: Forms) -> Callable[[random.Random], Row]:
+    """Returns a maker of rows whose answer is the mark that a solution earned: 1, -0.5 or -1, in a box."""
+
+    def make(rng: random.Random) -> Row:
+        right, wrong = rng.sample(("1", "-0.5", "-1"), 2)
+        kinds = {"right": 8, "wrong": 6, "equal": 2, "word": 1, "none": 1, "several": 1, "corrected": 2, "thought": 1}
+        kind = rng.choices(list(kinds), weights=list(kinds.values()))[0]
+        what = {
+            "right": rf"The mark is \boxed{{{right}}}.",
+            "wrong": rf"The mark is \boxed{{{wrong}}}.",
+            "equal": rf"The mark is \boxed{{{right if '.' in right else right + '.0'}}}.",
+            "word": r"The mark is \boxed{good}.",
+            "none": "I cannot mark it.",
+            "several": rf"It is \boxed{{{right}}} or \boxed{{{wrong}}}.",
+            "corrected": rf"The mark is \boxed{{{right}}}.",
+            "thought": "I gave the mark above.",
+        }[kind]
+        why = thought(rng)
+        if kind in ("corrected", "thought"):
+            why += rf" It could be \boxed{{{wrong if kind == 'corrected' else right}}}."
+        name, form = drawn(rng, forms)
+        return Row(f"{kind}, {name}", form(rng, why, what), right)
+
+    return make
+
+
 def critiques() -> Callable[[random.Random], Row]:
     """Returns a maker of critiques that end with a verdict on an answer; the signals say how its refinement ended."""
 
