@@ -81,7 +81,8 @@ class Here(types.ModuleType):
 
 def load(file: str, roots: list[str], stubs: list[str]) -> dict[str, Any]:
     """Returns the names of a published file, which is imported as `published`."""
-    sys.path[:0] = roots
+    # Our own modules go, because one of them is called `ray`.
+    sys.path[:] = [*roots, *(folder for folder in sys.path if folder != str(Path(__file__).parent))]
     for name in stubs:
         sys.modules[name] = Here(name) if name == "ray" else Stub(name)
     # A package of its own, so that the file can import its neighbours relatively.

@@ -6,6 +6,7 @@ were made, such as `right, plain` or `several, twice`.
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import re
@@ -548,6 +549,37 @@ def critiques() -> Callable[[random.Random], Row]:
         }[kind]
         refined = rng.choice((0.0, 1.0))
         return Row(f"{kind}, {right}, refined to {refined:.0f}", what, right, {"signals": {"refined": refined}})
+
+    return make
+
+
+# --- tools ---------------------------------------------------------------------------------------------------------
+
+
+def turns_with_tools() -> Callable[[random.Random], Row]:
+    """Returns a maker of turns that call a tool or answer, with what the calls solve of a list of questions."""
+
+    def make(rng: random.Random) -> Row:
+        right = _name(rng, years=False)
+        unsolved = rng.sample(_FIRST[1:], rng.choice((0, 1, 2, 3)))  # without the name that is part of another
+        kinds = {"calls": 10, "answer": 4, "sentence": 2, "wrong": 3, "long": 2, "broken": 2, "unclosed": 1, "empty": 2}
+        kind = rng.choices(list(kinds), weights=list(kinds.values()))[0]
+        asked = [rng.choice((*unsolved, *_LAST)) for _ in range(rng.randint(1, 4))]
+        calls = [json.dumps({"name": "find", "arguments": {"who": who}}) for who in asked]
+        what = {
+            "calls": "\n".join(f"<tool_call>\n{call}\n</tool_call>" for call in calls),
+            "answer": right,
+            "sentence": f"It is {right}.",
+            "wrong": _other(rng, [right], years=False),
+            "long": f"{thought(rng)} {thought(rng)} {thought(rng)} It may be {right}, or somebody else altogether.",
+            "broken": "<tool_call>\n{find: somebody}\n</tool_call>",
+            "unclosed": "I would call the tool. </tool_call>",
+            "empty": "",
+        }[kind]
+        solved = len(set(asked) & set(unsolved)) if kind == "calls" else 0
+        metadata = {"calls": len(asked) if kind == "calls" else 0, "solved": solved, "open": len(unsolved)}
+        label = f"{kind}, {len(unsolved)} open"
+        return Row(label, what, right, {"metadata": metadata, "unsolved": {"find": unsolved}})
 
     return make
 

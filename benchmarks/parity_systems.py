@@ -34,6 +34,7 @@ from benchmarks.parity_rows import (
     searching,
     think_answer,
     thought,
+    turns_with_tools,
     values,
     verdicts,
     words,
@@ -205,6 +206,14 @@ _OPEN_INSTRUCT = (
 )
 """Modules of open-instruct that its rewards by rule do not need."""
 
+
+def _asked(rng: Random) -> str:
+    """Returns what a router asks of which model; some questions are malformed."""
+    good = f"{rng.choice(('small-7b', 'large-70b'))}: {query(rng)}"
+    kinds = (good, query(rng), "large-70b: ", f"{good}: now", "LLM-Name: Your-Query")
+    return rng.choices(kinds, weights=(16, 1, 1, 1, 1))[0]
+
+
 SYSTEMS: Mapping[str, Published] = {
     "med-r1-short": Published(
         system="med-r1",
@@ -369,6 +378,48 @@ SYSTEMS: Mapping[str, Published] = {
             _UNCLOSED,
             Deviation(("word, *",), "Any word in the box earns as much as a wrong mark."),
         ),
+    ),
+    "feedback-tool-envs": Published(
+        recipe="ftrl",
+        repository="bytedance/FTRL",
+        commit="3ea979b4a941e3055d7c48ca45882f4b310a7c41",
+        file="Code/verl/utils/reward_score/tool.py",
+        beside=("Code/utils",),
+        roots=("Code",),
+        stubs=("transformers", "func_timeout", "requests", "json_repair"),
+        call="compute_solve_f1.__globals__.update(get_feedback=lambda calls, codes: [{'tool_call_id': call['id'], "
+        "'content': call['function']['arguments']} for call in calls]) or compute_solve_f1(response, {}, unsolved, "
+        "float(not any(unsolved.values())), 'train', reference)",
+        rows=turns_with_tools(),
+        deviations=(Deviation(("long, *",), "An answer of any length counts if the expected one is somewhere in it."),),
+        note="Each call returns its arguments, so that it solves the question that they answer.",
+    ),
+    "router-r1": Published(
+        recipe="router_r1",
+        repository="ulab-uiuc/Router-R1",
+        commit="801a240e37701577907c32de27a548af4e6c4430",
+        file="verl/trainer/main_ppo.py",
+        beside=("verl/utils/reward_score/qa_em.py",),
+        roots=("verl/utils/reward_score",),
+        call="format_reward.__globals__.update(check_llm_name=lambda target_llm: (target_llm, 1)) or "
+        "__import__('qa_em').compute_score_em(response, {'target': reference}, format_score=format_reward(response), "
+        "reward_metric='em')[2]",
+        stubs=(
+            "verl",
+            "verl.utils",
+            "verl.utils.reward_score",
+            "verl.trainer",
+            "verl.trainer.ppo",
+            "verl.trainer.ppo.ray_trainer",
+            "torch",
+            "router_r1",
+            "router_r1.llm_agent",
+            "router_r1.llm_agent.route_service",
+            "ray",
+            "hydra",
+        ),
+        rows=words(searching(lambda rng: rng.randint(0, 3), _asked)),
+        note="Every name of a model is known here.",
     ),
     "sws": Published(
         recipe="accuracy",
