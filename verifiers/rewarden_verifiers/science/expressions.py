@@ -1,0 +1,182 @@
+"""Expressions in given variables: read as `math` reads answers, evaluated at points, compared by their skeletons."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+
+from rewarden_verifiers.answer.math.limits import Budget, TooExpensive, Unreadable
+from rewarden_verifiers.answer.math.numeric import Evaluator, Undefined
+from rewarden_verifiers.answer.math.reading import read
+from rewarden_verifiers.answer.math.syntax import (
+    Call,
+    Constant,
+    Negation,
+    Node,
+    Number,
+    Power,
+    Product,
+    Quotient,
+    Root,
+    Sum,
+    Symbol,
+    walk,
+)
+
+FUNCTIONS = (
+    *("sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan"),
+    *("sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh"),
+    *("exp", "ln", "abs", "sqrt", "min", "max"),
+)
+MOST_WORK = 60_000
+"""Nodes times points of an evaluation: about a second."""
+_DIGITS = 18
+_NODES = (Number, Symbol, Constant, Sum, Negation, Product, Quotient, Power, Root, Call)
+_MODULE = re.compile(r"(?<![A-Za-z0-9_])(?:np|numpy|math|torch|sp|sympy)\.(?=[a-z])")
+_LOGARITHM = re.compile(r"(?<![A-Za-z\\_])log(2|10)\s?\(")
+_LEFT = re.compile(
+    r"(?:\\hat\{?)?\s*(\\?[A-Za-z]+(?:_\{?[A-Za-z0-9]+\}?)?)\}?\s*(?:\([^()=]{0,200}\)|\\left\([^()=]{0,200}\\right\))?"
+)
+
+
+class NoExpression(Exception):
+    """The text is not an expression in these variables; says why."""
+
+
+def expression(text: str, variables: Collection[str], functions: Collection[str] = FUNCTIONS) -> Node:
+    """The expression of a text; of an equation `y = …`, the right-hand side. Raises NoExpression, TooExpensive."""
+    left, equals, right = text.partition("=")
+    if equals:
+        named = _LEFT.fullmatch(left.strip())
+        if named is None or "=" in right or symbol(named[1]) in variables:
+            raise NoExpression("the equation does not give one value")
+        text = right
+    text = _LOGARITHM.sub(r"\\log_{\1}(", _MODULE.sub("", text))
+    try:
+        node = read(text).node
+    except Unreadable:
+        raise NoExpression("there is no expression") from None
+    for part in walk(node):
+        if not isinstance(part, _NODES) or (isinstance(part, Constant) and part.name not in ("pi", "e")):
+            raise NoExpression(f"{type(part).__name__.lower()} does not belong in an expression")
+        if isinstance(part, Symbol) and part.name not in variables:
+            raise NoExpression(f"{part.name[:40]!r} is not a variable")
+        if isinstance(part, Call) and part.name not in functions:
+            raise NoExpression(f"the function {part.name[:40]!r} is not allowed")
+    return node
+
+
+def symbol(name: str) -> str:
+    """The name by which an expression has a variable. Raises NoExpression for one that is read as something else."""
+    try:
+        node = read(name).node
+    except (Unreadable, TooExpensive):
+        raise NoExpression(f"{name[:40]!r} is not a name") from None
+    if not isinstance(node, Symbol):
+        raise NoExpression(f"{name[:40]!r} is not read as a variable")
+    return node.name
+
+
+def size(node: Node) -> int:
+    """The number of numbers, names, operators and functions of an expression; its complexity."""
+    total = 0
+    for part in walk(node):
+        total += (
+            len(part.terms) - 1 if isinstance(part, Sum) else len(part.factors) - 1 if isinstance(part, Product) else 1
+        )
+    return total
+
+
+def values(node: Node, variables: Sequence[str], points: Sequence[Sequence[float]]) -> list[float]:
+    """The value at each point. Raises Undefined where one is not a real number, and TooExpensive."""
+    budget = Budget(MOST_WORK * 6)
+    if sum(1 for _ in walk(node)) * len(points) > MOST_WORK:
+        raise TooExpensive("too many nodes and points")
+    evaluator = Evaluator(_DIGITS)
+    real = evaluator.context.mpf
+    found = []
+    for point in points:
+        bindings: Mapping[str, object] = {name: real(value) for name, value in zip(variables, point, strict=True)}
+        value = evaluator.value(node, bindings, budget)
+        imaginary = evaluator.context.im(value)
+        if abs(imaginary) > 1e-12 * (1 + abs(value)):
+            raise Undefined("not real")
+        try:
+            found.append(float(evaluator.context.re(value)))
+        except OverflowError:
+            raise Undefined("too large") from None
+        if abs(found[-1]) > 1e150:  # its square would not be finite
+            raise Undefined("too large")
+    return found
+
+
+def skeleton(node: Node) -> str:
+    """The expression with every constant as C, sorted: equal for expressions that differ in constants alone."""
+    return _skeleton(node) or "C"
+
+
+def _skeleton(node: Node) -> str | None:
+    """The skeleton of what is not constant; None for a constant. Constants beside it are left out, save exponents."""
+    match node:
+        case Number() | Constant():
+            return None
+        case Symbol(name=name):
+            return name
+        case Negation(body=body):
+            return _scaled(_skeleton(body))
+        case Sum(terms=terms):
+            # A constant is added or not, and each term has its factor or not: the forms that fitting tells apart.
+            parts = sorted({_unscaled(found) for term in terms if (found := _skeleton(term)) is not None})
+            if not parts:
+                return None
+            constant = any(_skeleton(term) is None for term in terms)
+            return f"({'+'.join(f'C*{part}' for part in parts)}{'+C' if constant else ''})"
+        case Product(factors=factors):
+            kept = [found for factor in factors if (found := _skeleton(factor)) is not None]
+            constant = len(kept) < len(factors)
+            return _product([(one, False) for one in kept], constant)
+        case Quotient(top=top, bottom=bottom):
+            above, below = _skeleton(top), _skeleton(bottom)
+            if below is None:
+                return None if above is None else _scaled(above)
+            return _product([(above, False), (below, True)] if above is not None else [(below, True)], above is None)
+        case Power(base=base, exponent=exponent):
+            lower, upper = _skeleton(base), _skeleton(exponent)
+            if lower is None and upper is None:
+                return None
+            if upper is None:
+                return f"{lower}^{_number(exponent)}"
+            return f"{lower or 'C'}^{upper}"
+        case Root(radicand=radicand, index=index):
+            inner = _skeleton(radicand)
+            return None if inner is None else f"root{_number(index)}({inner})"
+        case Call(name=name, arguments=arguments):
+            found_arguments = [_skeleton(argument) for argument in arguments]
+            if all(one is None for one in found_arguments):
+                return None
+            return f"{name}({','.join(one or 'C' for one in found_arguments)})"
+    return repr(node)
+
+
+def _number(node: Node) -> str:
+    if isinstance(node, Number):
+        return str(node.value)
+    if isinstance(node, Negation):
+        return f"-{_number(node.body)}"
+    return "C"
+
+
+def _scaled(found: str | None) -> str | None:
+    return None if found is None else f"C*{_unscaled(found)}"
+
+
+def _unscaled(found: str) -> str:
+    return found.removeprefix("C*")
+
+
+def _product(parts: Sequence[tuple[str, bool]], constant: bool) -> str | None:
+    if not parts:
+        return None
+    constant = constant or any(one.startswith("C*") for one, _ in parts)
+    written = sorted(f"{'/' if below else ''}{_unscaled(one)}" for one, below in parts)
+    return f"{'C*' if constant else ''}{'*'.join(written)}"
