@@ -83,6 +83,7 @@ def test_a_verifier_knows_no_transport_and_no_engine() -> None:
     banned |= {"threading"}
     outside = (
         ROOT / "verifiers/rewarden_verifiers/sql/engines",  # what waits for databases, in workers of its own
+        ROOT / "verifiers/rewarden_verifiers/smt/solver.py",  # what waits for Z3, which is a process of its own
         ROOT / "verifiers/rewarden_verifiers/lean/inspection",  # a program of its own, which runs in a room
         ROOT / "verifiers/rewarden_verifiers/execution/shims/sources",  # programs of their own, which run in rooms
         ROOT / "verifiers/rewarden_verifiers/repositories/inside",  # the same, in boxes

@@ -30,7 +30,7 @@ _SPARE_MB = 512
 """Address space of the process beyond the memory that Z3 counts: its code, and stacks."""
 
 if importlib.util.find_spec("z3") is None:
-    raise ModuleNotFoundError("No module named 'z3'", name="z3")
+    raise ModuleNotFoundError("No module named 'z3'", name=_PACKAGE)
 
 
 @dataclass(frozen=True, slots=True)
