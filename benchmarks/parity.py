@@ -25,7 +25,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,8 @@ from benchmarks.parity_systems import SYSTEMS, Published
 from rewarden.types import Batch, Sample, Step, Use, Verdict
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
+from rewarden_server.judges.settings import JudgeEndpoint, JudgeSettings
+from tests.judges.scripted import Rule, ScriptedJudge
 
 RESULTS = Path(__file__).with_suffix(".json")
 PAGE = Path(__file__).parents[1] / "docs" / "parity.md"
@@ -117,26 +119,37 @@ def steps(response: str, tag: str) -> list[Step]:
 
 
 async def ours(system: Published, rows: Sequence[Row]) -> list[Verdict]:
-    """Returns our verdicts."""
-    engine = Engine(settings=EngineSettings(workers=2))
-    await engine.start()
-    try:
-        use = Use(name=system.recipe, params=dict(system.params))
-        fields = ("finish_reason", "group", "group_size", "metadata", "signals")
-        samples = [
-            Sample(
-                response=[{"role": "assistant", "content": row.response}] if system.results else row.response,
-                reference=system.reference(row.reference),
-                use=use,
-                token_count=len(row.response) if system.characters else None,
-                steps=steps(row.response, system.results) if system.results else None,
-                **{name: row.fields[name] for name in fields if name in row.fields},
-            )
-            for row in rows
-        ]
-        return list((await engine.verify(Batch(samples=samples))).verdicts)
-    finally:
-        await engine.close()
+    """Returns our verdicts. Where a judge is asked, it replies with the row's opinion, one row after the other."""
+    with ScriptedJudge() as judge:
+        asked = JudgeSettings(named={"main": JudgeEndpoint(**judge.settings(retries=0))} if system.replies else {})
+        engine = Engine(settings=EngineSettings(workers=2), judges=asked)
+        await engine.start()
+        try:
+            samples = list(samples_of(system, rows))
+            if system.replies is None:
+                return list((await engine.verify(Batch(samples=samples))).verdicts)
+            verdicts: list[Verdict] = []
+            for row, sample in zip(rows, samples, strict=True):
+                judge.rules = [Rule((), [system.replies(row.fields["opinion"])])]
+                verdicts += (await engine.verify(Batch(samples=[sample]))).verdicts
+            return verdicts
+        finally:
+            await engine.close()
+
+
+def samples_of(system: Published, rows: Sequence[Row]) -> Iterator[Sample]:
+    """Yields the rows as samples."""
+    use = Use(name=system.recipe, params=dict(system.params))
+    fields = ("finish_reason", "group", "group_size", "metadata", "signals")
+    for row in rows:
+        yield Sample(
+            response=[{"role": "assistant", "content": row.response}] if system.results else row.response,
+            reference=system.reference(row.reference),
+            use=use,
+            token_count=len(row.response) if system.characters else None,
+            steps=steps(row.response, system.results) if system.results else None,
+            **{name: row.fields[name] for name in fields if name in row.fields},
+        )
 
 
 def compared(

@@ -52,13 +52,15 @@ class Nothing(metaclass=Kind):
 
 
 class Stub(types.ModuleType):
-    """A module whose names are all classes without content, so that the file can derive from them."""
+    """A module whose names are its stubbed submodules, or classes without content that the file can derive from."""
 
     __path__: list[str] = []  # noqa: RUF012 - what marks a package
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        if (submodule := sys.modules.get(f"{self.__name__}.{name}")) is not None:
+            return submodule
         return Kind(name, (Nothing,), {})
 
 

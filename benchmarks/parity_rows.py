@@ -151,33 +151,10 @@ def mathematics(
     return make
 
 
-def agreeing(forms: Forms, size: int) -> Callable[[random.Random], list[Row]]:
-    """Returns a maker of the rows of a group whose answers agree more or less; in some groups, thoughts have boxes."""
-    states = {"agreed": (8, 1), "mixed": (4, 2, 1), "split": (1, 1), "alone": (1,) * size, "thoughts": (4, 1)}
-
-    def make(rng: random.Random) -> list[Row]:
-        state, shares = rng.choice(list(states.items()))
-        values = list(dict.fromkeys(_value(rng)[0] for _ in range(2 * size)))[:size]
-        silent = rng.choice((0, 0, 0.2))
-        rows: list[Row] = []
-        for place in range(size):
-            value = values[place] if state == "alone" else rng.choices(values[: len(shares)], weights=shares)[0]
-            name, form = drawn(rng, forms)
-            why, what = thought(rng), rf"The result is \boxed{{{value}}}."
-            if state == "thoughts":
-                why += rf" It could be \boxed{{{value}}}."
-            kind = "none" if rng.random() < silent or (state == "thoughts" and place % 2) else "answer"
-            what = what if kind == "answer" else "I could not find a result."
-            rows.append(Row(f"{state}, {kind}, {name}", form(rng, why, what), values[0]))
-        return rows
-
-    return make
-
-
-def values(forms: Forms, skip: Sequence[str] = ()) -> Callable[[random.Random], Row]:
+def values(forms: Forms, skip: Sequence[str] = (), dollars: bool = False) -> Callable[[random.Random], Row]:
     """Returns a maker of rows whose answer is a value by itself, which the forms put into tags.
 
-    skip: kinds of answers to leave out. A fraction is in lowest terms.
+    skip: kinds of answers to leave out. A fraction is in lowest terms. dollars: a formula stands in dollar signs.
     """
     kinds = {
         "right": 12, "equal": 3, "wrong": 8, "boxed": 2, "math": 1, "blank": 1, "none": 1, "either": 1, "several": 1,
@@ -190,42 +167,41 @@ def values(forms: Forms, skip: Sequence[str] = ()) -> Callable[[random.Random], 
         right, same, wrong = _value(rng, reduced=True)
         kind = rng.choices(names, weights=weights)[0]
         name, form = drawn(rng, forms)
+        told = [f"${text}$" if dollars and not text.lstrip("-").replace(".", "").isdigit() else text
+                for text in (right, same, wrong)]  # fmt: skip
         what = {
-            "right": right,
-            "equal": same,
-            "wrong": wrong,
+            "right": told[0],
+            "equal": told[1],
+            "wrong": told[2],
             "boxed": rf"\boxed{{{right}}}",
             "math": f"${right}$",
             "blank": " ",
             "none": "I could not find a result.",
-            "either": f"{right} or {wrong}",
-            "several": f"{wrong}</answer> No: <answer>{right}",
-            "first": f"{right}</answer> Or: <answer>{wrong}",
+            "either": f"{told[0]} or {told[2]}",
+            "several": f"{told[2]}</answer> No: <answer>{told[0]}",
+            "first": f"{told[0]}</answer> Or: <answer>{told[2]}",
         }[kind]
         return Row(f"{kind}, {name}", form(rng, thought(rng), what), right)
 
     return make
 
 
-def groups(forms: Forms, size: int = 4) -> Callable[[random.Random], Row]:
-    """Returns a maker of rows in groups of siblings, whose answers agree or not; each value has one spelling.
+def votes(forms: Forms, size: int = 4) -> Callable[[random.Random], list[Row]]:
+    """Returns a maker of the rows of a group, whose answers agree or not; each value has one spelling."""
 
-    A row has its group, its place there and the siblings' responses. The rows of a group follow each other.
-    """
-    waiting: list[Row] = []
-
-    def fill(rng: random.Random) -> None:
+    def make(rng: random.Random) -> list[Row]:
         right, _, wrong = _value(rng, reduced=True)
         other = "12345"
         kind = rng.choice(("all", "most", "most", "half", "tie", "none", "silent"))
-        said: list[str | None] = {
+        answers: Mapping[str, Sequence[str | None]] = {
             "all": [right] * size,
             "most": [right] * (size - 1) + [wrong],
             "half": [right] * (size // 2) + [wrong, other],
             "tie": [right] * (size // 2) + [wrong] * (size - size // 2),
             "none": [right, wrong, other, "777"],
-            "silent": [None] * (size - 1) + [right],
-        }[kind]
+            "silent": [*[None] * (size - 1), right],
+        }
+        said = list(answers[kind])
         rng.shuffle(said)
         responses = []
         for what in said:
@@ -234,15 +210,7 @@ def groups(forms: Forms, size: int = 4) -> Callable[[random.Random], Row]:
             responses.append(form(rng, thought(rng), told))
         silent = sum("boxed" not in response for response in responses)
         heard = f"{silent} silent" if silent else "all answer"
-        group = f"{rng.getrandbits(48):x}"
-        for place, response in enumerate(responses):
-            fields = {"group": group, "group_size": size, "place": place, "siblings": responses}
-            waiting.append(Row(f"{kind}, {heard}", response, right, fields))
-
-    def make(rng: random.Random) -> Row:
-        if not waiting:
-            fill(rng)
-        return waiting.pop(0)
+        return [Row(f"{kind}, {heard}", response, right) for response in responses]
 
     return make
 
@@ -272,6 +240,29 @@ def numbers(forms: Forms) -> Callable[[random.Random], Row]:
         )
         name, form = drawn(rng, forms)
         return Row(f"{kind}, {name}", form(rng, thought(rng), what), right)
+
+    return make
+
+
+def agreeing(forms: Forms, size: int) -> Callable[[random.Random], list[Row]]:
+    """Returns a maker of the rows of a group whose answers agree more or less; in some groups, thoughts have boxes."""
+    states = {"agreed": (8, 1), "mixed": (4, 2, 1), "split": (1, 1), "alone": (1,) * size, "thoughts": (4, 1)}
+
+    def make(rng: random.Random) -> list[Row]:
+        state, shares = rng.choice(list(states.items()))
+        values = list(dict.fromkeys(_value(rng)[0] for _ in range(2 * size)))[:size]
+        silent = rng.choice((0, 0, 0.2))
+        rows: list[Row] = []
+        for place in range(size):
+            value = values[place] if state == "alone" else rng.choices(values[: len(shares)], weights=shares)[0]
+            name, form = drawn(rng, forms)
+            why, what = thought(rng), rf"The result is \boxed{{{value}}}."
+            if state == "thoughts":
+                why += rf" It could be \boxed{{{value}}}."
+            kind = "none" if rng.random() < silent or (state == "thoughts" and place % 2) else "answer"
+            what = what if kind == "answer" else "I could not find a result."
+            rows.append(Row(f"{state}, {kind}, {name}", form(rng, why, what), values[0]))
+        return rows
 
     return make
 

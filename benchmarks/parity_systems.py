@@ -14,6 +14,7 @@ from typing import Any
 
 from benchmarks.parity_calls import tool_calls
 from benchmarks.parity_instructions import instructions
+from benchmarks.parity_judged import asked, concluded, diagnoses, rubrics
 from benchmarks.parity_rows import (
     Forms,
     Row,
@@ -21,7 +22,6 @@ from benchmarks.parity_rows import (
     confident,
     countdown,
     critiques,
-    groups,
     knights,
     letters,
     marks,
@@ -37,6 +37,7 @@ from benchmarks.parity_rows import (
     turns_with_tools,
     values,
     verdicts,
+    votes,
     words,
 )
 
@@ -59,7 +60,7 @@ class Published:
     file: the published file that `call` uses. beside: further paths to export. roots: folders to import from. stubs:
     modules that the file imports and the reward does not need. env: environment variables. reference: makes our
     reference of a row's. groups: makes the rows of a group in place of `rows`; they have the fields `responses` (those
-    of the group) and `place`. note: what else a reader must know.
+    of the group) and `place`. replies: makes a judge's reply of a row's opinion. note: what else a reader must know.
     """
 
     recipe: str
@@ -79,6 +80,7 @@ class Published:
     system: str = ""
     results: str = ""
     characters: bool = False
+    replies: Callable[[Any], Any] | None = None
     note: str = ""
 
     def deviation(self, label: str) -> Deviation | None:
@@ -166,7 +168,6 @@ _BOTH = Deviation(("both, *",), "A critique that gives both verdicts has the rig
 _UNCLOSED = Deviation(
     ("corrected, cut",), "A box within a thought that never ends is an answer, and a wrong one earns more than none."
 )
-
 
 _BOXED = {"options": {"extraction": ["boxed"]}}
 """The parameters of a recipe that reads the last box."""
@@ -728,6 +729,25 @@ SYSTEMS: Mapping[str, Published] = {
         note="The three values stand in the published `rollout`, from which the call repeats them.",
         **_REFT,
     ),
+    "rlcr-math": Published(
+        system="rlcr",
+        recipe="rlcr",
+        params={
+            "analysis": 1,
+            "options": {
+                "extraction": [{"regex": r"<answer>\s*\\boxed\{([^<]*)\}\s*</answer>"}, "answer_tag"],
+                "form": "as_written",
+            },
+        },
+        repository="damanimehul/RLCR",
+        commit="8904bedf1af827e0a1bcc3c907bf505d88540bd2",
+        file="reward_fns.py",
+        call=f"accuracy_reward('tabc', {_MESSAGES}, [reference], ['math'])[0] + "
+        f"brier_reward('tabc', {_MESSAGES}, [reference], ['math'])[0] - 1",
+        rows=values(confident(), dollars=True),
+        deviations=(_LAST,),
+        note="The published Brier term is 1 too high for every response in the right format, which the call undoes.",
+    ),
     "sparkle": Published(
         recipe="sparkle",
         repository="sparkle-reasoning/sparkle",
@@ -737,17 +757,94 @@ SYSTEMS: Mapping[str, Published] = {
         rows=mathematics(_TAGS, bare=False, unsure=True),
         deviations=(_THOUGHT, _BOXES),
     ),
+    "ruscarl": Published(
+        recipe="ruscarl",
+        repository="IANNXANG/RuscaRL",
+        commit="18e2b0122fd1914b1a40365486a19b31b460814d",
+        file="health_bench/healthbench_reward_fn.py",
+        call="grade_single_example([{'role': 'user', 'content': 'What now?'}], response, [RubricItem(one['text'], "
+        "one['points'], []) for one in reference], lambda messages: SamplerResponse(json.dumps({'criteria_met': "
+        "next(met for text, met in opinion.items() if text in messages[0]['content'])}), {}, []))[0]",
+        stubs=(
+            "openai",
+            "dotenv",
+            "verl",
+            "verl.utils",
+            "verl.utils.reward_score",
+            "verl.utils.reward_score.math_verify",
+        ),
+        rows=rubrics(),
+        replies=lambda opinion: {
+            "criteria": [
+                {"number": number, "evidence": "", "reason": "", "verdict": "met" if met else "not_met"}
+                for number, met in enumerate(opinion.values(), 1)
+            ]
+        },
+        deviations=(Deviation(("*, cut", "*, empty"), "A judge is asked about a response that says nothing."),),
+        note="A judge's opinion on each criterion is drawn for each row and given to both.",
+    ),
+    "timemaster": Published(
+        recipe="timemaster",
+        params={"labels": ["healthy", "myopathy", "neuropathy"], "format": {"contains": ["<class>"]}},
+        repository="langfengQ/TimeMaster",
+        commit="12bed0a2dd307467d4f7956306389267875a79a5",
+        file="verl/utils/reward_score/emg_soft.py",
+        call="compute_score.__globals__.update(score_extension_with_qwen=lambda text, *_: penalize_if_generic(text, "
+        "opinion)) or compute_score(response, reference)[0]",
+        stubs=("openai",),
+        rows=diagnoses(),
+        replies=lambda grade: {
+            aspect: {"reason": "", "score": grade}
+            for aspect in ("specificity", "appropriateness", "relevance", "depth")
+        },
+        deviations=(Deviation(("several, *",), "The first of several classes counts."),),
+        note="A judge's grade is drawn for each row and given to both.",
+    ),
+    "qwenlong-l1": Published(
+        recipe="qwenlong_l1",
+        params={
+            "thought": 1,
+            "options": {"mode": "two_way", "extraction": [{"regex": r"(?s)\A.*the answer is(.*)\z"}]},
+        },
+        repository="Tongyi-Zhiwen/QwenLong-L1",
+        commit="38d080661ea86972a3e788a240971fca47405fc9",
+        file="verl/verl/utils/reward_score/docqa.py",
+        call="compute_score.__globals__.update(call_reward_model=lambda *_: float(opinion)) or "
+        "compute_score(response, 'the answer is ' + reference, '')['score']",
+        env={"LLM_JUDGE": "Y"},
+        stubs=("openai", "jsonlines"),
+        rows=asked(words(concluded(), several=False, single=True), (True, False)),
+        replies=lambda right: {"reason": "", "verdict": "correct" if right else "incorrect"},
+        deviations=(
+            Deviation(("either, *", "denied, *"), "`A or B` and `not A` have the reference's words."),
+            Deviation(("part, *",), "Any part of the reference is right, be it one word of four."),
+            Deviation(("refused, *",), "A judge is asked about a response that declines to answer."),
+        ),
+        note="A judge's verdict is drawn for each row and given to both.",
+    ),
+    "rlkv": Published(
+        recipe="accuracy",
+        params=_BOXED,
+        repository="Kurt232/rlkv-areal-v0.3.4.post1",
+        commit="6f9933dfb5288693acf331c6ac893c1c175cb4ff",
+        file="areal/reward/math_parser.py",
+        call="process_results(response, '\\\\boxed{' + reference + '}')[0]",
+        stubs=("pebble", "areal", "areal.utils", "areal.utils.logging"),
+        rows=mathematics(_think(), bare=False),
+        deviations=(_THOUGHT,),
+        note="The file is in the submodule that Kurt232/RLKV names; references have a box there.",
+    ),
     "ttrl": Published(
         recipe="ttrl",
         params={"ties": "first"},
         repository="PRIME-RL/TTRL",
         commit="3e2cc9376dc7486256f6021b37c4353d0e1abe2b",
         file="verl/verl/utils/reward_score/ttrl/ttt_metrics.py",
-        call="test_time_train_metrics(siblings, [reference] * len(siblings))[0][place]",
+        call="test_time_train_metrics(responses, [reference] * len(responses))[0][place]",
         beside=("verl/verl/utils/reward_score/ttrl",),
         roots=("verl",),
         stubs=("latex2sympy2",),
-        rows=groups(_think()),
+        groups=votes(_think()),
         deviations=(
             Deviation(
                 ("none, 1 silent", "*, 2 silent", "*, 3 silent", "*, 4 silent"),

@@ -1,0 +1,107 @@
+"""Rows for comparing rewards that ask a judge, whose opinion stands in the row: both sides get it as the reply."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from benchmarks.parity_rows import Form, Forms, Row, drawn, thought
+
+_LABELS = ("healthy", "myopathy", "neuropathy")
+_ADVICE = (
+    "Take a biopsy of the left deltoid.",
+    "Measure the nerve's conduction at the elbow.",
+    "Repeat the recording after exercise.",
+)
+_GENERIC = ("Further diagnostic tests may help.", "Consider the clinical history.", "Confirm the diagnosis first.")
+
+
+def asked(rows: Callable[[random.Random], Row], opinions: Sequence[Any]) -> Callable[[random.Random], Row]:
+    """Returns a maker of the same rows with a judge's opinion, one of these."""
+
+    def make(rng: random.Random) -> Row:
+        row = rows(rng)
+        return Row(row.label, row.response, row.reference, {**row.fields, "opinion": rng.choice(opinions)})
+
+    return make
+
+
+def concluded() -> Forms:
+    """Returns the forms of a thought and of a sentence that ends with "the answer is"."""
+    phrase = "Therefore, the answer is"
+    return {
+        "plain": (12, lambda rng, why, what: f"<think>{why}</think>\n{phrase} {what}."),
+        "no stop": (2, lambda rng, why, what: f"<think>{why}</think>\n{phrase} {what}"),
+        "opened": (1, lambda rng, why, what: f"{why}</think>\n{phrase} {what}."),
+        "no thought": (2, lambda rng, why, what: f"{phrase} {what}."),
+        "no phrase": (1, lambda rng, why, what: f"<think>{why}</think>\n{what}"),
+        "capital": (1, lambda rng, why, what: f"<think>{why}</think>\nThe answer is {what}."),
+        "cut": (1, lambda rng, why, what: f"<think>{why}"),
+        "empty": (1, lambda rng, why, what: ""),
+    }
+
+
+def rubrics() -> Callable[[random.Random], Row]:
+    """Returns a maker of rows with criteria and their points, and a judge's opinion on which of them are met."""
+    forms: dict[str, tuple[int, Form]] = {
+        "plain": (12, lambda rng, why, what: f"{why} {what}"),
+        "thought": (3, lambda rng, why, what: f"<think>{why}</think>\n{what}"),
+        "cut": (1, lambda rng, why, what: f"<think>{why}"),
+        "empty": (1, lambda rng, why, what: ""),
+    }
+
+    def make(rng: random.Random) -> Row:
+        names = rng.sample(("cause", "dose", "risk", "source", "limit", "next step"), rng.randint(1, 5))
+        points = [rng.choice((1, 2, 3, 5, 7, 10)), *(rng.choice((2, 4, 5, 8, -1, -3, -6)) for _ in names[1:])]
+        rubric = [{"text": f"Names the {name}", "points": each} for name, each in zip(names, points, strict=True)]
+        opinion = {criterion["text"]: rng.random() < 0.6 for criterion in rubric}
+        met = [each for each, yes in zip(points, opinion.values(), strict=True) if yes]
+        kind = "all" if len(met) == len(points) else "none" if not met else "below 0" if sum(met) < 0 else "some"
+        name, form = drawn(rng, forms)
+        what = f"Take the tablets at noon. Case {rng.getrandbits(40)}."
+        return Row(f"{kind}, {name}", form(rng, thought(rng), what), rubric, {"opinion": opinion})
+
+    return make
+
+
+def diagnoses() -> Callable[[random.Random], Row]:
+    """Returns a maker of rows with a class of a signal and advice, and a judge's grade of the advice from 0 to 1."""
+
+    def told(label: str, advice: str) -> str:
+        return f"<class>{label}</class><extension>{advice}</extension>"
+
+    forms: dict[str, tuple[int, Form]] = {
+        "plain": (10, lambda rng, why, what: f"<think>{why}</think>{what}"),
+        "lines": (2, lambda rng, why, what: f"<think>\n{why}\n</think>\n" + what.replace("><", ">\n<")),
+        "no thought": (1, lambda rng, why, what: what),
+        "after": (1, lambda rng, why, what: f"<think>{why}</think>{what} Done."),
+        "cut": (1, lambda rng, why, what: f"<think>{why}"),
+        "empty": (1, lambda rng, why, what: ""),
+    }
+
+    def make(rng: random.Random) -> Row:
+        right, wrong = rng.sample(_LABELS, 2)
+        # A number of its own: an opinion is kept for a text that was judged before.
+        advice = f"{rng.choice(_ADVICE)} Case {rng.getrandbits(40)}."
+        kind = rng.choices(
+            ("right", "generic", "wrong", "upper", "spaced", "unknown", "no class", "no advice", "blank", "several"),
+            weights=(8, 3, 6, 2, 1, 1, 1, 2, 1, 1),
+        )[0]
+        what = {
+            "right": told(right, advice),
+            "generic": told(right, f"{rng.choice(_GENERIC)} {advice}"),
+            "wrong": told(wrong, advice),
+            "upper": told(right.upper(), advice),
+            "spaced": told(f" {right} ", advice),
+            "unknown": told("myasthenia", advice),
+            "no class": f"It is {right}. <extension>{advice}</extension>",
+            "no advice": f"<class>{right}</class>",
+            "blank": told(right, " "),
+            "several": f"<class>{right}</class>{told(wrong, advice)}",
+        }[kind]
+        name, form = drawn(rng, forms)
+        grade = rng.choice((0.0, 0.25, 0.4, 0.5, 0.75, 1.0))
+        return Row(f"{kind}, {name}", form(rng, thought(rng), what), right, {"opinion": grade})
+
+    return make
