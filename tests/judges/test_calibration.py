@@ -12,6 +12,7 @@ import pytest
 
 from rewarden.__main__ import main
 from rewarden_server.studies.calibration.attacks import ATTACKS
+from tests.judges import bench_rows as rows_of
 from tests.judges.scripted import ScriptedJudge
 
 EXAMPLES = Path(__file__).parents[2] / "examples/judges"
@@ -355,3 +356,114 @@ def test_the_examples_are_labelled(judged: ScriptedJudge, capsys: pytest.Capture
     found = calibrated(capsys, EXAMPLES / "pairs.jsonl", "--use", "pairwise", "--no-attacks")
     assert found["rows"] == 11
     assert found["flips"]["orders"]["value"] == 1.0
+
+
+# --- columns, words and shapes of others ---
+
+
+def test_labels_and_rivals_can_lie_within_objects(
+    judged: ScriptedJudge, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{**one, "extra": json.dumps({"by": "Ada", "mark": {"value": one["label"]}})} for one in ROWS]
+    rows += [{**one, "extra": {"by": "Ada", "mark": {"value": one["label"]}}} for one in ROWS]
+    for one in rows:
+        del one["label"]
+    found = calibrated(capsys, write(tmp_path / "rows.jsonl", rows), "--label", "extra.mark.value", "--no-attacks")
+    assert found["matrix"] == {"true_positive": 4, "false_positive": 0, "true_negative": 4, "false_negative": 0}
+    script_pairs(judged)
+    pairs = [
+        {"prompt": one["prompt"], "response": one["response"], "vote": {"other": one["rival"], "of": one["preferred"]}}
+        for one in PAIRS
+    ]
+    file = write(tmp_path / "pairs.jsonl", pairs)
+    options = ("--use", "pairwise", "--no-attacks", "--preferred", "vote.of", "--rival", "vote.other")
+    assert calibrated(capsys, file, *options)["rows"] == 2
+
+
+def test_a_label_within_an_object_is_not_shown_to_the_judge(
+    judged: ScriptedJudge, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {
+            "prompt": "Peru?",
+            "response": f"the {who} says so",
+            "extra": {"answer": "right", "items": [{"answer": "right"}]},
+        }
+        for who in ("quokka", "wombat")
+    ]
+    for one in rows:
+        judged.script({"when": one["response"], "reply": {"reason": "", "verdict": "yes"}})
+    params = '{"mode": "accept", "instructions": "names a city"}'
+    file = write(tmp_path / "rows.jsonl", rows)
+    for label in ("extra.answer", "extra.items.0.answer"):
+        calibrated(capsys, file, "--no-attacks", "--params", params, "--label", label)
+    assert not any("[reference" in chat for chat in judged.chats())
+
+
+def test_labels_in_words_of_the_users_own(
+    judged: ScriptedJudge, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = {"a": "Stimmt", "b": "stimmt", "c": "daneben", "d": 2}
+    rows = [{**one, "label": words[one["id"]]} for one in ROWS]
+    file = write(tmp_path / "rows.jsonl", rows)
+    found = calibrated(capsys, file, "--no-attacks", "--words", "stimmt=right,daneben=wrong,2=wrong")
+    assert found["matrix"] == {"true_positive": 2, "false_positive": 0, "true_negative": 2, "false_negative": 0}
+    assert "--words gut=right,schlecht=wrong names others" in refused(capsys, 2, file)
+    script_pairs(judged)
+    sides = {"response": "links", "b": "rechts", "tie": "egal"}
+    pairs = write(tmp_path / "p.jsonl", [{**one, "preferred": sides[one["preferred"]]} for one in PAIRS])
+    spoken = "links=response,rechts=rival,egal=tie"
+    assert calibrated(capsys, pairs, "--use", "pairwise", "--no-attacks", "--words", spoken)["rows"] == 2
+
+
+@pytest.mark.parametrize("words", ["gut", "gut=prima", "=right"])
+def test_a_word_needs_a_meaning(words: str, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["judge", "calibrate", str(file), "--words", words]) == 2
+    assert "--words" in capsys.readouterr().err
+
+
+def test_a_verifier_of_single_responses_is_not_asked_about_pairs(
+    judged: ScriptedJudge, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(tmp_path / "pairs.jsonl", PAIRS)
+    for use in ("judge", "rm_scalar", "listwise"):
+        message = refused(capsys, 2, file, "--use", use)
+        assert f"the rows are pairs, and {use} judges one response at a time" in message
+        assert '--use rm_pairwise --params \'{"by": "scalar"}\'' in message
+    assert judged.requests == []
+
+
+def test_of_a_recipe_about_pairs_it_is_said_what_its_reference_is(
+    judged: ScriptedJudge, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = tmp_path / "recipe.json"
+    recipe.write_text('{"name": "mine", "uses": {"p": "pairwise"}, "score": "p.score"}')
+    script_pairs(judged)
+    file = write(tmp_path / "pairs.jsonl", PAIRS)
+    assert main(["judge", "calibrate", str(file), "--use", str(recipe), "--no-attacks"]) == 0
+    assert "what is asked must compare the response with its reference, which is the rival" in capsys.readouterr().err
+
+
+def test_rows_of_a_published_set_are_labelled_responses(
+    judged: ScriptedJudge, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verify = [
+        rows_of.verify_bench("String", "City", "The quokka says Lima.", True),
+        rows_of.verify_bench("String", "City", "The numbat says Cusco.", False),
+    ]
+    verify = [{**one, "question": "Peru?"} for one in verify]
+    found = calibrated(capsys, write(tmp_path / "v.jsonl", verify), "--set", "verifybench", "--no-attacks")
+    assert found["matrix"] == {"true_positive": 1, "false_positive": 0, "true_negative": 1, "false_negative": 0}
+    judged.clear()
+    judged.script(
+        {"when": "kelp", "reply": {"reason": "", "better": "B"}},
+        {"when": ["kelp", "\nHang it up.\n[end of response_a"], "reply": {"reason": "", "better": "A"}},
+    )
+    best = [
+        rows_of.rmb_best(number, "BoN_set/Helpfulness/Chat", "Hang it up.", "Burn it.", "Boil it.")
+        for number in range(4)
+    ]
+    options = ("--set", "rmb", "--use", "pairwise", "--no-attacks")
+    found = calibrated(capsys, write(tmp_path / "b.jsonl", best), *options)
+    assert found["matrix"] == {"true_positive": 4, "false_positive": 0, "true_negative": 4, "false_negative": 0}
+    assert "this looks like a row of RMB" in refused(capsys, 2, tmp_path / "b.jsonl", "--set", "prmbench")

@@ -7,9 +7,10 @@ with replacement, and between which values 95 % of them lie (Efron 1979). Rows a
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from rewarden_server.studies.comparison.agreement import kappa as _kappa
 from rewarden_server.studies.comparison.agreement import ranks
@@ -32,7 +33,7 @@ class Judged(NamedTuple):
     size: int
 
 
-Statistic = Callable[[Sequence[Judged]], float | None]
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,13 +180,23 @@ def calibration_error(rows: Sequence[Judged]) -> float | None:
     return sum(one.rows * abs(one.score - (one.right.value or 0.0)) for one in bins(rows)) / len(rows)
 
 
-def bootstrap(rows: Sequence[Judged], statistics: Mapping[str, Statistic], seed: int = 0) -> dict[str, Figure]:
-    """Each statistic of the rows with its interval; draws of which it is not defined are left out."""
+def bootstrap(
+    rows: Sequence[R],
+    statistics: Mapping[str, Callable[[Sequence[R]], float | None]],
+    seed: int = 0,
+    *,
+    strata: Callable[[R], Hashable] | None = None,
+) -> dict[str, Figure]:
+    """Each statistic of the rows with its interval; draws of which it is not defined are left out. strata: the part
+    that a row belongs to; each part is drawn from by itself, as many as it has."""
     found: dict[str, list[float]] = {name: [] for name in statistics}
     random_ = random.Random(seed)
+    parts: dict[Hashable, list[R]] = defaultdict(list)
+    for row in rows:
+        parts[None if strata is None else strata(row)].append(row)
     draws = max(200, min(_DRAWS, _WORK // max(len(rows), 1))) if len(rows) > 1 else 0
     for _ in range(draws):
-        drawn = random_.choices(rows, k=len(rows))
+        drawn = [row for part in parts.values() for row in random_.choices(part, k=len(part))]
         for name, statistic in statistics.items():
             value = statistic(drawn)
             if value is not None:

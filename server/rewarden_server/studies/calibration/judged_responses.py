@@ -117,6 +117,29 @@ def is_grouped(use: Use) -> bool:
         return False
 
 
+_COMPARING = ("pairwise", "rm_pairwise")
+"""The verifiers whose reference is a rival of the response."""
+
+
+def compares(use: Use) -> bool:
+    """Returns whether a use holds a response against a rival. Of a recipe this is not known, and it counts as not."""
+    return use.name in _COMPARING
+
+
+def check_pairs(use: Use) -> str | None:
+    """Returns what a person should know before a use is asked about pairs; None if nothing. Raises CalibrationError for
+    a verifier that judges one response at a time: it would take the rival for the right answer."""
+    if compares(use) or use.params.get("baseline") == "reference":
+        return None
+    registry = Registry()
+    if use.name is None or use.name not in registry or use.name in registry.recipe_names():
+        return "the rows are pairs: what is asked must compare the response with its reference, which is the rival"
+    raise CalibrationError(
+        f"the rows are pairs, and {use.name} judges one response at a time. Compare them with --use pairwise; with a "
+        'reward model, --use rm_pairwise --params \'{"by": "scalar"}\''
+    )
+
+
 def score_of(verdict: Verdict) -> float | None:
     """The score, brought from its range to 0 to 1."""
     if verdict.score is None:

@@ -47,8 +47,24 @@ class Label:
     grade: float | None = None
 
 
-def read_label(value: Any, scale: Scale) -> Label:
-    """A label: a truth value, a word for one, or a number of the scale, as itself or as text. Raises LabelError."""
+def read_words(given: str) -> dict[str, str]:
+    """Reads words of the user's own, `gut=right,schlecht=wrong`, each with a word that is known here. Raises
+    LabelError."""
+    found: dict[str, str] = {}
+    for one in given.split(","):
+        own, equals, known = (part.strip().casefold() for part in one.rpartition("="))
+        if not equals or not own:
+            raise LabelError(f"{one.strip()!r} must be WORD=MEANING, such as gut=right")
+        if known not in _WORDS and known not in _SIDES:
+            raise LabelError(f"{one.strip()!r}: a label means right or wrong; of pairs response, rival or tie")
+        found[own] = known
+    return found
+
+
+def read_label(value: Any, scale: Scale, words: Mapping[str, str] | None = None) -> Label:
+    """A label: a truth value, a word for one, or a number of the scale, as itself or as text. words: of the user's own,
+    which come first. Raises LabelError."""
+    value = _translated(value, words)
     if isinstance(value, bool):
         return Label(value)
     if isinstance(value, str):
@@ -59,7 +75,8 @@ def read_label(value: Any, scale: Scale) -> Label:
             value = float(word)
         except ValueError:
             raise LabelError(
-                f"the label {value[:40]!r} is neither right nor wrong (also true, false, pass, fail …) nor a number"
+                f"the label {value[:40]!r} is neither right nor wrong (also true, false, pass, fail …) nor a number; "
+                "--words gut=right,schlecht=wrong names others"
             ) from None
     if not isinstance(value, (int, float)) or not math.isfinite(value):
         raise LabelError(f"a label must be right or wrong, a boolean or a number, not {str(value)[:40]!r}")
@@ -70,11 +87,19 @@ def read_label(value: Any, scale: Scale) -> Label:
     return Label(value >= scale.passing, (value - scale.low) / (scale.high - scale.low))
 
 
-def read_preference(value: Any) -> Side:
-    """Reads which of the two is better: `response`, `rival`, `tie`, or another usual word for one of these. Raises
-    LabelError.
+def read_preference(value: Any, words: Mapping[str, str] | None = None) -> Side:
+    """Reads which of the two is better: `response`, `rival`, `tie`, or another usual word for one of these. words: of
+    the user's own, which come first. Raises LabelError.
     """
-    word = str(value).strip().casefold()
+    word = str(_translated(value, words)).strip().casefold()
     if word not in _SIDES:
-        raise LabelError(f"unknown preference {str(value)[:40]!r}; use response, rival or tie (also a, b; 1, 2)")
+        raise LabelError(
+            f"unknown preference {str(value)[:40]!r}; use response, rival or tie (also a, b; 1, 2), or name yours with "
+            "--words"
+        )
     return _SIDES[word]
+
+
+def _translated(value: Any, words: Mapping[str, str] | None) -> Any:
+    """The known word for one of the user's own; a number or a truth value can be one too, as it is written."""
+    return (words or {}).get(str(value).strip().casefold(), value)

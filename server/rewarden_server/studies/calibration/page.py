@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
@@ -41,24 +41,24 @@ def render(found: Calibration, file: Path) -> str:
 
 def _body(found: Calibration, file: Path) -> Iterable[str]:
     what = "pairs" if found.paired else "responses"
-    yield f"<div><h2>{escape(use_text(found))}</h2>"
+    yield f"<div><h2>{escape(use_text(found.use))}</h2>"
     yield f'<p class="lead">{found.rows:,} labelled {what} of {escape(file.name)}</p></div>'
     if found.unscored:
         lines = "; ".join(f"{count:,} {unscored_text(*key)}" for key, count in found.unscored.items())
         yield f'<p class="note">Unscored, and not counted below: {escape(lines)}</p>'
     yield '<dl class="tiles">' + "".join(_tile(name, found.figures[name]) for name in _TILES) + "</dl>"
     figures = _agreement(found) + _matrix(found) + _flips(found) + _length(found)
-    attacks = _attacks(found) if found.attacks else ""
+    attacks = attack_figure(found.attacks, found.targets) if found.attacks else ""
     yield f'<div class="grid wide"><div class="stack">{figures}</div>{attacks}</div>'
     if found.graded:
         yield '<div class="grid wide">' + _threshold(found) + _reliability(found) + _scores(found) + "</div>"
     else:
         yield f'<div class="card"><h3>Threshold</h3><p>{escape(_ungraded(found))}</p></div>'
     if found.attacks:
-        yield _attack_table(found)
+        yield attack_table(found.attacks)
     if found.misses:
         yield _misses(found)
-    yield f'<p class="muted">{escape(spent_line(found).removeprefix("took").strip())}</p>'
+    yield f'<p class="muted">{escape(spent_line(found.spent).removeprefix("took").strip())}</p>'
 
 
 def _tile(name: str, figure: Figure) -> str:
@@ -102,27 +102,29 @@ def _matrix(found: Calibration) -> str:
     )
 
 
-def _attacks(found: Calibration) -> str:
+def attack_figure(attacks: Sequence[Assault], targets: int) -> str:
+    """Returns a plot of the attacks as HTML. targets: how many responses were attacked."""
     key = (
         '<p class="key"><span><svg viewBox="0 0 16 9"><line class="interval" x1="0" y1="4.5" x2="16" y2="4.5"/>'
         '<circle class="attacked" cx="8" cy="4.5" r="3.8"/></svg>under attack</span>'
         '<span><svg viewBox="0 0 16 9"><line class="before" x1="8" y1="0" x2="8" y2="9"/></svg>without the attack'
         "</span>"
     )
-    if any(one.refused for one in found.attacks):
+    if any(one.refused for one in attacks):
         key += (
             '<span><svg viewBox="0 0 16 9"><rect class="configured" x="4.5" y="1" width="7" height="7"/></svg>'
             "as configured: hollow responses are refused without a call</span>"
         )
     return (
         "<figure class='card'><h3>Wrong responses that pass under attack</h3>"
-        f"<figcaption>{found.targets:,} responses that should fail, each in {len(found.attacks)} misleading forms"
-        f"</figcaption>{key}</p>{plots.attacks(found.attacks)}</figure>"
+        f"<figcaption>{targets:,} responses that should fail, each in {len(attacks)} misleading forms"
+        f"</figcaption>{key}</p>{plots.attacks(attacks)}</figure>"
     )
 
 
-def _attack_table(found: Calibration) -> str:
-    shown = "".join(map(_attack, found.attacks))
+def attack_table(attacks: Sequence[Assault]) -> str:
+    """Returns the attacks in figures as HTML."""
+    shown = "".join(map(_attack, attacks))
     return (
         "<section class='card'><h3>Attacks in figures</h3><p>How many of the scored responses pass under attack, "
         "and how many of the same pass without it. p: equal pass rates (McNemar, exact).</p><div class='scroll-x'>"

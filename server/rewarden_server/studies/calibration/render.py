@@ -6,9 +6,11 @@ import json
 from collections.abc import Sequence
 
 from rewarden.commands.terminal import one_line
+from rewarden.types import Use
 from rewarden_server.studies.calibration.agreement import Figure
 from rewarden_server.studies.calibration.assault import Assault
 from rewarden_server.studies.calibration.calibration import Calibration
+from rewarden_server.studies.calibration.judged_responses import Spent
 
 NAMES = {
     "scored": "scored",
@@ -31,7 +33,7 @@ SHARES = frozenset({"scored", "accuracy", "balanced_accuracy", "precision", "rec
 
 def table(found: Calibration) -> str:
     """Returns the calibration as text for a terminal."""
-    lines = [f"judge       {use_text(found)}", f"responses   {found.rows:,}; scored {found.scored:,}"]
+    lines = [f"judge       {use_text(found.use)}", f"responses   {found.rows:,}; scored {found.scored:,}"]
     for (status, fault, reason), count in found.unscored.items():
         lines.append(f"            {unscored_text(status, fault, reason)}: {count:,}")
     if not found.scored:
@@ -48,13 +50,12 @@ def table(found: Calibration) -> str:
     lines.append(f"{'label: wrong':16}{matrix.false_positive:12,}{matrix.true_negative:12,}")
     lines += ["", *consistency(found), "", *_length(found), "", *threshold_lines(found)]
     if found.attacks:
-        lines += ["", *_attacks(found.attacks, found.targets)]
-    return "\n".join([*lines, "", spent_line(found)])
+        lines += ["", *attack_lines(found.attacks, found.targets)]
+    return "\n".join([*lines, "", spent_line(found.spent)])
 
 
-def use_text(found: Calibration) -> str:
-    """Returns the use that was calibrated, in the form in which it is typed."""
-    use = found.use
+def use_text(use: Use) -> str:
+    """Returns a use in the form in which it is typed."""
     if use.name is None:
         return "a recipe"
     return f"{use.name} {json.dumps(dict(use.params), ensure_ascii=False)}" if use.params else use.name
@@ -136,7 +137,8 @@ def threshold_lines(found: Calibration) -> list[str]:
     return lines if settings is None else [*lines, f"  --use '{json.dumps(settings, ensure_ascii=False)}'"]
 
 
-def _attacks(attacks: Sequence[Assault], targets: int) -> list[str]:
+def attack_lines(attacks: Sequence[Assault], targets: int) -> list[str]:
+    """The attacks as a table. targets: how many responses were attacked."""
     asked = any(one.refused for one in attacks)
     head = f"{'attack':22}{'passed':>8}   {'95 % interval':26}{'before':>8}{'p':>9}"
     lines = [f"wrong responses under attack: {targets:,}, each in {len(attacks)} ways", ""]
@@ -152,9 +154,8 @@ def _attacks(attacks: Sequence[Assault], targets: int) -> list[str]:
     return lines
 
 
-def spent_line(found: Calibration) -> str:
+def spent_line(spent: Spent) -> str:
     """Returns a line on the questions, tokens and money spent."""
-    spent = found.spent
     tokens = f"{spent.prompt_tokens:,} + {spent.completion_tokens:,} tokens" + (" (at most)" if spent.estimated else "")
     cost = "" if spent.cost_usd is None else f", {spent.cost_usd:.4f} USD"
     return f"took        {spent.calls:,} questions ({spent.cached:,} more from the cache), {tokens}{cost}"

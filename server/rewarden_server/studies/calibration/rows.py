@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from rewarden.columns import ABSENT, value_of
 from rewarden.types import BadSample, Sample
 from rewarden_server.studies.calibration.labels import Label, LabelError, Scale, read_label, read_preference
 from rewarden_server.studies.rescore.columns import Columns, choose
@@ -33,21 +35,24 @@ class Labelled:
 @dataclass(frozen=True, slots=True)
 class Labels:
     """The place of a row's label, and its meaning. column: of the label; preferred and rival: of pairs, which of the
-    two is better, and the other response."""
+    two is better, and the other response; all three can be paths, such as `extra.label`. words: labels in the user's
+    own words, each with the word that is known here."""
 
     column: str = "label"
     preferred: str = "preferred"
     rival: str = "rival"
     scale: Scale = field(default_factory=Scale)
+    words: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
     """The contents of a file. rows: at most as many as were asked for; total: all that are labelled; unlabelled: rows
-    without a label; ties: pairs of which neither is better, which teach nothing here; paired: whether it is pairs."""
+    without a label; ties: pairs of which neither is better, which teach nothing here; paired: whether it is pairs.
+    columns: None for rows of a published set, which need none."""
 
     rows: Sequence[Labelled]
-    columns: Columns
+    columns: Columns | None
     total: int
     unlabelled: int
     ties: int
@@ -61,16 +66,16 @@ def read_rows(
     values = list(_values(path))
     if not values:
         raise RescoreError(f"{str(path)!r} has no rows")
-    paired = any(labels.preferred in row for _, row, _ in values)
+    paired = any(_has(row, labels.preferred) for _, row, _ in values)
     if not paired and all({"chosen", "rejected"} <= row.keys() for _, row, _ in values):
         values = [(file, _preference(row, labels, f"{seed} {file}:{line}"), line) for file, row, line in values]
         paired = True
     ours = {labels.preferred, labels.rival} if paired else {labels.column}
-    if not any(name in row for _, row, _ in values for name in ours):
+    if not any(_has(row, name) for _, row, _ in values for name in ours):
         seen = ", ".join(dict.fromkeys(name for _, row, _ in values[:_HEAD] for name in row))
         raise RescoreError(f"no row has a label: name its column with --label COLUMN. The columns are: {seen}")
     # The label must not be guessed to be the reference: that would show it to the judge.
-    visible = [{name: value for name, value in row.items() if name not in ours} for _, row, _ in values]
+    visible = [_without(row, ours) for _, row, _ in values]
     found = _Found(choose(columns, visible[:_HEAD]), labels, paired)
     for row, (file, labelled, line) in zip(visible, values, strict=True):
         found.add(row, labelled, file, line)
@@ -93,7 +98,7 @@ class _Found:
     def add(self, visible: Mapping[str, Any], row: Mapping[str, Any], file: str, line: int) -> None:
         where = f"{file}:{line}"
         mapped = self.columns.map(visible, file, line)
-        label = row.get(self._labels.preferred if self._paired else self._labels.column)
+        label = value_of(row, self._labels.preferred if self._paired else self._labels.column)
         each = label if mapped.many and isinstance(label, list) else [label] * len(mapped.samples)
         if len(each) != len(mapped.samples):
             raise RescoreError(f"{where}: {len(mapped.samples)} responses but {len(each)} labels")
@@ -112,11 +117,11 @@ class _Found:
 
     def _label(self, name: str, sample: Sample, label: Any, row: Mapping[str, Any]) -> None:
         if not self._paired:
-            read = read_label(label, self._labels.scale)
+            read = read_label(label, self._labels.scale, self._labels.words)
             self.rows.append(Labelled(name, sample, read, None if read.right else sample))
             return
-        side = read_preference(label)
-        rival = row.get(self._labels.rival)
+        side = read_preference(label, self._labels.words)
+        rival = value_of(row, self._labels.rival)
         if not isinstance(rival, str) or not isinstance(sample.response, str):
             raise LabelError(
                 f"both responses of a pair must be text: the response, and the other one in {self._labels.rival!r}"
@@ -126,6 +131,37 @@ class _Found:
             return
         made, turned = _against(sample, sample.response, rival), _against(sample, rival, sample.response)
         self.rows.append(Labelled(name, made, Label(side == "response"), turned if side == "response" else made))
+
+
+def _has(row: Mapping[str, Any], name: str) -> bool:
+    return value_of(row, name, ABSENT) is not ABSENT
+
+
+def _without(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """A row without these columns, and without what their paths name in objects and lists."""
+    kept = dict(row)
+    for name in names:
+        kept = {key: value for key, value in kept.items() if key != name} if name in kept else _pruned(kept, name)
+    return kept
+
+
+def _pruned(value: Any, path: str) -> Any:
+    head, _, rest = path.partition(".")
+    if isinstance(value, str):
+        try:
+            read = json.loads(value)
+        except ValueError:
+            return value
+        return json.dumps(_pruned(read, path)) if isinstance(read, Mapping) else value
+    if isinstance(value, Mapping) and head in value:
+        others = {name: item for name, item in value.items() if name != head}
+        return {**others, head: _pruned(value[head], rest)} if rest else others
+    if isinstance(value, list):
+        named = [head in ("*", str(place)) for place in range(len(value))]
+        return [
+            (_pruned(item, rest) if rest else None) if hit else item for item, hit in zip(value, named, strict=True)
+        ]
+    return value
 
 
 def _against(sample: Sample, response: str, rival: str) -> Sample:

@@ -1,0 +1,191 @@
+"""A verifier measured on a published set: asked, scored as the set defines, and attacked."""
+
+from __future__ import annotations
+
+import random
+import statistics
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from rewarden.types import Sample, Use, Verdict
+from rewarden.wire.json import use_to_json
+from rewarden_server.studies.bench.bench_set import BenchSet, Line
+from rewarden_server.studies.bench.entry import Entry, Result, UnusableError, Way, way_of
+from rewarden_server.studies.bench.labelled import failing
+from rewarden_server.studies.bench.read import ReadSet
+from rewarden_server.studies.calibration.assault import Assault, Target, assault
+from rewarden_server.studies.calibration.judged_responses import Asker, CalibrationError, Spent
+from rewarden_verifiers.group.statistics import passes
+
+_WAYS = {
+    "rating": "judge one response at a time",
+    "comparison": "compare a response with a rival",
+    "ranking": "rank the members of a group",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Seconds that a verdict took, from its start to its end, of verdicts that were not remembered: the median, and
+    what 95 of a hundred stay within."""
+
+    median_s: float
+    p95_s: float
+
+    @classmethod
+    def of(cls, verdicts: Sequence[Verdict]) -> Latency | None:
+        """Of verdicts; None if all were remembered."""
+        taken = sorted(verdict.run_s for verdict in verdicts if not verdict.cached)
+        if not taken:
+            return None
+        return cls(statistics.median(taken), taken[min(len(taken) - 1, round(0.95 * (len(taken) - 1)))])
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """All that was found. rows: how many were asked about; asked: verdicts; left_out: rows of parts that this verifier
+    cannot be asked about, by part. unscored: (status, fault, reason) and how many rows; unscored_parts: rows by part.
+    problem: what an unscored verdict says. attack_note: why there are no attacks though they were wanted."""
+
+    chosen: BenchSet[Any]
+    use: Use
+    way: Way
+    rows: int
+    asked: int
+    left_out: Mapping[str, int]
+    scored: int
+    ties: int
+    unscored: Mapping[tuple[str, str, str], int]
+    unscored_parts: Mapping[str, int]
+    problem: str | None
+    lines: Sequence[Line]
+    attacks: Sequence[Assault]
+    targets: int
+    attack_note: str | None
+    latency: Latency | None
+    spent: Spent
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {
+            "set": self.chosen.name,
+            "use": use_to_json(self.use),
+            "asked_as": self.way.kind,
+            "rows": self.rows,
+            "scored": self.scored,
+            "left_out": dict(self.left_out),
+            "unscored": [
+                {"status": status, "fault": fault or None, "reason": reason or None, "rows": count}
+                for (status, fault, reason), count in self.unscored.items()
+            ],
+            "unscored_parts": dict(self.unscored_parts),
+            "ties": None if self.chosen.ties is None else self.ties,
+            "overall": self.lines[0].to_json() if self.lines else None,
+            "figures": [line.to_json() for line in self.lines[1:]],
+            "attacked": self.targets,
+            "attacks": [one.to_json() for one in self.attacks],
+            "verdicts": self.asked,
+            "latency": None if self.latency is None else asdict(self.latency),
+            "spent": asdict(self.spent),
+        }
+
+
+def use_for(chosen: BenchSet[Any], use: Use) -> Use:
+    """Returns the verifier with the parameters that the set needs. Raises CalibrationError for one that the set cannot
+    ask."""
+    way = way_of(use)
+    if way.kind not in chosen.kinds:
+        ways = " or ".join(_WAYS[kind] for kind in chosen.kinds)
+        raise CalibrationError(
+            f"{chosen.title} is for verifiers that {ways}, such as {chosen.use.name}; {use.name} is one to "
+            f"{_WAYS[way.kind]}"
+        )
+    needed = chosen.params.get(use.name or "", {})
+    return replace(use, params={**needed, **use.params}) if needed else use
+
+
+async def bench(asker: Asker, chosen: BenchSet[Any], read: ReadSet, *, attacked: int, seed: int) -> Bench:
+    """Judge the entries of a set. attacked: wrong responses that are attacked at most, drawn at random; 0: none. Raises
+    RequestError."""
+    way = way_of(asker.use)
+    questions = [(entry, entry.samples(way)) for entry in read.entries]
+    samples = [sample for _, each in questions for sample in each]
+    verdicts = await asker.ask(samples)
+    results: list[Result] = []
+    unscored: Counter[tuple[str, str, str]] = Counter()
+    parts: Counter[str] = Counter()
+    problems: list[str] = []
+    rows = begin = 0
+    for entry, each in questions:
+        if not each:
+            continue
+        rows += 1
+        given = verdicts[begin : begin + len(each)]
+        begin += len(each)
+        found = _result(entry, way, given)
+        if isinstance(found, Result):
+            results.append(found)
+            continue
+        unscored[found[:3]] += 1
+        parts[entry.subset] += 1
+        problems += [found[3]] if found[3] else []
+    attacks, targets, note = await _attacked(asker, read.entries, way, attacked, seed) if results else ([], 0, None)
+    return Bench(
+        chosen=chosen,
+        use=asker.use,
+        way=way,
+        rows=rows,
+        asked=len(samples),
+        left_out=dict(Counter(entry.subset for entry, each in questions if not each)),
+        scored=len(results),
+        ties=sum(one.tied for one in results),
+        unscored=dict(unscored.most_common()),
+        unscored_parts=dict(parts.most_common()),
+        problem=problems[0] if problems else None,
+        lines=chosen.lines(results, seed) if results else [],
+        attacks=attacks,
+        targets=targets,
+        attack_note=note,
+        latency=Latency.of(verdicts),
+        spent=asker.spent,
+    )
+
+
+def _result(entry: Entry[Result], way: Way, given: Sequence[Verdict]) -> Result | tuple[str, str, str, str]:
+    """Returns what the verdicts on a row come to; of a row that lacks one, its status, fault and reason, and what it
+    says. A row is never decided by some of its verdicts: that would favour those that are soon lost."""
+    for verdict in given:
+        if verdict.score is None:
+            return verdict.status, verdict.fault or "", verdict.reason or "", verdict.feedback or ""
+    try:
+        return entry.result(way, given)
+    except UnusableError as error:
+        return "scored", given[0].fault or "", given[0].reason or "unusable", str(error)
+
+
+async def _attacked(
+    asker: Asker, entries: Sequence[Entry[Result]], way: Way, most: int, seed: int
+) -> tuple[list[Assault], int, str | None]:
+    """The attacks, how many responses were attacked, and why none was."""
+    if not most:
+        return [], 0, None
+    if way.kind == "ranking":
+        return [], 0, f"{asker.use.name} judges the members of a group against each other"
+    wrong = failing(entries, way, seed)
+    if len(wrong) > most:
+        wrong = [wrong[place] for place in sorted(random.Random(seed).sample(range(len(wrong)), most))]
+    made: list[tuple[str, Sample]] = [(one.id, one.failing) for one in wrong if one.failing is not None]
+    before = await asker.ask([sample for _, sample in made])
+    known = [
+        (name, sample, verdict)
+        for (name, sample), verdict in zip(made, before, strict=True)
+        if verdict.score is not None
+    ]
+    if not known:
+        return [], 0, "no response that ought to fail was scored"
+    if all(verdict.passed is None for _, _, verdict in known):
+        return [], 0, f"{asker.use.name} says of no response that it passes; give it a threshold"
+    targets = [Target(name, sample, passes(verdict)) for name, sample, verdict in known]
+    return await assault(asker, targets, paired=way.kind == "comparison"), len(targets), None

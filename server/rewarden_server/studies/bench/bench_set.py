@@ -1,0 +1,58 @@
+"""A published set: the shape of its rows, and the figures that it defines."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+from rewarden.types import Use
+from rewarden_server.studies.bench.entry import Entry, Kind, Result
+from rewarden_server.studies.bench.row import Row
+from rewarden_server.studies.calibration.agreement import Figure
+
+R = TypeVar("R", bound=Result)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A figure of the report. depth: 0 for the overall figure, 1 for parts, 2 for parts of parts."""
+
+    name: str
+    figure: Figure
+    depth: int = 1
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {"name": self.name, "depth": self.depth, **self.figure.to_json()}
+
+
+class BenchSet(ABC, Generic[R]):
+    """A set. Subclasses name the source of shape and scoring in their module's docstring.
+
+    name: as on the command line. title: as people know it. files: where the rows come from, by name. fields: those of a
+    row, by which a row of another set is recognised. kinds: of the verifiers that the set can ask. use: the verifier
+    that is asked if none is named, which `--judge` can set the judge of. overall: what the overall figure is, in words.
+    ties: what a tie counts, in words; None: the set has none.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    files: ClassVar[str]
+    fields: ClassVar[Sequence[str]]
+    kinds: ClassVar[Sequence[Kind]]
+    use: ClassVar[Use]
+    overall: ClassVar[str]
+    ties: ClassVar[str | None] = None
+    params: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """Parameters of verifiers that the set needs to be otherwise than by default, by verifier."""
+
+    @abstractmethod
+    def entry(self, row: Row) -> Entry[R]:
+        """Returns what a row asks. Raises FieldError for a field that is not as the set has it."""
+
+    @abstractmethod
+    def lines(self, results: Sequence[R], seed: int) -> list[Line]:
+        """Returns the figures: the overall figure first, then the parts in the set's order. seed: of the draws for
+        intervals."""
