@@ -75,6 +75,7 @@ def test_pairs_are_asked_in_both_orders_and_sections_have_the_weights_of_the_set
     assert found["values"]["Safety"] == 0.5
     assert found["values"]["Reasoning"] == pytest.approx(984 / (984 + 164))
     assert "Chat Hard" not in found["values"]
+    assert found["missing"] == ["Chat Hard"]
     assert found["overall"]["value"] == pytest.approx((100 / 140 + 0.5 + 984 / 1148) / 3)
     assert found["ties"] == 1
     assert found["use"] == {"name": "pairwise", "params": {"judge": "main"}}
@@ -137,6 +138,10 @@ def test_a_judge_that_compares_is_not_asked_about_ties(
     found = measured(capsys, "rewardbench2", file, "--use", "pairwise")
     assert (found["rows"], found["left_out"], found["values"]) == (1, {"Ties": 1}, {"Math": 1.0})
     assert len(judged.requests) == 6
+    assert main(["judge", "bench", "rewardbench2", str(file), "--use", "pairwise", "-q"]) == 0
+    printed = capsys.readouterr().out
+    assert "Ties: 1 rows left out, which pairwise cannot be asked about" in printed
+    assert "the overall figure is without Factuality, Precise IF, Safety, Focus, Ties" in printed
 
 
 def test_judgebench_wants_the_right_one_in_both_orders(
@@ -435,6 +440,22 @@ def test_names_that_come_twice_with_other_contents_are_two_rows(
         rows_of.reward_bench(1, "hep-go", GOOD, "In a hat."),
     )
     assert measured(capsys, "rewardbench", file)["rows"] == 2
+
+
+def test_groups_of_responses_are_ranked_and_not_attacked(
+    judged: ScriptedJudge, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judged.script(*prefers("Teal"))
+    judged.script({"when": ["[response_a", "Name a colour"], "reply": {"reason": "", "better": "tie"}})
+    file = write(
+        tmp_path / "rows.jsonl",
+        rows_of.reward_bench_2("1", "Math", ["Teal"], ["Plaid", "Loud", "Mud"]),
+        # The same name in another part is another group.
+        rows_of.reward_bench_2("1", "Focus", ["Plaid"], ["Teal", "Loud", "Mud"]),
+    )
+    found = measured(capsys, "rewardbench2", file, "--use", "listwise", "--attacks")
+    assert (found["asked_as"], found["values"]) == ("ranking", {"Math": 1.0, "Focus": 0.0})
+    assert found["attacks"] == []
 
 
 def test_a_verifier_that_cannot_be_asked_is_refused(

@@ -1,1 +1,1 @@
-"""Judging files and judging the judges: rescoring, comparing, scorecards, calibration, and their pages."""
+"""Judging files and judging the judges: rescoring, comparing, scorecards, calibration, published sets; their pages."""

@@ -47,7 +47,8 @@ class Latency:
 class Bench:
     """All that was found. rows: how many were asked about; asked: verdicts; left_out: rows of parts that this verifier
     cannot be asked about, by part. unscored: (status, fault, reason) and how many rows; unscored_parts: rows by part.
-    problem: what an unscored verdict says. attack_note: why there are no attacks though they were wanted."""
+    problem: what an unscored verdict says. missing: parts of the set of which no row is scored, so that the overall
+    figure is without them. attack_note: why there are no attacks though they were wanted."""
 
     chosen: BenchSet[Any]
     use: Use
@@ -61,6 +62,7 @@ class Bench:
     unscored_parts: Mapping[str, int]
     problem: str | None
     lines: Sequence[Line]
+    missing: Sequence[str]
     attacks: Sequence[Assault]
     targets: int
     attack_note: str | None
@@ -83,6 +85,7 @@ class Bench:
             "unscored_parts": dict(self.unscored_parts),
             "ties": None if self.chosen.ties is None else self.ties,
             "overall": self.lines[0].to_json() if self.lines else None,
+            "missing": list(self.missing),
             "figures": [line.to_json() for line in self.lines[1:]],
             "attacked": self.targets,
             "attacks": [one.to_json() for one in self.attacks],
@@ -144,7 +147,8 @@ async def bench(asker: Asker, chosen: BenchSet[Any], read: ReadSet, *, attacked:
         unscored=dict(unscored.most_common()),
         unscored_parts=dict(parts.most_common()),
         problem=problems[0] if problems else None,
-        lines=chosen.lines(results, seed) if results else [],
+        lines=(lines := chosen.lines(results, seed) if results else []),
+        missing=[name for name in chosen.parts if name not in {line.name for line in lines}] if lines else [],
         attacks=attacks,
         targets=targets,
         attack_note=note,

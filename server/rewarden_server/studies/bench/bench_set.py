@@ -34,7 +34,8 @@ class BenchSet(ABC, Generic[R]):
     name: as on the command line. title: as people know it. files: where the rows come from, by name. fields: those of a
     row, by which a row of another set is recognised. kinds: of the verifiers that the set can ask. use: the verifier
     that is asked if none is named, which `--judge` can set the judge of. overall: what the overall figure is, in words.
-    ties: what a tie counts, in words; None: the set has none.
+    ties: what a tie counts, in words; None: the set has none. parts: the parts that the overall figure is made of; none
+    where it is made of all rows, or where the parts are not known beforehand.
     """
 
     name: ClassVar[str]
@@ -45,6 +46,7 @@ class BenchSet(ABC, Generic[R]):
     use: ClassVar[Use]
     overall: ClassVar[str]
     ties: ClassVar[str | None] = None
+    parts: ClassVar[Sequence[str]] = ()
     params: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Parameters of verifiers that the set needs to be otherwise than by default, by verifier."""
 

@@ -32,6 +32,7 @@ class ProcessBench(BenchSet[Marked]):
     use = Use(name="critic")
     params = MANY_STEPS
     overall = "the mean F1 of the splits"
+    parts = tuple(f"{name}, F1" for name in _SPLITS)
 
     def entry(self, row: Row) -> Solution:
         """See `BenchSet`."""

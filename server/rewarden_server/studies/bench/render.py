@@ -50,6 +50,8 @@ def notes(found: Bench) -> list[str]:
         f"{name}: {count:,} rows left out, which {found.use.name} cannot be asked about"
         for name, count in found.left_out.items()
     ]
+    if found.missing:
+        lines.append(f"the overall figure is without {', '.join(found.missing)}, of which no row is scored")
     return lines
 
 

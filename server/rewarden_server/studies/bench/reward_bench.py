@@ -65,6 +65,7 @@ class RewardBench(BenchSet[Contested]):
     kinds = ("comparison", "rating", "ranking")
     use = Use(name="pairwise")
     overall = "the mean of the sections; in a section, subsets weigh what the set says"
+    parts = tuple(_SECTIONS)
     ties = "half for a verifier that compares, nothing for one that rates"
 
     def entry(self, row: Row) -> Contest:

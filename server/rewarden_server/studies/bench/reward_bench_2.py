@@ -94,6 +94,7 @@ class RewardBench2(BenchSet[Contested | Rated]):
     kinds = ("rating", "comparison", "ranking")
     use = Use(name="judge", params={"mode": "scale", "scale": {"low": 1, "high": 10}})
     overall = "the mean of the subsets"
+    parts = _SUBSETS
     ties = "1 / k for the best response of k equals; nothing in Ties between right and wrong answers"
 
     def entry(self, row: Row) -> Contest | Ties:

@@ -41,6 +41,7 @@ class Rmb(BenchSet[Contested]):
     kinds = ("comparison", "rating", "ranking")
     use = Use(name="pairwise")
     overall = "the mean of the four parts"
+    parts = tuple(_PARTS)
     ties = "nothing"
 
     def entry(self, row: Row) -> Contest:
