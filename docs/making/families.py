@@ -32,6 +32,7 @@ FAMILIES: Mapping[str, str] = {
     "games": "Plans and games",
     "environments": "Plans and games",
     "graphs": "Graphs and optimisation",
+    "optimisation": "Graphs and optimisation",
     "science": "Science",
     "judges": "Judges",
     "models": "Reward models",

@@ -60,6 +60,7 @@ BUILT_IN: Mapping[str, str] = {
     "puzzle": "rewarden_verifiers.puzzles.puzzle:puzzle",
     "puzzle_rules": "rewarden_verifiers.puzzles.rules:puzzle_rules",
     "graph": "rewarden_verifiers.graphs.graph:graph",
+    "optimization": "rewarden_verifiers.optimisation.optimization:optimization",
     "symbolic_regression": "rewarden_verifiers.science.symbolic_regression:symbolic_regression",
     "molecule": "rewarden_verifiers.science.molecule:molecule",
     "judge": "rewarden_verifiers.judges.judge:judge",

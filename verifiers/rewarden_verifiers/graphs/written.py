@@ -117,13 +117,13 @@ def flows(text: str, known: Collection[str]) -> list[tuple[str, str, float]]:
     return result
 
 
-def assignment(text: str) -> dict[str, str]:
-    """A value for each node. Raises Unread where one has two."""
+def assignment(text: str, *, numbers: bool = False) -> dict[str, str]:
+    """A value for each node, a name or with `numbers` a number. Raises Unread where one has two."""
     value = _value(text)
     if isinstance(value, str):
         value = [value]
     if isinstance(value, dict):
-        pairs = [(_node(key), _node(item)) for key, item in value.items()]
+        pairs = [(_node(key), str(number(item)) if numbers else _node(item)) for key, item in value.items()]
     else:
         pairs = [_pair(item) for item in _list(value, "the answer")]
     found = dict(pairs)

@@ -1,0 +1,1 @@
+"""Verifiers of solutions that are to be as good as possible."""
