@@ -18,6 +18,9 @@ from rewarden_server.service import Service
 LAST_WORDS_S = 5
 """Seconds that answers have to leave once the engine has stopped."""
 
+MESSAGE_BYTES = 1 << 20
+"""Bytes of a WebSocket's message. A longer one ends its connection."""
+
 KEEP_ALIVE_S = 75
 """Seconds that an idle connection is kept: longer than common proxies do, so that they and not we close it."""
 
@@ -81,7 +84,10 @@ def _settings(service: Service, tls: HttpTls | None) -> uvicorn.Config:
         ssl_context_factory=(lambda *_: tls.context) if tls is not None else None,
         # Whoever connects from this machine could otherwise name any address as its own.
         proxy_headers=False,
-        ws="none",
+        ws="websockets-sansio",
+        ws_max_size=MESSAGE_BYTES,
+        # Attack: a compressed message that expands to a thousand times its size, for each connection at once.
+        ws_per_message_deflate=False,
         lifespan="off",
         log_config=None,
         access_log=False,

@@ -8,7 +8,21 @@ from fastapi.routing import APIRoute
 from starlette.types import ASGIApp
 
 from rewarden_server import compat, pages
-from rewarden_server.http import blobs, boxes, catalogue, jobs, models, rollouts, run, runs, spec, state, stream, verify
+from rewarden_server.http import (
+    blobs,
+    box_socket,
+    boxes,
+    catalogue,
+    jobs,
+    models,
+    rollouts,
+    run,
+    runs,
+    spec,
+    state,
+    stream,
+    verify,
+)
 from rewarden_server.http.access import check_scopes
 from rewarden_server.http.edge import Edge
 from rewarden_server.service import Service
@@ -34,6 +48,6 @@ def make_app(service: Service) -> Edge:
     routes = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
     check_scopes(routes)
     # In one list: of routers within routers FastAPI looks through all of them, twice.
-    app = Application(routes=[*routes], openapi_url=None, redirect_slashes=False)
+    app = Application(routes=[*routes, *box_socket.sockets], openapi_url=None, redirect_slashes=False)
     app.state.service = service
     return Edge(service, app, routes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import time
 import uuid
@@ -46,6 +47,8 @@ _HEADERS = (
 )
 """Headers of every response, which keep pages of other origins from using it."""
 
+KEY_PROTOCOL = "rewarden.key."
+
 LEASED = "/v1/sessions/"
 """The routes on which a lease takes the place of a key."""
 
@@ -71,7 +74,10 @@ class Edge:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one request."""
-        if scope["type"] != "http":  # websockets and lifespan: not supported
+        if scope["type"] == "websocket":
+            await self._socket(scope, receive, send)
+            return
+        if scope["type"] != "http":  # lifespan: not supported
             return
         headers = dict(scope["headers"])
         request_id = _request_id(headers.get(b"x-request-id"))
@@ -136,6 +142,61 @@ class Edge:
                     method = scope["method"]
                     audit.write(entry.line(route=route, method=method, key=key, status=str(status), seconds=seconds))
 
+    async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves a WebSocket, which is checked as a request is before it is accepted. It is one request of its key,
+        for as long as it is open."""
+        headers = dict(scope["headers"])
+        request_id = _request_id(headers.get(b"x-request-id"))
+        start = time.perf_counter()
+        status, key = 0, ""
+        meter: Meter | None = None
+        audit = self._service.audit
+        entry = audit.entry(request_id, SURFACE, peer_of(scope)) if audit is not None else None
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "websocket.accept":
+                status = 101
+                message["headers"] = [*message.get("headers", ()), (b"x-request-id", request_id.encode())]
+            elif message["type"] == "websocket.http.response.start":
+                status = message["status"]
+            elif message["type"] == "websocket.close" and not status:
+                status = 403  # the status with which the server refuses an address that has no WebSocket
+            await send(message)
+
+        with structlog.contextvars.bound_contextvars(request_id=request_id):
+            try:
+                _check_head(scope["headers"], headers)
+                caller = self._caller(scope, {**headers, **key_in(scope, headers)})
+                if caller is None:
+                    raise NotFound("there is no WebSocket at this address")
+                key, caller.entry = caller.name, entry
+                if caller.meter is not None:
+                    caller.meter.begin()
+                    meter = caller.meter
+                if audit is not None:
+                    audit.check()
+                CURRENT.set(caller)
+                with structlog.contextvars.bound_contextvars(key=key):
+                    await self._app(scope, receive, answer)
+            except Exception as error:
+                known = as_request_error(error)
+                if isinstance(known, InternalError):
+                    log_defect(_log, error)
+                if status:
+                    raise  # the connection breaks
+                await error_reply(known)(scope, receive, answer)
+            finally:
+                if meter is not None:
+                    meter.end()
+                matched = scope.get("route")
+                route = "unmatched" if matched is None else matched.path
+                seconds = round(time.perf_counter() - start, 6)
+                self._service.metrics.request(SURFACE, route, str(status), key, seconds)
+                _log.info("websocket", route=route, status=status, seconds=seconds, key=key)
+                if audit is not None and entry is not None:
+                    audit.write(entry.line(route=route, method="GET", key=key, status=str(status), seconds=seconds))
+
     def _span(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Span:
         if scope["path"] in UNTRACED_PATHS:
             return UNTRACED
@@ -167,6 +228,22 @@ class Edge:
 def is_open(path: str) -> bool:
     """Returns whether a path needs no key."""
     return path in OPEN or path.startswith(OPEN_BELOW)
+
+
+def key_in(scope: Scope, headers: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+    """Returns the `Authorization` that a page puts among a WebSocket's subprotocols, because browsers let it set no
+    header: `rewarden.key.` and the key, or the lease, in base64url. Raises InvalidRequest."""
+    given = [each for each in scope["subprotocols"] if each.startswith(KEY_PROTOCOL)]
+    if not given:
+        return {}
+    if len(given) > 1 or b"authorization" in headers:  # attack: a proxy checks the one, and the server the other
+        raise InvalidRequest("the WebSocket has more than one key")
+    text = given[0].removeprefix(KEY_PROTOCOL)
+    try:
+        key = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except ValueError:
+        raise InvalidRequest(f"the subprotocol {KEY_PROTOCOL}… must have the key in base64url") from None
+    return {b"authorization": b"Bearer " + key}
 
 
 def peer_of(scope: Scope) -> str:

@@ -106,12 +106,19 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_since = self._idle_until = None
         self._head = self._unread = 0
         super().on_headers_complete()
-        self.headers = []  # trailers land here. Attack: trailers as headers, which a proxy in front never saw
+        if not self._upgrades():
+            self.headers = []  # trailers land here. Attack: trailers as headers, which a proxy in front never saw
+
+    def _upgrades(self) -> bool:
+        """Returns whether the head that was read asks for a WebSocket: then uvicorn's other protocol takes over."""
+        return bool(self.parser.should_upgrade()) and self._should_upgrade()
 
     def on_body(self, body: bytes) -> None:
         """A piece of the body arrived."""
         self._head = 0
         super().on_body(body)
+        if self._upgrades():
+            return
         if self.cycle.response_complete:
             self._unread += len(body)
             if self._unread > MAX_UNREAD_BYTES:
