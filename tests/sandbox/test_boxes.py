@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import bz2
 import errno
+import gzip
+import io
+import lzma
 import os
 import signal
+import zipfile
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
+import zstandard
 
 from rewarden_sandboxes.agent.frames import WINDOW
 from rewarden_sandboxes.box import BoxSpec, Exec
@@ -419,8 +426,26 @@ async def test_an_archive_goes_in_and_out(box: RemoteBox) -> None:
     assert await said(box, shown.format("copy") + " | tail -n +2") == await said(
         box, shown.format("a") + " | tail -n +2"
     )
-    with pytest.raises(FileFault, match="cut off"):
-        await box.extract("cut", pieces(archive[:700]))
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstandard.compress, bytes])
+async def test_what_is_no_whole_archive_is_refused_with_the_way_to_make_one(box: RemoteBox, pack: Any) -> None:
+    await said(box, "rm -rf a; mkdir a; echo x > a/b")
+    archive = pack(await whole(box.archive("a")))
+    cut, none = pieces(archive[:700] if pack is bytes else archive), pieces()
+    for sent in (cut, none):
+        with pytest.raises(FileFault, match=r"the archive is .*tar -cf - FOLDER") as caught:
+            await box.extract("cut", sent)
+        packed = "packed with" in caught.value.message
+        assert packed == (pack is not bytes and sent is cut)
+
+
+async def test_a_zip_is_refused_with_the_way_to_make_an_archive(box: RemoteBox) -> None:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr("a", "x")
+    with pytest.raises(FileFault, match="packed with zip"):
+        await box.extract("cut", pieces(made.getvalue()))
 
 
 # --- how it ends -----------------------------------------------------------------------------------------------------

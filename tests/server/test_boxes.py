@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import io
 import json
 import os
@@ -339,8 +340,12 @@ async def test_an_archive_that_leads_outside_is_refused(over_http: AsyncClient) 
     with tarfile.open(fileobj=made, mode="w") as tar:
         tar.addfile(tarfile.TarInfo("../../etc/evil"))
     async with over_http.box() as box:
-        with pytest.raises(InvalidRequest):
+        with pytest.raises(InvalidRequest, match=r"members must stay in their folder; name them without \.\."):
             await box.extract(made.getvalue())
+        with pytest.raises(InvalidRequest, match="the archive is packed with gzip; send it unpacked"):
+            await box.extract(gzip.compress(made.getvalue()))
+        with pytest.raises(InvalidRequest, match=r"no tar archive .* tar -cf - FOLDER"):
+            await box.extract(b"text")
 
 
 # --- whose, how many, how long -------------------------------------------------------------------------------------

@@ -39,6 +39,15 @@ _MOST_ENTRIES, _MOST_TOLD = 10_000, 8 << 20
 """Of a list, and the bytes of their names and targets. Attack: long names of links to longer ones, by the thousand."""
 _DEEPEST = 200
 """Levels of folders in an archive, each of which is a descriptor meanwhile."""
+
+_PACKED = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\0": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"PK\x03\x04": "zip",
+}
+"""The first bytes of what is sent instead of a tar archive."""
 _SWAPPED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MODES = 0o7777
@@ -61,7 +70,8 @@ def main(request: bytes) -> int:
         told = {"errno": errno.ENAMETOOLONG, "message": "its folders lie too deep", "path": asked["path"]}
         code = 1
     except (tarfile.TarError, EOFError, ValueError, OverflowError) as error:  # the last two: of numbers in headers
-        told = {"errno": errno.EINVAL, "message": f"the archive is cut off, or none: {error}", "path": asked["path"]}
+        words = f"the archive is cut off, or no tar archive ({error}); send what tar -cf - FOLDER writes"
+        told = {"errno": errno.EINVAL, "message": words, "path": asked["path"]}
         code = 1
     _write(2, json.dumps(told).encode())
     return code
@@ -418,12 +428,31 @@ def _restore(_: dict[str, Any]) -> None:
         into.take(marks=True)
 
 
+class _Sent:
+    """The bytes of an archive from stdin. Raises OSError for a packed one, of which tarfile says only that it is
+    none."""
+
+    def __init__(self) -> None:
+        self._file = open(0, "rb", closefd=False)  # noqa: SIM115
+        self._begin = self._file.read(8)
+        for magic, name in _PACKED.items():
+            if self._begin.startswith(magic):
+                words = f"the archive is packed with {name}; send it unpacked, as tar -cf - FOLDER writes it"
+                raise OSError(errno.EINVAL, words)
+
+    def read(self, size: int) -> bytes:
+        """Returns so many bytes, or the rest."""
+        data, self._begin = self._begin, b""
+        return data + self._file.read(size - len(data))
+
+
 class _Reader:
     """Puts the members of a tar stream from stdin below a folder, and follows no link on the way."""
 
     def __init__(self, root: str) -> None:
         self._root = os.open(root, _FOLDER)
-        self._tar = tarfile.open(fileobj=open(0, "rb", closefd=False), mode="r|", bufsize=_PART)  # noqa: SIM115
+        sent: Any = _Sent()  # all that tarfile uses of a file when it reads a stream
+        self._tar = tarfile.open(fileobj=sent, mode="r|", bufsize=_PART)  # noqa: SIM115
         self._folders: list[tuple[str, tarfile.TarInfo]] = []
 
     def __enter__(self) -> _Reader:
@@ -462,7 +491,10 @@ class _Reader:
         """The folder and the name of a member. Raises OSError for a name that leads elsewhere."""
         parts = [part for part in info.name.split("/") if part not in ("", ".")]
         if info.name.startswith("/") or ".." in parts or "\0" in info.name:
-            raise OSError(errno.EINVAL, "a member of the archive must stay in its folder", info.name)
+            words = (
+                "the archive's members must stay in their folder; name them without .. and without / at the beginning"
+            )
+            raise OSError(errno.EINVAL, words, info.name)
         return "/".join(parts[:-1]), parts[-1] if parts else ""
 
     @contextlib.contextmanager
@@ -509,7 +541,8 @@ class _Reader:
         elif info.isreg():
             self._file(info, folder, name)
         else:
-            raise OSError(errno.EINVAL, "a member of the archive is no file, folder, link or pipe", info.name)
+            words = "the archive's members must be files, folders, links or pipes; leave others out"
+            raise OSError(errno.EINVAL, words, info.name)
         os.utime(name, ns=_times(info), dir_fd=folder, follow_symlinks=False)
 
     def _file(self, info: tarfile.TarInfo, folder: int, name: str) -> None:
