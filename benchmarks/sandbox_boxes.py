@@ -2,10 +2,12 @@
 
 Measured through the host's client over its socket, one after the other. "Opened" is from the call until the box is
 there, with a slot held ready (`warm_boxes`), as for a rollout that begins now and then. Execs run in an open box: a new
-`python3` and `sh`, and code in a clone of the warm interpreter. Cold starts, of a bubblewrap and of a container with a
+`python3` and `sh`, and code in a clone of the warm interpreter. Cells run in the living interpreter of a notebook, one
+for each language that the image has. Cold starts, of a bubblewrap and of a container with a
 fresh `python3`, are measured between them, and the ratios are of medians in the same run. CPU is what the kernel counts
 for the box, so that a busy machine does not change it; memory is the proportional set size of the slot's processes and
-what the kernel charges its control group (as root), with what is cached for it, while nothing runs in it.
+what the kernel charges its control group (as root), with what is cached for it, while nothing runs in it. A thousand
+idle boxes are computed from one: what limits them is the memory of each slot's four Python processes.
 `REWARDEN_BENCH_LAUNCHERS=bwrap` selects one launcher.
 """
 
@@ -26,11 +28,14 @@ from rewarden_sandboxes.cgroups import Cgroup
 from rewarden_sandboxes.client import HostClient
 from rewarden_sandboxes.host import Host
 from rewarden_sandboxes.job import Program
+from rewarden_sandboxes.notebook import KernelFault, Notebook
 from rewarden_sandboxes.remote_box import RemoteBox
 from rewarden_sandboxes.service import make_server
 from rewarden_sandboxes.settings import HostSettings
 
 _TIMES = 10
+_CELLS = {"python": "print(1)", "bash": "echo 1", "javascript": "console.log(1)", "r": "cat(1)"}
+_MOST_OUTPUT = 1 << 16
 _EXECS = {
     "exec of a new python3 that prints": Exec(argv=("python3", "-c", "print(1)")),
     "exec of a shell": Exec(argv=("sh", "-c", "true")),
@@ -94,12 +99,37 @@ async def _figures(
         report.figure(
             f"{launcher}: cold starts in one exec", _ms(starts) / _ms(execs["exec of a new python3 that prints"]), "x"
         )
+    for kernel, code in _CELLS.items():
+        times = await _cells(client, kernel, code)
+        if times:
+            most = 5 if kernel == "python" else None
+            report.figure(f"{launcher}: cell that prints, {kernel}, p50", _ms(times), "ms", most=most)
+            new = _ms(execs["exec of a shell" if kernel == "bash" else "exec of a new python3 that prints"])
+            least = {"python": 3, "bash": 2}.get(kernel)
+            report.figure(f"{launcher}: new processes in one cell, {kernel}", new / _ms(times), "x", least=least)
     async with await client.box(BoxSpec()) as box:
         report.figure(f"{launcher}: CPU of opening a box", 1000 * (await box.clock()).cpu_s, "ms")
         held, charged = _memory(await _processes(box))
-        report.figure(f"{launcher}: an idle box's processes hold", held / 2**20, "MiB")
+        report.figure(f"{launcher}: an idle box's processes hold", held / 2**20, "MiB", most=45)
+        report.figure(f"{launcher}: a thousand idle boxes' processes would hold", 1000 * held / 2**30, "GiB", most=44)
         if charged is not None:
             report.figure(f"{launcher}: its control group is charged", charged / 2**20, "MiB")
+
+
+async def _cells(client: HostClient, kernel: str, code: str) -> list[float]:
+    """Returns the seconds of each cell after the first; none if the image has no such kernel."""
+    async with await client.box(BoxSpec(image="toolchains")) as box:
+        try:
+            notebook = await Notebook.open(box, kernel)
+        except KernelFault:
+            return []
+        times = []
+        for _ in range(1 + 3 * _TIMES):
+            began = time.perf_counter()
+            await notebook.run(code, timeout_s=60, output_bytes=_MOST_OUTPUT)
+            times.append(time.perf_counter() - began)
+        await notebook.close()
+        return times[1:]
 
 
 async def _processes(box: RemoteBox) -> list[int]:
