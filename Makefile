@@ -114,6 +114,7 @@ farm: setup
 
 soak: setup
 	$(PYTHON) -m benchmarks.soak
+	$(PYTHON) -m benchmarks.soak.boxes
 
 bench: setup
 	$(PYTHON) -m benchmarks

@@ -11,8 +11,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import httpx
 
@@ -77,7 +78,8 @@ class Service:
 class Services:
     """A server on its own ports, and its sandbox hosts, in a folder that contains everything they write."""
 
-    def __init__(self, folder: Path, launcher: str, hosts: int) -> None:
+    def __init__(self, folder: Path, launcher: str, hosts: int, settings: Mapping[str, str]) -> None:
+        """settings: further variables of the environment, for all of them."""
         self.temporary = folder / "tmp"
         self.temporary.mkdir()
         port, grpc_port = _free_port(), _free_port()
@@ -87,6 +89,7 @@ class Services:
         cores = len(os.sched_getaffinity(0))
         self.slots = hosts * max(2, 4 * cores // hosts)
         told = {
+            **settings,
             "REWARDEN_SANDBOX_LAUNCHER": launcher,
             "REWARDEN_SANDBOX_SLOTS": str(self.slots // hosts),
             "REWARDEN_SANDBOX_CPU_PERMITS": str(max(1, (cores + 1) // hosts)),  # they share the cores
@@ -102,7 +105,8 @@ class Services:
             )
             for number, address in enumerate(addresses)
         ]
-        settings = {
+        served = {
+            **settings,
             "REWARDEN_SANDBOX_ADDRESS": ",".join(addresses),
             "REWARDEN_SANDBOX_REQUIRED": "true",
             "REWARDEN_ENGINE_CACHE": "false",
@@ -110,7 +114,7 @@ class Services:
             "REWARDEN_SERVER_DRAIN_S": str(DRAIN_S),
         }
         ports = ["--host", "127.0.0.1", "--port", str(port), "--grpc-port", str(grpc_port)]
-        self.server = Service("server", folder, ["serve", *ports], settings)
+        self.server = Service("server", folder, ["serve", *ports], served)
 
     @property
     def all(self) -> list[Service]:
@@ -149,9 +153,11 @@ class Services:
 
 
 @contextlib.contextmanager
-def services(folder: Path, launcher: str, hosts: int) -> Iterator[Services]:
+def services(
+    folder: Path, launcher: str, hosts: int, settings: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Services]:
     """Starts the services, with so many sandbox hosts, and ends them with the block."""
-    made = Services(folder, launcher, hosts)
+    made = Services(folder, launcher, hosts, settings)
     try:
         made.start()
         yield made

@@ -633,16 +633,20 @@ class Host:
                 raise BadJob("image", problem)
         await self._quota(self._boxes, f"all {self.settings.boxes} boxes", patience)
         self._open_boxes += 1
+        opened = False
         try:
             pool = self._pool(kind)  # only now: one of an own image goes when nobody uses it
             slot = await pool.acquire(frozenset({"box"}), patience)
             try:
                 order = {"op": "box", "limits": limits, "env": dict(spec.env), "folder": slot.folder}
                 async with slot.box(order), OpenBox(slot, self._resolver, limits) as box:
+                    opened = True
                     yield box
-            except SlotLost:
+            except SlotLost as error:
                 if self._leaving:
                     raise Leaving("a slot was lost while the sandbox host ended") from None
+                if not opened and not isinstance(error, SlotBroken):
+                    raise Busy("a slot died before its box was opened; try again") from None
                 raise
             finally:
                 if slot.lost:

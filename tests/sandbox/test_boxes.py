@@ -12,6 +12,7 @@ import os
 import signal
 import zipfile
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,11 @@ import zstandard
 from rewarden_sandboxes.agent.frames import WINDOW
 from rewarden_sandboxes.box import BoxSpec, Exec
 from rewarden_sandboxes.drain import Drain
-from rewarden_sandboxes.errors import BadJob, FileFault, HostError, HostLost, Leaving, NoRoom
+from rewarden_sandboxes.errors import BadJob, Busy, FileFault, HostError, HostLost, Leaving, NoRoom
 from rewarden_sandboxes.job import Limits, Program
 from rewarden_sandboxes.remote_box import RemoteBox
 from rewarden_sandboxes.service import make_server
+from rewarden_sandboxes.slot import Slot, SlotLost
 from tests.programs import LAUNCHERS
 from tests.sandbox.boxes import line, pieces, python, said, sh, whole
 from tests.sandbox.conftest import run
@@ -449,6 +451,23 @@ async def test_a_zip_is_refused_with_the_way_to_make_an_archive(box: RemoteBox) 
 
 
 # --- how it ends -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_slot_that_dies_as_its_box_is_opened_is_worth_another_try(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing has run in it, so the caller repeats the request, as it does where there is no room."""
+
+    @asynccontextmanager
+    async def gone(slot: Slot, order: dict[str, Any]) -> AsyncIterator[None]:
+        slot.lost = True
+        raise SlotLost("the slot is gone")
+        yield
+
+    monkeypatch.setattr(Slot, "box", gone)
+    with pytest.raises(Busy, match="try again"):
+        async with served.box():
+            pass
 
 
 async def test_closing_a_box_ends_all_that_runs_in_it(served: Served) -> None:
