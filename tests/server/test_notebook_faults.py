@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from rewarden.boxes.types import BoxLimits, BoxRequest, CellRequest, NotebookRequest
-from rewarden.errors import InvalidRequest, NotebookEnded, RequestError, Unavailable
+from rewarden.errors import BoxEnded, InvalidRequest, NotebookEnded, RequestError, Unavailable
 from rewarden_sandboxes.box import BoxSpec
-from rewarden_sandboxes.errors import Busy
+from rewarden_sandboxes.errors import Busy, HostError
 from rewarden_sandboxes.job import Limits
 from rewarden_server.boxes.box import Box
 from rewarden_server.boxes.notebooks import Notebooks
@@ -247,6 +247,34 @@ async def test_closing_a_notebook_while_its_cell_runs_is_the_callers_doing() -> 
     with pytest.raises(NotebookEnded) as caught:
         await running
     assert fault(caught.value) == "caller"
+
+
+class DyingBox(DrivenBox):
+    """A box whose programs break a moment before it says that it was lost."""
+
+    def __init__(self) -> None:
+        super().__init__(answers)
+        self.broken = asyncio.Event()
+
+    async def exec(self, what: Any) -> Any:
+        """Breaks."""
+        self.broken.set()
+        raise HostError("the slot is gone")
+
+    async def wait(self) -> HostError:
+        """Returns why it was lost."""
+        await self.broken.wait()
+        self.fault = HostError("the slot is gone")
+        return self.fault
+
+
+async def test_a_slot_that_dies_under_a_program_is_no_internal_error() -> None:
+    lane: Any = Lane("ready")
+    lane.box = lambda spec: asyncio.sleep(0, DyingBox())
+    notebooks, box = await opened(lane)
+    with pytest.raises(BoxEnded) as caught:
+        await notebooks.open(box, NotebookRequest())
+    assert caught.value.details["reason"] == "slot_lost"
 
 
 # --- their number --------------------------------------------------------------------------------------------------

@@ -58,6 +58,9 @@ from rewarden_server.tasks.tasks import Begun, Tasks
 if TYPE_CHECKING:
     from rewarden_sandboxes.remote_box import RemoteBox
 
+_WHY_S = 2.0
+"""Seconds that the news of a box's end may take after an error of one of its programs."""
+
 _REMEMBERED_S = 600.0
 """Seconds for which an ended box says why it ended."""
 
@@ -298,7 +301,11 @@ class Boxes:
             try:
                 with _refusals():
                     yield box.remote
-            except RequestError:
+            except RequestError as error:
+                if isinstance(error, InternalError) and box.remote.fault is None:
+                    # Flake: the stream of a program breaks a moment before that of its box, which says why.
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(box.remote.wait(), _WHY_S)
                 fault = box.remote.fault
                 if fault is None and box.reason is None:
                     raise
