@@ -45,7 +45,10 @@ INDIRECT = {
 }
 """Distributions that one of an extra's brings, and that only code of this extra imports."""
 
-UNNAMED = {"httptools": "uvicorn's parser, which rewarden_server.http.protocol extends"}
+UNNAMED = {
+    "httptools": "uvicorn's parser, which rewarden_server.http.protocol extends",
+    "websockets": "the library of uvicorn's WebSockets, to which rewarden_server.http.protocol hands over",
+}
 """Base dependencies that no import names."""
 
 CALLERS = {

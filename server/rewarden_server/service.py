@@ -17,6 +17,7 @@ from rewarden_server.access.keys import Keys
 from rewarden_server.boxes.registry import Boxes
 from rewarden_server.config import Config
 from rewarden_server.engine.engine import Engine
+from rewarden_server.environments.live import LiveEpisodes
 from rewarden_server.intake.blobs import Blobs, fill_media, fill_shared
 from rewarden_server.intake.budget import Budget
 from rewarden_server.intake.depth import deeper_than, too_deep_field
@@ -61,6 +62,7 @@ class Service:
     blobs: Blobs
     bodies: Budget
     boxes: Boxes
+    episodes: LiveEpisodes
     jobs: Jobs | None = None
     runs: Store | None = None
     routing: Routing | None = None
@@ -104,6 +106,7 @@ class Service:
             ),
             bodies=Budget(limits.max_open_bytes),
             boxes=Boxes(config.boxes, engine.sandbox, Tasks(tasks, engine.boxes)),
+            episodes=LiveEpisodes(config.environments),
             jobs=Jobs(engine, config.jobs.dir, config.jobs, keys.spend) if config.jobs.dir is not None else None,
             runs=runs,
             routing=load_routing(config),

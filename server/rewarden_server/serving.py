@@ -85,7 +85,8 @@ def _settings(service: Service, tls: HttpTls | None) -> uvicorn.Config:
         # Whoever connects from this machine could otherwise name any address as its own.
         proxy_headers=False,
         ws="websockets-sansio",
-        ws_max_size=MESSAGE_BYTES,
+        # The larger of both: the route of environments looks at its own.
+        ws_max_size=max(MESSAGE_BYTES, service.config.environments.message_bytes),
         # Attack: a compressed message that expands to a thousand times its size, for each connection at once.
         ws_per_message_deflate=False,
         lifespan="off",

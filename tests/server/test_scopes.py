@@ -27,6 +27,8 @@ ASKED = {
         ("POST", "/compat/slime/rm"),
         ("POST", "/compat/openrlhf/math/get_reward"),
         ("POST", "/compat/open_instruct/test_program"),
+        ("POST", "/openenv/nim/reset"),
+        ("GET", "/openenv/nim/state"),
     ],
     "run": [("POST", "/v1/run"), ("POST", "/compat/sandbox_fusion/run_code")],
     "sessions": [

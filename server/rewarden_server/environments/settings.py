@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from rewarden_server.setting import Pairs, table
+from rewarden_server.setting import Pairs, Positive, Whole, table
 from rewarden_verifiers.schema import AfterValidator
 
 
@@ -20,9 +20,13 @@ class EnvironmentSettings:
     """Environments.
 
     corpora: maps names to files of documents, which `search` can search: a JSON object with `id`, `text` and perhaps
-    `title` in each line.
+    `title` in each line. per_key: the live episodes of one key at once. idle_s: seconds without a message after which
+    an episode is forgotten. message_bytes: the size of a message, options included.
     """
 
     corpora: Annotated[Mapping[str, str], Pairs, AfterValidator(_expanded), table("name", "file")] = field(
         default_factory=dict
     )
+    per_key: Whole = 256
+    idle_s: Positive = 600.0
+    message_bytes: Whole = 1024**2

@@ -15,6 +15,7 @@ from rewarden_server.http import (
     catalogue,
     jobs,
     models,
+    openenv,
     rollouts,
     run,
     runs,
@@ -30,7 +31,7 @@ from rewarden_server.service import Service
 HOT = (verify, stream, run)
 """The parts that every sample of a training run passes: found first."""
 
-PARTS = (jobs, boxes, runs, rollouts, blobs, catalogue, models, state, *pages.PARTS, spec)
+PARTS = (jobs, boxes, openenv, runs, rollouts, blobs, catalogue, models, state, *pages.PARTS, spec)
 
 
 class Application(FastAPI):
@@ -48,6 +49,7 @@ def make_app(service: Service) -> Edge:
     routes = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
     check_scopes(routes)
     # In one list: of routers within routers FastAPI looks through all of them, twice.
-    app = Application(routes=[*routes, *box_socket.sockets], openapi_url=None, redirect_slashes=False)
+    sockets = [*box_socket.sockets, *openenv.sockets]
+    app = Application(routes=[*routes, *sockets], openapi_url=None, redirect_slashes=False)
     app.state.service = service
     return Edge(service, app, routes)

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from rewarden_server.intake.settings import LimitSettings
 
@@ -112,6 +113,19 @@ class BoundedProtocol(HttpToolsProtocol):
     def _upgrades(self) -> bool:
         """Returns whether the head that was read asks for a WebSocket: then uvicorn's other protocol takes over."""
         return bool(self.parser.should_upgrade()) and self._should_upgrade()
+
+    def handle_websocket_upgrade(self) -> None:
+        """Hands the connection over to the WebSocket's protocol. Attack: a handshake with a body, another method than
+        GET, or more headers than that protocol reads. It stops there without an answer, leaves the connection open for
+        ever, and raises when the server shuts down."""
+        given = {name for name, _ in self.scope["headers"]}
+        if self.scope["method"] != "GET" or given & {b"content-length", b"transfer-encoding"}:
+            self.send_400_response("A WebSocket begins with GET, and without a body.")
+            return
+        super().handle_websocket_upgrade()
+        taken = [each for each in self.connections if isinstance(each, WebSocketsSansIOProtocol)]
+        if not all(each.handshake_initiated for each in taken if each.transport is self.transport):
+            self.send_400_response("The head is not one of a WebSocket.")
 
     def on_body(self, body: bytes) -> None:
         """A piece of the body arrived."""

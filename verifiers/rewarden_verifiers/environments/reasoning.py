@@ -1,4 +1,4 @@
-"""An item of `reasoning-gym` in turns: an answer that is wrong can be mended (extra `puzzles`)."""
+"""An item of `reasoning-gym` in turns: an answer that is wrong can be corrected (extra `puzzles`)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,213 @@
+"""Episodes that are lived on this server: a beginning and the actions so far, of which workers make the state.
+
+The state itself is nowhere but in the workers, which replay the actions (`environment`) and keep what they have
+replayed. So nothing that a policy wrote runs in this process, and a worker that dies costs no episode.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from rewarden.errors import (
+    InternalError,
+    InvalidRequest,
+    MissingDependency,
+    NotFound,
+    Overloaded,
+    RequestError,
+    Unavailable,
+)
+from rewarden.types import Batch, BatchResult, Sample, Use, Verdict
+from rewarden_server.environments.settings import EnvironmentSettings
+from rewarden_verifiers.environments.contract import MOST_CHARACTERS
+
+_USE = Use(name="environment", params={"actions": "json"})
+SURFACE = "openenv"
+_MOST_ID = 255
+
+
+class Full(Overloaded):
+    """The key has as many live episodes as it may."""
+
+    code = "too_many_episodes"
+
+
+class Ended(InvalidRequest):
+    """The episode has ended, or has not begun."""
+
+    code = "episode_ended"
+    http_status = 409
+
+
+class Judge(Protocol):
+    """The part of a service that replays."""
+
+    def take_batch(self, batch: Batch) -> Batch:
+        """See `Service`."""
+
+    async def verify(self, batch: Batch, surface: str) -> BatchResult:
+        """See `Service`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The observation and the reward of an action; the beginning has no reward."""
+
+    observation: Mapping[str, Any]
+    reward: float | None
+    done: bool
+
+
+@dataclass(eq=False, slots=True)
+class LiveEpisode:
+    """A place for one episode at a time. start: the reference of its verdict; None before the first `reset`. verdict:
+    of the actions so far. held: a connection keeps it, so that it is not forgotten while that is open.
+    """
+
+    id: str
+    owner: str
+    environment: str
+    used: float
+    held: bool = False
+    start: dict[str, Any] | None = None
+    actions: list[str] = field(default_factory=list)
+    verdict: Verdict | None = None
+    busy: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def done(self) -> bool:
+        """True if the episode has ended."""
+        return self.verdict is not None and self.verdict.evidence["ended"] is not None
+
+    def state(self) -> dict[str, Any]:
+        """The state as a trainer sees it; a policy sees observations. With `reference` and `actions`, `environment`
+        gives the episode's verdict."""
+        evidence = self.verdict.evidence if self.verdict is not None else {}
+        return {
+            "episode_id": self.id,
+            "step_count": len(self.actions),
+            "environment": self.environment,
+            "done": self.done,
+            "success": evidence.get("success", False),
+            "return": evidence.get("return", 0.0),
+            "cost": evidence.get("cost", 0.0),
+            "reference": self.start,
+            "actions": list(self.actions),
+        }
+
+
+class LiveEpisodes:
+    """The live episodes of a server. Used on one loop. clock: monotonic seconds."""
+
+    def __init__(self, settings: EnvironmentSettings, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.settings = settings
+        self._clock = clock
+        self._open: dict[tuple[str, str], LiveEpisode] = {}
+        self._count: Counter[str] = Counter()
+
+    def open(self, owner: str, environment: str, id: str | None = None, *, held: bool = False) -> LiveEpisode:
+        """Makes place for an episode. An id that the key has open is the same place, whose episode is over. Raises
+        Full, InvalidRequest."""
+        if id is not None and not 1 <= len(id) <= _MOST_ID:
+            raise InvalidRequest(f"episode_id: must have 1 to {_MOST_ID} characters", path="episode_id")
+        self._forget()
+        id = id or f"episode-{secrets.token_hex(12)}"
+        found = self._open.get((owner, id))
+        if found is not None:
+            if held or found.held or found.environment != environment:
+                raise InvalidRequest(f"episode_id: {id[:40]!r} is in use", path="episode_id")
+            return found
+        most = self.settings.per_key
+        if self._count[owner] >= most:
+            raise Full(
+                f"the key {owner!r} has {most} live episodes (environments.per_key); close one, or wait until one is "
+                "forgotten",
+                limit="environments.per_key",
+                most=most,
+                retry_after_s=1.0,
+            )
+        made = LiveEpisode(id, owner, environment, self._clock(), held)
+        self._open[owner, id] = made
+        self._count[owner] += 1
+        return made
+
+    def find(self, owner: str, environment: str, id: str) -> LiveEpisode:
+        """An open episode of a key. Raises NotFound."""
+        self._forget()
+        found = self._open.get((owner, id))
+        if found is None or found.environment != environment:
+            raise NotFound(f"there is no live episode {id[:40]!r} of {environment}; reset one")
+        return found
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def close(self, episode: LiveEpisode) -> None:
+        """Forgets an episode."""
+        if self._open.pop((episode.owner, episode.id), None) is not None:
+            self._count[episode.owner] -= 1
+            if not self._count[episode.owner]:
+                del self._count[episode.owner]
+
+    def _forget(self) -> None:
+        """Forgets the episodes that were idle for too long."""
+        before = self._clock() - self.settings.idle_s
+        idle = [each for each in self._open.values() if each.used < before and not each.held and not each.busy.locked()]
+        for each in idle:
+            self.close(each)
+
+    async def reset(self, judge: Judge, episode: LiveEpisode, start: dict[str, Any]) -> Seen:
+        """Begins an episode. start: the reference, without a seed if it may be any. Raises RequestError."""
+        async with episode.busy:
+            given = {**start, "environment": episode.environment}
+            if given.get("seed") is None:
+                given["seed"] = secrets.randbelow(2**31)
+            verdict = await self._replayed(judge, episode, given, [])
+            episode.start, episode.actions, episode.verdict = given, [], verdict
+            return Seen(verdict.evidence["observation"], None, episode.done)
+
+    async def step(self, judge: Judge, episode: LiveEpisode, action: str) -> Seen:
+        """Does an action. Where it fails for a reason that is not the policy's, nothing has happened, and it can be
+        sent again. Raises RequestError, Ended."""
+        async with episode.busy:
+            if episode.start is None or episode.done:
+                raise Ended("the episode has ended: reset" if episode.start else "there is no episode: reset first")
+            # As in a replay: what is too long is refused there, and takes no room here.
+            actions = [*episode.actions, action[: MOST_CHARACTERS + 1]]
+            verdict = await self._replayed(judge, episode, episode.start, actions)
+            episode.actions, episode.verdict = actions, verdict
+            return Seen(verdict.evidence["observation"], verdict.steps[-1].score, episode.done)
+
+    async def _replayed(
+        self, judge: Judge, episode: LiveEpisode, start: Mapping[str, Any], actions: list[str]
+    ) -> Verdict:
+        sample = Sample(response=json.dumps(actions), reference=start)
+        try:
+            batch = judge.take_batch(Batch(samples=[sample], use=_USE))
+            (verdict,) = (await judge.verify(batch, SURFACE)).verdicts
+        finally:
+            episode.used = self._clock()
+        if verdict.status == "scored" and "ended" in verdict.evidence:
+            return verdict
+        raise _error(verdict)
+
+
+def _error(verdict: Verdict) -> RequestError:
+    """The error of an episode that could not be replayed."""
+    said = verdict.feedback or verdict.reason or "the episode could not be replayed"
+    if verdict.fault in ("reference", "caller"):
+        return InvalidRequest(said.replace("reference.", ""), reason=verdict.reason)
+    if verdict.retryable:
+        return Unavailable(said, reason=verdict.reason, retry_after_s=1.0)
+    if verdict.reason == MissingDependency.reason:
+        return Unavailable(said, reason=verdict.reason)
+    if verdict.status == "scored":
+        return InvalidRequest("the step needs more time or memory than it has", reason=verdict.reason)
+    return InternalError(said, reason=verdict.reason)
