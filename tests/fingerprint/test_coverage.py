@@ -41,6 +41,8 @@ APART = {
     "rewarden_verifiers.canonical": "writes parameters as text, for fingerprints and keys",
     "rewarden_verifiers.cases": "reads the cases",
     "rewarden_verifiers.fingerprint": "makes fingerprints",
+    "rewarden_verifiers.environments": "holds what is configured, and knows plug-ins, which have fingerprints there",
+    "rewarden_verifiers.games.rules": "comes with what is configured of environments",
     "rewarden_verifiers.function_file": "finds a function that a command names",
     "rewarden_verifiers.registry": "finds a verifier by its name",
     "rewarden_verifiers.group.statistics": "describes groups, beside their verdicts",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import importlib
+import inspect
 import json
 import random
 import sys
@@ -13,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewarden.errors import InvalidReference, MissingDependency
+from rewarden.errors import InvalidReference, MissingDependency, PluginError
 from rewarden.types import Outcome, Step, Use
 from rewarden_server.engine.plan import Planner
 from rewarden_verifiers.contract import Unwatched, VerifierSpec, spec_of
@@ -24,6 +26,7 @@ from rewarden_verifiers.environments.entries import check_entries
 from rewarden_verifiers.environments.environment import Prepared, environment, prepare
 from rewarden_verifiers.environments.episode import MOST_SEED, Episode, Start
 from rewarden_verifiers.environments.resources import EnvironmentResources
+from rewarden_verifiers.fingerprint.closure import closure
 from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.schema import parse_reference
 
@@ -297,4 +300,48 @@ def test_every_environment_declares_its_tools_and_a_summary(name: str) -> None:
     assert issubclass(kind, Environment)
     assert kind.tools
     assert kind.returns[0] < kind.returns[1]
-    assert table.summary_of(name).endswith(".")
+    assert (inspect.getdoc(kind) or "").split("\n")[0].endswith(".")
+
+
+@pytest.mark.parametrize("name", table.BUILT_IN)
+def test_the_code_of_every_environment_is_in_the_fingerprint(name: str) -> None:
+    module, _ = table.BUILT_IN[name]
+    assert module in closure("rewarden_verifiers.environments.environment").code
+
+
+def test_the_code_of_a_plug_in_is_in_the_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = [EnvironmentResources().fingerprint]
+    for name, helper in (("guess_one", "a = 1"), ("guess_two", "a = 1"), ("guess_two_more", "a = 2")):
+        (tmp_path / f"{name}.py").write_text(f"import {name}_helper\n")
+        (tmp_path / f"{name}_helper.py").write_text(f"{helper}\n")
+        place = {"guess": (name, "Guess")}
+        monkeypatch.setattr("rewarden_verifiers.environments.resources.plugins", lambda place=place: place)
+        found.append(EnvironmentResources().fingerprint)
+    assert len(set(found)) == len(found)
+    assert EnvironmentResources().fingerprint == found[-1]
+
+
+def test_the_pages_own_environment_is_found_by_its_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "environments.md").read_text(encoding="utf-8")
+    code = page.partition("## Your own environment")[2].partition("```python\n")[2].partition("```")[0]
+    (tmp_path / "my_package.py").write_text(code, encoding="utf-8")
+    entries = tmp_path / "my_package-1.dist-info"
+    entries.mkdir()
+    (entries / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1\n")
+    (entries / "entry_points.txt").write_text("[rewarden.environments]\nguess = my_package:Guess\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for kept in (table.plugins, table.environment_of):
+        kept.cache_clear()
+    try:
+        again = {"environment": "guess", "seed": 3, "options": {"most": 10}}
+        assert judged(acted(*map(str, range(1, 11))), again).passed
+        assert judged(acted("ten"), again).reason == "malformed"
+        (entries / "entry_points.txt").write_text("[rewarden.environments]\nnim = my_package:Guess\n")
+        importlib.invalidate_caches()
+        table.plugins.cache_clear()
+        with pytest.raises(PluginError, match="'nim', a name already taken"):
+            table.names()
+    finally:
+        for kept in (table.plugins, table.environment_of):
+            kept.cache_clear()

@@ -8,6 +8,7 @@ describes both, and not `/openapi.json`: the protocol is theirs.
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Literal
@@ -18,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from rewarden.errors import InternalError, InvalidRequest, NotFound, RequestError, TooLarge
+from rewarden.errors import InternalError, InvalidRequest, NotFound, RequestError, SampleError, TooLarge, Unavailable
 from rewarden.wire.json import dumps
 from rewarden_server.access.caller import CURRENT
 from rewarden_server.compat.peer_requests import body_of
@@ -30,9 +31,8 @@ from rewarden_server.intake.json_expansion import read_json
 from rewarden_server.observe.logs import get_logger, log_defect
 from rewarden_server.refusals import as_request_error
 from rewarden_server.service import Service
-from rewarden_verifiers.environments.contract import BadOptions
 from rewarden_verifiers.environments.episode import MOST_SEED
-from rewarden_verifiers.environments.table import environment_of, summary_of, targets
+from rewarden_verifiers.environments.table import environment_of, names
 
 SCOPE = "verify"
 
@@ -84,7 +84,7 @@ router = APIRouter(route_class=RawRoute, include_in_schema=False, dependencies=[
 
 def _name(given: str) -> str:
     """Raises NotFound."""
-    if given not in targets():
+    if given not in names():
         raise NotFound(f"there is no environment {given[:100]!r}; see /openenv")
     return given
 
@@ -98,7 +98,7 @@ def _owner() -> str:
 @router.get("/openenv")
 async def listed(request: Request) -> Response:
     """The names of the environments."""
-    return json_reply({"environments": list(targets())})
+    return json_reply({"environments": names()})
 
 
 @router.post("/openenv/{name}/reset")
@@ -163,10 +163,17 @@ async def metadata(request: Request) -> Response:
     name = _name(request.path_params["name"])
     try:
         kind = environment_of(name)
-    except BadOptions as error:
-        raise NotFound(str(error)) from None
+    except SampleError as error:
+        raise Unavailable(error.message, reason=error.reason) from None
     readme = "\n".join(f"- `{tool.written(tool.argument.upper())}`: {tool.meaning}" for tool in kind.tools)
-    return json_reply({"name": name, "description": summary_of(name), "readme_content": readme, "version": "1"})
+    return json_reply(
+        {
+            "name": name,
+            "description": (inspect.getdoc(kind) or name).split("\n", 1)[0],
+            "readme_content": readme,
+            "version": "1",
+        }
+    )
 
 
 async def socket(websocket: WebSocket) -> None:

@@ -1,4 +1,4 @@
-"""The corpora that a server's configuration provides for `environment`."""
+"""The corpora and plug-ins that a server provides for `environment`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from rewarden_verifiers.environments.table import plugins
+from rewarden_verifiers.fingerprint.closure import closure
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,5 +29,6 @@ class EnvironmentResources:
 
     @property
     def fingerprint(self) -> str:
-        """See `Resources`."""
-        return hashlib.sha256(repr(sorted(self.digests.items())).encode()).hexdigest()
+        """See `Resources`. The code of plug-ins is not reached from the verifier's own, and so stands here."""
+        code = [(name, closure(module, module).digest) for name, (module, _) in sorted(plugins().items())]
+        return hashlib.sha256(repr((sorted(self.digests.items()), code)).encode()).hexdigest()

@@ -7,62 +7,62 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-import inspect
 from collections.abc import Mapping
 from functools import lru_cache
 
 from rewarden.errors import MissingDependency, PluginError, near
 from rewarden_verifiers.environments.contract import BadOptions, Environment
 
-_HERE = "rewarden_verifiers.environments"
+Place = tuple[str, str]
+"""A module, by its whole name, by which fingerprints find it, and a class in it."""
 
-BUILT_IN: Mapping[str, str] = {
-    "tic_tac_toe": f"{_HERE}.board_games:TicTacToeGame",
-    "connect_four": f"{_HERE}.board_games:ConnectFourGame",
-    "nim": f"{_HERE}.board_games:NimGame",
-    "chess": f"{_HERE}.board_games:ChessGame",
-    "sokoban": f"{_HERE}.board_games:SokobanGame",
-    "search": f"{_HERE}.search:Search",
-    "calculator": f"{_HERE}.calculator:Calculator",
-    "reasoning_gym": f"{_HERE}.reasoning:Reasoning",
-    "frozen_lake": f"{_HERE}.toy_text:FrozenLake",
-    "taxi": f"{_HERE}.toy_text:Taxi",
-    "cliff_walking": f"{_HERE}.toy_text:CliffWalking",
-    "blackjack": f"{_HERE}.toy_text:Blackjack",
+BUILT_IN: Mapping[str, Place] = {
+    "tic_tac_toe": ("rewarden_verifiers.environments.board_games", "TicTacToeGame"),
+    "connect_four": ("rewarden_verifiers.environments.board_games", "ConnectFourGame"),
+    "nim": ("rewarden_verifiers.environments.board_games", "NimGame"),
+    "chess": ("rewarden_verifiers.environments.board_games", "ChessGame"),
+    "sokoban": ("rewarden_verifiers.environments.board_games", "SokobanGame"),
+    "search": ("rewarden_verifiers.environments.search", "Search"),
+    "calculator": ("rewarden_verifiers.environments.calculator", "Calculator"),
+    "reasoning_gym": ("rewarden_verifiers.environments.reasoning", "Reasoning"),
+    "frozen_lake": ("rewarden_verifiers.environments.toy_text", "FrozenLake"),
+    "taxi": ("rewarden_verifiers.environments.toy_text", "Taxi"),
+    "cliff_walking": ("rewarden_verifiers.environments.toy_text", "CliffWalking"),
+    "blackjack": ("rewarden_verifiers.environments.toy_text", "Blackjack"),
 }
 
 GROUP = "rewarden.environments"
 
 
 @lru_cache(maxsize=1)
-def targets() -> Mapping[str, str]:
-    """Every environment's name to `module:Class`. Raises PluginError for a plug-in that takes a name."""
-    found = dict(BUILT_IN)
+def plugins() -> Mapping[str, Place]:
+    """The environments of plug-ins. Raises PluginError for one that takes a name."""
+    found: dict[str, Place] = {}
     for point in importlib.metadata.entry_points(group=GROUP):
-        if point.name in found:
+        if point.name in BUILT_IN or point.name in found:
             raise PluginError(f"an environment is declared as {point.name!r}, a name already taken; rename it there")
-        found[point.name] = point.value
+        found[point.name] = (point.module, point.attr)
     return found
+
+
+def names() -> list[str]:
+    """Every environment's name, built-in ones first."""
+    return [*BUILT_IN, *plugins()]
 
 
 @lru_cache(maxsize=256)
 def environment_of(name: str) -> type[Environment]:
     """The class of an environment. Raises BadOptions for an unknown name, MissingDependency, PluginError."""
-    target = targets().get(name)
-    if target is None:
-        raise BadOptions(f"there is no environment {name[:100]!r}{near(name, targets())}")
-    module, _, attribute = target.partition(":")
+    place = BUILT_IN.get(name) or plugins().get(name)
+    if place is None:
+        raise BadOptions(f"there is no environment {name[:100]!r}{near(name, names())}")
+    module, attribute = place
     try:
         found: object = getattr(importlib.import_module(module), attribute)
     except ModuleNotFoundError as error:
         raise MissingDependency(f"environment {name!r} needs the package {error.name!r}") from error
     except Exception as error:
-        raise PluginError(f"environment {name!r} could not be loaded from {target!r}: {error!r}") from error
-    if not (inspect.isclass(found) and issubclass(found, Environment)):
-        raise PluginError(f"{target!r} is not an Environment")
+        raise PluginError(f"environment {name!r} could not be loaded from {module}:{attribute}: {error!r}") from error
+    if not (isinstance(found, type) and issubclass(found, Environment)):
+        raise PluginError(f"{module}:{attribute} is not an Environment")
     return found
-
-
-def summary_of(name: str) -> str:
-    """The first line of an environment's documentation."""
-    return (inspect.getdoc(environment_of(name)) or name).split("\n", 1)[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -16,7 +17,7 @@ _TOOLS = (Tool(name="act", argument="action", meaning="Do one of the actions tha
 def _kind(module: str, name: str) -> Any:
     """A class of the library. Its module alone is imported, and not `gymnasium.make` with its plug-ins."""
     try:
-        found = __import__(f"gymnasium.envs.toy_text.{module}", fromlist=[name])
+        found = importlib.import_module(f"gymnasium.envs.toy_text.{module}")
     except ModuleNotFoundError as error:
         raise MissingDependency(
             "toy text needs the package 'gymnasium': pip install 'rewarden-server[environments]'"
