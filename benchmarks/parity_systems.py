@@ -757,6 +757,15 @@ SYSTEMS: Mapping[str, Published] = {
         rows=mathematics(_TAGS, bare=False, unsure=True),
         deviations=(_THOUGHT, _BOXES),
     ),
+    "klear-reasoner": Published(
+        recipe="klear_reasoner",
+        repository="suu990901/KlearReasoner",
+        commit="5d2d0b8c5cde8527bfcd681333527562408c961e",
+        file="verl/utils/reward_score/math_dapo.py",
+        call="compute_score(response, reference, is_longcot=True, is_use_math_verify=True)",
+        beside=("verl/utils/reward_score/reward_config.py",),
+        rows=mathematics(_think()),
+    ),
     "ruscarl": Published(
         recipe="ruscarl",
         repository="IANNXANG/RuscaRL",

@@ -102,7 +102,7 @@ def _rows(system: System, coverings: Sequence[Covering]) -> list[tuple[str, str,
 
 
 def _called(one: Covering) -> str:
-    """Returns a recipe as a line says it: `accuracy {"verifier": "choice"} (science)`. Long parameters are in the JSON."""
+    """Returns a recipe as a line says it, `accuracy {"verifier": "choice"} (science)`, without long parameters."""
     params = f" {json.dumps(one.coverage.params, ensure_ascii=False)}" if one.coverage.params else ""
     if len(params) > _LONGEST:
         params = " {…}"
