@@ -45,7 +45,7 @@ STATED = frozenset(
     }
 )
 """Those that read what a trainer or an environment says: their cases say what they pay."""
-OTHERS = frozenset({"dsdr", "thor", "general_points", "time_r1"})
+OTHERS = frozenset({"dsdr", "thor", "general_points", "time_r1", "format_length", "repexp"})
 """Those that use verifiers which the toys do not know: their cases say what they pay."""
 ELSEWHERE = SQL | LEAN | JUDGED | MODELLED | PATCHES | PLANNED | SEARCHED | AGREED | READ | LENGTHS | STATED | OTHERS
 """Those that the toys here cannot stand in for; test_lean_recipes.py tries the ones that prove."""
@@ -63,6 +63,7 @@ WITHOUT_REFERENCE = {
         "teacher_forcing",
         "ttrl",
         "empo",
+        "format_length",
     ),
 }
 
