@@ -227,7 +227,7 @@ def page(results: Mapping[str, Any]) -> str:
         )
     lines += ["", "## Calls and deviations", ""]
     for name, one in results.items():
-        lines += [f"### `{name}`", "", "The published call:", "", "```python", one["call"], "```", ""]
+        lines += [f"### `{name}`", "", "The published call:", "", "```text", one["call"], "```", ""]
         if one["params"]:
             params = yaml.safe_dump(one["params"], sort_keys=False, width=100, allow_unicode=True).rstrip()
             lines += [f"Parameters of `{one['recipe']}`:", "", "```yaml", params, "```", ""]
