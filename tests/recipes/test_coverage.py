@@ -111,7 +111,7 @@ def test_it_prints_a_line_for_each_system_and_recipe_and_the_counts_last(capsys:
     assert {line.split()[0] for line in lines} == set(systems())
     split = [re.split(r"\s{2,}", line) for line in lines]
     assert ["ace-rl", "ace_rl", "mapped", "judge"] in split
-    assert ["klear-reasoner", "code_fraction (programs)", "mapped", "sandbox"] in split
+    assert ["rethinkmcts", "code_fraction (public tests)", "mapped", "sandbox"] in split
     assert ["alphamed", 'accuracy {"verifier": "choice"}', "mapped"] in split
     assert ["swe-rl", "swe_rl", "verified", "data"] in split
     assert any(each[1] == "outside" and len(each[-1]) > 20 for each in split)
@@ -140,7 +140,7 @@ def test_json_has_the_use_to_send_for_each_system(capsys: pytest.CaptureFixture[
     [
         (["--find", "SEARCH QA"], "asearcher", "logic-rl"),
         (["--find", "logic-rl"], "logic-rl", "asearcher"),
-        (["--recipe", "code_fraction"], "klear-reasoner", "logic-rl"),
+        (["--recipe", "code_fraction"], "prorl", "logic-rl"),
         (["--state", "covered"], "logic-rl", "alpamayo-r1"),
         (["--state", "outside"], "alpamayo-r1", "logic-rl"),
         (["--parity", "reading"], "swe-rl", "klear-reasoner"),

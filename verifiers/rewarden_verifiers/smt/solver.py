@@ -7,7 +7,6 @@ files are bounded by the kernel, as the backstop.
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 import os
 import resource
 import signal
@@ -28,9 +27,6 @@ _PACKAGE = "z3-solver"
 _OUTPUT = 4_000_000
 _SPARE_MB = 512
 """Address space of the process beyond the memory that Z3 counts: its code, and stacks."""
-
-if importlib.util.find_spec("z3") is None:
-    raise ModuleNotFoundError("No module named 'z3'", name=_PACKAGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +54,13 @@ class Solved:
 @lru_cache(maxsize=1)
 def program() -> str:
     """The path of the program that the package brings. Raises MissingDependency."""
-    for file in importlib.metadata.files(_PACKAGE) or ():
+    try:
+        files = importlib.metadata.files(_PACKAGE)
+    except importlib.metadata.PackageNotFoundError:
+        raise MissingDependency(
+            f"verifier 'smt' needs the package '{_PACKAGE}': pip install 'rewarden-server[smt]'", verifier="smt"
+        ) from None
+    for file in files or ():
         if file.name in ("z3", "z3.exe") and "bin" in file.parts:
             path = Path(str(file.locate())).resolve()
             if path.is_file() and os.access(path, os.X_OK):
