@@ -17,6 +17,8 @@ from rewarden_server.tasks.repositories import Repositories
 from rewarden_verifiers.contract import Resources
 from rewarden_verifiers.environments.entries import check_entries
 from rewarden_verifiers.environments.resources import EnvironmentResources
+from rewarden_verifiers.environments.table import plugins
+from rewarden_verifiers.fingerprint.closure import closure
 from rewarden_verifiers.judges.resources import JUDGING, JudgeResources
 from rewarden_verifiers.lean.resources import LeanResources
 from rewarden_verifiers.repositories.resources import SweResources
@@ -68,9 +70,14 @@ def _corpora(config: Config) -> EnvironmentResources:
     try:
         for path in files.values():
             check_entries(path)
-        return EnvironmentResources.of(files)
+        return EnvironmentResources.of(files, plugin_code())
     except (ValueError, OSError) as error:
         raise ConfigError(f"{config.source('environments.corpora')}: environments.corpora: {error}") from None
+
+
+def plugin_code() -> dict[str, str]:
+    """Returns a digest of the code of each environment that a package adds."""
+    return {name: closure(module, module).digest for name, (module, _) in plugins().items()}
 
 
 def _judges(config: Config) -> JudgeResources:

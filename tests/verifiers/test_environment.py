@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from rewarden.errors import InvalidReference, MissingDependency, PluginError
 from rewarden.types import Outcome, Step, Use
 from rewarden_server.engine.plan import Planner
+from rewarden_server.verifier_resources import plugin_code
 from rewarden_verifiers.contract import Unwatched, VerifierSpec, spec_of
 from rewarden_verifiers.environments import table
 from rewarden_verifiers.environments.board_games import SokobanGame, SokobanLevel
@@ -312,14 +313,18 @@ def test_the_code_of_every_environment_is_in_the_fingerprint(name: str) -> None:
 def test_the_code_of_a_plug_in_is_in_the_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     found = [EnvironmentResources().fingerprint]
+
+    def now() -> str:
+        return EnvironmentResources.of({}, plugin_code()).fingerprint
+
     for name, helper in (("guess_one", "a = 1"), ("guess_two", "a = 1"), ("guess_two_more", "a = 2")):
         (tmp_path / f"{name}.py").write_text(f"import {name}_helper\n")
         (tmp_path / f"{name}_helper.py").write_text(f"{helper}\n")
         place = {"guess": (name, "Guess")}
-        monkeypatch.setattr("rewarden_verifiers.environments.resources.plugins", lambda place=place: place)
-        found.append(EnvironmentResources().fingerprint)
+        monkeypatch.setattr("rewarden_server.verifier_resources.plugins", lambda place=place: place)
+        found.append(now())
     assert len(set(found)) == len(found)
-    assert EnvironmentResources().fingerprint == found[-1]
+    assert now() == found[-1]
 
 
 def test_the_pages_own_environment_is_found_by_its_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

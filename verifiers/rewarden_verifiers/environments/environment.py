@@ -64,7 +64,6 @@ def prepare(reference: Start, params: EnvironmentParams, resources: EnvironmentR
         "environments": "the environments `search`, `frozen_lake`, `taxi`, `cliff_walking` and `blackjack`",
         "puzzles": "items of `reasoning_gym`",
     },
-    per_python=True,
 )
 def environment(
     messages: Text, prepared: Prepared, params: EnvironmentParams, steps: Sequence[Step] | None = None

@@ -7,28 +7,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rewarden_verifiers.environments.table import plugins
-from rewarden_verifiers.fingerprint.closure import closure
-
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentResources:
-    """corpora: names to files. digests: of their contents, by name."""
+    """corpora: names to files. digests: of their contents, by name. code: digests of the code of plug-ins, by the names
+    of their environments; the verifier's own code does not reach it."""
 
     corpora: Mapping[str, Path] = field(default_factory=dict)
     digests: Mapping[str, str] = field(default_factory=dict)
+    code: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, corpora: Mapping[str, Path]) -> EnvironmentResources:
+    def of(cls, corpora: Mapping[str, Path], code: Mapping[str, str] | None = None) -> EnvironmentResources:
         """The resources of files, which are read here once for their digests. Raises OSError."""
         digests = {}
         for name, path in corpora.items():
             with path.open("rb") as file:
                 digests[name] = hashlib.file_digest(file, "sha256").hexdigest()
-        return cls(dict(corpora), digests)
+        return cls(dict(corpora), digests, dict(code or {}))
 
     @property
     def fingerprint(self) -> str:
-        """See `Resources`. The code of plug-ins is not reached from the verifier's own, and so stands here."""
-        code = [(name, closure(module, module).digest) for name, (module, _) in sorted(plugins().items())]
-        return hashlib.sha256(repr((sorted(self.digests.items()), code)).encode()).hexdigest()
+        """See `Resources`."""
+        return hashlib.sha256(repr((sorted(self.digests.items()), sorted(self.code.items()))).encode()).hexdigest()

@@ -80,7 +80,7 @@ def _of_code() -> Use:
     return Use(name="code", params=params)
 
 
-@verifier(version="1", determinism="sampled", children=lambda params: [_of_code()], per_python=True)
+@verifier(version="1", determinism="sampled", children=lambda params: [_of_code()])
 async def code_output(response: str, reference: CodeOutputReference, params: CodeOutputParams, ctx: Context) -> Outcome:
     """Checks a prediction of a program's output, or an input that leads to an output, by running the program.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from rewarden_verifiers.smt.expressions import Expression, Written, read, text_of, tokens, written
 
-RESERVED = "rewarden."
+RESERVED = "rewarden!"
 """The beginning of the names that a check itself defines."""
 
 _CORE = frozenset(
@@ -183,7 +183,7 @@ class _Reading:
             raise Refused("malformed", f"not a command: {text_of(command)[:80]}")
         name = command[0]
         if any(token.startswith((RESERVED, f"|{RESERVED}")) for token in tokens(command)):
-            # Attack: `(assert rewarden.reference)`, the name that the check gives to the answer.
+            # Attack: `(assert rewarden!reference)`, the name that the check gives to the answer.
             raise Refused("forbidden_command", f"names that begin with {RESERVED} are taken")
         if self.ended:
             raise Refused("forbidden_command", "commands after (exit) are never read by a solver")
