@@ -14,6 +14,8 @@ needed=(
   promtool:prometheus       # the alert rules' tests, and the dashboards' queries on a real Prometheus
   redis-server:redis-server  # the cache that servers share
   mariadbd:mariadb-server   # the verifier sql, on real servers
+  iverilog:iverilog         # the verifier verilog, under bubblewrap
+  yosys:yosys               # the same
   zsh:zsh                   # completion of the command line
   fish:fish                 # the same
 )

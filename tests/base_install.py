@@ -14,7 +14,7 @@ from rewarden.types import Use
 from rewarden.wire.json import sample_from_json
 from rewarden_verifiers.cases import load_cases
 from rewarden_verifiers.registry import BUILT_IN, Registry
-from tests.programs import LEAN, SANDBOXED
+from tests.programs import HARDWARE, LEAN, SANDBOXED
 from tests.verifiers.direct import direct_judge
 
 
@@ -30,7 +30,7 @@ async def main() -> None:
         except SampleError as error:
             problems[name] = error.message
             continue
-        if name not in BUILT_IN or name in SANDBOXED | LEAN:
+        if name not in BUILT_IN or name in SANDBOXED | HARDWARE | LEAN:
             continue
         first = {case.kind: case for case in reversed(load_cases(spec)) if not case.script}
         for case in first.values():

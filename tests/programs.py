@@ -21,6 +21,9 @@ LAUNCHERS = ("docker", "bwrap")
 SANDBOXED = {"code", "code_output", "code_all", "code_fraction", "code_format", "puzzle", "task", "swe"}
 """Verifiers and recipes whose cases run programs."""
 
+HARDWARE = {"verilog"}
+"""Verifiers whose cases need the image `scripts`; `tests/verifiers/test_verilog.py` runs them."""
+
 LEAN = {
     "lean",
     "lean_proof",
@@ -78,8 +81,7 @@ async def problem_of(name: str) -> str | None:
 @lru_cache(maxsize=1)
 def no_sandbox() -> str | None:
     """Returns why no program can be run on this machine, or None. Blocks."""
-    with ThreadPoolExecutor(1) as thread:  # there may be a loop in this one
-        problems = [thread.submit(asyncio.run, problem_of(name)).result() for name in LAUNCHERS]
+    problems = [_problem(name) for name in LAUNCHERS]
     return None if None in problems else "; ".join(filter(None, problems))
 
 
@@ -88,6 +90,27 @@ def no_lean() -> str | None:
     return needs_lean.kwargs["reason"] if toolchain() is None else no_sandbox()
 
 
+@lru_cache(maxsize=1)
+def no_scripts() -> str | None:
+    """Returns why no program of the image `scripts` can be run on this machine, or None. Blocks."""
+    if (problem := no_sandbox()) is not None:
+        return problem
+    launcher = next(name for name in LAUNCHERS if _problem(name) is None)
+    made = (DockerLauncher if launcher == "docker" else BwrapLauncher)(HostSettings())
+    try:
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(asyncio.run, made.problem("scripts")).result()
+    finally:
+        made.close()
+
+
+def _problem(name: str) -> str | None:
+    with ThreadPoolExecutor(1) as thread:  # there may be a loop in this one
+        return thread.submit(asyncio.run, problem_of(name)).result()
+
+
 def lacking(kind: str) -> str | None:
-    """Returns why this machine cannot judge `texts`, `opinions`, `programs` or `proofs`, or None. Blocks."""
+    """Returns why this machine cannot judge `texts`, `opinions`, `programs`, `designs` or `proofs`, or None. Blocks."""
+    if kind == "designs":
+        return no_scripts()
     return None if kind in ("texts", "opinions") else no_sandbox() if kind == "programs" else no_lean()

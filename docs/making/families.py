@@ -20,6 +20,7 @@ FAMILIES: Mapping[str, str] = {
     "tasks": "Programs",
     "repositories": "Programs",
     "sql": "Programs",
+    "verilog": "Programs",
     "patches": "Patches",
     "lean": "Proofs",
     "smt": "Proofs",
@@ -53,7 +54,7 @@ _CALLS = {"judge": "Judges", "model": "Reward models", "models": "Reward models"
 """Parameters that name a judge or a model: a recipe with one of them calls it, if only through another verifier."""
 
 _CALLED = {"Judges": "judge", "Reward models": "model"}
-_IN_SANDBOX = ("execution", "lean")
+_IN_SANDBOX = ("execution", "lean", "verilog")
 """Packages whose verifiers run programs in the sandbox."""
 
 

@@ -38,7 +38,7 @@ from rewarden_verifiers.cases import Case, load_cases, mismatches
 from rewarden_verifiers.fingerprint.closure import closure
 from rewarden_verifiers.models.resources import ModelResources
 from rewarden_verifiers.registry import BUILT_IN, Registry
-from tests.programs import LEAN, SANDBOXED, lacking
+from tests.programs import HARDWARE, LEAN, SANDBOXED, lacking
 from tests.verifiers.direct import DirectContext, group_outcomes, outcome_of
 
 ROOTS = tuple(str(Path(__file__).parents[2] / place) for place in ("verifiers/", "client/"))
@@ -87,7 +87,7 @@ class Context(DirectContext):
 
 def kind_of(name: str) -> str:
     """The kind of cases that a verifier or recipe has: `texts`, `programs` or `proofs`."""
-    return "proofs" if name in LEAN else "programs" if name in SANDBOXED else "texts"
+    return "proofs" if name in LEAN else "designs" if name in HARDWARE else "programs" if name in SANDBOXED else "texts"
 
 
 def units(registry: Registry) -> dict[str, list[str]]:

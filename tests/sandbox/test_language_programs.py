@@ -78,6 +78,9 @@ SAME_PROGRAM = {
 OF_THE_USERS_OWN = {"julia", "swift"}
 """Languages of images that Debian's packages cannot make, and that no machine of ours has."""
 
+NO_PROGRAMS = {"yosys"}
+"""Languages whose scripts read no input: those of a tool that a verifier runs."""
+
 EXIT_CODES = {"sqlite": 1, "verilog": 1}
 """For languages that cannot choose one: of a failed statement."""
 
@@ -118,7 +121,7 @@ async def last(host: Host, job: Job) -> CompileResult | CaseResult:
 
 every_language = pytest.mark.parametrize(
     "language",
-    [language for language in LANGUAGES if language.name not in OF_THE_USERS_OWN],
+    [language for language in LANGUAGES if language.name not in OF_THE_USERS_OWN | NO_PROGRAMS],
     ids=lambda language: language.name,
 )
 

@@ -24,7 +24,7 @@ from rewarden_verifiers.judges.resources import JUDGING
 from rewarden_verifiers.models.resources import MODELLED
 from rewarden_verifiers.registry import BUILT_IN, Registry
 from tests.lean.toolchain import TOOLCHAIN
-from tests.programs import LEAN, SANDBOXED, lacking, no_lean
+from tests.programs import HARDWARE, LEAN, SANDBOXED, lacking, no_lean
 from tests.scorecard import manifest
 
 PAGE = Path(__file__).parents[2] / "docs/scorecard.md"
@@ -84,7 +84,15 @@ async def engine() -> AsyncIterator[Engine]:
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 async def test_the_labelled_rows_are_judged_right(engine: Engine, path: Path) -> None:
-    kind = "proofs" if path.stem in LEAN else "programs" if path.stem in SANDBOXED else "texts"
+    kind = (
+        "proofs"
+        if path.stem in LEAN
+        else "designs"
+        if path.stem in HARDWARE
+        else "programs"
+        if path.stem in SANDBOXED
+        else "texts"
+    )
     if (problem := lacking(kind)) is not None:
         pytest.skip(problem)
     card = await score(engine, path.stem, load_rows(path))

@@ -13,7 +13,7 @@ from rewarden_verifiers.cases import KINDS, Case, cases_path, load_cases, mismat
 from rewarden_verifiers.contract import VerifierSpec, spec_of, verifier
 from rewarden_verifiers.outcome import right
 from rewarden_verifiers.registry import BUILT_IN, Registry
-from tests.programs import LEAN, SANDBOXED
+from tests.programs import HARDWARE, LEAN, SANDBOXED
 from tests.verifiers.direct import Judge, direct_judge
 
 REGISTRY = Registry()
@@ -33,7 +33,11 @@ NAMES = [name for name in BUILT_IN if exists(name)]
 # Cases that run programs go over the transports only, where there is a sandbox; so do those that run Lean, and those
 # that ask a judge.
 CASES = [
-    case for name in NAMES if name not in SANDBOXED | LEAN for case in load_cases(REGISTRY.get(name)) if not case.script
+    case
+    for name in NAMES
+    if name not in SANDBOXED | HARDWARE | LEAN
+    for case in load_cases(REGISTRY.get(name))
+    if not case.script
 ]
 
 

@@ -19,7 +19,7 @@ from rewarden_verifiers.cases import Case, load_cases
 from rewarden_verifiers.registry import Registry
 from tests.judges.scripted import ScriptedJudge
 from tests.models.scripted import NAME, ScriptedModel
-from tests.programs import LEAN, LEAN_PROJECTS, SANDBOXED, lacking, no_lean
+from tests.programs import HARDWARE, LEAN, LEAN_PROJECTS, SANDBOXED, lacking, no_lean
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
 
@@ -67,7 +67,15 @@ def kind_of(case: Case) -> str:
     """Returns what a case runs or asks."""
     if case.script:
         return "opinions"
-    return "proofs" if case.verifier in LEAN else "programs" if case.verifier in SANDBOXED else "texts"
+    return (
+        "proofs"
+        if case.verifier in LEAN
+        else "designs"
+        if case.verifier in HARDWARE
+        else "programs"
+        if case.verifier in SANDBOXED
+        else "texts"
+    )
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from rewarden_verifiers.contract import VerifierSpec, call_prepare
 from rewarden_verifiers.judges.resources import JUDGING
 from rewarden_verifiers.models.resources import MODELLED
 from rewarden_verifiers.registry import BUILT_IN, Registry
-from tests.programs import LEAN, SANDBOXED
+from tests.programs import HARDWARE, LEAN, SANDBOXED
 from tests.verifiers.counting import HOSTILE
 from tests.verifiers.direct import outcome_of
 
@@ -46,7 +46,9 @@ FEWER = dict.fromkeys((*JUDGING, "cascade", *MODELLED), 5)
 RUNNER = asyncio.Runner()
 REGISTRY = Registry()
 PLANNER = Planner(REGISTRY)
-NAMES = [name for name in BUILT_IN if name not in (SANDBOXED | LEAN) - {"puzzle"} and not REGISTRY.get(name).group]
+NAMES = [
+    name for name in BUILT_IN if name not in (SANDBOXED | HARDWARE | LEAN) - {"puzzle"} and not REGISTRY.get(name).group
+]
 
 _PIECE = re.compile(r"\s+|\w+|[^\w\s]+")
 

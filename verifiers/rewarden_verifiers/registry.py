@@ -38,6 +38,7 @@ BUILT_IN: Mapping[str, str] = {
     "language": "rewarden_verifiers.structure.language:language",
     "instructions": "rewarden_verifiers.structure.instructions.verifier:instructions",
     "code": "rewarden_verifiers.execution.code:code",
+    "verilog": "rewarden_verifiers.verilog.verilog:verilog",
     "output": "rewarden_verifiers.execution.output:output",
     "code_output": "rewarden_verifiers.execution.code_output:code_output",
     "sql": "rewarden_verifiers.sql.verifier:sql",
