@@ -13,12 +13,12 @@ from rewarden.routing import Routing
 from rewarden.types import Batch, BatchResult, Group, Run, RunResult, Sample, Verdict
 from rewarden_server import catalogue
 from rewarden_server.config import Config, load_config
+from rewarden_server.configured import configured_engine
 from rewarden_server.engine import expectation
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.intake.routing import load_routing, routed
 from rewarden_server.processes.settings import SandboxSettings
-from rewarden_server.verifier_resources import resources_of
 from rewarden_verifiers.registry import Registry
 
 
@@ -137,12 +137,9 @@ class LocalTransport:
 
     def _made(self, config: Config) -> Engine:
         """An engine that is not started yet."""
-        return Engine(
+        return configured_engine(
             self._registry or Registry(self._functions),
             self._settings or (self._config.engine if self._config is not None else None),
-            sandbox=self._sandbox or config.sandbox,
-            lean=config.lean,
-            judges=config.judges,
-            models=config.models,
-            resources=resources_of(config),
+            config=config,
+            sandbox=self._sandbox,
         )

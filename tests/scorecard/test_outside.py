@@ -23,6 +23,7 @@ from rewarden_server.studies.scorecard.outside import (
     together,
 )
 from rewarden_server.studies.scorecard.render import outside_misses, outside_plain, outside_table, outside_tables, page
+from tests.judges.scripted import ScriptedJudge
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/scorecard.md"
@@ -105,6 +106,22 @@ def test_outside_a_clone_the_command_says_what_it_measures_instead(
         "rewarden scorecard: no labelled file for any verifier in tests/scorecard: run this in a clone"
     )
     assert "--data FILE" in said
+
+
+def test_the_configuration_sets_up_the_verifiers_that_are_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{"response": "It is Paris.", "reference": "Paris", "label": True}]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    arguments = ("--data", tmp_path / "rows.jsonl", "--use", "judge", "--alone", "--json")
+    with ScriptedJudge() as judge:
+        judge.script({"when": "It is Paris.", "reply": {"reason": "so it is", "verdict": "correct"}})
+        monkeypatch.setenv("REWARDEN_JUDGES_NAMED", json.dumps({"main": judge.settings(retries=0)}))
+        assert run(*arguments) == 0
+    assert json.loads(capsys.readouterr().out)[0]["accuracy"] == 1.0
+    monkeypatch.setenv("REWARDEN_JUDGES_DEFAULT", "nobody")
+    assert run(*arguments) == 2
+    assert "judges.default" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

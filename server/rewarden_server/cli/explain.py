@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,11 +17,11 @@ from rewarden.commands.use import functions_of, read_use
 from rewarden.errors import InvalidRequest
 from rewarden.types import Use
 from rewarden.wire.json import verdict_to_json
-from rewarden_server.config import ConfigError, load_config
+from rewarden_server.config import ConfigError
+from rewarden_server.configured import configured_engine
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.observe.record import Record, read_records
-from rewarden_server.verifier_resources import resources_of
 from rewarden_verifiers.registry import Registry
 
 HELP = "judge recorded samples again and show what changed"
@@ -55,21 +54,10 @@ def run(args: argparse.Namespace) -> int:
                 raise InvalidRequest(f"{args.record} has {len(records)} records; there is no line {args.line}")
             records = [records[args.line - 1]]
         use = None if args.use is None else read_use(args.use)
-        config = load_config(environ=os.environ)
-        resources = resources_of(config)
-        registry = Registry(functions_of([] if use is None else [use]))
+        engine = configured_engine(Registry(functions_of([] if use is None else [use])), EngineSettings())
     except (OSError, ValueError, InvalidRequest, ConfigError) as error:
         say(f"rewarden explain: {error}", file=sys.stderr)
         return 2
-    engine = Engine(
-        registry,
-        settings=EngineSettings(),
-        sandbox=config.sandbox,
-        lean=config.lean,
-        judges=config.judges,
-        models=config.models,
-        resources=resources,
-    )
     return asyncio.run(_explain(engine, records, use, args))
 
 

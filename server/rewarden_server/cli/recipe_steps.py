@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,10 +14,10 @@ from rewarden.commands.terminal import one_line, say
 from rewarden.errors import InvalidRequest, RewardenError
 from rewarden.types import BadSample, Batch, Progress, Sample, Use, Verdict
 from rewarden.wire.json import sample_from_json, verdict_to_json
-from rewarden_server.config import ConfigError, load_config
+from rewarden_server.config import ConfigError
+from rewarden_server.configured import configured_engine
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
-from rewarden_server.verifier_resources import resources_of
 from rewarden_verifiers.recipes.load import load_recipe, recipe_spec
 from rewarden_verifiers.recipes.step import Step
 from rewarden_verifiers.registry import Registry
@@ -51,16 +50,7 @@ def explain(recipe: str, file: Path, params: dict[str, Any], step: int | None, *
         path = Path(recipe) if recipe.endswith((".yaml", ".yml", ".json")) else registry.recipe_path(recipe)
         spec = recipe_spec(load_recipe(path), registry, watch=watch)
         registry.add(spec, _NAME)
-        config = load_config(environ=os.environ)
-        engine = Engine(
-            registry,
-            settings=EngineSettings(workers=1, cache=False),
-            sandbox=config.sandbox,
-            lean=config.lean,
-            judges=config.judges,
-            models=config.models,
-            resources=resources_of(config),
-        )
+        engine = configured_engine(registry, EngineSettings(workers=1, cache=False))
     except (OSError, ConfigError, RewardenError) as error:
         say(f"rewarden recipes: {error}", file=sys.stderr)
         return 2

@@ -15,7 +15,8 @@ from rewarden.commands.use import functions_of, read_use
 from rewarden.errors import InvalidRequest, SampleError
 from rewarden.types import Use
 from rewarden_server.cli.columns import add_columns, columns_of
-from rewarden_server.engine.engine import Engine
+from rewarden_server.config import ConfigError
+from rewarden_server.configured import configured_engine
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.studies.case_batch import CaseResult, judged
 from rewarden_server.studies.farm.figures import Figures, read_figures
@@ -116,7 +117,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Returns 0 on success, 1 if a case failed, and 2 if a labelled file or a case is missing."""
+    """Returns 0 on success, 1 if a case failed, and 2 if a labelled file, a case or a setting is missing or wrong."""
+    try:
+        return _run(args)
+    except ConfigError as error:
+        say(f"rewarden scorecard: {error}", file=sys.stderr)
+        return 2
+
+
+def _run(args: argparse.Namespace) -> int:
     if args.cases:
         return asyncio.run(_cases(args))
     if args.data is not None:
@@ -166,7 +175,7 @@ def _data(args: argparse.Namespace) -> int:
 
 
 async def _measured(use: Use, rows: Sequence[LabelledRow], progress: Watcher, *, alone: bool) -> list[Measured]:
-    engine = Engine(Registry(functions_of([use])), settings=EngineSettings())
+    engine = configured_engine(Registry(functions_of([use])), EngineSettings())
     await engine.start()
     try:
         uses = [use, Use(name=BESIDE)]
@@ -183,7 +192,7 @@ async def _measured(use: Use, rows: Sequence[LabelledRow], progress: Watcher, *,
 
 async def _cases(args: argparse.Namespace) -> int:
     names = args.names
-    engine = Engine(settings=EngineSettings())
+    engine = configured_engine(settings=EngineSettings())
     await engine.start()
     try:
         specs = [engine.registry.get(name) for name in names or engine.registry.names()]
@@ -214,7 +223,7 @@ def _plain_case(result: CaseResult) -> dict[str, object]:
 async def _cards(folder: Path, names: list[str], progress: Watcher) -> list[Card]:
     rows = {name: load_rows(folder / f"{name}.jsonl") for name in names}
     advance = _counter(progress, sum(map(len, rows.values())))
-    engine = Engine(settings=EngineSettings())
+    engine = configured_engine(settings=EngineSettings())
     await engine.start()
     try:
         return [await score(engine, name, some, advance) for name, some in rows.items()]
