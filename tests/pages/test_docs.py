@@ -84,7 +84,7 @@ async def test_the_gallery_tells_a_recipe_s_sources_and_how_it_was_compared_with
 
 async def test_a_recipe_s_page_names_the_systems_that_it_covers_with_their_parameters(server: Running) -> None:
     page = await read(server, "/docs/accuracy")
-    assert "https://arxiv.org/abs/2504.11456" in page.links
+    assert "https://arxiv.org/abs/2505.16400" in page.links
     assert "AlphaMed: Beyond Distillation" in page.text
     assert '{"verifier": "choice"}' in page.text
     assert "published systems" in (await read(server, "/gallery")).text

@@ -204,7 +204,7 @@ async def socket(websocket: WebSocket) -> None:
 async def _talk(websocket: WebSocket, service: Service, episode: LiveEpisode) -> None:
     """Answers messages, one at a time, until `close`. Raises WebSocketDisconnect, and RequestError for what ends the
     connection."""
-    idle_s = service.episodes.settings.idle_s
+    idle_s, most = service.episodes.settings.idle_s, service.episodes.settings.message_bytes
     while True:
         try:
             async with asyncio.timeout(idle_s):
@@ -213,7 +213,12 @@ async def _talk(websocket: WebSocket, service: Service, episode: LiveEpisode) ->
             raise InvalidRequest(f"no message for {idle_s:g} s (environments.idle_s)") from None
         if message["type"] == "websocket.disconnect":
             raise WebSocketDisconnect(message.get("code", 1005))
-        reply = await _answer(message.get("text"), service, episode)
+        text = message.get("text")
+        # The connection takes the larger messages of other routes.
+        if len(message.get("bytes") or (text or "").encode("utf-8", "surrogatepass")) > most:
+            await websocket.close(1009, f"a message has at most {most} bytes (environments.message_bytes)")
+            raise WebSocketDisconnect(1009)
+        reply = await _answer(text, service, episode)
         if reply is None:
             return
         await _say(websocket, reply)
