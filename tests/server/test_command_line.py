@@ -69,7 +69,8 @@ def test_checked_recipe_files_are_reported_as_json(tmp_path: Path, capsys: pytes
     bad.write_text(GOOD.replace("answer.score", "answer.scroe"))
     assert main(["recipes", "--json", "--check", str(good), str(bad)]) == 1
     right, wrong = json.loads(capsys.readouterr().out)
-    assert right == {"file": str(good), "name": "mine", "version": "1", "range": [0.0, 1.0], "problem": None}
+    told = {"file": str(good), "name": "mine", "version": "1", "range": [0.0, 1.0], "problem": None, "weaknesses": []}
+    assert right == told
     assert wrong["problem"].startswith(f"{bad}:4: score: 'answer' has no field 'scroe'")
 
 
