@@ -41,6 +41,8 @@ from typing import Any
 from rewarden_sandboxes.notebook_lines import Orders, Outputs, close_to_others, failure, tell
 
 close_to_others()
+# A server that a script starts in the background ignores SIGINT, and so would everything below it: no cell would end.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LOOK_MS = 50
 """Milliseconds between looks at an interpreter that says nothing."""
@@ -330,6 +332,14 @@ class Interpreter:
         with contextlib.suppress(BrokenPipeError):
             self.send(self.language.settle())
 
+    def interrupt_programs(self) -> None:
+        """Interrupts the programs that it started, and not itself."""
+        for pid in filter(str.isdecimal, os.listdir("/proc")):
+            with contextlib.suppress(OSError):  # it has ended, or is another user's
+                own = int(pid)
+                if own != self.process.pid and os.getpgid(own) == self.process.pid:
+                    os.kill(own, signal.SIGINT)
+
     def _signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, number)
@@ -477,8 +487,8 @@ class Cell:
             if (come or notebook.orders.ready()) and self.urgent():
                 self.died()
                 return
-            if self.settling and not self.ended and time.monotonic() > self.interrupted_at + AGAIN_S:
-                self.interrupt()
+            if self.settling and time.monotonic() > self.interrupted_at + AGAIN_S:
+                self.interrupt_again()
             if not records and not interpreter.alive:
                 interpreter.drain()
                 self.died()
@@ -567,6 +577,18 @@ class Cell:
         self.settling += 1
         self.interrupted_at = time.monotonic()
         self.notebook.interpreter.interrupt()
+
+    def interrupt_again(self) -> None:
+        """Interrupts what the first interrupt did not end.
+
+        Flake: it comes as Bash starts a program. Then it ends the cell, but not the program, for which Bash waits
+        before it goes on. A cell that has ended must have no second interrupt, which could end the next one.
+        """
+        if not self.ended:
+            self.interrupt()
+            return
+        self.interrupted_at = time.monotonic()
+        self.notebook.interpreter.interrupt_programs()
 
     def died(self) -> None:
         """Starts a new interpreter, and reports the end of the old one."""

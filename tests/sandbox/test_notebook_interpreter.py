@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -169,6 +170,17 @@ def test_an_interrupt_ends_the_cell_and_keeps_the_state(driver: DriverProcess, w
         assert cell.status in ("ok", "error")  # the server knows that it was interrupted
         assert cell.text() == "begun\n"
         assert driver.run(words.kept).text() == "20 /\n"
+
+
+def test_cells_can_be_interrupted_below_a_server_that_ignores_interrupts(kernel: str, words: Words) -> None:
+    """As one does that a script starts in the background. Flake: the suite hung when it was started so."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        started = DriverProcess(kernel)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with started as driver:
+        assert driver.interrupted(words.idle).status in ("ok", "error")
 
 
 def test_an_interrupt_that_comes_late_ends_no_later_cell(driver: DriverProcess, words: Words) -> None:
