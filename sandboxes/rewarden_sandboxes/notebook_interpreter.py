@@ -152,6 +152,7 @@ class JavaScript(Language):
 
     def __init__(self, source: str) -> None:
         self._source = source
+        self._interrupts = 0
 
     def command(self, path: str, source: int, orders: int, records: int, interrupts: int) -> list[str]:
         return [path, "-e", self._source, "--", str(orders), str(records), str(interrupts)]
@@ -161,6 +162,10 @@ class JavaScript(Language):
 
     def listing(self) -> bytes:
         return json.dumps({"list": MOST_VARIABLES}).encode() + b"\n"
+
+    def settle(self) -> bytes:
+        self._interrupts += 1
+        return json.dumps({"settle": self._interrupts}).encode() + b"\n"
 
 
 class R(Language):

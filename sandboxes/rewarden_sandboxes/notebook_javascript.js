@@ -6,6 +6,7 @@
   const net = require("node:net");
   const util = require("node:util");
   const { Session } = require("node:inspector");
+  const { Writable } = require("node:stream");
   const { Worker } = require("node:worker_threads");
   const [orders, records, interrupts] = process.argv.slice(-3).map(Number);
   const session = new Session();
@@ -58,6 +59,51 @@
     if (lines.length === 1 && details) lines.push(`    at ${details.lineNumber + 1}:${details.columnNumber + 1}`);
     tell("error", error.name, error.message, lines.join("\n"));
   };
+
+  // --- what is written is out before the call returns. Node's own streams keep what does not fit into the pipe, and
+  // write it into a later cell; and an interrupt within them leaves them waiting for ever for their own write. ---------
+
+  const asleep = new Int32Array(new SharedArrayBuffer(4));
+
+  const writeAll = (fd, data) => {
+    for (let at = 0; at < data.length; ) {
+      try {
+        at += fs.writeSync(fd, data, at);
+      } catch (error) {
+        if (error.code !== "EAGAIN") throw error; // a program that a cell has started shares our pipe, without waiting
+        Atomics.wait(asleep, 0, 0, 1);
+      }
+    }
+  };
+
+  class Direct extends Writable {
+    constructor(fd) {
+      super({ decodeStrings: false });
+      this.fd = fd;
+    }
+
+    write(data, encoding, then) {
+      if (typeof encoding === "function") [encoding, then] = [undefined, encoding];
+      if (typeof data !== "string" && !ArrayBuffer.isView(data))
+        throw new TypeError(`only text and bytes can be written, not ${typeof data}`);
+      const bytes = typeof data === "string" ? Buffer.from(data, encoding) : data;
+      writeAll(this.fd, new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+      if (then) process.nextTick(then);
+      return true;
+    }
+
+    end(data, encoding, then) {
+      if (data !== undefined && typeof data !== "function") this.write(data, encoding, then);
+      return this;
+    }
+
+    _destroy(error, then) {
+      then(error); // the pipe stays open for later cells
+    }
+  }
+
+  for (const [name, fd] of [["stdout", 1], ["stderr", 2]])
+    Object.defineProperty(process, name, { configurable: true, enumerable: true, value: new Direct(fd) });
 
   // --- cells: an interrupt can end this program's own functions anywhere, and `current` and `listing` stay ------------
 
@@ -137,7 +183,8 @@
     return util.types.isMap(value) || util.types.isSet(value) ? value.size : "";
   };
 
-  // --- interrupts: a thread ends what runs here, unless this one answers -----------------------------------------------
+  // --- interrupts: a thread ends what runs here until this one has read the order that follows the interrupt. Flake: an
+  // interrupt that is there before its cell, and so ended nothing. -------------------------------------------------------
 
   const watcher = `
     "use strict";
@@ -148,33 +195,35 @@
     const session = new Session();
     session.connectToMainThread();
     let answered = () => {};
-    parentPort.on("message", () => answered());
-    const answers = () => new Promise((resolve) => {
-      const late = setTimeout(resolve, 200, false);
-      answered = () => { clearTimeout(late); resolve(true); };
+    parentPort.on("message", (number) => answered(number));
+    const answer = () => new Promise((resolve) => {
+      const late = setTimeout(resolve, 200, null);
+      answered = (number) => { clearTimeout(late); resolve(number); };
       parentPort.postMessage(null);
     });
     const terminate = () => new Promise((resolve) => session.post("Runtime.terminateExecution", resolve));
-    let waiting = 0;
+    const moment = () => new Promise((resolve) => setTimeout(resolve, 2));
+    let come = 0;
+    let over = 0;
     const settle = async () => {
-      for (; waiting; waiting--) {
-        while (!(await answers())) await terminate();
-        fs.writeSync(workerData.records, "settled\\0");
+      while (over < come) {
+        const read = await answer();
+        if (read === null) await terminate();
+        else if (read <= over) await moment();
+        else for (; over < Math.min(read, come); over++) fs.writeSync(workerData.records, "settled\\0");
       }
     };
     new net.Socket({ fd: workerData.interrupts, readable: true, writable: false }).on("data", (data) => {
-      const idle = !waiting;
-      waiting += data.length;
+      const idle = over === come;
+      come += data.length;
       if (idle) settle();
     });
     parentPort.postMessage("ready");
   `;
-  const worker = new Worker(watcher, { eval: true, workerData: { records, interrupts }, stdin: false });
-  worker.on("message", (what) => {
-    if (what === "ready") {
-      tell("ready");
-      return;
-    }
+
+  let settled = 0; // the number of the last order to settle that was read
+
+  const interrupt = () => {
     if (listing) {
       listing.late = true;
       goOn();
@@ -182,7 +231,16 @@
       tell("error", "Interrupted", "the cell was interrupted", "Interrupted");
       end();
     }
-    worker.postMessage(null);
+  };
+
+  const worker = new Worker(watcher, { eval: true, workerData: { records, interrupts }, stdin: false });
+  worker.on("message", (what) => {
+    if (what === "ready") {
+      tell("ready");
+      return;
+    }
+    interrupt();
+    worker.postMessage(settled);
   });
   process.on("SIGINT", () => {}); // it is for the programs that a cell has started
 
@@ -195,9 +253,13 @@
   let begun = [];
   new net.Socket({ fd: orders, readable: true, writable: false }).on("data", (data) => {
     for (let at; (at = data.indexOf(10)) >= 0; data = data.subarray(at + 1)) {
-      const order = JSON.parse(Buffer.concat([...begun, data.subarray(0, at)]).toString());
-      begun = [];
-      if ("list" in order) list(order.list);
+      const line = Buffer.concat([...begun, data.subarray(0, at)]);
+      begun = []; // first: an interrupt can come below, and what is kept would spoil the next order
+      const order = JSON.parse(line.toString());
+      if ("settle" in order) {
+        settled = order.settle;
+        interrupt();
+      } else if ("list" in order) list(order.list);
       else run(order.code);
     }
     begun.push(data);
