@@ -11,7 +11,7 @@ cell writes comes from its stdout and stderr. A record is a name and fields, eac
     error     ename evalue traceback
     exit      code                              of a cell in Bash, whose last record it is
     done                                        a cell's last record
-    settled                                     no interrupt is on its way any more
+    settled   number                            no interrupt up to that one is on its way any more
     variable  name type size shape text
     initial   names                             the variables of Bash at its start, in lines
     declared  name declaration count length     a variable of Bash
@@ -63,8 +63,8 @@ MOST_IMAGE = 1 << 24
 """Bytes of a picture. More of them are not read."""
 
 FIELDS = {
-    **{"ready": 0, "done": 0, "settled": 0},
-    **{"value": 1, "image": 1, "exit": 1, "initial": 1},
+    **{"ready": 0, "done": 0},
+    **{"value": 1, "image": 1, "exit": 1, "initial": 1, "settled": 1},
     **{"error": 3, "declared": 4, "variable": 5},
 }
 """The number of fields of each record."""
@@ -91,10 +91,10 @@ class Language:
         """Returns the order that lists the variables."""
         raise NotImplementedError
 
-    def settle(self) -> bytes:
+    def settle(self, number: int) -> bytes:
         """Returns the order that follows an interrupt, whose record says that the interrupt has come. Flake: one that
         comes as a cell ends, and ends the next one, or keeps the end of its own from being told."""
-        return b""
+        raise NotImplementedError
 
 
 class Bash(Language):
@@ -123,8 +123,8 @@ class Bash(Language):
     def listing(self) -> bytes:
         return self._ended(f"__rewarden_skip={self._initial!r} __rewarden_most={MOST_VARIABLES} __rewarden_variables")
 
-    def settle(self) -> bytes:
-        return self._told("settled\\0")
+    def settle(self, number: int) -> bytes:
+        return self._told("settled\\0%s\\0", f" {number}")
 
     def _ended(self, line: str) -> bytes:
         """An interrupt ends the first line alone, so that the second one tells the end of each cell."""
@@ -152,7 +152,6 @@ class JavaScript(Language):
 
     def __init__(self, source: str) -> None:
         self._source = source
-        self._interrupts = 0
 
     def command(self, path: str, source: int, orders: int, records: int, interrupts: int) -> list[str]:
         return [path, "-e", self._source, "--", str(orders), str(records), str(interrupts)]
@@ -163,9 +162,8 @@ class JavaScript(Language):
     def listing(self) -> bytes:
         return json.dumps({"list": MOST_VARIABLES}).encode() + b"\n"
 
-    def settle(self) -> bytes:
-        self._interrupts += 1
-        return json.dumps({"settle": self._interrupts}).encode() + b"\n"
+    def settle(self, number: int) -> bytes:
+        return json.dumps({"settle": number}).encode() + b"\n"
 
 
 class R(Language):
@@ -186,20 +184,22 @@ class R(Language):
     def listing(self) -> bytes:
         return b"variables 0\n"
 
-    def settle(self) -> bytes:
-        return b"settle 0\n"
+    def settle(self, number: int) -> bytes:
+        return f"settle {number}\n".encode()
 
 
 LANGUAGES: dict[str, Callable[[str], Language]] = {"bash": Bash, "javascript": JavaScript, "r": lambda source: R()}
 
 
 class Interpreter:
-    """A running interpreter. heard: gets the name of a stream and text that was written to it."""
+    """A running interpreter. heard: gets the name of a stream and text that was written to it. interrupts: their number
+    so far."""
 
     def __init__(self, language: Language, path: str, source: str, heard: Callable[[str, str], None]) -> None:
         """Raises OSError if it cannot be started."""
         self.language = language
         self._heard = heard
+        self.interrupts = 0
         self._unsent = bytearray()
         self._begun = ""
         program, orders, records, interrupts = pipe(), pipe(), pipe(), pipe()
@@ -331,11 +331,16 @@ class Interpreter:
 
     def interrupt(self) -> None:
         """Interrupts it, with the programs that it started. A record says when that is over."""
+        self.interrupts += 1
         self._signal(signal.SIGINT)
         with contextlib.suppress(BrokenPipeError):  # nobody reads it where signals suffice
             os.write(self._interrupts, b"\n")
+        self.settle()
+
+    def settle(self) -> None:
+        """Asks for the record that says that the interrupts so far are over."""
         with contextlib.suppress(BrokenPipeError):
-            self.send(self.language.settle())
+            self.send(self.language.settle(self.interrupts))
 
     def interrupt_programs(self) -> None:
         """Interrupts the programs that it started, and not itself."""
@@ -455,7 +460,7 @@ class Cell:
         self.outputs = Outputs(order["most"])
         self.failed = False
         self.ended = False
-        self.settling = 0
+        self.settling = False
         self.interrupted_at = 0.0
         self.rows: list[dict[str, Any]] = []
 
@@ -537,8 +542,8 @@ class Cell:
             case "done":
                 self.ended = True
                 return not self.settling
-            case "settled":
-                self.settling -= 1
+            case "settled" if self.settling:
+                self.settling = fields[0] != str(self.notebook.interpreter.interrupts)
                 self.failed |= not self.ended
                 return not self.settling
         return False
@@ -579,7 +584,7 @@ class Cell:
 
     def interrupt(self) -> None:
         """Interrupts it."""
-        self.settling += 1
+        self.settling = True
         self.interrupted_at = time.monotonic()
         self.notebook.interpreter.interrupt()
 
@@ -588,12 +593,14 @@ class Cell:
 
         Flake: it comes as Bash starts a program. Then it ends the cell, but not the program, for which Bash waits
         before it goes on. A cell that has ended must have no second interrupt, which could end the next one.
+        Flake: Bash drops the line that it reads as an interrupt comes, which may be the order to settle.
         """
         if not self.ended:
             self.interrupt()
             return
         self.interrupted_at = time.monotonic()
         self.notebook.interpreter.interrupt_programs()
+        self.notebook.interpreter.settle()
 
     def died(self) -> None:
         """Starts a new interpreter, and reports the end of the old one."""

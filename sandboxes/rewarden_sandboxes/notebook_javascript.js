@@ -210,7 +210,10 @@
         const read = await answer();
         if (read === null) await terminate();
         else if (read <= over) await moment();
-        else for (; over < Math.min(read, come); over++) fs.writeSync(workerData.records, "settled\\0");
+        else {
+          over = Math.min(read, come);
+          fs.writeSync(workerData.records, "settled\\0" + over + "\\0");
+        }
       }
     };
     new net.Socket({ fd: workerData.interrupts, readable: true, writable: false }).on("data", (data) => {

@@ -100,9 +100,9 @@ local({
   }
 
   # Catches an interrupt that is on its way.
-  settle <- function() {
+  settle <- function(number) {
     tryCatch(allowInterrupts(Sys.sleep(0.001)), interrupt = function(condition) NULL)
-    tell("settled")
+    tell("settled", number)
   }
 
   tell("ready")
@@ -112,7 +112,7 @@ local({
       switch(what[[1]],
         run = run(readLines(orders, as.integer(what[[2]]))),
         variables = variables(),
-        settle = settle()
+        settle = settle(what[[2]])
       )
     }
   )

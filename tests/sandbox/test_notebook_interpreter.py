@@ -215,6 +215,19 @@ def test_an_interrupt_that_comes_late_ends_no_later_cell(driver: DriverProcess, 
         assert driver.run(words.kept).text() == "20 /\n"
 
 
+@pytest.mark.parametrize(("then", "status"), [("", "ok"), ("; while :; do :; done", "error")])
+def test_an_order_that_bash_drops_as_the_interrupt_comes_holds_up_no_cell(
+    bash: DriverProcess, then: str, status: str
+) -> None:
+    """Bash drops the line that it reads then, which can be the order to tell that the interrupt is over."""
+    bash.begin(f"x=20; cd /; trap '' INT; echo begun; head -n 1 <&10 >/dev/null; trap - INT{then}")
+    assert bash.line()["output"]["text"] == "begun\n"
+    bash.order(do="interrupt")
+    assert bash.end().status == status
+    for _ in range(3):
+        assert bash.run("echo $x $PWD").text() == "20 /\n"
+
+
 def test_a_cell_that_ignores_the_interrupt_loses_the_state(driver: DriverProcess, words: Words) -> None:
     driver.run(words.keep)
     driver.begin(words.deaf)
