@@ -97,6 +97,15 @@ NOT_RUN = {
         "git pull && pip install ./client .": READER,
         "rewarden verdicts diff before.jsonl .": ALL_CASES,
     },
+    "docs/judges-bench.md": dict.fromkeys(
+        (
+            "rewarden judge bench rewardbench2 test-00000-of-00001.parquet --judge main",
+            "rewarden judge bench judgebench data/ --judge main --attacks --out judgebench.html",
+            'rewarden judge bench rewardbench filtered.parquet --use rm_scalar --params \'{"model": "main"}\'',
+            "rewarden judge bench processbench gsm8k.json math.json --use rm_process",
+        ),
+        PEERS,
+    ),
     "docs/judges-calibration.md": {
         "rewarden judge calibrate examples/judges/labelled.jsonl --samples 5 --precision 0.6": "its judge is made up",
     },
