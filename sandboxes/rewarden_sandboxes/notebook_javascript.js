@@ -216,11 +216,13 @@
         }
       }
     };
-    new net.Socket({ fd: workerData.interrupts, readable: true, writable: false }).on("data", (data) => {
+    const pipe = new net.Socket({ fd: workerData.interrupts, readable: true, writable: false });
+    pipe.on("data", (data) => {
       const idle = over === come;
       come += data.length;
       if (idle) settle();
     });
+    pipe.on("end", () => process.kill(process.pid, "SIGKILL")); // the driver is gone, and with it all orders
     parentPort.postMessage("ready");
   `;
 

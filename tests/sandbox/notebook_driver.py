@@ -32,6 +32,11 @@ class DriverProcess:
         assert self._process.stdout is not None
         self._process.stdout.close()
 
+    def kill(self) -> None:
+        """Kills it."""
+        self._process.kill()
+        self._process.wait()
+
     def line(self) -> dict[str, Any]:
         """Returns the next line. Raises ValueError if there is none."""
         assert self._process.stdout is not None

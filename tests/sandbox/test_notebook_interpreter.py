@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import select
 import shutil
 import signal
 from collections.abc import Iterator
@@ -303,6 +304,17 @@ def test_r_lists_its_variables(driver: DriverProcess) -> None:
         "name": ("character", 1, None, '"Zoë"'),
         "f": ("function", 1, None, "function"),
     }
+
+
+@pytest.mark.parametrize("kernel", ["javascript"], indirect=True)
+def test_javascript_ends_with_its_driver(driver: DriverProcess) -> None:
+    """Whatever it runs. Flake: it went on for ever where no room ends with the driver."""
+    node = os.pidfd_open(int(driver.run("process.pid").value))
+    driver.begin("console.log('begun'); while (true) {}")
+    assert driver.line()["ev"] == "output"
+    driver.kill()
+    select.select([node], [], [])  # until it has ended
+    os.close(node)
 
 
 @pytest.mark.parametrize("kernel", ["javascript"], indirect=True)
