@@ -62,8 +62,13 @@ def _executed(tree: ast.AST) -> Iterator[ast.AST]:
         yield node
         if isinstance(node, ast.If) and _is_type_checking(node.test):
             waiting += node.orelse
-        else:
-            waiting += ast.iter_child_nodes(node)
+            continue
+        for field in node._fields:
+            value = getattr(node, field, None)
+            if isinstance(value, list):
+                waiting += [item for item in value if isinstance(item, ast.AST)]
+            elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
+                waiting.append(value)
 
 
 def _is_type_checking(test: ast.expr) -> bool:

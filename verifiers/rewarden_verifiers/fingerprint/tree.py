@@ -26,33 +26,38 @@ def digest(tree: ast.Module, *, docstrings: bool) -> bytes:
         item = waiting.pop()
         if isinstance(item, str):
             made.append(item)
+        elif isinstance(item, ast.Name):  # every second node
+            made.append(f"Name(id=str:{item.id!a};)")
         else:
-            waiting += reversed([*_parts(item, docstrings)])
+            parts = _parts(item, docstrings)
+            parts.reverse()
+            waiting += parts
     return hashlib.blake2b("".join(made).encode(), digest_size=16).digest()
 
 
-def _parts(node: ast.AST, docstrings: bool) -> Iterator[ast.AST | str]:
+def _parts(node: ast.AST, docstrings: bool) -> list[ast.AST | str]:
     """The text of a node, in which its children still stand as nodes."""
-    yield f"{type(node).__name__}("
+    kind = type(node)
     if isinstance(node, ast.Constant):
-        yield _constant(node.value)
-    elif isinstance(node, ast.JoinedStr):
-        yield from _joined(node)
+        return [f"{kind.__name__}({_constant(node.value)})"]
+    made: list[ast.AST | str] = [f"{kind.__name__}("]
+    if isinstance(node, ast.JoinedStr):
+        made += _joined(node)
     else:
-        for field in type(node)._fields:
+        for field in kind._fields:
             value = getattr(node, field, None)
             if value is None or value == [] or field in _IRRELEVANT:
                 continue
-            yield f"{field}="
+            made.append(f"{field}=")
             if isinstance(value, list):
-                kept = (item for item in value if docstrings or not _stands_alone(item))
-                for item in kept:
-                    yield item if isinstance(item, ast.AST) else _constant(item)
-                    yield ","
+                for item in value:
+                    if docstrings or not _stands_alone(item):
+                        made += (item if isinstance(item, ast.AST) else _constant(item), ",")
             else:
-                yield value if isinstance(value, ast.AST) else _constant(value)
-            yield ";"
-    yield ")"
+                made.append(value if isinstance(value, ast.AST) else _constant(value))
+            made.append(";")
+    made.append(")")
+    return made
 
 
 def _constant(value: object) -> str:
