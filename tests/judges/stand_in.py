@@ -171,15 +171,15 @@ class Counts(Observer):
 
 
 def endpoint(
-    provider: StandIn, *, clock: Clock | None = None, chance: float = 1.0, observer: Observer | None = None, **more: Any
+    *providers: StandIn, clock: Clock | None = None, chance: float = 1.0, observer: Observer | None = None, **more: Any
 ) -> Endpoint:
-    """An endpoint that asks it, with the settings given."""
+    """An endpoint that asks it, or them as its addresses, with the settings given."""
     clock = clock or Clock()
     return Endpoint(
         "main",
         JudgeEndpoint(model="m", **more),
         observer or Observer(),
-        provider=provider,
+        providers=list(providers),
         pause=clock.pause,
         clock=clock,
         chance=lambda: chance,

@@ -29,7 +29,7 @@ def lane(
 
     def endpoint(name: str, settings: JudgeEndpoint, observer: Observer) -> Endpoint:
         clock = time()
-        return Endpoint(name, settings, observer, provider=made[name][0], pause=clock.pause, clock=clock)
+        return Endpoint(name, settings, observer, providers=[made[name][0]], pause=clock.pause, clock=clock)
 
     named = {name: JudgeEndpoint(model=name, **more) for name, (_, more) in made.items()}
     return JudgeLane(JudgeSettings(named=named, default=default, cache_mb=cache_mb), observer, endpoint=endpoint)

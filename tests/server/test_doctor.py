@@ -217,6 +217,20 @@ def test_each_judge_is_called_upon_and_what_is_wrong_with_it_is_told(
         assert [request["max_tokens"] for request in scripted.requests] == [1]
 
 
+def test_each_address_of_a_judge_is_called_upon(capsys: pytest.CaptureFixture[str]) -> None:
+    with ScriptedJudge() as scripted:
+        scripted.script({"when": "Say yes", "reply": "yes"})
+        Path("rewarden.toml").write_text(
+            f"[judges.named.many]\nmodel = 'm'\nbase_urls = ['{scripted.url}', 'http://me:secret@127.0.0.1:1/v1']\n"
+        )
+        assert run("--all") == 1
+        out = capsys.readouterr().out
+        assert f"  many: m at {scripted.url} answers as m (" in out
+        assert "  many: m at http://127.0.0.1:1/v1 does not answer" in out
+        assert "    judges.named.many at http://127.0.0.1:1/v1: no connection: " in out
+        assert "secret" not in out
+
+
 def put_lean(toolchain: Path) -> None:
     """A toolchain that says its version."""
     (toolchain / "bin").mkdir(parents=True)

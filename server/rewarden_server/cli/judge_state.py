@@ -18,7 +18,7 @@ _PATIENCE_S = 30.0
 
 
 async def judge_state(config: Config) -> Check:
-    """Calls each judge, for one token at most."""
+    """Calls each address of each judge, for one token at most."""
     named = config.judges.named
     if not named:
         return Check("judges", "none (no judges.named)", used=False)
@@ -26,12 +26,14 @@ async def judge_state(config: Config) -> Check:
     summary = f"{len(named)} configured, {f'by default {default}' if default else 'no default'}"
     lines: list[str] = []
     missing: list[Problem] = []
-    found = await asyncio.gather(*(_probed(name, judge) for name, judge in named.items()))
-    for (name, judge), (told, problem) in zip(named.items(), found, strict=True):
+    asked = [(name, one) for name, judge in named.items() for one in judge.addressed()]
+    found = await asyncio.gather(*(_probed(name, judge) for name, judge in asked))
+    for (name, judge), (told, problem) in zip(asked, found, strict=True):
         at = without_credentials(judge.base_url) if judge.base_url else judge.provider
         lines.append(f"{name}: {judge.model} at {at} {told}")
         if problem is not None:
-            missing.append(Problem(f"judges.named.{name}: {problem.what}", problem.fix))
+            which = f"judges.named.{name} at {at}" if len(named[name].base_urls) > 1 else f"judges.named.{name}"
+            missing.append(Problem(f"{which}: {problem.what}", problem.fix))
     return Check("judges", summary, tuple(lines), tuple(missing))
 
 

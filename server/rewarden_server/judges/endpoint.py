@@ -1,4 +1,4 @@
-"""One judge: its provider, asked within limits of concurrency, rate and budget, again where that may help.
+"""One judge: its addresses, asked within limits of concurrency, rate and budget, again where that may help.
 
 A place in the line is held from the moment at which a request may be sent until its end, and never over a pause, nor
 while the breaker is shut. How long one question takes, but for its waits for a place, is bounded: outage_s in line at a
@@ -11,7 +11,7 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from rewarden.errors import MissingDependency, ProviderError, ProviderRefused
@@ -20,7 +20,9 @@ from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.spending import spend
 from rewarden_server.judges.breaker import Breaker, Caller, OutageError, Turn
 from rewarden_server.judges.budget import Budget
+from rewarden_server.judges.delivery import Delivery
 from rewarden_server.judges.failure import Failure, timed_out
+from rewarden_server.judges.fleet import Address, Fleet
 from rewarden_server.judges.pace import Pace
 from rewarden_server.judges.price import bound
 from rewarden_server.judges.provider import OpenAIProvider, Provider
@@ -39,8 +41,8 @@ class _SidelinedError(Exception):
 
 
 class Endpoint:
-    """See the module. `settings` is the judge's configuration. provider, pause (awaits so many seconds), clock
-    (seconds) and chance (0 to 1) are those of tests."""
+    """See the module. `settings` is the judge's configuration. providers (of its addresses), pause (awaits so many
+    seconds), clock (seconds) and chance (0 to 1) are those of tests."""
 
     def __init__(
         self,
@@ -48,7 +50,7 @@ class Endpoint:
         settings: JudgeEndpoint,
         observer: Observer,
         *,
-        provider: Provider | None = None,
+        providers: Sequence[Provider] | None = None,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
         chance: Callable[[], float] = random.random,
@@ -56,12 +58,15 @@ class Endpoint:
         self.name = name
         self.settings = settings
         self._observer = observer
-        self._provider = provider or provider_of(name, settings)
         self._pause = pause
         self._clock = clock
         self._chance = chance
-        self._line = ResizableSemaphore(settings.concurrency)
+        made = providers or [provider_of(name, one) for one in settings.addressed()]
+        addresses = [Address(number, provider) for number, provider in enumerate(made, start=1)]
+        self._fleet = Fleet(addresses, settings.concurrency, settings.breaker_s, clock, self._resize)
+        self._line = ResizableSemaphore(settings.concurrency * len(addresses))
         self._pace = Pace(name, settings)
+        self._delivery = Delivery(self._fleet, settings.hedge, self._line, self._pace, pause)
         self._budget = Budget(name, settings)
         self._breaker = Breaker(settings.breaker_failures, settings.breaker_s, settings.outage_s, clock, pause)
         self._took = {"attempts": 0, "failures": 0, "prompt_tokens": 0, "completion_tokens": 0}
@@ -86,13 +91,14 @@ class Endpoint:
                 raise self._given_up(caller, failure) from None
             except Failure as caught:
                 failure = caught
-            if failure.kind == "form" and forms < _FORMS:
+            if failure.kind == "form" and forms < _FORMS * len(self._fleet.addresses):
                 forms += 1
                 continue
             caller.failures += not failure.answered
             pause = self._pause_before(retries, failure)
             if pause is None:
-                kind = ProviderRefused if failure.kind in ("rejected", "forbidden") else ProviderError
+                refused = failure.kind in ("rejected", "forbidden") and failure.everywhere
+                kind = ProviderRefused if refused else ProviderError
                 raise kind(f"judge {self.name!r}: {failure}", judge=self.name, kind=failure.kind)
             self._observer.judge_retried(self.name)
             await self._pause(pause)
@@ -101,6 +107,7 @@ class Endpoint:
     def status(self) -> dict[str, Any]:
         """Returns the state and the spending, ready for JSON, without address, key, or the server's own words."""
         settings = self.settings
+        wires = [one.provider.wire for one in self._fleet.addresses]
         return {
             "model": settings.model,
             "provider": settings.provider,
@@ -111,8 +118,10 @@ class Endpoint:
             "cost_usd": self._cost_usd if settings.input_usd is not None or settings.output_usd is not None else None,
             "left": self._budget.left(),
             "budget": self._budget.whole(),
-            "structured": self._provider.wire.structured,
-            "not_sent": sorted(self._provider.wire.dropped),
+            "structured": wires[0].structured,
+            "not_sent": sorted(set[str]().union(*(wire.dropped for wire in wires))),
+            "addresses": [one.status() for one in self._fleet.addresses],
+            "hedges": self._delivery.hedges,
             "last_failure": self._last.kind if self._last is not None else None,
         }
 
@@ -122,7 +131,7 @@ class Endpoint:
         self._breaker.dissolve(self._refusal)
         self._line.dissolve(self._refusal)
         self._pace.dissolve()
-        await self._provider.close()
+        await asyncio.gather(*(one.provider.close() for one in self._fleet.addresses))
 
     def _pause_before(self, retries: int, failure: Failure) -> float | None:
         """Seconds until the next attempt; None where there is none."""
@@ -146,16 +155,7 @@ class Endpoint:
                 async with self._line.turn(first=again or turn.probe):
                     if not await self._pace.keep(question):
                         raise self._refusal() if self._closed else _SidelinedError
-                    await self._budget.reserve(most)
-                    with within(current().child("judge request", kind="client", judge=self.name)) as span:
-                        try:
-                            reply = await self._sent(question, most, turn)
-                        except Failure as failure:
-                            span.note(failure=failure.kind)
-                            raise
-                        used = reply.usage
-                        span.note(prompt_tokens=used.prompt_tokens, completion_tokens=used.completion_tokens)
-                        return reply
+                    return await self._sent(question, most, turn)
             except _SidelinedError:
                 continue
             finally:
@@ -181,41 +181,80 @@ class Endpoint:
         return ProviderError(message, judge=self.name, kind=last.kind)
 
     async def _sent(self, question: Question, most: Usage, turn: Turn) -> Reply:
-        """The reply of one attempt, whose bound is set aside. Raises Failure."""
+        """The reply of one attempt. Raises Failure."""
+        begun = False
+
+        def begin() -> bool:
+            nonlocal begun
+            may, begun = begun or self._breaker.begin(turn), True
+            return may
+
+        try:
+            reply = await self._delivery.reply(
+                question, lambda address: self._requested(address, question, most, begin)
+            )
+        except Failure as failure:
+            self._failed(failure, turn)
+            raise
+        self._breaker.succeeded()
+        return reply
+
+    async def _requested(self, address: Address, question: Question, most: Usage, begin: Callable[[], bool]) -> Reply:
+        """The reply of one address; its bound is set aside, and what it took is counted. Raises Failure."""
+        await self._budget.reserve(most)
         used: Usage | None = None
         started = self._clock()
         try:
-            await self._provider.ready()
-            if self._closed:
-                raise self._refusal()
-            if not self._breaker.begin(turn):
-                raise _SidelinedError
-            used = most  # whoever leaves now, or breaks: the model may work on it
-            try:
-                async with asyncio.timeout(self.settings.timeout_s):
-                    reply = await self._provider.complete(question)
-            except TimeoutError:
-                raise timed_out(self.settings.timeout_s) from None
-            used = reply.usage
-            self._breaker.succeeded()
-            self._observer.judge_attempted(self.name, "ok", self._clock() - started)
-            return reply
-        except MissingDependency:
-            used = None
-            raise
-        except Failure as failure:
-            used = most if failure.spent else Usage()
-            self._failed(failure, turn, self._clock() - started)
-            raise
+            span = current().child("judge request", kind="client", judge=self.name, address=address.number)
+            with within(span), self._fleet.request(address) as story:
+                try:
+                    await address.provider.ready()
+                    if self._closed:
+                        raise self._refusal()
+                    if not begin():
+                        raise _SidelinedError
+                    used = most  # whoever leaves now, or breaks: the model may work on it
+                    reply = await self._completed(address, question)
+                except MissingDependency:
+                    used = None
+                    raise
+                except Failure as failure:
+                    used = most if failure.spent else Usage()
+                    self._unanswered(address, story, failure, self._clock() - started)
+                    span.note(failure=failure.kind)
+                    raise
+                used = reply.usage
+                self._fleet.answered(address, self._clock() - started)
+                self._observer.judge_attempted(self.name, "ok", self._clock() - started)
+                span.note(prompt_tokens=used.prompt_tokens, completion_tokens=used.completion_tokens)
+                return reply
         finally:
             self._budget.settle(most, used)
             self._count(used)
 
-    def _failed(self, failure: Failure, turn: Turn, seconds: float) -> None:
+    async def _completed(self, address: Address, question: Question) -> Reply:
+        try:
+            async with asyncio.timeout(self.settings.timeout_s):
+                return await address.provider.complete(question)
+        except TimeoutError:
+            raise timed_out(self.settings.timeout_s) from None
+
+    def _unanswered(self, address: Address, story: int, failure: Failure, seconds: float) -> None:
         self._observer.judge_attempted(self.name, failure.kind, seconds)
         if failure.kind != "form":
             self._took["failures"] += 1
             self._last = failure
+        if failure.answered and failure.kind != "rate_limited":
+            self._fleet.present(address)
+        else:
+            self._fleet.leave(address, story, failure.pause_s)
+
+    def _resize(self) -> None:
+        """An address was left, or came back: the others' places are all there are."""
+        self._line.allow(self.settings.concurrency * max(1, self._fleet.well()))
+
+    def _failed(self, failure: Failure, turn: Turn) -> None:
+        """No address that was asked gave a reply."""
         if failure.answered:
             self._breaker.succeeded()
         elif self._breaker.failed(turn):

@@ -36,7 +36,8 @@ _HINTS = {
 class Failure(Exception):
     """See the module. passing: another attempt may bring a reply. pause_s: what the server asked us to wait. spent: the
     model may have worked, so that its bound counts as used. answered: the server is there and speaks; only its answer
-    is no. brief: the message without the server's own words, which may repeat a request."""
+    is no. brief: the message without the server's own words, which may repeat a request. everywhere: all addresses of
+    the judge say so, not only those that can be reached."""
 
     def __init__(
         self,
@@ -54,6 +55,7 @@ class Failure(Exception):
         self.passing = passing
         self.pause_s = pause_s
         self.spent = spent
+        self.everywhere = True
 
     @property
     def answered(self) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
-from annotated_types import Le, doc
+from annotated_types import Le, Lt, doc
 
 from rewarden_server.access.service_key import KeyOfFile, OneKey
 from rewarden_server.setting import Amount, Count, Positive, Tables, Text, Whole, tables
@@ -29,13 +29,18 @@ class JudgeEndpoint:
     structured: how the form of a reply is enforced: by `json_schema`, as a `json_object`, or not at all (`none`);
     `auto`: the first of these that the server accepts.
 
-    concurrency: requests in flight at once. requests_per_minute, tokens_per_minute: none: no limit. timeout_s: for one
-    attempt, from its start to the end of the reply; connect_s: for the connection. retries: further attempts after 408,
-    409, 429, 5xx, a timeout, a lost connection, or an invalid reply; backoff_s: the longest pause before a retry; if a
-    server requests a longer one with 429, there is no retry. breaker_failures: after this many consecutive failures the
-    judge is considered down (a 429 does not count; of simultaneous failures only the first counts). Questions then
-    wait, and one at a time is sent, with pauses of at most breaker_s seconds. outage_s: the seconds that one question
-    waits in total.
+    base_urls: several addresses of the same model, in the place of base_url. Questions that begin alike go to one of
+    them, and elsewhere if it fails or has too much to do; an address that fails is left for a while, at most breaker_s
+    seconds. hedge: if a reply takes longer than this share of the latest replies took, a second address is asked too,
+    and the first reply counts; 0: never.
+
+    concurrency: requests in flight at once, at each address. requests_per_minute, tokens_per_minute: none: no limit.
+    timeout_s: for one attempt, from its start to the end of the reply; connect_s: for the connection. retries: further
+    attempts after 408, 409, 429, 5xx, a timeout, a lost connection, or an invalid reply; backoff_s: the longest pause
+    before a retry; if a server requests a longer one with 429, there is no retry. breaker_failures: after this many
+    consecutive failures the judge is considered down (a 429 does not count; of simultaneous failures only the first
+    counts). Questions then wait, and one at a time is sent, with pauses of at most breaker_s seconds. outage_s: the
+    seconds that one question waits in total.
 
     fallback: judges to call instead, in order, if this one is not available. input_usd, output_usd: the price of a
     million tokens. budget_usd, budget_tokens, budget_calls: the limit for all requests of this process together, which
@@ -44,6 +49,7 @@ class JudgeEndpoint:
 
     model: Annotated[Text, doc("the model's name on its server")]
     base_url: Text | None = None
+    base_urls: Annotated[tuple[Text, ...], doc("a list of addresses")] = ()
     provider: Literal["openai", "litellm"] = "openai"
     api_key_env: Text | None = None
     api_key: Text | None = field(default=None, repr=False)
@@ -61,6 +67,7 @@ class JudgeEndpoint:
     connect_s: Positive = 10.0
     retries: Count = 4
     backoff_s: Positive = 20.0
+    hedge: Annotated[Amount, Lt(1)] = 0.95
     breaker_failures: Whole = 3
     breaker_s: Positive = 15.0
     outage_s: Positive = 600.0
@@ -71,11 +78,19 @@ class JudgeEndpoint:
     budget_tokens: Count | None = None
     budget_calls: Count | None = None
 
+    def addressed(self) -> list[JudgeEndpoint]:
+        """Returns the settings of each address."""
+        return [replace(self, base_url=url, base_urls=()) for url in self.base_urls or (self.base_url,)]
+
 
 def _checked(judges: Mapping[str, JudgeEndpoint]) -> Mapping[str, JudgeEndpoint]:
     for name, judge in judges.items():
         if judge.budget_usd is not None and judge.input_usd is None and judge.output_usd is None:
             raise Misfit("needs input_usd and output_usd", f".{name}.budget_usd")
+        if judge.base_urls and judge.base_url is not None:
+            raise Misfit("and base_url are both set", f".{name}.base_urls")
+        if len(set(judge.base_urls)) < len(judge.base_urls):
+            raise Misfit("must not name an address twice", f".{name}.base_urls")
         for other in judge.fallback:
             if other not in judges or other == name:
                 known = ", ".join(one for one in judges if one != name) or "none"

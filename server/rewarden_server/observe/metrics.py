@@ -376,6 +376,7 @@ class Metrics(Observer, Collector):
         )
         left = GaugeMetricFamily("rewarden_judge_budget_left", "Budget left.", labels=("judge", "of"))
         budget = GaugeMetricFamily("rewarden_judge_budget", "Budget in total.", labels=("judge", "of"))
+        yield from self._of_addresses()
         for name, status in self._judges.items():
             flight.add_metric((name,), status["in_flight"])
             waiting.add_metric((name,), status["waiting"])
@@ -386,6 +387,25 @@ class Metrics(Observer, Collector):
             for of, amount in status["budget"].items():
                 budget.add_metric((name, of), amount)
         yield from (flight, waiting, breaker, left, budget)
+
+    def _of_addresses(self) -> Iterator[Metric]:
+        place = ("judge", "address")
+        hedges = CounterMetricFamily(
+            "rewarden_judge_hedges", "Requests sent to a second address, as the first took long.", labels=("judge",)
+        )
+        sent = CounterMetricFamily("rewarden_judge_address_requests", "Requests to one address.", labels=place)
+        failed = CounterMetricFamily("rewarden_judge_address_failures", "Requests that failed there.", labels=place)
+        flight = GaugeMetricFamily("rewarden_judge_address_in_flight", "Requests in progress there.", labels=place)
+        well = GaugeMetricFamily("rewarden_judge_address_well", "1: in use; 0: left for a while.", labels=place)
+        for name, status in self._judges.items():
+            hedges.add_metric((name,), status["hedges"])
+            for one in status["addresses"]:
+                at = (name, str(one["number"]))
+                sent.add_metric(at, one["requests"])
+                failed.add_metric(at, one["failures"])
+                flight.add_metric(at, one["in_flight"])
+                well.add_metric(at, float(one["state"] == "well"))
+        yield from (hedges, sent, failed, flight, well)
 
     def _of_models(self) -> Iterator[Metric]:
         yield counter(
