@@ -12,6 +12,7 @@ from rewarden.types import Outcome, Sample, Use
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.judges.criterion import Given, gather, read_criteria
 from rewarden_verifiers.judges.itemised import ItemisedParams, Sheet, itemised
+from rewarden_verifiers.judges.panel import seated
 from rewarden_verifiers.judges.parts import Itemised, Part, Vote
 from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.showing import Subject
@@ -47,6 +48,8 @@ class ChecklistParams(ItemisedParams):
         super().__post_init__()
         if self.mode == "score" and self.quotes == "require":
             raise InvalidParams("params.quotes: mode `score` asks for no quotes", path="params.quotes")
+        if self.mode == "behaviours" and self.panel.judges:
+            raise InvalidParams("params.panel: in mode `behaviours` nothing passes", path="params.panel")
         read_criteria(self.items, "params.items", InvalidParams)
 
 
@@ -99,8 +102,12 @@ async def checklist(
         passing=params.passing if params.mode == "score" else 0.5,
     )
     subject = Subject(response=response, prompt=prompt, sample=sample, show=params.show)
-    found = await itemised(ctx, params, items, subject, sheet)
-    return found if isinstance(found, Outcome) else _outcome(found, params)
+
+    async def judged(one: ChecklistParams) -> Outcome:
+        found = await itemised(ctx, one, items, subject, sheet)
+        return found if isinstance(found, Outcome) else _outcome(found, one)
+
+    return await seated(params, judged)
 
 
 def _vote(row: Mapping[str, Any]) -> Vote:

@@ -22,7 +22,7 @@ from rewarden_verifiers.judges.criterion import Criterion
 from rewarden_verifiers.judges.gather import gather
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.opinions import Inquiry, opinions, readings, refused_subject
-from rewarden_verifiers.judges.params import JudgeParams
+from rewarden_verifiers.judges.panel import PanelParams
 from rewarden_verifiers.judges.parts import Itemised, Part, Vote, reached, total, worst_of
 from rewarden_verifiers.judges.pictures import images
 from rewarden_verifiers.judges.prompts import Material
@@ -34,7 +34,7 @@ from rewarden_verifiers.outcome import undecided
 
 
 @dataclass(frozen=True, kw_only=True)
-class ItemisedParams(JudgeParams):
+class ItemisedParams(PanelParams):
     """Options of verifiers that judge criterion by criterion. `aggregate` and `tie` apply to the opinions on one
     criterion: with `mean`, a criterion that two of three opinions find met earns two thirds of its points.
 

@@ -16,6 +16,7 @@ from rewarden_verifiers.judges.judge_modes import UNTOLD, Vote, chance_of, lowes
 from rewarden_verifiers.judges.judge_params import Params
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.opinions import Inquiry, opinions, readings, refused_subject
+from rewarden_verifiers.judges.panel import seated
 from rewarden_verifiers.judges.pictures import images
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.references import accepted
@@ -63,6 +64,9 @@ async def judge(
     that does not stand there is asked for once more; then our own extraction takes its place, and if that finds nothing
     either, the response gets 0 (`no_answer`).
 
+    With `panel` several judges give a verdict each; the evidence contains them, and their agreement. Reasons for no
+    score: `panel_incomplete`, `tie`.
+
     Several opinions are combined by mean, median or vote; the evidence contains their spread and confidence. With `by:
     probability` the score is the share of the yes words in the probability of the first token. If the judge's server
     returns no token probabilities, the verdict is undecided (`no_token_probabilities`). Reasons for the lowest score:
@@ -76,6 +80,13 @@ async def judge(
     early = refused_subject(subject, params, answers)
     if early is not None:
         return early
+    return await seated(params, partial(_judged, ctx, subject, answers, media))
+
+
+async def _judged(
+    ctx: Context, subject: Subject, answers: Sequence[str], media: Sequence[Media] | None, params: Params
+) -> Outcome:
+    """The outcome by one judge."""
     ledger = Ledger()
     asking = partial(_inquiry, subject, answers, media, params)
     found = await opinions(ctx, params, asking(), ledger)
@@ -85,7 +96,7 @@ async def judge(
             params=params,
             text=subject.text(),
             references=answers,
-            asked="\n".join([prompt or "", params.instructions]),
+            asked="\n".join([subject.prompt or "", params.instructions]),
             asking=asking,
             ledger=ledger,
         )

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from rewarden.errors import InvalidParams
-from rewarden_verifiers.judges.params import JudgeParams, positive_share
+from rewarden_verifiers.judges.panel import PanelParams
+from rewarden_verifiers.judges.params import positive_share
 from rewarden_verifiers.judges.scales import Scale
 from rewarden_verifiers.judges.showing import Show
 
@@ -34,7 +35,7 @@ class Example:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Params(JudgeParams):
+class Params(PanelParams):
     """Options of `judge`, in addition to those of every verifier that asks a judge.
 
     mode: What to ask. `reference`: whether the response's final answer matches the reference. `scale`: a number on

@@ -11,6 +11,7 @@ from rewarden.types import Outcome, Sample, Use
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.judges.criterion import Given, gather, read_criteria
 from rewarden_verifiers.judges.itemised import ItemisedParams, Sheet, itemised
+from rewarden_verifiers.judges.panel import seated
 from rewarden_verifiers.judges.parts import Itemised, Vote
 from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.showing import Subject
@@ -86,8 +87,12 @@ async def rubric(
     criteria = gather(params.criteria, reference)
     sheet = Sheet(prompt="rubric.criteria", name="criteria", properties=_PROPERTIES, read=_vote, met="met")
     subject = Subject(response=response, prompt=prompt, sample=sample, show=params.show)
-    found = await itemised(ctx, params, criteria, subject, sheet, range=_bounds(params))
-    return found if isinstance(found, Outcome) else _outcome(found, params)
+
+    async def judged(one: RubricParams) -> Outcome:
+        found = await itemised(ctx, one, criteria, subject, sheet, range=_bounds(one))
+        return found if isinstance(found, Outcome) else _outcome(found, one)
+
+    return await seated(params, judged)
 
 
 def _vote(row: Mapping[str, Any]) -> Vote:

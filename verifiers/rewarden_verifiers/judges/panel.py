@@ -1,0 +1,192 @@
+"""A panel: different judges give a verdict each, and the panel combines them.
+
+One judge that is credulous, or that was trained on the same preferences as the policy, does not decide alone. A member
+that cannot be reached or gives no verdict is missing; it never counts as a no. Unless a quorum allows it, the panel
+then gives no verdict either.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Literal, TypeVar
+
+from rewarden.errors import BudgetExhausted, InvalidParams, MissingDependency, ProviderError, SampleError
+from rewarden.types import Outcome
+from rewarden_verifiers.judges.gather import gather
+from rewarden_verifiers.judges.params import JudgeParams
+from rewarden_verifiers.outcome import scored, undecided
+
+MOST_MEMBERS = 15
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """Several judges instead of one. judges: their names in `[judges.named]`; none: no panel. combine: `majority`
+    (whether more than half of the members pass the response; `tie` decides a tie), the `mean` of their scores, or
+    `veto` (the lowest of their scores; it passes if all members pass it). quorum: the verdicts that are enough if the
+    other members give none; null: all."""
+
+    judges: tuple[str, ...] = ()
+    combine: Literal["majority", "mean", "veto"] = "majority"
+    quorum: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PanelParams(JudgeParams):
+    """Options of every verifier whose verdict a panel can give.
+
+    panel: Several judges, of which each gives a verdict, instead of the one in `judge`.
+    """
+
+    panel: Panel = Panel()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        judges, quorum = self.panel.judges, self.panel.quorum
+        if not judges:
+            if self.panel != Panel():
+                raise InvalidParams("params.panel.judges must name the judges", path="params.panel.judges")
+            return
+        if not 2 <= len(judges) <= MOST_MEMBERS or len(set(judges)) < len(judges):
+            message = f"params.panel.judges must name 2 to {MOST_MEMBERS} different judges"
+            raise InvalidParams(message, path="params.panel.judges")
+        if self.judge is not None:
+            raise InvalidParams("params.judge and params.panel are both set", path="params.panel")
+        if quorum is not None and not 1 <= quorum <= len(judges):
+            message = f"params.panel.quorum must be from 1 to {len(judges)}"
+            raise InvalidParams(message, path="params.panel.quorum")
+
+    @property
+    def passing(self) -> float:
+        """The least score that passes."""
+        raise NotImplementedError
+
+
+P = TypeVar("P", bound=PanelParams)
+
+
+async def seated(params: P, judged: Callable[[P], Awaitable[Outcome]]) -> Outcome:
+    """The outcome by `judged`, or by a panel, of which each member judges with these parameters and its own name.
+
+    Raises what `judged` raises: with a panel only where the verdicts are fewer than the quorum.
+    """
+    panel = params.panel
+    if not panel.judges:
+        return await judged(params)
+    asked = [replace(params, judge=name, panel=Panel()) for name in panel.judges]
+    found = dict(zip(panel.judges, await gather(*(_heard(judged(one)) for one in asked)), strict=True))
+    heard = {name: one for name, one in found.items() if isinstance(one, Outcome) and one.score is not None}
+    evidence = _evidence(found, heard)
+    if len(heard) < (panel.quorum or len(panel.judges)):
+        failed = next((one for one in found.values() if isinstance(one, SampleError)), None)
+        if failed is not None:
+            raise failed  # may pass when asked again; an undecided member hardly does
+        name, lacking = next((name, one) for name, one in found.items() if name not in heard)
+        assert isinstance(lacking, Outcome)
+        return undecided(
+            "panel_incomplete",
+            feedback=f"{name} gives no verdict: {lacking.feedback or lacking.reason}",
+            evidence=evidence,
+            flags=_flags(heard.values()),
+        )
+    flags = [*_flags(heard.values()), *["panel_incomplete"] * (len(heard) < len(found))]
+    return _combined(params, list(heard.values()), evidence, flags)
+
+
+async def _heard(judged: Awaitable[Outcome]) -> Outcome | SampleError:
+    """The outcome of a member, or why it could not be asked."""
+    try:
+        return await judged
+    except (ProviderError, BudgetExhausted, MissingDependency) as error:
+        return error
+
+
+def _combined(params: PanelParams, heard: Sequence[Outcome], evidence: dict[str, Any], flags: list[str]) -> Outcome:
+    scores = [one.score or 0.0 for one in heard]
+    yes = sum(bool(one.passed) for one in heard)
+    if params.panel.combine == "mean":
+        score = statistics.fmean(scores)
+        passed = score >= params.passing
+    elif params.panel.combine == "veto":
+        score, passed = min(scores), yes == len(heard)
+    elif 2 * yes == len(heard) and params.tie == "undecided":
+        return undecided("tie", evidence=evidence, flags=tuple(flags))
+    else:
+        passed = 2 * yes > len(heard)
+        score = float(passed)
+    # The member whose verdict is nearest to the panel's gives its reasons.
+    nearest = min(heard, key=lambda one: (bool(one.passed) != passed, abs((one.score or 0.0) - score)))
+    reasons = [one.reason for one in (nearest, *heard) if one.reason is not None and not one.passed]
+    return scored(
+        score,
+        range=nearest.range,
+        passed=passed,
+        reason=None if passed else next(iter(reasons), "panel_mean"),
+        raw=nearest.raw,
+        components=nearest.components,
+        steps=nearest.steps,
+        feedback=nearest.feedback,
+        extracted=nearest.extracted,
+        evidence={**nearest.evidence, **evidence},
+        flags=flags,
+    )
+
+
+def _evidence(found: Mapping[str, Outcome | SampleError], heard: Mapping[str, Outcome]) -> dict[str, Any]:
+    members = {name: _told(one) for name, one in found.items()}
+    votes = [bool(one.passed) for one in heard.values()]
+    pairs = list(combinations(votes, 2))
+    agreement = sum(one == other for one, other in pairs) / len(pairs) if pairs else None
+    panel = {"members": members, "agreement": agreement, "kappa": _kappa(list(heard.values()))}
+    said = [one.evidence for one in found.values() if isinstance(one, Outcome) and "usage" in one.evidence]
+    judges, models = (", ".join(sorted({str(one[name]) for one in said})) for name in ("judge", "model"))
+    return {"panel": panel, "judge": judges, "model": models, "usage": _usage([one["usage"] for one in said])}
+
+
+def _told(one: Outcome | SampleError) -> dict[str, Any]:
+    if isinstance(one, SampleError):
+        return {"status": "error", "score": None, "passed": None, "reason": one.reason}
+    return {"status": one.status, "score": one.score, "passed": one.passed, "reason": one.reason}
+
+
+def _usage(said: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The sums of what the members took."""
+    names = {name: None for one in said for name in one}
+    return {
+        name: any(one.get(name) for one in said) if name == "estimated" else sum(one.get(name, 0) for one in said)
+        for name in names
+    }
+
+
+def _flags(heard: Any) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(flag for one in heard for flag in one.flags))
+
+
+def _kappa(heard: Sequence[Outcome]) -> float | None:
+    """Fleiss' kappa over the parts (criteria, aspects) that all members decided; None for fewer than two parts, of
+    which it says nothing."""
+    names = [name for name in heard[0].components if name] if heard else []
+    table = []
+    for name in names:
+        parts = [one.components[name] for one in heard if name in one.components]
+        scores = [part.score for part in parts if part.score is not None]
+        if len(scores) == len(heard):
+            met = sum(score >= 0.5 for score in scores)
+            table.append((met, len(scores) - met))
+    return fleiss_kappa(table) if len(table) > 1 else None
+
+
+def fleiss_kappa(table: Sequence[Sequence[int]]) -> float | None:
+    """The agreement beyond chance of a fixed number of raters (Fleiss 1971): a row a subject, with the number of
+    raters who chose each category. None for fewer than two raters, and where all chose one category throughout, so
+    that chance alone agrees."""
+    raters = sum(table[0]) if table else 0
+    if raters < 2:
+        return None
+    observed = statistics.fmean((sum(n * n for n in row) - raters) / (raters * (raters - 1)) for row in table)
+    shares = [sum(column) / (raters * len(table)) for column in zip(*table, strict=True)]
+    chance = sum(share * share for share in shares)
+    return (observed - chance) / (1 - chance) if chance < 1 else None
