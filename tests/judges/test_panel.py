@@ -51,7 +51,10 @@ async def ask(bench: Bench) -> AsyncIterator[Ask]:
     await engine.start()
 
     async def verdict(use: str = "judge", seats: tuple[str, ...] = NAMES, **given: Any) -> dict[str, Any]:
-        panel = {"judges": seats, **{name: given.pop(name) for name in ("combine", "quorum") if name in given}}
+        panel: dict[str, Any] = {
+            "judges": seats,
+            **{name: given.pop(name) for name in ("combine", "quorum") if name in given},
+        }
         params = {"panel": panel, "quotes": "free", **given.pop("params", {})}
         sample = Sample(**{"prompt": "Which port?", "response": "It was Porto.", "reference": "Oporto", **given})
         result = await engine.verify(Batch(samples=[sample], use=Use(name=use, params=params)))

@@ -25,6 +25,7 @@ from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.parts import Parts
 from rewarden_server.engine.plan import Planner
+from rewarden_server.engine.rechecks import Rechecks
 from rewarden_server.engine.scope import Scope
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.engine.stream import Stream
@@ -79,6 +80,7 @@ class Engine:
         self._warm = [name for name in warm if name in self.registry]
         self.dispatch = Dispatch(self.settings, self.observer, self._warm)
         self.orchestrations = asyncio.Semaphore(self.settings.orchestrations)
+        self.rechecks = Rechecks()
         self._parts = Parts(
             planner=self.planner,
             dispatch=self.dispatch,
@@ -90,6 +92,7 @@ class Engine:
             observer=self.observer,
             recorder=recorder,
             orchestrations=self.orchestrations,
+            rechecks=self.rechecks,
             early=Early(self._judge_apart, advise) if advise is not None else None,
             open_tap=open_tap,
         )
@@ -148,6 +151,7 @@ class Engine:
             "samples": self.admission.samples,
             "bytes": self.admission.bytes,
             **self.dispatch.info(),
+            "rechecks": self.rechecks.status(),
             "limits": {
                 "item_cpu_s": settings.item_cpu_s,
                 "worker_memory_mb": settings.worker_memory_mb,
@@ -178,7 +182,7 @@ class Engine:
                 if len(verdicts) == len(samples):
                     ended.set_result(None)
 
-        apart = replace(self._parts, observer=Observer(), recorder=None, early=None, open_tap=None)
+        apart = replace(self._parts, observer=Observer(), rechecks=Rechecks(), recorder=None, early=None, open_tap=None)
         scope = Scope(apart, Batch(), emit)
         try:
             scope.note_many(samples)

@@ -14,6 +14,7 @@ from rewarden_server.engine.lanes.models import ModelLane
 from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.plan import Planner
+from rewarden_server.engine.rechecks import Rechecks
 from rewarden_server.engine.tap import OpenTap
 from rewarden_server.observe.record import Recorder
 
@@ -34,5 +35,6 @@ class Parts:
     observer: Observer
     recorder: Recorder | None
     orchestrations: asyncio.Semaphore
+    rechecks: Rechecks
     early: Early | None = None
     open_tap: OpenTap | None = None

@@ -289,6 +289,7 @@ class Metrics(Observer, Collector):
         yield gauge("rewarden_lean_processes", "Warm Lean processes, by state.", ("state",), self._lean)
         yield from self._of_cache()
         yield from self._of_judges()
+        yield from self._of_rechecks()
         yield from self._of_models()
         yield GaugeMetricFamily("rewarden_started_seconds", "When the server started (Unix time).", self._started)
 
@@ -406,6 +407,23 @@ class Metrics(Observer, Collector):
                 flight.add_metric(at, one["in_flight"])
                 well.add_metric(at, float(one["state"] == "well"))
         yield from (hedges, sent, failed, flight, well)
+
+    def _of_rechecks(self) -> Iterator[Metric]:
+        pair = ("rule", "then")
+        checked = CounterMetricFamily(
+            "rewarden_cascade_rechecks",
+            "Verdicts of a cascade's rule that the other verifier checked: agreed, disagreed or unscored.",
+            labels=(*pair, "outcome"),
+        )
+        drifted = GaugeMetricFamily(
+            "rewarden_cascade_drifted", "1: the latest rechecks agree less than they should.", labels=pair
+        )
+        for row in self._engine.get("rechecks", ()):
+            of = (row["rule"], row["then"])
+            for outcome in ("agreed", "disagreed", "unscored"):
+                checked.add_metric((*of, outcome), row[outcome])
+            drifted.add_metric(of, float(row["drifted"]))
+        yield from (checked, drifted)
 
     def _of_models(self) -> Iterator[Metric]:
         yield counter(

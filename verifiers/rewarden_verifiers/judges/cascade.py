@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from rewarden.errors import InvalidParams
-from rewarden.types import Component, Outcome, Use
+from rewarden.types import Component, Outcome, Sample, Use
+from rewarden_verifiers.canonical import canonical
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.uses import UseLike, parse_use
 
@@ -27,6 +29,12 @@ class Params:
     combine: Which score counts if both give one: the `last`, or the `max` of the two (QwenLong-L1, arXiv 2505.17667).
         For scores of 0 and 1 these are the same.
     threshold: The lowest score of the rule that means yes; null: its `passed`, or full marks if it has none.
+    reject: The highest score of the rule that means no. A score between `reject` and `threshold` means that the rule
+        is unsure, and only then the other verifier is asked; `when` says nothing then. null: no such score.
+    recheck: The share of the samples that the rule decided on which the other verifier is asked as well. Its verdict is
+        compared with the rule's and counted, and never changes it. The samples are drawn by their id.
+    agreement: The agreement that rechecks should find. If the latest ones show that it is lower, the cascade counts as
+        drifted.
     """
 
     rule: UseLike
@@ -36,10 +44,19 @@ class Params:
     failed: Literal["ask", "raise"] = "ask"
     combine: Literal["last", "max"] = "last"
     threshold: float | None = None
+    reject: float | None = None
+    recheck: float = 0.0
+    agreement: float = 0.95
 
     def __post_init__(self) -> None:
         if self.threshold is not None and not math.isfinite(self.threshold):
             raise InvalidParams("params.threshold must be a number", path="params.threshold")
+        # Written so that NaN, which compares with nothing, is refused.
+        if self.reject is not None and not (self.threshold is not None and -math.inf < self.reject < self.threshold):
+            raise InvalidParams("params.reject must be below params.threshold", path="params.reject")
+        for name in ("recheck", "agreement"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise InvalidParams(f"params.{name} must be from 0 to 1", path=f"params.{name}")
 
 
 def _children(params: Params) -> list[Use]:
@@ -47,19 +64,28 @@ def _children(params: Params) -> list[Use]:
 
 
 @verifier(version="1", graded=True, determinism="sampled", children=_children)
-async def cascade(params: Params, ctx: Context) -> Outcome:
+async def cascade(sample: Sample, params: Params, ctx: Context) -> Outcome:
     """A cheap, reliable rule decides if it says yes; a second verifier, such as a judge, decides the rest.
 
     The outcome is that of the verifier that decided, with `branch` (`rule` or `then`) in the evidence and both
     verifiers as components. If the rule says no and the second verifier cannot judge, there is no score. Both must have
-    the same score range. Published rewards of this form: QwenLong-L1 (arXiv 2505.17667), DeepResearcher (arXiv
-    2504.03160).
+    the same score range.
+
+    With `threshold` and `reject`, for which `rewarden judge calibrate` finds values, a cheap judge decides where it is
+    sure, and a strong one the rest. `recheck` has the strong one judge a share of the others too: `evidence.recheck`
+    says whether it agrees, and `/metrics` and `/v1/info` count it.
+
+    Published rewards of this form: QwenLong-L1 (arXiv 2505.17667), DeepResearcher (arXiv 2504.03160).
     """
     rule, then = _children(params)
     first = await ctx.verify(rule)
     components = {"rule": _component(first, rule)}
     if _final(first, params):
-        return _ended(first, "rule", components, ())
+        ended = _ended(first, "rule", components, ())
+        if first.score is None or not _drawn(sample, params.recheck):
+            return ended
+        found = _compared(first, await ctx.verify(then), params)
+        return replace(ended, evidence={**ended.evidence, "recheck": found})
     second = await ctx.verify(then)
     components["then"] = _component(second, then)
     flags = ("rule_failed",) if first.status == "error" else ()
@@ -82,7 +108,11 @@ def _final(outcome: Outcome, params: Params) -> bool:
         return params.failed == "raise" or outcome.fault == "caller"
     if outcome.score is None:
         return False
-    return _yes(outcome, params) or params.when == "unsure" or (params.no_answer == "keep" and _empty(outcome))
+    if _yes(outcome, params) or (params.no_answer == "keep" and _empty(outcome)):
+        return True
+    if params.reject is not None:
+        return outcome.score <= params.reject + 1e-9
+    return params.when == "unsure"
 
 
 def _yes(outcome: Outcome, params: Params) -> bool:
@@ -97,6 +127,39 @@ def _empty(outcome: Outcome) -> bool:
     return "no_answer" in outcome.flags
 
 
+def _drawn(sample: Sample, share: float) -> bool:
+    """Returns whether a sample is rechecked: the same one always is, in every run and on every server. One without an
+    id is drawn by its response, which decides nothing else."""
+    if not share:
+        return False
+    seed = sample.id if sample.id is not None else canonical(sample.response)
+    place = int.from_bytes(hashlib.blake2b(seed.encode("utf-8", "replace"), digest_size=8).digest(), "big")
+    return place < share * 2**64
+
+
+def _compared(first: Outcome, second: Outcome, params: Params) -> dict[str, Any]:
+    """The other verifier's verdict on what the rule decided. agrees: null where it gives none."""
+    passed = second.passed
+    if passed is None and second.score is not None:
+        passed = second.score >= (second.range[1] if params.threshold is None else params.threshold - 1e-9)
+    rule, then = _children(params)
+    return {
+        "rule": _named(rule),
+        "then": _named(then),
+        "agrees": None if second.score is None else passed == _yes(first, params),
+        "expected": params.agreement,
+        "status": second.status,
+        "score": second.score,
+        "reason": second.reason,
+    }
+
+
+def _named(use: Use) -> str:
+    """A verifier's name, with its judge's if it names one."""
+    judge = use.params.get("judge")
+    return f"{use.name or 'recipe'} ({judge})" if isinstance(judge, str) else use.name or "recipe"
+
+
 def _component(outcome: Outcome, use: Use) -> Component:
     return Component(
         status=outcome.status,
@@ -108,5 +171,7 @@ def _component(outcome: Outcome, use: Use) -> Component:
 
 
 def _ended(outcome: Outcome, branch: str, components: dict[str, Component], flags: tuple[str, ...]) -> Outcome:
-    evidence: dict[str, Any] = {**outcome.evidence, "branch": branch}
+    # The recheck of a cascade within this one is not this one's.
+    inner = {name: value for name, value in outcome.evidence.items() if name != "recheck"}
+    evidence: dict[str, Any] = {**inner, "branch": branch}
     return replace(outcome, components=components, evidence=evidence, flags=(*outcome.flags, *flags))
