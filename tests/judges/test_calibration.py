@@ -153,6 +153,20 @@ def test_several_opinions_make_degrees_and_a_threshold(
     assert found["figures"]["auroc"]["value"] == 1.0
 
 
+def test_a_cascade_s_two_scores_are_told(
+    judged: ScriptedJudge, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [row(f"The quokka {number} says Lima.", True) for number in range(12)]
+    rows += [row(f"The bettong {number} says Cusco.", False) for number in range(12)]
+    rows += [row(f"The numbat {number} says Quito.", False) for number in range(2)]
+    judged.script(*({"when": ["Peru", f"numbat {number}"], "replies": [NO, YES]} for number in range(2)))
+    judged.script(*({"when": ["Peru", f"bettong {number}"], "replies": [NO, NO]} for number in range(12)))
+    options = ("--no-attacks", "--samples", 2, "--precision", 0.7, "--judge", "main")
+    found = calibrated(capsys, write(tmp_path / "rows.jsonl", rows), *options)
+    assert (found["threshold"]["score"], found["rejection"]["score"]) == (1.0, 0.5)
+    assert (found["rejection"]["precision"]["of"], found["rejection"]["recall"]["value"]) == (14, 1.0)
+
+
 def test_of_yes_and_no_there_is_no_threshold(
     judged: ScriptedJudge, file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,7 +12,7 @@ from rewarden_server.studies.calibration.agreement import Judged, bins, bootstra
 from rewarden_server.studies.calibration.flips import flips_of
 from rewarden_server.studies.calibration.labels import Label, LabelError, Scale, read_label, read_preference
 from rewarden_server.studies.calibration.length import length_bias, signed_error
-from rewarden_server.studies.calibration.threshold import curve, threshold
+from rewarden_server.studies.calibration.threshold import curve, rejection, threshold
 
 
 def rows(*given: tuple[int, float], size: int = 10) -> list[Judged]:
@@ -99,6 +99,25 @@ def test_the_threshold_is_the_lowest_whose_interval_reaches_the_precision() -> N
 
 def test_passing_everything_is_no_threshold() -> None:
     assert threshold(curve(rows(*[(1, 0.0)] * 100)), 0.5) is None
+
+
+def test_the_rejection_is_the_highest_score_up_to_which_enough_are_wrong() -> None:
+    found = rows(*[(1, 0.9)] * 15, *[(0, 0.6)] * 10, *[(1, 0.6)] * 10, *[(0, 0.3)] * 10, *[(0, 0.1)] * 40)
+    # Wrong, by Wilson's lower ends: 40 of 40 0.912, 50 of 50 0.929, 60 of 70 0.757, and at 0.9 60 of 85 0.602.
+    highest = {wanted: rejection(found, wanted) for wanted in (0.6, 0.75, 0.92, 0.95)}
+    assert {wanted: point and point.score for wanted, point in highest.items()} == {
+        0.6: 0.9,
+        0.75: 0.6,
+        0.92: 0.3,
+        0.95: None,
+    }
+    up_to = highest[0.92]
+    assert up_to is not None
+    assert (up_to.precision.count, up_to.precision.of, up_to.recall.count, up_to.recall.of) == (50, 50, 50, 60)
+
+
+def test_failing_everything_is_no_rejection() -> None:
+    assert rejection(rows(*[(0, 1.0)] * 100), 0.5) is None
 
 
 def test_length_bias_is_the_correlation_of_signed_errors() -> None:

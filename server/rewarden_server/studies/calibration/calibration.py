@@ -18,7 +18,7 @@ from rewarden_server.studies.calibration.flips import Flips, flips_of
 from rewarden_server.studies.calibration.judged_responses import Asker, Spent, is_grouped, judged, score_of
 from rewarden_server.studies.calibration.length import LengthBias, length_bias
 from rewarden_server.studies.calibration.rows import Labelled
-from rewarden_server.studies.calibration.threshold import Point, curve, threshold
+from rewarden_server.studies.calibration.threshold import Point, curve, rejection, threshold
 from rewarden_server.studies.comparison.agreement import spearman
 from rewarden_verifiers.group.statistics import passes
 from rewarden_verifiers.judges.resources import JUDGING
@@ -63,7 +63,8 @@ class Miss:
 class Calibration:
     """All that was found. unscored: (status, fault, reason) and how many. figures: by name. graded: whether scores are
     more than 0 and 1; curve, bins and threshold say something only then. settings: the use with the threshold as its
-    parameter, to be pasted, where it has such a parameter. problem: what an unscored verdict says."""
+    parameter, to be pasted, where it has such a parameter. rejection: below the threshold, for `cascade`. problem: what
+    an unscored verdict says."""
 
     use: Use
     wanted: Wanted
@@ -79,6 +80,7 @@ class Calibration:
     bins: Sequence[Bin]
     curve: Sequence[Point]
     threshold: Point | None
+    rejection: Point | None
     settings: Mapping[str, Any] | None
     flips: Flips
     length: LengthBias
@@ -108,6 +110,7 @@ class Calibration:
             ],
             "wanted_precision": self.wanted.precision,
             "threshold": None if self.threshold is None else self.threshold.to_json(),
+            "rejection": None if self.rejection is None else self.rejection.to_json(),
             "settings": self.settings,
             "flips": self.flips.to_json(),
             "length": self.length.to_json(),
@@ -155,6 +158,7 @@ async def calibrate(
         bins=bins(scored) if graded else [],
         curve=points,
         threshold=(chosen := threshold(points, wanted.precision)),
+        rejection=_rejection(scored, chosen, wanted.precision) if graded else None,
         settings=_settings(asker.use, chosen, [verdict.range for _, verdict, _ in pairs]),
         flips=flips_of([verdict for _, verdict, _ in pairs], _threshold_of(asker.use)),
         length=length_bias(scored, wanted.seed),
@@ -180,6 +184,12 @@ async def _targets(asker: Asker, rows: Sequence[Labelled], verdicts: Sequence[Ve
         for place in failing
         if known[place].score is not None and (sample := rows[place].failing) is not None
     ]
+
+
+def _rejection(rows: Sequence[Judged], chosen: Point | None, precision: float) -> Point | None:
+    """The score up to which a no is final: only where there is a threshold, and below it."""
+    found = rejection(rows, precision)
+    return None if chosen is None or found is None or found.score >= chosen.score else found
 
 
 def _threshold_of(use: Use) -> float | None:

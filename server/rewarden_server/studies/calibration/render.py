@@ -133,6 +133,14 @@ def threshold_lines(found: Calibration) -> list[str]:
         figure_line("  its precision", point.precision, True),
         figure_line("  its recall", point.recall, True),
     ]
+    up_to = found.rejection
+    if up_to is not None:
+        lines += [
+            f"rejection   up to {up_to.score:.4g}: as precise on the wrong responses; between the two, ask a stronger "
+            "judge (cascade: threshold, reject)",
+            figure_line("  its precision", up_to.precision, True),
+            figure_line("  its recall", up_to.recall, True),
+        ]
     settings = found.settings
     return lines if settings is None else [*lines, f"  --use '{json.dumps(settings, ensure_ascii=False)}'"]
 

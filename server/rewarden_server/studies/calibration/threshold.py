@@ -1,4 +1,4 @@
-"""The score from which to pass, for a wanted precision."""
+"""The score from which to pass, and the one up to which to fail, for a wanted precision."""
 
 from __future__ import annotations
 
@@ -41,4 +41,15 @@ def threshold(points: Sequence[Point], precision: float) -> Point | None:
     for point in points:
         if point.score > 0 and point.precision.low is not None and point.precision.low >= precision:
             return point
+    return None
+
+
+def rejection(rows: Sequence[Judged], precision: float) -> Point | None:
+    """The highest score up to which the wanted share of the responses is wrong, by the lower end of its interval; None
+    where no score is. A score of 1 fails everything and is none. The point's precision and recall are those of the
+    wrong responses."""
+    mirrored = curve([row._replace(right=not row.right, score=-row.score) for row in rows])
+    for point in mirrored:
+        if -point.score < 1 and point.precision.low is not None and point.precision.low >= precision:
+            return Point(-point.score, point.precision, point.recall)
     return None
