@@ -197,9 +197,8 @@ async def test_a_prompt_of_the_request_may_ask_for_quotes(judged: Judged, script
     assert (verdict["score"], [quotes for _, quotes in asked_of(scripted)]) == (1.0, [True, False])
 
 
-@pytest.mark.parametrize("params", [{"mode": "scale"}, {"by": "probability"}])
-async def test_other_modes_ask_for_no_quote(judged: Judged, params: dict[str, Any]) -> None:
-    verdict = await judged("judge", {**params, "quotes": "require"}, response="three", reference="3")
+async def test_a_first_token_holds_no_quote(judged: Judged) -> None:
+    verdict = await judged("judge", {"by": "probability", "quotes": "require"}, response="three", reference="3")
     assert (verdict["status"], verdict["reason"]) == ("error", "invalid_params")
     assert "params.quotes" in verdict["feedback"]
 
@@ -441,6 +440,7 @@ async def test_a_reference_that_is_none_is_said_so(judged: Judged, scripted: Scr
         ({"threshold": 1.5}, "params.threshold"),
         ({"examples": [{"response": "a", "verdict": "yes"}]}, "params.examples"),
         ({"samples": 0}, "params.samples"),
+        ({"by": "probability", "quotes": "require"}, "params.quotes"),
     ],
 )
 async def test_a_bad_option_is_named(judged: Judged, params: dict[str, Any], path: str) -> None:

@@ -12,6 +12,7 @@ from rewarden.errors import InvalidReference
 from rewarden.types import Component, Media, Outcome, Sample, StepScore
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.judges.final_answer import FinalAnswers
+from rewarden_verifiers.judges.grounds import Grounds
 from rewarden_verifiers.judges.judge_modes import UNTOLD, Vote, chance_of, lowest, scale_of, schema_of, vote_of
 from rewarden_verifiers.judges.judge_params import Params
 from rewarden_verifiers.judges.ledger import Ledger
@@ -62,7 +63,8 @@ async def judge(
     In the mode `reference` a judge that accepts a response quotes its final answer (`quotes`). The quote must stand in
     the response and be more than an opener, and it is compared with the reference once more, without the rest. A quote
     that does not stand there is asked for once more; then our own extraction takes its place, and if that finds nothing
-    either, the response gets 0 (`no_answer`).
+    either, the response gets 0 (`no_answer`). With `quotes: require`, credit in the other modes
+    needs a quote of the passage that it rests on (`unquoted`).
 
     With `panel` several judges give a verdict each; the evidence contains them, and their agreement. Reasons for no
     score: `panel_incomplete`, `tie`.
@@ -70,8 +72,8 @@ async def judge(
     Several opinions are combined by mean, median or vote; the evidence contains their spread and confidence. With `by:
     probability` the score is the share of the yes words in the probability of the first token. If the judge's server
     returns no token probabilities, the verdict is undecided (`no_token_probabilities`). Reasons for the lowest score:
-    `judged_wrong`, `judged_poor` and `judged_unacceptable` (these also occur with higher scores), `no_answer`, a
-    response without substance (`blank`, `opener_only`, `claim_only`), `too_long`, `unreadable_reply`.
+    `judged_wrong`, `judged_poor` and `judged_unacceptable` (these also occur with higher scores), `no_answer`,
+    `unquoted`, a response without substance (`blank`, `opener_only`, `claim_only`), `too_long`, `unreadable_reply`.
     """
     answers = accepted(reference)
     if params.mode == "reference" and not answers:
@@ -91,7 +93,8 @@ async def _judged(
     asking = partial(_inquiry, subject, answers, media, params)
     found = await opinions(ctx, params, asking(), ledger)
     if params.quoting:
-        final = FinalAnswers(
+        checks: type[FinalAnswers | Grounds] = FinalAnswers if params.mode == "reference" else Grounds
+        check = checks(
             ctx=ctx,
             params=params,
             text=subject.text(),
@@ -100,7 +103,7 @@ async def _judged(
             asking=asking,
             ledger=ledger,
         )
-        found = await final.confirmed(found)
+        found = await check.confirmed(found)
     votes, early = readings(found, lowest(params), ledger)
     if early is not None:
         return early
@@ -176,18 +179,19 @@ def _outcome(votes: Sequence[Vote], params: Params, ledger: Ledger) -> Outcome:
     # The opinion that is nearest to the outcome gives its reasons.
     nearest = min(votes, key=lambda vote: abs(vote.score - score))
     unquoted = nearest.unquoted and not passed
+    lacking = "no_answer" if params.mode == "reference" else "unquoted"
     components, steps = _parts(votes, nearest, params)
     return scored(
         score,
         passed=passed,
-        reason=None if passed else "no_answer" if unquoted else _REASONS[params.mode],
+        reason=None if passed else lacking if unquoted else _REASONS[params.mode],
         raw=_raw(votes, params),
         components=components,
         steps=steps,
         feedback=nearest.reason[: params.shown] or None,
         extracted=nearest.answer or None,
         evidence=evidence,
-        flags=[*ledger.flags(), *["no_answer"] * unquoted],
+        flags=[*ledger.flags(), *[lacking] * unquoted],
     )
 
 

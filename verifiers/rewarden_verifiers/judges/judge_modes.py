@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rewarden_verifiers.chat import Reply
@@ -16,7 +16,9 @@ from rewarden_verifiers.judges.scales import Scale
 class Vote:
     """The vote of one reply: a score from 0 to 1, why, and by name the numbers on their scales (`""`: the only one).
 
-    answer: the response's final answer, as the judge quotes it. unquoted: the response has none that could be quoted.
+    answer: the response's final answer, as the judge quotes it. quotes: the passages that the credit rests on, by the
+    same names. credited: the names with more than the lowest credit. unquoted: nothing that could be quoted earns the
+    credit.
     """
 
     score: float
@@ -24,6 +26,8 @@ class Vote:
     numbers: Mapping[str, float] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
     answer: str = ""
+    quotes: Mapping[str, str] = field(default_factory=dict)
+    credited: tuple[str, ...] = ()
     unquoted: bool = False
 
 
@@ -34,21 +38,23 @@ UNTOLD = Vote(0.0, "no token probabilities")
 def schema_of(params: Params, *, quotes: bool = False) -> dict[str, Any]:
     """Returns the schema of a reply. The reason comes first, so that it is no excuse for a verdict that stands already.
 
-    quotes: before it comes the final answer, quoted.
+    quotes: before it comes the final answer, quoted, or the passage that the credit rests on.
     """
     reason = {"type": "string"}
+    passage = {"evidence": {"type": "string"}} if quotes else {}
     if params.mode == "aspects":
         return object_of(
             {
-                name: object_of({"reason": reason, "score": scale_of(params, one).schema()})
+                name: object_of({**passage, "reason": reason, "score": scale_of(params, one).schema()})
                 for name, one in params.aspects.items()
             }
         )
     if params.mode == "scale":
-        return object_of({"reason": reason, "score": params.scale.schema()})
-    words = ["correct", "incorrect"] if params.mode == "reference" else ["yes", "no"]
+        return object_of({**passage, "reason": reason, "score": params.scale.schema()})
+    if params.mode == "accept":
+        return object_of({**passage, "reason": reason, "verdict": {"type": "string", "enum": ["yes", "no"]}})
     answer = {"answer": {"type": "string"}} if quotes else {}
-    return object_of({**answer, "reason": reason, "verdict": {"type": "string", "enum": words}})
+    return object_of({**answer, "reason": reason, "verdict": {"type": "string", "enum": ["correct", "incorrect"]}})
 
 
 def vote_of(found: Mapping[str, Any], params: Params) -> Vote:
@@ -56,11 +62,34 @@ def vote_of(found: Mapping[str, Any], params: Params) -> Vote:
     if params.mode == "aspects":
         numbers = {name: found[name]["score"] for name in params.aspects}
         reasons = {name: found[name]["reason"] for name in params.aspects}
-        told = "\n".join(f"{name}: {reason}" for name, reason in reasons.items())
-        return Vote(_mean(numbers, params), told, numbers, reasons)
+        return Vote(
+            _mean(numbers, params),
+            _told(reasons),
+            numbers,
+            reasons,
+            quotes={name: found[name].get("evidence", "") for name in params.aspects},
+            credited=tuple(name for name, one in params.aspects.items() if scale_of(params, one).share(numbers[name])),
+        )
+    quotes = {"": found.get("evidence", "")}
     if params.mode == "scale":
-        return Vote(params.scale.share(found["score"]), found["reason"], {"": found["score"]})
-    return Vote(float(found["verdict"] in ("correct", "yes")), found["reason"], answer=found.get("answer", ""))
+        share = params.scale.share(found["score"])
+        return Vote(share, found["reason"], {"": found["score"]}, quotes=quotes, credited=("",) if share else ())
+    yes = found["verdict"] in ("correct", "yes")
+    return Vote(
+        float(yes), found["reason"], answer=found.get("answer", ""), quotes=quotes, credited=("",) if yes else ()
+    )
+
+
+def without_credit(vote: Vote, names: Sequence[str], params: Params) -> Vote:
+    """The vote with the lowest credit for these parts, which no passage of the response earns."""
+    if params.mode != "aspects":
+        numbers = {"": params.scale.lowest} if params.mode == "scale" else {}
+        return Vote(0.0, f"{vote.reason} {_UNQUOTED}".strip(), numbers, unquoted=True)
+    numbers = {**vote.numbers, **{name: scale_of(params, params.aspects[name]).lowest for name in names}}
+    reasons = {**vote.reasons, **{name: f"{vote.reasons[name]} {_UNQUOTED}".strip() for name in names}}
+    return replace(
+        vote, score=_mean(numbers, params), reason=_told(reasons), numbers=numbers, reasons=reasons, unquoted=True
+    )
 
 
 def lowest(params: Params) -> Vote:
@@ -82,6 +111,13 @@ def chance_of(reply: Reply, params: Params) -> Vote:
 def scale_of(params: Params, aspect: Aspect) -> Scale:
     """The scale that an aspect is scored on."""
     return aspect.scale if aspect.scale is not None else params.scale
+
+
+_UNQUOTED = "(the response does not hold the quote)"
+
+
+def _told(reasons: Mapping[str, str]) -> str:
+    return "\n".join(f"{name}: {reason}" for name, reason in reasons.items())
 
 
 def _mean(numbers: Mapping[str, float], params: Params) -> float:

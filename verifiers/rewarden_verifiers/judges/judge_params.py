@@ -54,9 +54,11 @@ class Params(PanelParams):
     show: What the judge sees: the `response`, as selected by the view, or the whole `transcript`: all messages of the
         response, including tool calls and their results.
     media: Whether the judge sees the sample's images.
-    quotes: For the mode `reference`. `require`: a judge that accepts a response must quote its final answer, which is
-        then compared once more, without the rest of the response; what the response does not hold earns nothing.
-        `free`: the judge's word is enough. null: `require` with the built-in prompt and `by: text`.
+    quotes: `require`: credit needs a quote. In the mode `reference`, a judge that accepts a response must quote its
+        final answer, which is then compared once more, without the rest of the response. In the other modes it must
+        quote the passage that the credit rests on, for each aspect its own. What the response does not hold earns
+        nothing. `free`: the judge's word is enough. null: `require` in the mode `reference` with the built-in prompt
+        and `by: text`, else `free`.
     """
 
     mode: Literal["reference", "scale", "accept", "aspects"] = "reference"
@@ -78,8 +80,8 @@ class Params(PanelParams):
         positive_share("threshold", self.threshold)
         if self.by == "probability":
             self._check_words()
-        if self.quotes == "require" and (self.mode != "reference" or self.by != "text"):
-            raise InvalidParams("params.quotes: require goes with mode reference and by text", path="params.quotes")
+        if self.quotes == "require" and self.by != "text":
+            raise InvalidParams("params.quotes: require goes with by text", path="params.quotes")
         if self.mode == "accept" and not (self.instructions.strip() or self.examples or self.prompt.user):
             raise InvalidParams(
                 "params.instructions must say what is accepted (or give examples)", path="params.instructions"
@@ -92,7 +94,7 @@ class Params(PanelParams):
 
     @property
     def quoting(self) -> bool:
-        """Returns whether credit needs a quoted answer."""
+        """Returns whether credit needs a quote."""
         if self.quotes is not None:
             return self.quotes == "require"
         return self.mode == "reference" and self.by == "text" and not (self.prompt.system or self.prompt.user)
