@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from rewarden.errors import InvalidReference
+from rewarden.errors import InvalidReference, InvalidSample
 from rewarden.types import Component, Media, Outcome, Sample, StepScore
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.judges.final_answer import FinalAnswers
@@ -24,12 +25,14 @@ from rewarden_verifiers.judges.references import accepted
 from rewarden_verifiers.judges.replies import ALTERNATIVES
 from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.showing import Subject
+from rewarden_verifiers.judges.solution import solved
 from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import scored, undecided
 from rewarden_verifiers.view import SHOWN_TO_MODELS
 
 _REASONS = {
     "reference": "judged_wrong",
+    "solve": "judged_wrong",
     "accept": "judged_unacceptable",
     "scale": "judged_poor",
     "aspects": "judged_poor",
@@ -55,19 +58,20 @@ async def judge(
 ) -> Outcome:
     """A language model decides whether the response is right, how good it is, or whether it is acceptable.
 
-    Modes: `reference`: whether the final answer matches the reference, or one of several references; `scale`: a number
-    on an anchored scale, with or without a reference; `accept`: yes or no, by a description or by examples of what is
-    wanted (Kwon et al. 2023, arXiv 2303.00001), also for transcripts; `aspects`: a number for each of several named
-    aspects, as in just-eval (arXiv 2312.01552). Aspects are components and steps, and the score is their weighted mean.
+    Modes: `reference`: whether the final answer matches the reference, or one of several references; `solve`: whether
+    it matches the judge's own answer, which it finds before it sees the response; `scale`: a number on an anchored
+    scale, with or without a reference; `accept`: yes or no, by a description or by examples of what is wanted (Kwon et
+    al. 2023, arXiv 2303.00001), also for transcripts; `aspects`: a number for each of several named aspects, as in
+    just-eval (arXiv 2312.01552). Aspects are components and steps, and the score is their weighted mean.
 
-    In the mode `reference` a judge that accepts a response quotes its final answer (`quotes`). The quote must stand in
-    the response and be more than an opener, and it is compared with the reference once more, without the rest. A quote
-    that does not stand there is asked for once more; then our own extraction takes its place, and if that finds nothing
-    either, the response gets 0 (`no_answer`). With `quotes: require`, credit in the other modes
+    In the modes `reference` and `solve` a judge that accepts a response quotes its final answer (`quotes`). It must
+    stand in the response and be more than an opener, and it is compared with the reference once more, without the
+    rest. A quote that does not stand there is asked for once more; then our own extraction takes its place, and if
+    that finds nothing either, the response gets 0 (`no_answer`). With `quotes: require`, credit in the other modes
     needs a quote of the passage that it rests on (`unquoted`).
 
     With `panel` several judges give a verdict each; the evidence contains them, and their agreement. Reasons for no
-    score: `panel_incomplete`, `tie`.
+    score: `panel_incomplete`, `tie`, `unsolved` (mode `solve`: the judge has no definite answer of its own).
 
     Several opinions are combined by mean, median or vote; the evidence contains their spread and confidence. With `by:
     probability` the score is the share of the yes words in the probability of the first token. If the judge's server
@@ -75,7 +79,9 @@ async def judge(
     `judged_wrong`, `judged_poor` and `judged_unacceptable` (these also occur with higher scores), `no_answer`,
     `unquoted`, a response without substance (`blank`, `opener_only`, `claim_only`), `too_long`, `unreadable_reply`.
     """
-    answers = accepted(reference)
+    answers = [] if params.mode == "solve" else accepted(reference)
+    if params.mode == "solve" and not (prompt or "").strip():
+        raise InvalidSample("prompt is missing: the problem that the judge should solve", path="prompt")
     if params.mode == "reference" and not answers:
         raise InvalidReference("reference is missing: the answer that the response should give", path="reference")
     subject = Subject(response=response, prompt=prompt, sample=sample, show=params.show)
@@ -90,10 +96,16 @@ async def _judged(
 ) -> Outcome:
     """The outcome by one judge."""
     ledger = Ledger()
+    if params.mode == "solve":
+        solution = await solved(ctx, params, subject.prompt or "", media, ledger)
+        if solution is None:
+            message = "the judge has no definite answer of its own to compare with"
+            return undecided("unsolved", feedback=message, evidence=ledger.evidence(), flags=tuple(ledger.flags()))
+        answers = [solution]
     asking = partial(_inquiry, subject, answers, media, params)
     found = await opinions(ctx, params, asking(), ledger)
     if params.quoting:
-        checks: type[FinalAnswers | Grounds] = FinalAnswers if params.mode == "reference" else Grounds
+        checks: type[FinalAnswers | Grounds] = FinalAnswers if params.compares else Grounds
         check = checks(
             ctx=ctx,
             params=params,
@@ -114,7 +126,10 @@ async def _judged(
             evidence=ledger.evidence(),
             flags=tuple(ledger.flags()),
         )
-    return _outcome(votes, params, ledger)
+    outcome = _outcome(votes, params, ledger)
+    if params.mode == "solve":
+        return replace(outcome, evidence={**outcome.evidence, "solution": answers[0][: params.shown]})
+    return outcome
 
 
 def _inquiry(
@@ -145,7 +160,7 @@ def _inquiry(
         "examples": [{"response": Material(one.response), "verdict": one.verdict} for one in params.examples],
     }
     asked: dict[str, Any] = {
-        "prompt": f"judge.{params.mode}",
+        "prompt": "judge.reference" if params.compares else f"judge.{params.mode}",
         "variables": variables,
         "media": images(media) if params.media else (),
     }
@@ -179,7 +194,7 @@ def _outcome(votes: Sequence[Vote], params: Params, ledger: Ledger) -> Outcome:
     # The opinion that is nearest to the outcome gives its reasons.
     nearest = min(votes, key=lambda vote: abs(vote.score - score))
     unquoted = nearest.unquoted and not passed
-    lacking = "no_answer" if params.mode == "reference" else "unquoted"
+    lacking = "no_answer" if params.compares else "unquoted"
     components, steps = _parts(votes, nearest, params)
     return scored(
         score,

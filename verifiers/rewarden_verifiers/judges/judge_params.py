@@ -38,11 +38,12 @@ class Example:
 class Params(PanelParams):
     """Options of `judge`, in addition to those of every verifier that asks a judge.
 
-    mode: What to ask. `reference`: whether the response's final answer matches the reference. `scale`: a number on
-        `scale`. `accept`: whether the response is what `instructions` and `examples` ask for. `aspects`: a number for
-        each of `aspects`.
-    by: How to read the reply in the modes `reference` and `accept`: `text` (as JSON), or `probability` (the score is
-        the probability of a yes as the reply's first token).
+    mode: What to ask. `reference`: whether the response's final answer matches the reference. `solve`: the same for
+        prompts without a reference: the judge solves the prompt first, without seeing the response. `scale`: a number
+        on `scale`. `accept`: whether the response is what `instructions` and `examples` ask for. `aspects`: a number
+        for each of `aspects`.
+    by: How to read the reply in the modes `reference`, `solve` and `accept`: `text` (as JSON), or `probability` (the
+        score is the probability of a yes as the reply's first token).
     yes: First tokens that mean yes, for `by: probability`. Case and surrounding white space are ignored.
     no: First tokens that mean no, likewise.
     least: The minimum probability of the yes and no tokens together. With less, the judge was about to reply something
@@ -54,14 +55,14 @@ class Params(PanelParams):
     show: What the judge sees: the `response`, as selected by the view, or the whole `transcript`: all messages of the
         response, including tool calls and their results.
     media: Whether the judge sees the sample's images.
-    quotes: `require`: credit needs a quote. In the mode `reference`, a judge that accepts a response must quote its
-        final answer, which is then compared once more, without the rest of the response. In the other modes it must
-        quote the passage that the credit rests on, for each aspect its own. What the response does not hold earns
-        nothing. `free`: the judge's word is enough. null: `require` in the mode `reference` with the built-in prompt
-        and `by: text`, else `free`.
+    quotes: `require`: credit needs a quote. In the modes `reference` and `solve`, a judge that accepts a response must
+        quote its final answer, which is then compared once more, without the rest of the response. In the other modes
+        it must quote the passage that the credit rests on, for each aspect its own. What the response does not hold
+        earns nothing. `free`: the judge's word is enough. null: `require` in the modes `reference` and `solve` with
+        the built-in prompt and `by: text`, else `free`.
     """
 
-    mode: Literal["reference", "scale", "accept", "aspects"] = "reference"
+    mode: Literal["reference", "solve", "scale", "accept", "aspects"] = "reference"
     by: Literal["text", "probability"] = "text"
     yes: tuple[str, ...] = ("yes",)
     no: tuple[str, ...] = ("no",)
@@ -97,7 +98,12 @@ class Params(PanelParams):
         """Returns whether credit needs a quote."""
         if self.quotes is not None:
             return self.quotes == "require"
-        return self.mode == "reference" and self.by == "text" and not (self.prompt.system or self.prompt.user)
+        return self.compares and self.by == "text" and not (self.prompt.system or self.prompt.user)
+
+    @property
+    def compares(self) -> bool:
+        """Returns whether the final answer is compared with another one."""
+        return self.mode in ("reference", "solve")
 
     @property
     def passing(self) -> float:
@@ -105,8 +111,9 @@ class Params(PanelParams):
         return math.nextafter(0.5, 1) if self.threshold is None else self.threshold
 
     def _check_words(self) -> None:
-        if self.mode not in ("reference", "accept"):
-            raise InvalidParams("params.by probability is for modes reference and accept", path="params.by")
+        if self.mode != "accept" and not self.compares:
+            message = "params.by probability is for modes reference, solve and accept"
+            raise InvalidParams(message, path="params.by")
         yes, no = ({word.strip().lower() for word in words} for words in (self.yes, self.no))
         if not yes or not no or "" in yes | no or yes & no:
             raise InvalidParams("params.yes and no must be words, none of them in both", path="params.yes")

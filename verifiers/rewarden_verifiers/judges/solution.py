@@ -1,0 +1,46 @@
+"""The judge's own solution of a problem without a reference, made before it sees any response.
+
+Attack: a wrong response that argues well convinces a judge that has not solved the problem. A judge that solves first
+is shown nothing that the policy wrote; the response is then compared with its solution, as with a reference. Responses
+to one problem share one solution, because equal questions have one reply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from rewarden.types import Media
+from rewarden_verifiers.judges.empty_responses import empty_reason
+from rewarden_verifiers.judges.judge_params import Params
+from rewarden_verifiers.judges.ledger import Ledger
+from rewarden_verifiers.judges.opinions import Asked, Inquiry, opinions
+from rewarden_verifiers.judges.params import Prompt
+from rewarden_verifiers.judges.pictures import images
+from rewarden_verifiers.judges.prompts import Material
+from rewarden_verifiers.judges.replies import object_of
+
+
+async def solved(ctx: Asked, params: Params, problem: str, media: Sequence[Media] | None, ledger: Ledger) -> str | None:
+    """The judge's final answer to a problem; None where it has none, or no reply can be read: never the policy's fault.
+
+    Raises what `ctx.judge.ask` raises.
+    """
+    text = {"type": "string"}
+    inquiry = Inquiry(
+        prompt="judge.solve",
+        variables={"prompt": Material(problem)},
+        schema=object_of({"reason": text, "answer": text}),
+        read=_answer,
+        media=images(media) if params.media else (),
+    )
+    # One solution, by the built-in prompt: the request's is about a response.
+    (found,) = await opinions(ctx, replace(params, samples=1, prompt=Prompt()), inquiry, ledger)
+    answer = found.reading or ""
+    return answer if empty_reason(answer, None, asked=problem) is None else None
+
+
+def _answer(found: Mapping[str, Any]) -> str:
+    answer: str = found["answer"]
+    return answer.strip()
