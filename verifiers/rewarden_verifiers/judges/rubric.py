@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rewarden.errors import InvalidParams
+from rewarden.errors import InvalidParams, InvalidSample
 from rewarden.types import Outcome, Sample, Use
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.judges.criterion import Given, gather, read_criteria
+from rewarden_verifiers.judges.generation import Generation, written
 from rewarden_verifiers.judges.itemised import ItemisedParams, Sheet, itemised
+from rewarden_verifiers.judges.ledger import Ledger
+from rewarden_verifiers.judges.opinions import refused_subject
 from rewarden_verifiers.judges.panel import seated
 from rewarden_verifiers.judges.parts import Itemised, Vote
 from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.showing import Subject
-from rewarden_verifiers.outcome import scored, wrong
+from rewarden_verifiers.outcome import scored, undecided, wrong
 from rewarden_verifiers.view import SHOWN_TO_MODELS
 
 _PROPERTIES = {
@@ -32,16 +35,20 @@ class RubricParams(ItemisedParams):
     criteria: Criteria for every sample, in the same forms as in the reference. The reference's criteria follow them.
     floor: The lowest possible score, from -100 to 0 (HealthBench itself has no lower bound for a response). It is the
         lower end of the verdict's range, and the score of responses that are not judged (no answer, no substance).
+    generate: Criteria that a judge writes for each prompt, without seeing a response. They follow those in `criteria`;
+        the reference's come last, and may be missing.
     """
 
     criteria: tuple[Any, ...] = ()
     floor: float = 0.0
+    generate: Generation = field(default_factory=Generation)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not -100 <= self.floor <= 0:
             raise InvalidParams("params.floor must be from -100 to 0", path="params.floor")
         read_criteria(self.criteria, "params.criteria", InvalidParams)
+        self.generate.check("params.generate")
 
 
 def _children(params: RubricParams) -> list[Use]:
@@ -79,20 +86,38 @@ async def rubric(
     kind, use, of, id, tags}`, or unchanged rows of HealthBench or of Rubrics as Rewards. See
     `rewarden_verifiers.judges.criterion`.
 
+    With `generate`, a judge writes criteria for the prompt first; `evidence.generation` states them. If they cannot be
+    read, the verdict is undecided (`no_rubric`).
+
     `raw` is the score before it is limited to its range; each criterion is a step and a component. Reasons for the
     lowest score: `criteria_missed`, `pitfall_met` (all positive criteria are met, and so is a negative one),
     `cannot_tell` (all criteria were skipped), `unreadable_reply`, `too_long`, `blank`, `opener_only`, `claim_only`. If
     all criteria are programs, no judge is asked. Sources: HealthBench (arXiv 2505.08775), RuscaRL (arXiv 2508.16949).
     """
-    criteria = gather(params.criteria, reference)
-    sheet = Sheet(prompt="rubric.criteria", name="criteria", properties=_PROPERTIES, read=_vote, met="met")
     subject = Subject(response=response, prompt=prompt, sample=sample, show=params.show)
+    made: dict[str, Any] = {}
+    own = params.criteria
+    if params.generate.most:
+        if not (prompt or "").strip():
+            raise InvalidSample("prompt is missing: what the criteria are to be written for", path="prompt")
+        early = refused_subject(subject, params, range=_bounds(params))
+        if early is not None:
+            return early  # what says nothing is not kept unscored by a rubric that could not be written
+        ledger = Ledger()
+        found = await written(ctx, params, params.generate, prompt or "", ledger)
+        made = {"generation": {"criteria": found or [], **ledger.evidence()}}
+        if found is None:
+            return undecided("no_rubric", feedback="the judge wrote no criteria that can be read", evidence=made)
+        own = (*own, *found)
+    criteria = gather(own, reference)
+    sheet = Sheet(prompt="rubric.criteria", name="criteria", properties=_PROPERTIES, read=_vote, met="met")
 
     async def judged(one: RubricParams) -> Outcome:
         found = await itemised(ctx, one, criteria, subject, sheet, range=_bounds(one))
         return found if isinstance(found, Outcome) else _outcome(found, one)
 
-    return await seated(params, judged)
+    outcome = await seated(params, judged)
+    return replace(outcome, evidence={**outcome.evidence, **made}) if made else outcome
 
 
 def _vote(row: Mapping[str, Any]) -> Vote:
