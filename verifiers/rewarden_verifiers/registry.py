@@ -86,6 +86,7 @@ BUILT_IN: Mapping[str, str] = {
     "group_stats": "rewarden_verifiers.group.group_stats:group_stats",
     "consensus": "rewarden_verifiers.group.consensus:consensus",
     "diversity": "rewarden_verifiers.group.diversity:diversity",
+    "calibration": "rewarden_verifiers.group.calibration:calibration",
 }
 
 VERIFIER_GROUP = "rewarden.verifiers"
