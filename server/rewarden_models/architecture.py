@@ -13,6 +13,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from rewarden_models.described_model import DescribedModel
+
 Kind = Literal["sequence", "token", "language", "vector"]
 
 _CLOSE = {torch.float32: 1e-3, torch.float64: 1e-3}
@@ -37,6 +39,8 @@ class Architecture:
 
 def kind_of(model: Any) -> Kind:
     """Returns what a model's outputs are, by the name that transformers gives its class."""
+    if isinstance(model, DescribedModel):
+        return model.head.kind
     name = type(model).__name__
     if name.endswith("ForSequenceClassification"):
         return "sequence"
@@ -54,7 +58,7 @@ def head_rows(model: Any, kind: Kind, hidden: Tensor) -> Tensor:
     there (soft caps, scales, dropout that is off) is done here too. A sequence head is applied as a module, since its
     forward would look for the padding first.
     """
-    if kind == "sequence":
+    if kind == "sequence" or isinstance(model, DescribedModel):
         made: Tensor = model.score(hidden)
         return made
     base = model.base_model
@@ -94,8 +98,9 @@ def examine(model: Any, pad: int) -> Architecture:
     with torch.inference_mode():
         whole, changed = _states(model, [one]), _states(model, [one[:8] + other[8:]])
         causal = _same(whole[0, :8], changed[0, :8])
-        apart = kind == "vector" or _apart(model, kind, one, whole)
-        padded = (causal and apart) or _padded(model, one, short, pad)
+        described = isinstance(model, DescribedModel)  # its head stands apart, and it has no forward of its own
+        apart = kind == "vector" or described or _apart(model, kind, one, whole)
+        padded = described or (causal and apart) or _padded(model, one, short, pad)
     return Architecture(kind=kind, causal=causal, apart=apart, padded=padded)
 
 

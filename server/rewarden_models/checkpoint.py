@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from rewarden_models.failure import Failure
 from rewarden_models.folder import Folder
+from rewarden_models.heads import DescribedHead, describe
 from rewarden_models.weights import Weight, read_weights, weights_in
 
 Head = Literal["sequence", "token", "causal", "encoder"]
@@ -53,6 +54,9 @@ _POOLED: Mapping[str, Pooling] = {
     "pooling_mode_lasttoken": "last",
 }
 
+WRAPPED = "pretrained_model."
+"""The beginning of the names of weights in a model that TRL has wrapped."""
+
 _NAMED = 4
 """Weights that a message names."""
 
@@ -60,7 +64,8 @@ _NAMED = 4
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     """A folder that is about to be loaded. architecture: the class that its config.json names; weights: none of a GGUF
-    file, whose names are its own. pooling: of a sentence-transformers folder, which says how a vector is made."""
+    file, whose names are its own. pooling: of a sentence-transformers folder, which says how a vector is made.
+    described: the head, where no class of transformers has it."""
 
     folder: Folder
     config: Mapping[str, Any]
@@ -68,6 +73,12 @@ class Checkpoint:
     head: Head
     weights: Mapping[str, Weight]
     pooling: Pooling | None = None
+    described: DescribedHead | None = None
+
+    @property
+    def prefix(self) -> str:
+        """Returns what stands before the names of all weights of the body, as TRL saves some models."""
+        return WRAPPED if any(name.startswith(WRAPPED) for name in self.weights) else ""
 
     @property
     def where(self) -> str:
@@ -80,35 +91,39 @@ class Checkpoint:
         return self.head in ("causal", "sequence") and "vision_config" in self.config and self.folder.gguf is None
 
 
-def check(folder: Folder) -> Checkpoint:
-    """Returns what loads as the model that it is. Raises Failure (`loading`) for what would not.
+def check(folder: Folder, head: str = "auto") -> Checkpoint:
+    """Returns what loads as the model that it is. Raises Failure (`loading`) for what would not. head: the setting.
 
     Reads the configuration and the headers of the weights. Where torch and transformers are installed, the class is
     built without memory and compared with them by transformers' own rules; elsewhere by the names of heads alone.
     """
     try:
-        return _checked(folder)
+        return _checked(folder, head)
     except Failure:
         raise
     except Exception as error:  # noqa: BLE001  # a checkpoint of others may break the libraries anywhere
         raise failure_of(folder, error) from None
 
 
-def _checked(folder: Folder) -> Checkpoint:
+def _checked(folder: Folder, setting: str) -> Checkpoint:
     config = folder.read("config.json")
     if folder.gguf is not None:
         with (folder.path / folder.gguf).open("rb") as file:
             if file.read(4) != b"GGUF":
                 raise Failure("loading", f"{folder.path / folder.gguf}: is not a GGUF file; copy it again")
         return Checkpoint(folder, config, "", "causal", {}, _pooling(folder, "causal"))
-    refuse_own_code(folder, config)
-    architecture, head = _architecture(folder, config)
-    made = Checkpoint(folder, config, architecture, head, read_weights(folder), _pooling(folder, head))
+    described = describe(config, setting, folder.where)
+    # The code of an architecture that is described here is not missed; that of its tokenizer would be.
+    refuse_own_code(folder, config, tokenizer_alone=described is not None)
+    architecture, head = _architecture(folder, config, described)
+    made = Checkpoint(folder, config, architecture, head, read_weights(folder), _pooling(folder, head), described)
     _refuse_elsewhere(made)
     _refuse_integers(made)
+    if described is not None:
+        _compare_described(made, described)
     if all(find_spec(package) is not None for package in ("torch", "transformers")):
         _compare(made)
-    elif not made.sees:
+    elif described is None and not made.sees:
         _compare_heads(made)
     return made
 
@@ -147,7 +162,7 @@ def refuse_own_code(folder: Folder, config: Mapping[str, Any], *, tokenizer_alon
                 )
 
 
-def _architecture(folder: Folder, config: Mapping[str, Any]) -> tuple[str, Head]:
+def _architecture(folder: Folder, config: Mapping[str, Any], described: DescribedHead | None) -> tuple[str, Head]:
     where = folder.where
     if not config:
         raise Failure("loading", f"{where}: has no config.json")
@@ -160,6 +175,8 @@ def _architecture(folder: Folder, config: Mapping[str, Any]) -> tuple[str, Head]
     if config.get("transformers_weights"):
         # Another file than the one that is checked and that the version is a digest of.
         raise Failure("loading", f"{where}: its config.json names other weights (`transformers_weights`); remove that")
+    if described is not None:
+        return name, described.kind
     for head, suffixes in _SUFFIXES.items():
         if name.endswith(suffixes):
             return name, head
@@ -242,6 +259,30 @@ def _compare_heads(checkpoint: Checkpoint) -> None:
         raise _missing(checkpoint, ["score.weight or classifier.weight"])
 
 
+def _compare_described(checkpoint: Checkpoint, head: DescribedHead) -> None:
+    """Raises Failure where a described head's weights are not there, or of another shape; that the rest is the body is
+    left to `_compare`, and without torch to the names."""
+    missing, wrong = [], []
+    for name, needs in head.shapes.items():
+        found = checkpoint.weights.get(name) or checkpoint.weights.get(checkpoint.prefix + name)
+        if found is None:
+            missing.append(name)
+        elif found.shape != needs:
+            wrong.append(f"{name} ({list(found.shape)}, and the configuration asks for {list(needs)})")
+    if missing or wrong:
+        raise _missing(checkpoint, [*missing, *wrong])
+    body = f"{checkpoint.prefix}model."
+    strange = [
+        name
+        for name, weight in checkpoint.weights.items()
+        if not name.startswith(body)
+        and name.removeprefix(checkpoint.prefix) not in (*head.shapes, "lm_head.weight")
+        and not _constant(name, weight)
+    ]
+    if strange:
+        raise _unexpected(checkpoint, strange)
+
+
 def _compare(checkpoint: Checkpoint) -> None:
     """Raises Failure where the class that config.json names would not take the weights as they are. It is built on
     torch's device without memory, and handed their names and shapes."""
@@ -249,8 +290,9 @@ def _compare(checkpoint: Checkpoint) -> None:
     import transformers
 
     where, architecture = checkpoint.where, checkpoint.architecture
+    described = checkpoint.described
     found: Any = getattr(transformers, architecture, None)
-    if found is None:
+    if found is None and described is None:
         raise Failure(
             "loading",
             f"{where}: transformers {transformers.__version__} has no {architecture}, so that what it computes is not "
@@ -259,6 +301,8 @@ def _compare(checkpoint: Checkpoint) -> None:
     config = transformers.AutoConfig.from_pretrained(
         checkpoint.folder.path, trust_remote_code=False, local_files_only=True
     )
+    if described is not None:
+        found = transformers.MODEL_MAPPING[type(config)]
     if found.config_class is None or not isinstance(config, found.config_class):
         raise Failure(
             "loading",
@@ -279,12 +323,18 @@ def _compare(checkpoint: Checkpoint) -> None:
     model, told = found.from_pretrained(
         None,
         config=config,
-        state_dict={name: torch.empty(weight.shape, device="meta") for name, weight in checkpoint.weights.items()},
+        state_dict={
+            name.removeprefix(checkpoint.prefix): torch.empty(weight.shape, device="meta")
+            for name, weight in checkpoint.weights.items()
+        },
         device_map={"": "meta"},
         dtype=torch.float32,
         output_loading_info=True,
         ignore_mismatched_sizes=True,  # to be told of all; they are refused
     )
+    if described is not None:
+        refuse_unfit(checkpoint, model, told)
+        return
     expected = model.state_dict()
     inside = f"{model.base_model_prefix}."
     twice = [name for name in checkpoint.weights if inside + name in checkpoint.weights]
@@ -300,7 +350,8 @@ def refuse_unfit(checkpoint: Checkpoint, model: Any, told: Mapping[str, Any]) ->
     """Raises Failure for what transformers left out, drew at random or found of another shape when it built a model of
     a checkpoint, which it `told`; and for a model of another class than the checkpoint's."""
     built = type(model).__name__
-    if checkpoint.folder.gguf is None and checkpoint.head != "encoder" and built != checkpoint.architecture:
+    plain = checkpoint.folder.gguf is None and checkpoint.described is None
+    if plain and checkpoint.head != "encoder" and built != checkpoint.architecture:
         raise Failure("loading", f"{checkpoint.where}: is of {checkpoint.architecture}, and would be loaded as {built}")
     missing = sorted(told.get("missing_keys") or ())
     if checkpoint.head == "encoder":
@@ -315,7 +366,9 @@ def refuse_unfit(checkpoint: Checkpoint, model: Any, told: Mapping[str, Any]) ->
     if missing or wrong:
         raise _missing(checkpoint, [*missing, *wrong])
     if checkpoint.folder.gguf is None:  # of a GGUF file transformers takes what it has a name for
-        extra = _without_spare(checkpoint, model, told.get("unexpected_keys") or ())
+        own = checkpoint.described.shapes if checkpoint.described is not None else {}
+        names = [name for name in told.get("unexpected_keys") or () if name.removeprefix(checkpoint.prefix) not in own]
+        extra = _without_spare(checkpoint, model, names)
         if extra:
             raise _unexpected(checkpoint, extra)
 

@@ -68,7 +68,7 @@ def refusals(settings: ProcessSettings) -> dict[str, str | None]:
         try:
             folder = find_here(model.model, model.revision)
             if folder is not None:
-                check(folder)
+                check(folder, model.head)
                 found[name] = None
         except Failure as failure:
             found[name] = failure.message

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from rewarden_models.architecture import Architecture, examine, fork, head_rows
+from rewarden_models.described_model import DescribedModel
 from rewarden_models.overhead import CPU, measure
 from rewarden_models.prefix import Piece
 from rewarden_models.row import Output, Row
@@ -117,12 +118,15 @@ class Forward:
         at: list[range] = []
         for place, row in enumerate(rows):
             first = len(slots)
-            slots += [_Slot(place, read) for read in row.reads or [pooled_at(self._model, row.ids)]]
+            slots += [_Slot(place, read) for read in row.reads or read_at(self._model, row.ids)]
             at.append(range(first, len(slots)))
         states = self._states(rows, slots, at, tree, cap) if tree is not None and self.architecture.causal else None
         if states is None:
             states = self._states(rows, slots, at, Piece(0, 0, 0, list(range(len(rows)))), cap)
         assert states is not None  # only shared pieces can fail
+        if isinstance(self._model, DescribedModel) and self._model.head.combine == "gated":
+            # The number of a row is made of two of its states together.
+            return [[values] for values in self._model.score(states.reshape(len(rows), 2, -1)).tolist()]
         outputs: list[Output] = [[] for _ in rows]
         for slot, values in zip(slots, self._heads(rows, slots, states), strict=True):
             outputs[slot.row].append(values)
@@ -257,6 +261,12 @@ class Forward:
                 vectors = states[torch.arange(len(part), device=states.device), at]
             outputs += [[vector] for vector in vectors.tolist()]
         return outputs
+
+
+def read_at(model: Any, ids: Sequence[int]) -> list[int]:
+    """Returns the positions at which a sequence head reads a row. Raises Failure, see `DescribedModel.positions`."""
+    last = pooled_at(model, ids)
+    return model.positions(ids, last) if isinstance(model, DescribedModel) else [last]
 
 
 def pooled_at(model: Any, ids: Sequence[int]) -> int:

@@ -5,14 +5,16 @@ Code that comes with a model is never run (`trust_remote_code` is off), and weig
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rewarden_models.checkpoint import Head, Pooling, check, failure_of, refuse_unfit
+from rewarden_models.checkpoint import Checkpoint, Head, Pooling, check, failure_of, refuse_unfit
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_models.failure import Failure
 from rewarden_models.folder import Folder, find
+from rewarden_models.heads import DescribedHead
 from rewarden_models.model_version import files_of, software, version_of
 from rewarden_models.rendering import Reader
 from rewarden_verifiers.inference import About
@@ -44,7 +46,8 @@ class Loaded:
     it. processor: of a model that sees images. head: what stands on top. labels: of a head, as the model names them;
     multi: they do not exclude each other. context: tokens that it reads at most. pad: the token that fills rows up.
     types: it tells the texts of a pair apart. pooling: how a vector is made of the last layer's states. embeddings: how
-    many tokens it has, which may be fewer than its tokenizer's; None: that is not known.
+    many tokens it has, which may be fewer than its tokenizer's; None: that is not known. architecture: of a described
+    head; empty: the name of the model's class. turn: the tokens of the turn at which a gated head is read.
     """
 
     name: str
@@ -64,6 +67,8 @@ class Loaded:
     dtype: str = "float32"
     device: str = "cpu"
     source: str = ""
+    architecture: str = ""
+    turn: tuple[int, ...] = ()
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -82,7 +87,11 @@ class Loaded:
             dtype=self.dtype,
             device=self.device,
             source=self.source,
-            details={"architecture": type(self.model).__name__, "pooling": self.pooling, "sees": bool(self.processor)},
+            details={
+                "architecture": self.architecture or type(self.model).__name__,
+                "pooling": self.pooling,
+                "sees": bool(self.processor),
+            },
         )
 
 
@@ -113,7 +122,7 @@ def _load(name: str, settings: ModelEndpoint, folder: Folder) -> Loaded:
     disable_progress_bar()
     device = _device(settings.device)
     dtype = settings.dtype if settings.dtype != "auto" else "bfloat16" if device.type == "cuda" else "float32"
-    checkpoint = check(folder)
+    checkpoint = check(folder, settings.head)
     head, sees = checkpoint.head, checkpoint.sees
     common: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
     if folder.gguf:
@@ -128,9 +137,13 @@ def _load(name: str, settings: ModelEndpoint, folder: Folder) -> Loaded:
         options["attn_implementation"] = settings.attention
     if device.type == "cuda":
         options["device_map"] = {"": str(device)}  # weights go there straight, and are never twice in memory
-    auto = getattr(transformers, "AutoModelForImageTextToText" if sees and head == "causal" else _AUTO[head])
-    model, told = auto.from_pretrained(folder.path, **options)
-    refuse_unfit(checkpoint, model, told)
+    described = checkpoint.described
+    if described is None:
+        auto = getattr(transformers, "AutoModelForImageTextToText" if sees and head == "causal" else _AUTO[head])
+        model, told = auto.from_pretrained(folder.path, **options)
+        refuse_unfit(checkpoint, model, told)
+    else:
+        model = _described(checkpoint, described, tokenizer, options)
     model.to(device)
     model.eval()
     model.requires_grad_(False)
@@ -143,12 +156,12 @@ def _load(name: str, settings: ModelEndpoint, folder: Folder) -> Loaded:
     version = version_of(
         folder.path,
         files_of(folder.path, folder.weights),
-        *(dtype, settings.revision or "", pooling, head),
+        *(dtype, settings.revision or "", pooling, head, described.name if described else ""),
         *(str(context), settings.attention, str(settings.compile)),
         software("torch", "transformers", "tokenizers"),
     )
-    labels = getattr(model.config, "id2label", None) or {}
     headed = head in ("sequence", "token")
+    labels: Mapping[int, str] = dict(enumerate(described.labels)) if described else _labels(model) if headed else {}
     return Loaded(
         name=name,
         model=model,
@@ -156,8 +169,10 @@ def _load(name: str, settings: ModelEndpoint, folder: Folder) -> Loaded:
         reader=Reader(tokenizer, processor, embeddings),
         head=head,
         processor=processor,
-        labels=tuple(str(labels[place]) for place in sorted(labels)) if headed else (),
-        multi=headed and getattr(model.config, "problem_type", None) == "multi_label_classification",
+        labels=tuple(str(labels[place]) for place in sorted(labels)),
+        multi=headed
+        and described is None
+        and getattr(model.config, "problem_type", None) == "multi_label_classification",
         context=context,
         pad=pad,
         types=head != "causal"
@@ -169,7 +184,27 @@ def _load(name: str, settings: ModelEndpoint, folder: Folder) -> Loaded:
         dtype=dtype,
         device=str(device),
         source=folder.source,
+        architecture=checkpoint.architecture if described else "",
+        turn=tuple(model.turn) if described else (),
     )
+
+
+def _described(checkpoint: Checkpoint, head: DescribedHead, tokenizer: Any, options: Mapping[str, Any]) -> Any:
+    """A body under a described head."""
+    import transformers
+
+    from rewarden_models.described_model import DescribedModel, head_weights, turn_of
+
+    turn = turn_of(head, tokenizer, checkpoint.where)
+    weights = head_weights(head, checkpoint.folder.weights, checkpoint.where, checkpoint.prefix)
+    renamed = {"key_mapping": {f"^{re.escape(checkpoint.prefix)}": ""}} if checkpoint.prefix else {}
+    body, told = transformers.AutoModel.from_pretrained(checkpoint.folder.path, **options, **renamed)
+    refuse_unfit(checkpoint, body, told)
+    return DescribedModel(body, head, weights, turn)
+
+
+def _labels(model: Any) -> Mapping[int, str]:
+    return getattr(model.config, "id2label", None) or {}
 
 
 def _device(name: str) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rewarden_models.failure import Failure
+from rewarden_models.heads import turn_at
 from rewarden_models.loading import Loaded
 from rewarden_models.rendering import DENSE, Read
 from rewarden_models.row import Output, Row
@@ -101,11 +102,28 @@ def _finite(values: Sequence[float]) -> list[float]:
 def _classify(loaded: Loaded, task: Classify) -> Prepared:
     read = loaded.reader.read(task.input, loaded.context)
     facts = _facts(loaded, read, len(read.ids))
+    if loaded.turn:
+        _check_turn(loaded, read)
 
     def finish(outputs: Sequence[Output]) -> Logits:
         return Logits(values=_finite(outputs[0][0]), labels=loaded.labels, multi=loaded.multi, facts=facts)
 
     return Prepared([_row(loaded, read, [])], facts, finish)
+
+
+def _check_turn(loaded: Loaded, read: Read) -> None:
+    """Raises Failure where a text lacks what a gated head reads: for one that was cut because the response is too long
+    for the model, as `too_long`, so that a long response is no way to go unscored."""
+    if turn_at(loaded.turn, read.ids) is None:
+        if read.truncated:
+            said = "the input was cut to fit the model, and lacks the beginning of the turn that its head reads"
+            tokens = loaded.context + 1
+            raise Failure("too_long", said, tokens=tokens, context=loaded.context, candidate=loaded.context)
+        raise Failure(
+            "invalid",
+            "the text has no turn of the assistant in the form that this model's head reads; give messages, and use "
+            "the chat template of the model",
+        )
 
 
 def _choose(loaded: Loaded, task: Choose) -> Prepared:

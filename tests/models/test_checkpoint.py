@@ -11,6 +11,7 @@ import pytest
 
 from rewarden_models import checkpoint
 from rewarden_models.checkpoint import check
+from rewarden_models.failure import Failure
 from rewarden_models.folder import find
 from tests.models.checkpoints import BODY, REWARD, Shapes, make, passes, refusal, shard, write
 from tests.models.real import packages_lacking
@@ -19,6 +20,10 @@ BY_CLASS = pytest.param(
     "classes",
     marks=(pytest.mark.slow, pytest.mark.skipif(packages_lacking() is not None, reason=str(packages_lacking()))),
 )
+
+
+REGRESSION: Shapes = {"regression_head.weight": (1, 8)}
+"""The head of Eurus-RM and UltraRM."""
 
 
 @pytest.fixture(autouse=True, params=["names", BY_CLASS])
@@ -84,6 +89,53 @@ def test_a_head_that_is_not_there_is_not_made_up(tmp_path: Path) -> None:
 )
 def test_what_changes_no_score_may_be_carried(spare: Shapes, tmp_path: Path) -> None:
     assert passes(make(tmp_path / "legacy", {**REWARD, **spare}))
+
+
+class TestDescribed:
+    """Architectures of which transformers has no class, and their heads a description here."""
+
+    def test_its_own_code_is_not_missed(self, tmp_path: Path) -> None:
+        own = {"AutoModel": "modeling_ultra_rm.LlamaRewardModel"}
+        folder = make(tmp_path / "own", {**BODY, **REGRESSION}, architectures=["LlamaRewardModel"], auto_map=own)
+        found = check(find(str(folder), None))
+        assert (found.head, found.described is not None) == ("sequence", True)
+        edit(folder / "tokenizer_config.json", auto_map={"AutoTokenizer": ["own.Tokenizer", None]})
+        assert "own.Tokenizer" in refusal(folder)
+
+    @pytest.mark.parametrize(
+        ("shapes", "said"),
+        [
+            (BODY, "regression_head.weight"),
+            ({**BODY, "regression_head.weight": (2, 8)}, "[2, 8], and the configuration asks for [1, 8]"),
+            ({**BODY, **REGRESSION, "regression_head.bias": (1,)}, "regression_head.bias"),
+            ({**REWARD, **REGRESSION}, "score.weight"),
+        ],
+        ids=["missing", "shape", "more", "other"],
+    )
+    def test_a_head_that_is_not_the_described_one_is_refused_by_name(
+        self, shapes: Shapes, said: str, tmp_path: Path
+    ) -> None:
+        assert said in refusal(make(tmp_path / "other", shapes, architectures=["LlamaRewardModel"]))
+
+    def test_a_body_that_is_not_the_described_one(self, tmp_path: Path) -> None:
+        folder = make(tmp_path / "body", {**BODY, **REGRESSION}, architectures=["EurusRewardModel"])
+        assert "says model_type 'llama', and EurusRewardModel stands on mistral" in refusal(folder)
+
+    @pytest.mark.parametrize(
+        ("name", "said"),
+        [("InternLM2ForRewardModel", "Serve it with vLLM or SGLang"), ("DebertaV2PairRM", "a judge that compares")],
+    )
+    def test_what_cannot_be_carried_says_what_to_take_instead(self, name: str, said: str, tmp_path: Path) -> None:
+        assert said in refusal(make(tmp_path / "other", architectures=[name]))
+
+    def test_a_width_that_is_none_is_refused(self, tmp_path: Path) -> None:
+        for wrong in ("8", 0, True, 1 << 40):
+            folder = make(tmp_path / "width", architectures=["LlamaForRewardModelWithGating"], num_objectives=wrong)
+            assert "num_objectives in config.json, a whole number" in refusal(folder)
+
+    def test_the_setting_is_for_causal_models_alone(self, tmp_path: Path) -> None:
+        with pytest.raises(Failure, match="is for causal models"):
+            check(find(str(make(tmp_path / "reward")), None), "value")
 
 
 class TestOwnCode:

@@ -325,7 +325,14 @@ async def test_the_site_says_what_changes_numbers_and_no_secret() -> None:
     resources = models.resources
     assert (resources.default, resources.models["main"]["model"]) == ("main", "rm")
     prints = {resources.fingerprint, ModelResources().fingerprint}
-    for name, value in (("dtype", "bfloat16"), ("revision", "r"), ("context", 64), ("pooling", "cls"), ("model", "m")):
+    for name, value in (
+        ("dtype", "bfloat16"),
+        ("revision", "r"),
+        ("context", 64),
+        ("pooling", "cls"),
+        ("head", "value"),
+        ("model", "m"),
+    ):
         changed = ModelSettings(named={"main": ModelEndpoint(**{**secret, name: value})})
         prints.add(ModelLane(changed, backend=lambda name, made: StandIn()(name, made)).resources.fingerprint)
     same = ModelSettings(named={"main": ModelEndpoint(model="rm", concurrency=1, timeout_s=1.0)})
@@ -334,7 +341,7 @@ async def test_the_site_says_what_changes_numbers_and_no_secret() -> None:
     )
     await models.run(classify())
     prints.add(models.resources.fingerprint)
-    assert len(prints) == 8
+    assert len(prints) == 9
 
 
 async def test_who_can_be_asked_is_told_to_who_asks_for_another() -> None:

@@ -1,0 +1,307 @@
+"""Heads that transformers has no class for, described: weights, layers, where they read, and how a number is made.
+
+A description is data that this module checks; none of it is code of the checkpoint, which is never run. It is found by
+the name of the architecture in config.json, or by the setting `head` for heads that config.json does not mention. The
+weights that a description asks for follow from the configuration alone, so a checkpoint is checked without torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from rewarden_models.failure import Failure
+
+Shapes = Mapping[str, tuple[int, ...]]
+Combine = Literal["value", "gated", "weighted"]
+
+_DECODERS = ("gemma", "gemma2", "gemma3_text", "llama", "mistral", "phi3", "qwen2", "qwen3")
+"""Model types whose plain body carries a value head."""
+
+_LARGEST = 1 << 20
+"""The widest layer that a configuration may ask for."""
+
+_TURN = "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"
+"""The text between the prompt and the judged turn in Llama 3's chat template."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """A linear layer: the name of its weights, its width before and behind, and whether it has a bias."""
+
+    name: str
+    before: int
+    behind: int
+    bias: bool = True
+
+    @property
+    def shapes(self) -> Shapes:
+        """The shapes of its weights."""
+        bias = {f"{self.name}.bias": (self.behind,)} if self.bias else {}
+        return {f"{self.name}.weight": (self.behind, self.before), **bias}
+
+
+@dataclass(frozen=True, slots=True)
+class Norm:
+    """Batch normalisation by stored statistics."""
+
+    name: str
+    size: int
+
+    @property
+    def shapes(self) -> Shapes:
+        """The shapes of its weights."""
+        names = ("weight", "bias", "running_mean", "running_var")
+        return {**{f"{self.name}.{name}": (self.size,) for name in names}, f"{self.name}.num_batches_tracked": ()}
+
+
+Layer = Dense | Norm | Literal["relu", "selu"]
+Stack = tuple[Layer, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedHead:
+    """A head over the hidden states of a body.
+
+    name: of the description. kind: `sequence`: one output for a text; `token`: outputs at each step's mark. value: the
+    layers over the state that is read. labels: of its outputs. ends: where a sequence head reads: at the last token, or
+    at the last that is not the configuration's padding token. combine: `value`: the outputs of `value` as they are;
+    `gated`: `value` gives objectives, each as the mean of `quantiles` outputs, which are mixed by `transform` and added
+    up with the shares of `other`, read where `turn` begins, after a softmax at `temperature`, times `scale`;
+    `weighted`: `value` gives pairs of a mean and a spread, and the means are added up with the weights that `other`
+    gives for the same state. row: of the language model's own head, the one row that is the reward.
+    """
+
+    name: str
+    kind: Literal["sequence", "token"]
+    value: Stack
+    labels: tuple[str, ...] = ("reward",)
+    ends: Literal["last", "unpadded"] = "unpadded"
+    combine: Combine = "value"
+    other: Stack = ()
+    transform: str = ""
+    scale: str = ""
+    temperature: float = 1.0
+    quantiles: int = 1
+    turn: str = ""
+    row: int | None = None
+    extra: Shapes = field(default_factory=dict)
+
+    @property
+    def shapes(self) -> Shapes:
+        """The names and shapes of all weights that the head needs."""
+        found = dict(self.extra)
+        for layer in (*self.value, *self.other):
+            if not isinstance(layer, str):
+                found |= layer.shapes
+        return found
+
+
+def describe(config: Mapping[str, Any], setting: str, where: str) -> DescribedHead | None:
+    """Returns the head of a checkpoint; None for one that a class of transformers has.
+
+    Raises Failure (`loading`) for an architecture of which it is known that it cannot be carried, for a body that is
+    not the head's, and for widths that config.json does not state as whole numbers.
+    """
+    names = config.get("architectures") or ()
+    name = str(names[0]) if names else ""
+    if setting != "auto":
+        if name not in _CAUSAL:
+            raise Failure("loading", f"{where}: the setting head = {setting!r} is for causal models, not for {name}")
+        return _SETTINGS[setting](_Fields(config, where, ""), setting)
+    if name in _REFUSED:
+        raise Failure("loading", f"{where}: {name}: {_REFUSED[name]}")
+    if name not in _ARCHITECTURES:
+        return None
+    bodies, made = _ARCHITECTURES[name]
+    if config.get("model_type") not in bodies:
+        raise Failure(
+            "loading",
+            f"{where}: its config.json says model_type {config.get('model_type')!r}, and {name} stands on "
+            f"{' or '.join(bodies)}; correct one of the two",
+        )
+    return made(_Fields(config, where, name), name)
+
+
+def turn_at(turn: Sequence[int], ids: Sequence[int]) -> int | None:
+    """Returns where these tokens begin for the last time; None: nowhere."""
+    wanted, size = list(turn), len(turn)
+    places = range(len(ids) - size, -1, -1)
+    return next((first for first in places if list(ids[first : first + size]) == wanted), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fields:
+    """The widths that a configuration states."""
+
+    config: Mapping[str, Any]
+    where: str
+    name: str
+
+    def whole(self, key: str, default: int | None = None) -> int:
+        """A width. Raises Failure for what is none."""
+        found = self.config.get(key, default)
+        if not isinstance(found, int) or isinstance(found, bool) or not 0 < found <= _LARGEST:
+            needs = f"{self.name or 'the head'} needs {key} in config.json, a whole number"
+            raise Failure("loading", f"{self.where}: {needs}")
+        return found
+
+    def number(self, key: str, default: float) -> float:
+        """A positive number. Raises Failure for what is none."""
+        found = self.config.get(key, default)
+        if not isinstance(found, (int, float)) or isinstance(found, bool) or not 0 < found < float("inf"):
+            raise Failure("loading", f"{self.where}: {self.name} needs {key} in config.json to be a positive number")
+        return float(found)
+
+    @property
+    def hidden(self) -> int:
+        """The width of the body."""
+        return self.whole("hidden_size")
+
+    def labels(self, default: tuple[str, ...]) -> tuple[str, ...]:
+        """The names in config.json where they are as many as the outputs and not numbered, otherwise the default."""
+        told = self.config.get("id2label")
+        named = [str(told[key]) for key in sorted(told, key=str)] if isinstance(told, Mapping) else []
+        if len(named) != len(default) or any(label.startswith("LABEL_") for label in named):
+            return default
+        return tuple(named)
+
+
+def _mlp(fields: _Fields, outputs: int) -> Stack:
+    hidden = fields.hidden
+    return (Dense("score.0", hidden, hidden), "relu", Dense("score.2", hidden, outputs))
+
+
+def _qwen_steps(fields: _Fields, name: str) -> DescribedHead:
+    labels = fields.labels(("bad", "good"))
+    return DescribedHead(name=name, kind="token", value=_mlp(fields, 2), labels=labels)
+
+
+def _qwen_reward(fields: _Fields, name: str) -> DescribedHead:
+    return DescribedHead(name=name, kind="sequence", value=_mlp(fields, 1), labels=fields.labels(("reward",)))
+
+
+def _regression(fields: _Fields, name: str) -> DescribedHead:
+    value = (Dense("regression_head", fields.hidden, 1, bias=False),)
+    return DescribedHead(name=name, kind="sequence", value=value, ends="last")
+
+
+def _summary(fields: _Fields) -> Stack:
+    return (Dense("v_head.summary", fields.hidden, 1),)
+
+
+def _value_steps(fields: _Fields, name: str) -> DescribedHead:
+    return DescribedHead(name=name, kind="token", value=_summary(fields))
+
+
+def _value(fields: _Fields, name: str) -> DescribedHead:
+    return DescribedHead(name=name, kind="sequence", value=_summary(fields), ends="last")
+
+
+def _grm(fields: _Fields, name: str) -> DescribedHead:
+    kind = fields.config.get("vhead_layer_type", "mlp")
+    if kind == "linear":
+        return _value(fields, name)
+    if kind != "mlp":
+        raise Failure("loading", f"{fields.where}: vhead_layer_type {kind!r} is not known; there are linear and mlp")
+    before, width = fields.hidden, fields.whole("vhead_num_neurons", 1024)
+    value: list[Layer] = []
+    count = fields.whole("vhead_num_layers", 1)
+    for place in range(min(count, 16)):
+        value += [Dense(f"v_head.summary.{2 * place}", before, width), "relu"]
+        before = width
+    value.append(Dense(f"v_head.summary.{2 * count}", width, 1))
+    return DescribedHead(name=name, kind="sequence", value=tuple(value), ends="last")
+
+
+def _gated(fields: _Fields, name: str) -> DescribedHead:
+    """The head of ArmoRM; with `num_quantiles` that of QRM, whose gate is normalised and has no biases."""
+    hidden, objectives = fields.hidden, fields.whole("num_objectives", 19)
+    quantiles = fields.whole("num_quantiles") if "num_quantiles" in fields.config else 1
+    normalised = "num_quantiles" in fields.config
+    before, width = hidden, fields.whole("gating_hidden_dim", 1024)
+    gate: list[Layer] = []
+    place = 0
+    for _ in range(min(fields.whole("gating_n_hidden", 3), 16)):
+        gate += [Dense(f"gating.layers.{place}", before, width, bias=not normalised), "relu"]
+        if normalised:
+            gate.append(Norm(f"gating.layers.{place + 2}", width))
+        place += 3 if normalised else 1
+        before = width
+    gate.append(Dense(f"gating.layers.{place}", before, objectives))
+    return DescribedHead(
+        name=name,
+        kind="sequence",
+        value=(Dense("regression_layer", hidden, objectives * quantiles, bias=False),),
+        combine="gated",
+        other=tuple(gate),
+        transform="reward_transform_matrix",
+        scale="gating.logit_scale",
+        temperature=fields.number("gating_temperature", 10),
+        quantiles=quantiles,
+        turn=_TURN,
+        extra={"reward_transform_matrix": (objectives, objectives), "gating.logit_scale": (1,)},
+    )
+
+
+def _urm(fields: _Fields, name: str) -> DescribedHead:
+    told = fields.config.get("id2label")
+    outputs = len(told) if isinstance(told, Mapping) else fields.whole("num_labels", 10)
+    if outputs < 2 or outputs % 2:
+        raise Failure("loading", f"{fields.where}: {name} has a mean and a spread a label, and not {outputs} outputs")
+    hidden = fields.hidden
+    weights: Stack = (
+        *(Dense("weights.fc.0", hidden, hidden), "selu"),
+        *(Dense("weights.fc.2", hidden, hidden), "selu"),
+        Dense("weights.fc.4", hidden, outputs // 2),
+    )
+    value = (Dense("score", hidden, outputs, bias=False),)
+    return DescribedHead(name=name, kind="sequence", value=value, combine="weighted", other=weights)
+
+
+def _logit(fields: _Fields, name: str) -> DescribedHead:
+    """The logit of token 0 behind the text, as NVIDIA's Nemotron reward models are read."""
+    if fields.config.get("final_logit_softcapping") or fields.config.get("logit_scale"):
+        raise Failure("loading", f"{fields.where}: head = 'logit' cannot be read of a model that scales its logits")
+    if fields.config.get("tie_word_embeddings"):
+        # A reward in a row that is also a token's embedding would change what the body reads.
+        raise Failure("loading", f"{fields.where}: head = 'logit' needs an lm_head of its own; this model's is tied")
+    extra = {"lm_head.weight": (fields.whole("vocab_size"), fields.hidden)}
+    return DescribedHead(name=name, kind="sequence", value=(), ends="last", row=0, extra=extra)
+
+
+Make = Callable[[_Fields, str], DescribedHead]
+
+_ARCHITECTURES: Mapping[str, tuple[tuple[str, ...], Make]] = {
+    "Qwen2ForProcessRewardModel": (("qwen2",), _qwen_steps),
+    "Qwen2ForRewardModel": (("qwen2",), _qwen_reward),
+    "INFORMForSequenceClassification": (("llama",), _qwen_reward),
+    "Qwen2ForPrmModel": (("qwen2",), _value_steps),
+    "EurusRewardModel": (("mistral",), _regression),
+    "LlamaRewardModel": (("llama",), _regression),
+    "UltraRM": (("llama",), _regression),
+    "GRewardModel": (_DECODERS, _grm),
+    "LlamaForRewardModelWithGating": (("llama",), _gated),
+    "LlamaForSequenceClassificationWithNormal_Weights": (("llama",), _urm),
+}
+
+_SETTINGS: Mapping[str, Make] = {"value": _value, "step_value": _value_steps, "logit": _logit}
+
+_CAUSAL = frozenset(
+    f"{family}ForCausalLM" for family in ("Gemma", "Gemma2", "Gemma3", "Llama", "Mistral", "Phi3", "Qwen2", "Qwen3")
+)
+
+_REFUSED: Mapping[str, str] = {
+    "InternLM2ForRewardModel": (
+        "transformers has no body of model_type internlm2, and its tokenizer is code of its own, which is not run. "
+        "Serve it with vLLM or SGLang, which know it, and set backend and address"
+    ),
+    "DebertaV2PairRM": (
+        "compares two responses in one text and gives a number for the pair, which no verifier asks a head for. Use a "
+        "reward model with one number a response (rm_scalar), or a judge that compares (rm_pairwise)"
+    ),
+}
+
+NAMES = tuple(_ARCHITECTURES)
+"""The architectures that load by a description."""
