@@ -167,6 +167,14 @@ def test_of_three_outputs_one_must_be_named() -> None:
         value_of([0.0, 1.0, 2.0], ["LABEL_0", "LABEL_1", "LABEL_2"], False, Params())
 
 
+@pytest.mark.parametrize("labels", [["Good", "bad"], ["1", "0"], ["correct", "error"], ["fine", "WRONG"]], ids=str)
+def test_two_labels_of_which_the_first_means_a_right_step_are_not_read_the_other_way_round(labels: list[str]) -> None:
+    # The second of two is the usual one; here every mistake would be rewarded.
+    with pytest.raises(InvalidParams, match="must say which"):
+        value_of([2.0, -1.0], labels, False, Params())
+    assert value_of([2.0, -1.0], labels, False, Params(output=labels[0])) > 0.9
+
+
 async def test_what_a_model_is_not_asked_about_costs_nothing(judged: Judged, scripted: ScriptedModel) -> None:
     for response in ("", "   ", "Let's think step by step.", RESPONSE):
         verdict = await judged("rm_process", {"most_steps": 2}, response=response)

@@ -22,7 +22,7 @@ from rewarden_verifiers.view import SHOWN_TO_MODELS
 
 
 @verifier(
-    version="2",
+    version="3",
     graded=True,
     determinism="tolerance",
     resources=ModelResources,

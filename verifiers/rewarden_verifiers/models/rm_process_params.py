@@ -45,7 +45,8 @@ class Params(ModelParams):
         model that learned the sign as a separate word, as Math-Shepherd did, has learned ` +`, which is another token
         than `+`.
     bad: For `token`: the text that means a wrong step, likewise.
-    output: The output of a head that is the value, by index or label; null: the only one, or the second of two.
+    output: The output of a head that is the value, by index or label; null: the only one, or the second of two, unless
+        their labels say that the first means a right step: then it must be given.
     activation: How to turn a head's outputs into a value: `sigmoid`, `softmax` or `none`. `auto`: `sigmoid` for a
         single output and for labels that do not exclude each other, otherwise `softmax`.
     low: The lowest value of a step. Other limits than 0 and 1 are only for `activation: none` and `signals`.

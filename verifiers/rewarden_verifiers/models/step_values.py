@@ -185,13 +185,19 @@ def _input(prompt: Text | None, begun: str, candidate: str, params: Params) -> I
     return beginning(prompt, begun, candidate, text=text, system=params.system, fit=params.fit)
 
 
+_RIGHT = frozenset({"right", "good", "correct", "positive", "true", "yes", "+", "1"})
+_WRONG = frozenset({"wrong", "bad", "incorrect", "negative", "false", "no", "-", "0"})
+"""Labels of two outputs by which the first means a right step: the usual second one would reward every mistake."""
+
+
 def _place(count: int, labels: Sequence[str], params: Params) -> int:
     wanted = params.output
     if isinstance(wanted, str) and wanted in labels:
         return list(labels).index(wanted)
     if isinstance(wanted, int) and 0 <= wanted < count:
         return wanted
-    if wanted is None and count <= 2:
+    turned = count == 2 == len(labels) and (labels[0].lower() in _RIGHT or labels[1].lower() in _WRONG)
+    if wanted is None and count <= 2 and not turned:
         return count - 1
     said = "must say which" if wanted is None else f"is {wanted!r}"
     raise InvalidParams(f"params.output {said}; the model's outputs: {', '.join(labels)}", path="params.output")
