@@ -57,6 +57,8 @@ _POOLED: Mapping[str, Pooling] = {
 WRAPPED = "pretrained_model."
 """The beginning of the names of weights in a model that TRL has wrapped."""
 
+_FLOATS = ("BF16", "F16", "F32", "F64")
+
 _NAMED = 4
 """Weights that a message names."""
 
@@ -108,6 +110,8 @@ def check(folder: Folder, head: str = "auto") -> Checkpoint:
 def _checked(folder: Folder, setting: str) -> Checkpoint:
     config = folder.read("config.json")
     if folder.gguf is not None:
+        if setting != "auto":
+            raise Failure("loading", f"{folder.where}: the setting head = {setting!r} needs a safetensors checkpoint")
         with (folder.path / folder.gguf).open("rb") as file:
             if file.read(4) != b"GGUF":
                 raise Failure("loading", f"{folder.path / folder.gguf}: is not a GGUF file; copy it again")
@@ -267,6 +271,13 @@ def _compare_described(checkpoint: Checkpoint, head: DescribedHead) -> None:
         found = checkpoint.weights.get(name) or checkpoint.weights.get(checkpoint.prefix + name)
         if found is None:
             missing.append(name)
+        elif found.dtype not in _FLOATS and not name.endswith(".num_batches_tracked"):
+            # Bare numbers of a quantised head would be read as its weights.
+            raise Failure(
+                "loading",
+                f"{checkpoint.where}: {name} is stored as {found.dtype}; take the checkpoint with its head in floating "
+                "point of 16 bits or more",
+            )
         elif found.shape != needs:
             wrong.append(f"{name} ({list(found.shape)}, and the configuration asks for {list(needs)})")
     if missing or wrong:

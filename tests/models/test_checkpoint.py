@@ -128,6 +128,18 @@ class TestDescribed:
     def test_what_cannot_be_carried_says_what_to_take_instead(self, name: str, said: str, tmp_path: Path) -> None:
         assert said in refusal(make(tmp_path / "other", architectures=[name]))
 
+    def test_a_quantised_head_is_not_read_as_bare_numbers(self, tmp_path: Path) -> None:
+        quantised = {"quant_method": "bitsandbytes", "load_in_8bit": True}
+        folder = make(tmp_path / "int8", architectures=["LlamaRewardModel"], quantization_config=quantised)
+        write(folder / "model.safetensors", {**BODY, **REGRESSION}, dtype="I8")
+        assert "regression_head.weight is stored as I8" in refusal(folder)
+
+    def test_the_setting_is_not_passed_over_for_a_gguf_file(self, tmp_path: Path) -> None:
+        file = tmp_path / "model.gguf"
+        file.write_bytes(b"GGUF\x03\0\0\0")
+        with pytest.raises(Failure, match="needs a safetensors checkpoint"):
+            check(find(str(file), None), "value")
+
     def test_a_width_that_is_none_is_refused(self, tmp_path: Path) -> None:
         for wrong in ("8", 0, True, 1 << 40):
             folder = make(tmp_path / "width", architectures=["LlamaForRewardModelWithGating"], num_objectives=wrong)
