@@ -6,20 +6,25 @@ there, with a slot held ready (`warm_boxes`), as for a rollout that begins now a
 for each language that the image has. Cold starts, of a bubblewrap and of a container with a
 fresh `python3`, are measured between them, and the ratios are of medians in the same run. CPU is what the kernel counts
 for the box, so that a busy machine does not change it; memory is the proportional set size of the slot's processes and
-what the kernel charges its control group (as root), with what is cached for it, while nothing runs in it. A thousand
-idle boxes are computed from one: what limits them is the memory of each slot's four Python processes.
-`REWARDEN_BENCH_LAUNCHERS=bwrap` selects one launcher.
+what the kernel charges its control group (as root), with what is cached for it, while nothing runs in it. Boxes at rest
+are measured together: the memory of this process, in which the host, its server and its client are, and of all that it
+started, before they were opened and when all of them rest, and the bytes of their files on the disk; a thousand are
+computed from these. They are also woken, one after the other.
+`REWARDEN_BENCH_LAUNCHERS=bwrap` selects one launcher, `REWARDEN_BENCH_RESTING=1000` the number of boxes at rest.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 from benchmarks.report import Report
 from benchmarks.sandbox_baselines import cold_bwrap, cold_docker
@@ -34,6 +39,7 @@ from rewarden_sandboxes.service import make_server
 from rewarden_sandboxes.settings import HostSettings
 
 _TIMES = 10
+_RESTING = int(os.environ.get("REWARDEN_BENCH_RESTING", "100"))
 _CELLS = {"python": "print(1)", "bash": "echo 1", "javascript": "console.log(1)", "r": "cat(1)"}
 _MOST_OUTPUT = 1 << 16
 _EXECS = {
@@ -54,7 +60,16 @@ def run() -> list[str]:
 
 async def _of(report: Report, launcher: str) -> None:
     cold = {"bwrap": cold_bwrap, "docker": cold_docker}[launcher]()
-    host = Host(HostSettings(launcher=launcher, slots=2, warm=1, boxes=4, warm_boxes=1))
+    async with _served(launcher, boxes=4, box_rest_s=0) as (host, client):
+        held = await _figures(report, launcher, host, client, cold)
+    async with _served(launcher, boxes=_RESTING, box_rest_s=1) as (host, client):
+        await _at_rest(report, launcher, host, client, held)
+
+
+@contextlib.asynccontextmanager
+async def _served(launcher: Any, **settings: Any) -> AsyncIterator[tuple[Host, HostClient]]:
+    """A host with its client, after its first box."""
+    host = Host(HostSettings(launcher=launcher, slots=2, warm=1, warm_boxes=1, **settings))
     await host.start()
     with tempfile.TemporaryDirectory() as folder:
         server = make_server(host, f"unix:{folder}/socket")
@@ -62,7 +77,7 @@ async def _of(report: Report, launcher: str) -> None:
         client = HostClient(f"unix:{folder}/socket")
         try:
             await (await client.box(BoxSpec())).close()
-            await _figures(report, launcher, host, client, cold)
+            yield host, client
         finally:
             await client.close()
             await server.stop(0)
@@ -71,7 +86,8 @@ async def _of(report: Report, launcher: str) -> None:
 
 async def _figures(
     report: Report, launcher: str, host: Host, client: HostClient, cold: Callable[[str], None] | None
-) -> None:
+) -> int:
+    """Returns the bytes that an idle box's processes hold."""
     opened, starts = [], []
     execs: dict[str, list[float]] = {name: [] for name in _EXECS}
     for _ in range(_TIMES):
@@ -110,10 +126,46 @@ async def _figures(
     async with await client.box(BoxSpec()) as box:
         report.figure(f"{launcher}: CPU of opening a box", 1000 * (await box.clock()).cpu_s, "ms")
         held, charged = _memory(await _processes(box))
-        report.figure(f"{launcher}: an idle box's processes hold", held / 2**20, "MiB", most=45)
-        report.figure(f"{launcher}: a thousand idle boxes' processes would hold", 1000 * held / 2**30, "GiB", most=44)
+        report.figure(f"{launcher}: an idle box's processes hold, before it rests", held / 2**20, "MiB", most=45)
         if charged is not None:
             report.figure(f"{launcher}: its control group is charged", charged / 2**20, "MiB")
+    return held
+
+
+async def _at_rest(report: Report, launcher: str, host: Host, client: HostClient, held: int) -> None:
+    """held: the bytes of the processes of an idle box that does not rest."""
+    began = await _whole(host)
+    boxes = []
+    for _ in range(_RESTING):
+        boxes.append(await client.box(BoxSpec()))
+        await boxes[-1].run(Exec(argv=("sh", "-c", "echo some of its own > file")))
+    while (await host.status())["boxes"]["resting"] < _RESTING:
+        await asyncio.sleep(0.1)
+    cost = (await _whole(host) - began) / _RESTING
+    report.figure(f"{launcher}: memory of a box at rest, one of {_RESTING}", cost / 2**20, "MiB", most=1)
+    report.figure(f"{launcher}: a thousand boxes at rest would hold", 1000 * cost / 2**30, "GiB", most=1)
+    report.figure(f"{launcher}: boxes at rest in one that does not rest", held / cost, "x", least=20)
+    kept = sum(path.stat().st_size for path in host.folder.glob("rest-*"))
+    report.figure(f"{launcher}: disk of a box at rest", kept / _RESTING / 2**20, "MiB", most=1)
+    woken = []
+    for box in boxes[:_TIMES]:
+        await _ready(host)
+        start = time.perf_counter()
+        await box.run(Exec(argv=("sh", "-c", "true")))
+        woken.append(time.perf_counter() - start)
+    report.figure(f"{launcher}: exec of a shell in a box at rest, p50", _ms(woken), "ms")
+    for box in boxes:
+        await box.close()
+
+
+async def _whole(host: Host) -> int:
+    """Bytes that this process and all that it started hold, when one slot is ready for a box."""
+    await _ready(host)
+    gc.collect()
+    pids = [os.getpid()]
+    for pid in pids:
+        pids += [child for child in _pids() if _parent(child) == pid]
+    return _memory(pids)[0]
 
 
 async def _cells(client: HostClient, kernel: str, code: str) -> list[float]:

@@ -25,7 +25,7 @@ starts many programs must not block the reading of its files."""
 
 _NO_LIMITS = Limits()
 
-Work = Literal["put", "get", "list", "remove", "archive", "extract", "snapshot", "restore"]
+Work = Literal["put", "get", "list", "remove", "archive", "extract", "snapshot", "restore", "left"]
 WITH_LAYERS = "snapshot"
 """The operation on the layers of a box instead of its root."""
 READING_ALL = frozenset({"archive", "snapshot"})

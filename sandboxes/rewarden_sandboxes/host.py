@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -102,7 +103,7 @@ class Host:
         self._sessions = asyncio.Semaphore(settings.sessions)
         self._open_sessions = 0
         self._boxes = asyncio.Semaphore(settings.boxes)
-        self._open_boxes = 0
+        self._open_boxes: set[OpenBox] = set()
         # A row may allow more than a job may ask for, and its slots need room for that.
         rows = (limits.processes or 0 for row in self.registry for limits in (row.limits, row.compile_limits))
         self._processes = max(settings.max_limits.processes or 512, *rows)
@@ -608,10 +609,17 @@ class Host:
 
     # --- boxes -----------------------------------------------------------------------------------------------------
 
+    @property
+    def folder(self) -> Path:
+        """The folder of its slots, and of the files of boxes that rest. Used once it has started."""
+        assert self._place is not None
+        return self._place.path
+
     @contextlib.asynccontextmanager
     async def box(self, spec: BoxSpec, patience_s: float | None = None) -> AsyncIterator[OpenBox]:
-        """Open a box for the duration of the block; its slot is never reused. A box occupies one of `settings.boxes`,
-        and no CPU permit. Raises BadJob, NoRoom, Busy, and HostError if its slot is lost.
+        """Open a box for the duration of the block; its slots are never reused. A box occupies one of
+        `settings.boxes`, also while it rests, and no CPU permit. Raises BadJob, NoRoom, Busy, and HostError if its slot
+        is lost.
         """
         limits = self._resolver.box(spec)
         patience = patience_s or self.settings.queue_timeout_s
@@ -632,29 +640,39 @@ class Host:
                     raise NoRoom(lacking)
                 raise BadJob("image", problem)
         await self._quota(self._boxes, f"all {self.settings.boxes} boxes", patience)
-        self._open_boxes += 1
         opened = False
         try:
-            pool = self._pool(kind)  # only now: one of an own image goes when nobody uses it
-            slot = await pool.acquire(frozenset({"box"}), patience)
-            try:
-                order = {"op": "box", "limits": limits, "env": dict(spec.env), "folder": slot.folder}
-                async with slot.box(order), OpenBox(slot, self._resolver, limits) as box:
-                    opened = True
+            order = {"op": "box", "limits": limits, "env": dict(spec.env)}
+            lodge = partial(self._lodge, kind, order, patience)
+            rest_s = self.settings.box_rest_s
+            async with OpenBox(lodge, self._resolver, spec.image, limits, self.folder, rest_s) as box:
+                opened = True
+                self._open_boxes.add(box)
+                try:
                     yield box
-            except SlotLost as error:
-                if self._leaving:
-                    raise Leaving("a slot was lost while the sandbox host ended") from None
-                if not opened and not isinstance(error, SlotBroken):
-                    raise Busy("a slot died before its box was opened; try again") from None
-                raise
-            finally:
-                if slot.lost:
-                    pool.losses += 1
-                pool.discard(slot)
+                finally:
+                    self._open_boxes.discard(box)
+        except SlotLost as error:
+            if self._leaving:
+                raise Leaving("a slot was lost while the sandbox host ended") from None
+            if not opened and not isinstance(error, SlotBroken):
+                raise Busy("a slot died before its box was opened; try again") from None
+            raise
         finally:
-            self._open_boxes -= 1
             self._boxes.release()
+
+    @contextlib.asynccontextmanager
+    async def _lodge(self, kind: Kind, order: dict[str, Any], patience_s: float) -> AsyncIterator[Slot]:
+        """Open a box in a slot, for the duration of the block. Raises NoRoom, SlotLost."""
+        pool = self._pool(kind)  # only now: one of an own image goes when nobody uses it
+        slot = await pool.acquire(frozenset({"box"}), patience_s)
+        try:
+            async with slot.box({**order, "folder": slot.folder}):
+                yield slot
+        finally:
+            if slot.lost:
+                pool.losses += 1
+            pool.discard(slot)
 
     # --- slots -----------------------------------------------------------------------------------------------------
 
@@ -749,7 +767,11 @@ class Host:
             "cgroups": cgroups.version(),
             "slots": pools,
             "sessions": {"open": self._open_sessions, "most": self.settings.sessions},
-            "boxes": {"open": self._open_boxes, "most": self.settings.boxes},
+            "boxes": {
+                "open": len(self._open_boxes),
+                "resting": sum(box.rests for box in self._open_boxes),
+                "most": self.settings.boxes,
+            },
             "machine_memory_mb": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20,
             "waiting": self._waiting,
             "waiting_cpu": self._tokens.waiting,

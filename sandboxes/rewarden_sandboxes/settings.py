@@ -37,8 +37,9 @@ class HostSettings:
 
     launcher: `auto` uses docker if there is an engine with the images, otherwise bwrap, otherwise refuses jobs. slots:
     the most slots of one image for runs. sessions: the most sessions, programs whose stdin and stdout the caller
-    streams. boxes: the most boxes. warm_boxes: slots kept ready for boxes of an image, from the first box on. warm:
-    slots kept ready; the others are started on demand. cpu_permits: the most runs that use a CPU at the same time; an
+    streams. boxes: the most boxes. warm_boxes: slots kept ready for boxes of an image, from the first box on.
+    box_rest_s: how long a box in which nothing runs keeps its slot (see `open_box`); 0: until it is closed. warm: slots
+    kept ready; the others are started on demand. cpu_permits: the most runs that use a CPU at the same time; an
     idle run gives its permit back. runtime: the container engine's (`runc`, `runsc`; None: the engine's default).
     apparmor: the profile's name; None: `unconfined` if AppArmor is active, because Docker's default profile denies
     mount. own_images: patterns of further images that boxes may have, as requests name them: an id (`sha256:*`) or a
@@ -60,6 +61,7 @@ class HostSettings:
     sessions: int = field(default_factory=lambda: 2 * cores())
     boxes: int = 64
     warm_boxes: int = 1
+    box_rest_s: float = 30.0
     warm: int = field(default_factory=cores)
     cpu_permits: int = field(default_factory=lambda: cores() + 1)
     runtime: str | None = None
@@ -104,8 +106,10 @@ class HostSettings:
             isinstance(text, str) for pair in self.lean.items() for text in pair
         ):
             raise ValueError(f"lean must map names to folders, not {self.lean!r}")
-        for name, words in (("queue_timeout_s", " above 0"), ("cpus", " above 0"), ("drain_s", ", at least 0")):
+        least = ", at least 0"
+        words_of = {"queue_timeout_s": " above 0", "cpus": " above 0", "drain_s": least, "box_rest_s": least}
+        for name, words in words_of.items():
             value = getattr(self, name)
             number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < float("inf")
-            if not number or (value == 0 and name != "drain_s"):
+            if not number or (value == 0 and words != least):
                 raise ValueError(f"{name} must be a number{words}, not {value!r}")

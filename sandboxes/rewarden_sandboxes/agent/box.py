@@ -158,6 +158,8 @@ class Box:
         elif op == "still":
             (self._stop if header["still"] else self._resume)()
             self._tell({"ev": "still", "still": header["still"]})
+        elif op == "usage":
+            self._tell({"ev": "usage", **self._told_clock()})
         elif op == "clock" and header["n"] is None:
             self._tell({"ev": "clock", "n": None, **self._told_clock()})
         else:

@@ -70,6 +70,7 @@ class SandboxSettings:
     sessions: Whole | None = None
     boxes: Whole | None = None
     warm_boxes: Count | None = None
+    box_rest_s: Amount | None = None
     warm: Whole | None = None
     cpu_permits: Whole | None = None
     runtime: Text | None = None
