@@ -33,12 +33,12 @@ except ImportError as error:
 
 KERNELS = {
     "python": [
-        *("ipykernel_launcher", "-f", "{connection_file}"),
+        *("-f", "{connection_file}"),
         *("--HistoryManager.hist_file=:memory:", "--InteractiveShell.colors=nocolor"),
         '--IPKernelApp.exec_lines=__import__("site").addsitedir(__import__("site").getusersitepackages())',
     ],
 }
-"""The module and the arguments of each kernel. The user's packages are added once it runs: they can be imported by
+"""The arguments of each kernel. The user's packages are added once it runs: they can be imported by
 cells, but not take part in its start."""
 
 LISTING = """
@@ -81,13 +81,17 @@ DEPTH = 32
 
 
 class Specs(KernelSpecManager):  # type: ignore[misc]  # its package is in the image alone
-    """The kernels of `KERNELS`, regardless of the files in the box."""
+    """The kernels of `KERNELS`, regardless of the files in the box. source: the text of our program that starts one."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self._source = source
 
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
         """Returns the command of a kernel. `-P`, `-s`: the modules of its start come neither from the working folder
         nor from the user's site-packages."""
         name = kernel_name.removeprefix("box-")
-        argv = [sys.executable, "-P", "-s", "-m", *KERNELS[name]]
+        argv = [sys.executable, "-P", "-s", "-c", self._source, *KERNELS[name]]
         return KernelSpec(argv=argv, language=name, display_name=name, interrupt_mode="signal")
 
 
@@ -95,13 +99,13 @@ class Kernel:
     """A kernel and the channels to it: sockets in a folder of the box. The key that signs messages is in no file once
     the kernel runs."""
 
-    def __init__(self, name: str) -> None:
-        """Raises RuntimeError or OSError if it does not start."""
+    def __init__(self, name: str, source: str) -> None:
+        """source: the text of our program that starts it. Raises RuntimeError or OSError if it does not start."""
         self.folder = tempfile.mkdtemp(prefix="notebook-", dir="/tmp")
         connection = f"{self.folder}/connection.json"
         self.manager = KernelManager(
             kernel_name=f"box-{name}",
-            kernel_spec_manager=Specs(),
+            kernel_spec_manager=Specs(source),
             transport="ipc",
             ip=f"{self.folder}/k",
             connection_file=connection,
@@ -142,10 +146,11 @@ class Kernel:
 
 
 class Notebook:
-    """See the module."""
+    """See the module. source: the text of our program that starts its kernel."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, source: str) -> None:
         self.name = name
+        self.source = source
         self.orders = Orders()
         self.kernel = self.started()
         tell(ev="ready")
@@ -153,7 +158,7 @@ class Notebook:
     def started(self) -> Kernel:
         """Returns a new kernel. If it does not start, reports that and ends the program."""
         try:
-            return Kernel(self.name)
+            return Kernel(self.name, self.source)
         except Exception as error:  # noqa: BLE001  # whatever was raised, no kernel runs
             tell(ev="failed", message=f"{type(error).__name__}: {error}")
             raise SystemExit from None
@@ -338,7 +343,7 @@ def shallow(value: Any, depth: int) -> bool:
 
 
 if __name__ == "__main__":
-    running = Notebook(sys.argv[1])
+    running = Notebook(sys.argv[1], sys.argv[-1])
     try:
         running.serve()
     finally:

@@ -7,10 +7,15 @@ from pathlib import Path
 
 PYTHON = "/usr/bin/python3"
 
-_PROGRAMS = {"bash": "notebook_bash.sh", "javascript": "notebook_javascript.js", "r": "notebook_r.R"}
-"""The program of ours that each interpreter runs. The kernel of Python is a package of the image's."""
+_PROGRAMS = {
+    "python": "notebook_python.py",
+    "bash": "notebook_bash.sh",
+    "javascript": "notebook_javascript.js",
+    "r": "notebook_r.R",
+}
+"""The program of ours that each interpreter runs. That of Python starts the kernel, a package of the image's."""
 
-KERNELS = ("python", *_PROGRAMS)
+KERNELS = tuple(_PROGRAMS)
 
 _BOOT = """
 import sys, types
@@ -26,8 +31,7 @@ exec(compile(sys.argv[3], "driver", "exec"), {"__name__": "__main__"})
 def command(kernel: str) -> tuple[str, ...]:
     """Returns the command of a kernel's driver."""
     driver = _text("notebook_driver.py" if kernel == "python" else "notebook_interpreter.py")
-    program = _text(_PROGRAMS[kernel]) if kernel in _PROGRAMS else ""
-    return (PYTHON, "-I", "-S", "-c", _BOOT, kernel, _text("notebook_lines.py"), driver, program)
+    return (PYTHON, "-I", "-S", "-c", _BOOT, kernel, _text("notebook_lines.py"), driver, _text(_PROGRAMS[kernel]))
 
 
 def _text(name: str) -> str:

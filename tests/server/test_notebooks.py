@@ -141,6 +141,26 @@ async def test_programs_that_a_cell_starts_write_into_its_outputs(notebook: Asyn
     assert stream("stderr", "err\n") in result.outputs
 
 
+async def test_what_programs_write_belongs_to_the_cell_at_whose_end_it_is_there(notebook: AsyncNotebook) -> None:
+    ends = "each._should_watch = False\n    os.write(number, b'last')\n    each.watch_fd_thread.join()"
+    await notebook.run(f"import os, sys\nfor number, each in (1, sys.stdout), (2, sys.stderr):\n    {ends}")
+    result = await notebook.run("print('first')\nos.write(1, 'zweiß'.encode()), os.write(2, b'err')\nprint('third')")
+    assert stream("stdout", "first\nthird\nzweiß") in result.outputs
+    assert stream("stderr", "err") in result.outputs
+
+
+async def test_a_cell_ends_without_a_pause(notebook: AsyncNotebook) -> None:
+    assert (await notebook.run("get_ipython().kernel._execute_sleep")).text == "0.0\n"
+
+
+async def test_a_fork_of_the_kernel_writes_into_the_cell(notebook: AsyncNotebook) -> None:
+    code = (
+        "import os, sys\nif not os.fork():\n    print('child', flush=True)\n    os._exit(0)\nos.wait()\nprint('parent')"
+    )
+    result = await notebook.run(code)
+    assert "".join(output["text"] for output in result.outputs if "text" in output).split() == ["child", "parent"]
+
+
 async def test_a_cell_may_await(notebook: AsyncNotebook) -> None:
     assert (await notebook.run("import asyncio\nawait asyncio.sleep(0, 'slept')")).text == "'slept'\n"
 
