@@ -70,9 +70,13 @@ async def test_an_address_with_more_than_its_share_passes_questions_on() -> None
         ask.cancel()
 
 
-async def test_concurrency_is_that_of_each_address() -> None:
-    providers = [StandIn(held=True) for _ in range(3)]
-    judge = endpoint(*providers, concurrency=2, hedge=0)
+@pytest.mark.parametrize("hedge", [0, 0.95])
+async def test_concurrency_is_that_of_each_address(hedge: float) -> None:
+    clock, providers = HeldClock(), [StandIn() for _ in range(3)]
+    judge = endpoint(*providers, clock=clock, concurrency=2, hedge=hedge)
+    await warmed(clock, judge, *providers)
+    for one in providers:
+        one.held, one.most = True, 0
     asks = [asyncio.ensure_future(judge.ask(question("x" * 5000, sample=number))) for number in range(20)]
     await settled()
     assert [one.in_flight for one in providers] == [2, 2, 2]
@@ -112,9 +116,10 @@ async def test_an_address_that_is_left_is_probed_by_one_question_and_comes_back(
     assert (len(down.asked), states(judge)) == (3, ["well", "well"])
 
 
-async def test_a_probe_under_way_is_the_only_one() -> None:
+@pytest.mark.parametrize("hedge", [0, 0.95])
+async def test_a_probe_under_way_is_the_only_one(hedge: float) -> None:
     clock, down, well = HeldClock(), Down(), StandIn()
-    judge = endpoint(down, well, clock=clock, hedge=0)
+    judge = endpoint(down, well, clock=clock, hedge=hedge)
     await judge.ask(at_first(judge, 1))
     await clock.advance(0.5)
     down.down, down.held = False, True
@@ -166,6 +171,61 @@ async def test_a_text_on_which_every_server_breaks_breaks_two_of_them_an_attempt
     for one in providers:
         one.down = False
     assert (await judge.ask(question("another"))).text == "another"
+
+
+async def test_a_hedge_is_one_of_the_two_that_a_text_may_break() -> None:
+    """Attack: text on which each server works until its time is over, at our cost."""
+    clock = HeldClock()
+    providers = [StandIn() for _ in range(5)]
+    judge = endpoint(*providers, clock=clock, retries=0)
+    await warmed(clock, judge, *providers)
+    before = sum(len(one.asked) for one in providers)
+    for one in providers:
+        one.held, one.ends = True, [SPENT]
+    ask = asyncio.ensure_future(judge.ask(question("a text on which servers break")))
+    for _ in range(5):
+        await clock.advance(2)
+        for one in providers:
+            one.release()
+        await settled()
+    with pytest.raises(ProviderError, match="no reply within"):
+        await ask
+    assert sum(len(one.asked) for one in providers) == before + 2
+
+
+@pytest.mark.parametrize("others", [1, 2])
+async def test_a_question_that_is_refused_late_and_by_the_hedge_is_refused(others: int) -> None:
+    """Attack: text that the servers refuse so slowly that the refusal looks like a failure of theirs."""
+    clock = HeldClock()
+    providers = [StandIn() for _ in range(1 + others)]
+    judge = endpoint(*providers, clock=clock, retries=0)
+    await warmed(clock, judge, *providers)
+    for one in providers:
+        one.held, one.ends = True, [of_status(400, {}, "no")]
+    ask = asyncio.ensure_future(judge.ask(question("a text that is refused")))
+    for _ in range(5):
+        await clock.advance(2)
+        for one in providers:
+            one.release()
+        await settled()
+    with pytest.raises(ProviderRefused):
+        await ask
+
+
+@pytest.mark.parametrize("first_refuses", [True, False])
+async def test_of_a_hedged_question_the_address_that_refuses_what_the_other_takes_is_left(first_refuses: bool) -> None:
+    clock, slow, other = HeldClock(), StandIn(), StandIn()
+    judge = endpoint(slow, other, clock=clock, retries=0)
+    await warmed(clock, judge, slow, other)
+    odd, replying = (slow, other) if first_refuses else (other, slow)
+    odd.ends = [of_status(404, {}, "no such model")]
+    ask = asyncio.ensure_future(judge.ask(at_first(judge, 1)))
+    await clock.advance(2)
+    odd.release()
+    await settled()
+    replying.release()
+    assert (await ask).text
+    assert states(judge) == (["left", "well"] if first_refuses else ["well", "left"])
 
 
 async def test_forty_questions_survive_an_outage_of_all_addresses() -> None:

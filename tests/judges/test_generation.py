@@ -59,6 +59,14 @@ async def test_they_stand_beside_the_caller_s_criteria(judged: Judged, scripted:
     assert ([step["label"] for step in found["steps"]], found["score"]) == (labels, 1.0)
 
 
+async def test_they_take_no_id_of_the_caller_s_criteria(judged: Judged, scripted: ScriptedJudge) -> None:
+    script(scripted, WRITTEN, verdicts("met", "met", "not_met", "met"))
+    params = {**GENERATE, "criteria": [{"id": "c2", "text": "is polite"}]}
+    reference = [{"id": "c3", "text": "names the heat"}]
+    found = await judged("rubric", params, prompt=PROMPT, response=ANSWER, reference=reference)
+    assert (found["score"], len(found["components"])) == (1.0, 4)
+
+
 async def test_the_prompt_and_its_writer_are_parameters(judged: Judged, scripted: ScriptedJudge) -> None:
     scripted.script(
         {"when": "Rubricate: ", "reply": WRITTEN}, {"when": "under its number", "reply": verdicts("met", "not_met")}
@@ -79,6 +87,7 @@ async def test_the_prompt_and_its_writer_are_parameters(judged: Judged, scripted
         {"criteria": [{"text": " ", "points": 1}]},
         {"criteria": [{"text": "advises water", "points": -1}]},
         {"criteria": [{"text": "covers", "points": 99}]},
+        {"criteria": [{"text": "covers " * 3000, "points": 1}]},
         {"criteria": [{"text": str(number), "points": 1} for number in range(6)]},
     ],
 )

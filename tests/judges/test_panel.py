@@ -44,9 +44,17 @@ def bench(servers: Bench) -> Bench:
 
 
 @pytest.fixture
-async def ask(bench: Bench) -> AsyncIterator[Ask]:
+def fallbacks() -> dict[str, tuple[str, ...]]:
+    """The members' fallbacks."""
+    return {}
+
+
+@pytest.fixture
+async def ask(bench: Bench, fallbacks: dict[str, tuple[str, ...]]) -> AsyncIterator[Ask]:
     """`await ask(use, params, …)`: a panel's verdict on one sample."""
-    named = {name: JudgeEndpoint(**one.settings(retries=0)) for name, one in bench.items()}
+    named = {
+        name: JudgeEndpoint(**one.settings(retries=0), fallback=fallbacks.get(name, ())) for name, one in bench.items()
+    }
     engine = Engine(settings=EngineSettings(workers=1), judges=JudgeSettings(named=named))
     await engine.start()
 
@@ -155,6 +163,33 @@ async def test_a_text_that_spoils_one_member_s_replies_is_a_no_of_that_member(as
         "reason": "unreadable_reply",
     }
     assert (found["score"], found["flags"]) == (0, ["unreadable_reply"])
+
+
+@pytest.mark.parametrize("fallbacks", [{"ben": ("ada",), "cleo": ("ada",)}])
+async def test_no_judge_has_two_seats_by_way_of_fallbacks(ask: Ask, bench: Bench) -> None:
+    """Attack: a text for the credulous member, while the strict ones are down and fall back to it."""
+    script(bench, CORRECT, DOWN, DOWN)
+    found = await ask()
+    assert (found["status"], found["reason"], found["fault"]) == ("error", "provider_failed", "infra")
+    alone = await ask(quorum=1)
+    members = alone["evidence"]["panel"]["members"]
+    assert [one["score"] for one in members.values()] == [1.0, None, None]
+    assert "panel_incomplete" in alone["flags"]
+
+
+@pytest.mark.parametrize("fallbacks", [{"ada": ("cleo",), "ben": ("cleo",)}])
+async def test_a_fallback_that_is_no_member_has_one_seat(ask: Ask, bench: Bench) -> None:
+    script(bench, DOWN, DOWN, CORRECT)
+    found = await ask(seats=("ada", "ben"), quorum=1)
+    members = found["evidence"]["panel"]["members"]
+    assert [one["score"] for one in members.values()] == [1.0, None]
+
+
+async def test_a_program_that_cannot_run_is_no_member_that_gives_no_verdict(ask: Ask, bench: Bench) -> None:
+    script(bench, CORRECT, CORRECT, CORRECT)
+    program = {"name": "judge", "params": {"judge": "nobody", "mode": "accept", "instructions": "short"}}
+    found = await ask("rubric", reference=[{"text": "is short", "use": program}])
+    assert (found["status"], found["reason"], found["fault"]) == ("error", "invalid_params", "caller")
 
 
 @pytest.mark.parametrize(("tie", "status"), [("fail", "scored"), ("undecided", "undecided")])

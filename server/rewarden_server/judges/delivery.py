@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
 from typing import Any
 
 from rewarden.errors import BudgetExhausted, MissingDependency
@@ -33,6 +34,59 @@ _SAVED = 10.0
 
 _PROBE_S = 1.0
 """Seconds until the question of a probe is hedged, while the usual time of a reply is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """The failure of one request. story: of the address, when it began."""
+
+    address: Address
+    story: int
+    failure: Failure
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """One attempt of a question: the addresses that it went to, and what failed."""
+
+    question: Question
+    request: Request
+    tried: list[Address] = field(default_factory=list)
+    failed: list[_Failed] = field(default_factory=list)
+
+    async def asked(self, address: Address) -> Reply | None:
+        """The reply of an address; None where that fails. Raises what `request` raises, but for Failure."""
+        story = address.story
+        try:
+            return await self.request(address)
+        except Failure as failure:
+            self.failed.append(_Failed(address, story, failure))
+            return None
+
+    def refusals(self) -> list[_Failed]:
+        """Returns the failures of addresses that do not take the question."""
+        return [one for one in self.failed if one.failure.kind in ("rejected", "forbidden")]
+
+    @property
+    def spent(self) -> int:
+        """The requests that may have cost something and failed."""
+        return sum(one.failure.spent for one in self.failed)
+
+    @property
+    def over(self) -> bool:
+        """Returns whether no other address is to be asked."""
+        return self.spent >= _COSTLY or any(one.failure.kind == "form" for one in self.failed)
+
+    def outcome(self, addresses: int) -> Failure:
+        """Returns the failure that the attempt ends with: one that may pass, if there is one; of a form, before all.
+
+        addresses: how many the judge has.
+        """
+        failures = [one.failure for one in self.failed]
+        passing = [one for one in failures if one.kind not in ("rejected", "forbidden")]
+        chosen = next((one for one in passing if one.kind == "form"), passing[0] if passing else failures[-1])
+        chosen.everywhere = len(self.refusals()) == addresses
+        return chosen
 
 
 class Delivery:
@@ -61,67 +115,48 @@ class Delivery:
         address that refuses what others take, so that its refusal looks like proof (`opinions.py`).
         """
         order = self._fleet.order(question)
-        tried: list[Address] = []
-        refusals: list[tuple[Address, int]] = []
-        failures: list[Failure] = []
+        attempt = _Attempt(question, request)
         for address in order:
-            if address in tried:
+            if address in attempt.tried:
                 continue
-            story = address.story
-            others = [one for one in order if one is not address and one not in tried and one.until is None]
-            try:
-                reply = await self._raced(address, others, question, request, tried)
-            except Failure as failure:
-                failures.append(failure)
-                if failure.kind == "form" or sum(one.spent for one in failures) >= _COSTLY:
-                    raise
-                if failure.kind in ("rejected", "forbidden"):
-                    refusals.append((address, story))
+            others = [one for one in order if one is not address and one not in attempt.tried and one.until is None]
+            reply = await self._raced(address, others, attempt)
+            if reply is None:
+                if attempt.over:
+                    break
                 continue
-            for one, began in refusals:
-                self._fleet.leave(one, began)  # another address takes what it refuses: it is not set up as the others
+            for one in attempt.refusals():
+                self._fleet.leave(one.address, one.story)  # another address takes what it refuses: it is set up apart
             return reply
-        raise self._outcome(failures, len(refusals))
+        raise attempt.outcome(len(self._fleet.addresses))
 
-    def _outcome(self, failures: list[Failure], refusals: int) -> Failure:
-        """Returns the failure that the attempt ends with: one that may pass, if there is one."""
-        chosen = next((one for one in failures if one.kind not in ("rejected", "forbidden")), failures[-1])
-        chosen.everywhere = refusals == len(self._fleet.addresses)
-        return chosen
-
-    async def _raced(
-        self, first: Address, others: list[Address], question: Question, request: Request, tried: list[Address]
-    ) -> Reply:
-        """The reply of an address, or of the next one where the first is slow."""
-        tried.append(first)
+    async def _raced(self, first: Address, others: list[Address], attempt: _Attempt) -> Reply | None:
+        """The reply of an address, or of the next one where the first is slow; None where none of them gives one."""
+        attempt.tried.append(first)
         self._credit = min(_SAVED, self._credit + _SHARE)
-        delay = self._delay(first) if others else None
-        if delay is None:
-            return await request(first)
-        begun = asyncio.Event()
-        main = asyncio.ensure_future(request(first))
-        hedge = asyncio.ensure_future(self._hedged(delay, first, others[0], question, request, begun))
-        try:
-            await asyncio.wait((main, hedge), return_when=asyncio.FIRST_COMPLETED)
-            if main.done() and (not _failed(main) or not begun.is_set()):
-                return main.result()
-            if begun.is_set():
-                tried.append(others[0])
-            reply = await hedge
-            return reply if reply is not None else await main
-        finally:
-            for task in (main, hedge):
-                task.cancel()
-            await asyncio.gather(main, hedge, return_exceptions=True)
+        # A hedge of a question that broke one server already could be the third that it breaks.
+        delay = self._delay(first) if others and not attempt.spent else None
+        with self._fleet.place(first):
+            if delay is None:
+                return await attempt.asked(first)
+            begun = asyncio.Event()
+            main = asyncio.ensure_future(attempt.asked(first))
+            hedge = asyncio.ensure_future(self._hedged(delay, first, others[0], attempt, begun))
+            try:
+                await asyncio.wait((main, hedge), return_when=asyncio.FIRST_COMPLETED)
+                if main.done() and (not _failed(main) or not begun.is_set()):
+                    return main.result()
+                if begun.is_set():
+                    attempt.tried.append(others[0])
+                reply = await hedge
+                return reply if reply is not None else await main
+            finally:
+                for task in (main, hedge):
+                    task.cancel()
+                await asyncio.gather(main, hedge, return_exceptions=True)
 
     async def _hedged(
-        self,
-        delay: float,
-        first: Address,
-        second: Address,
-        question: Question,
-        request: Request,
-        begun: asyncio.Event,
+        self, delay: float, first: Address, second: Address, attempt: _Attempt, begun: asyncio.Event
     ) -> Reply | None:
         """The reply of the second address; None where there is none, so that the first alone decides."""
         await self._pause(delay)
@@ -131,12 +166,13 @@ class Delivery:
         self._credit -= not probe
         try:
             async with self._line.turn():
-                if not await self._pace.keep(question):
+                if not await self._pace.keep(attempt.question):
                     return None
                 begun.set()
                 self.hedges += 1
-                return await request(second)
-        except (Failure, BudgetExhausted, MissingDependency):
+                with self._fleet.place(second):
+                    return await attempt.asked(second)
+        except (BudgetExhausted, MissingDependency):
             return None
 
     def _delay(self, first: Address) -> float | None:
@@ -146,5 +182,5 @@ class Delivery:
         return usual if usual is not None or first.until is None else _PROBE_S
 
 
-def _failed(task: asyncio.Future[Reply]) -> bool:
-    return task.cancelled() or task.exception() is not None
+def _failed(task: asyncio.Future[Reply | None]) -> bool:
+    return task.cancelled() or task.exception() is not None or task.result() is None

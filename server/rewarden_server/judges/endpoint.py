@@ -206,7 +206,9 @@ class Endpoint:
         started = self._clock()
         try:
             span = current().child("judge request", kind="client", judge=self.name, address=address.number)
-            with within(span), self._fleet.request(address) as story:
+            with within(span):
+                story = address.story
+                address.requests += 1
                 try:
                     await address.provider.ready()
                     if self._closed:

@@ -99,14 +99,14 @@ class Fleet:
         return sorted(self._took)[min(len(self._took) - 1, math.ceil(quantile * len(self._took)) - 1)]
 
     @contextmanager
-    def request(self, address: Address) -> Iterator[int]:
-        """Within the block a request is under way. Yields what `leave` wants to know of its beginning."""
+    def place(self, address: Address) -> Iterator[None]:
+        """Within the block a question has a place at the address. It is taken in the step in which the address is
+        chosen: questions that choose at the same moment would all probe one address, or crowd there."""
         probe = address.until is not None
         address.in_flight += 1
-        address.requests += 1
         address.probes += probe
         try:
-            yield address.story
+            yield
         finally:
             address.in_flight -= 1
             address.probes -= probe

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from rewarden.errors import InvalidParams
+from rewarden_verifiers.judges.criterion import LONGEST
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.opinions import Asked, Inquiry, opinions
 from rewarden_verifiers.judges.panel import Panel, PanelParams
@@ -75,6 +76,8 @@ def _read(found: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     rows: list[Mapping[str, Any]] = found["criteria"]
     if not all(row["text"].strip() and row["points"] for row in rows):
         raise UnreadableError("a criterion without a text or points")
+    if any(len(row["text"]) > LONGEST for row in rows):
+        raise UnreadableError("a criterion that is too long")
     if not any(row["points"] > 0 for row in rows):
         raise UnreadableError("no criterion with positive points")
     return rows

@@ -77,15 +77,20 @@ async def seated(params: P, judged: Callable[[P], Awaitable[Outcome]]) -> Outcom
     if not panel.judges:
         return await judged(params)
     asked = [replace(params, judge=name, panel=Panel()) for name in panel.judges]
-    found = dict(zip(panel.judges, await gather(*(_heard(judged(one)) for one in asked)), strict=True))
+    said = dict(zip(panel.judges, await gather(*(_heard(judged(one)) for one in asked)), strict=True))
+    found = _one_seat_each(said)
     heard = {name: one for name, one in found.items() if isinstance(one, Outcome) and one.score is not None}
     evidence = _evidence(found, heard)
     if len(heard) < (panel.quorum or len(panel.judges)):
         failed = next((one for one in found.values() if isinstance(one, SampleError)), None)
         if failed is not None:
             raise failed  # may pass when asked again; an undecided member hardly does
-        name, lacking = next((name, one) for name, one in found.items() if name not in heard)
-        assert isinstance(lacking, Outcome)
+        lacks = [(name, one) for name, one in found.items() if isinstance(one, Outcome) and name not in heard]
+        # A program among the criteria that cannot run is no opinion of a member's: it is told as without a panel.
+        broken = next((one for _, one in lacks if one.fault in ("caller", "infra")), None)
+        if broken is not None:
+            return replace(broken, evidence={**broken.evidence, **evidence})
+        name, lacking = lacks[0]
         return undecided(
             "panel_incomplete",
             feedback=f"{name} gives no verdict: {lacking.feedback or lacking.reason}",
@@ -102,6 +107,27 @@ async def _heard(judged: Awaitable[Outcome]) -> Outcome | SampleError:
         return await judged
     except (ProviderError, BudgetExhausted, MissingDependency) as error:
         return error
+
+
+def _one_seat_each(said: Mapping[str, Outcome | SampleError]) -> dict[str, Outcome | SampleError]:
+    """The members' verdicts, without those of a judge that has another seat already: its own, or as the fallback of a
+    member before it. Attack: text for one credulous judge, while strict members are down and fall back to it."""
+    seated: set[str] = set()
+    found: dict[str, Outcome | SampleError] = {}
+    for name, one in said.items():
+        by = _judges(one) - {name}
+        twice = sorted(by & (seated | set(said)))
+        seated |= by
+        message = f"judge {name!r} could not be asked, and its fallback {', '.join(map(repr, twice))} has another seat"
+        found[name] = ProviderError(message, judge=name, kind="fallback") if twice else one
+    return found
+
+
+def _judges(one: Outcome | SampleError) -> set[str]:
+    """The names of the judges whose replies a verdict rests on."""
+    if isinstance(one, SampleError) or "judge_fallback" not in one.flags:
+        return set()
+    return set(str(one.evidence.get("judge", "")).split(", "))
 
 
 def _combined(params: PanelParams, heard: Sequence[Outcome], evidence: dict[str, Any], flags: list[str]) -> Outcome:

@@ -108,7 +108,8 @@ async def rubric(
         made = {"generation": {"criteria": found or [], **ledger.evidence()}}
         if found is None:
             return undecided("no_rubric", feedback="the judge wrote no criteria that can be read", evidence=made)
-        own = (*own, *found)
+        # Named apart: by its place alone, one could have the id of a criterion of the caller's.
+        own = (*own, *({**one, "id": f"generated {number}"} for number, one in enumerate(found, start=1)))
     criteria = gather(own, reference)
     sheet = Sheet(prompt="rubric.criteria", name="criteria", properties=_PROPERTIES, read=_vote, met="met")
 
