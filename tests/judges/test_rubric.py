@@ -486,3 +486,64 @@ async def test_a_dead_judge_costs_no_rubric_of_programs(judged: Judged) -> None:
     samples = [{"response": PLAN, "reference": [SHORT]}, {"response": PLAN, "reference": ["a"]}]
     first, second = await judged("rubric", samples=samples)
     assert (first["score"], second["status"]) == (1.0, "error")
+
+
+def graded(met: Any) -> dict[str, Any]:
+    """A reply of HealthBench's form."""
+    return {"explanation": "it looked", "criteria_met": met}
+
+
+async def test_healthbench_s_grader_is_asked_for_one_criterion_with_its_points_and_a_boolean(
+    judged: Judged, scripted: ScriptedJudge
+) -> None:
+    scripted.script(
+        {"when": [PLAN, "advises rest"], "reply": graded(True)},
+        {"when": [PLAN, "names a dose"], "reply": graded(False)},
+        {"when": [PLAN, "gives a false alarm"], "reply": graded(True)},
+    )
+    rows = [
+        {"criterion": "advises rest", "points": 7, "tags": ["axis:accuracy"]},
+        {"criterion": "names a dose", "points": 3, "tags": []},
+        {"criterion": "gives a false alarm", "points": -4, "tags": []},
+    ]
+    verdict = await judged(
+        "rubric", {"grader": "healthbench"}, prompt="I have a fever.", response=PLAN, reference={"rubrics": rows}
+    )
+    assert verdict["score"] == pytest.approx((7 - 4) / 10)
+    assert verdict["evidence"]["tags"] == {"axis:accuracy": 1}
+    chats = scripted.chats()
+    assert len(chats) == 3
+    assert [chat.count("criteria_met") > 0 for chat in chats] == [True] * 3
+    asked = next(chat for chat in chats if "gives a false alarm" in chat)
+    assert "[-4.0]" in asked
+    assert asked.index("I have a fever.") < asked.index(PLAN) < asked.index("gives a false alarm")
+    assert "advises rest" not in asked
+
+
+@pytest.mark.parametrize("said", [{"criteria": [row(1, "met")]}, graded("true"), graded(None), "Yes."])
+async def test_another_form_is_no_grade(judged: Judged, scripted: ScriptedJudge, said: Any) -> None:
+    scripted.script({"when": PLAN, "reply": said})
+    verdict = await judged("rubric", {"grader": "healthbench"}, response=PLAN, reference=["advises rest"])
+    assert (verdict["status"], verdict["reason"]) == ("undecided", "unreadable_reply")
+
+
+async def test_the_published_words_of_the_grader_can_be_the_prompt(judged: Judged, scripted: ScriptedJudge) -> None:
+    scripted.script({"when": ["Grade this: ", PLAN, "advises rest"], "reply": graded(True)})
+    own = {"user": "Grade this: {{ prompt }} {{ response }} {% for one in criterion %}{{ one }}{% endfor %}"}
+    params = {"grader": "healthbench", "prompt": own}
+    verdict = await judged("rubric", params, prompt="I am ill.", response=PLAN, reference=["advises rest"])
+    assert verdict["score"] == 1
+
+
+async def test_a_grade_of_a_neutral_text_blames_the_response(judged: Judged, scripted: ScriptedJudge) -> None:
+    """Attack: text that keeps the grader from replying in its form."""
+    unreadable_unless_neutral(scripted, "advises rest", graded(True))
+    verdict = await judged("rubric", {"grader": "healthbench"}, response=PLAN, reference=["advises rest"])
+    assert (verdict["status"], verdict["score"], verdict["reason"]) == ("scored", 0, "unreadable_reply")
+
+
+async def test_a_grader_that_quotes_nothing_cannot_be_held_to_quotes(judged: Judged) -> None:
+    params = {"grader": "healthbench", "quotes": "require"}
+    verdict = await judged("rubric", params, response=PLAN, reference=["advises rest"])
+    assert (verdict["status"], verdict["fault"]) == ("error", "caller")
+    assert "params.quotes" in str(verdict)

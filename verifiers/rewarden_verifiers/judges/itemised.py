@@ -27,7 +27,7 @@ from rewarden_verifiers.judges.parts import Itemised, Part, Vote, reached, total
 from rewarden_verifiers.judges.pictures import images
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.quotes import quoted, readable
-from rewarden_verifiers.judges.replies import by_number, numbered
+from rewarden_verifiers.judges.replies import by_number, numbered, object_of
 from rewarden_verifiers.judges.showing import Show, Subject
 from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import undecided
@@ -80,6 +80,7 @@ class Sheet:
 
     prompt: the built-in prompt; it lists `criterion`. name: of the list in the reply. properties: of its entries,
     beside the number. read: an entry to a vote. met: see `Itemised`. passing: the value from which a vote is a yes.
+    alone: one criterion to a question, whatever `calls` says, and the reply is its entry, without list and number.
     """
 
     prompt: str
@@ -88,6 +89,7 @@ class Sheet:
     read: Callable[[Mapping[str, Any]], Vote]
     met: str
     passing: float = 0.5
+    alone: bool = False
 
 
 async def itemised(
@@ -161,7 +163,8 @@ async def _ask(
 ) -> _Asked | Outcome:
     if not criteria:
         return _Asked({})
-    batches = [criteria] if params.calls == "together" else [[one] for one in criteria]
+    together = params.calls == "together" and not sheet.alone
+    batches = [criteria] if together else [[one] for one in criteria]
     text = readable(subject.text()) if params.quotes == "require" else None
     inquiries = [_inquiry(batch, subject, params, sheet, text) for batch in batches]
     found = await gather(*(opinions(ctx, params, inquiry, ledger) for inquiry in inquiries))
@@ -187,7 +190,8 @@ def _inquiry(
     """text: in which quotes must stand; None: nowhere."""
 
     def read(found: Mapping[str, Any]) -> list[Vote]:
-        votes = [sheet.read(row) for row in by_number(found, sheet.name, len(batch))]
+        rows = [found] if sheet.alone else by_number(found, sheet.name, len(batch))
+        votes = [sheet.read(row) for row in rows]
         if text is None:
             return votes
         return [_grounded(vote, text) if one.points > 0 else vote for one, vote in zip(batch, votes, strict=True)]
@@ -198,8 +202,9 @@ def _inquiry(
             "prompt": Material(subject.prompt) if subject.prompt else None,
             **subject.shown(),
             "criterion": [Material(one.text) for one in batch],
+            "points": [one.points for one in batch],
         },
-        schema=numbered(sheet.name, len(batch), sheet.properties),
+        schema=object_of(sheet.properties) if sheet.alone else numbered(sheet.name, len(batch), sheet.properties),
         read=read,
         verdicts=len(batch),
         media=images(subject.sample.media) if params.media else (),

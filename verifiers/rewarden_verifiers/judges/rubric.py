@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from rewarden.errors import InvalidParams, InvalidSample
 from rewarden.types import Outcome, Sample, Use
@@ -37,16 +37,22 @@ class RubricParams(ItemisedParams):
         lower end of the verdict's range, and the score of responses that are not judged (no answer, no substance).
     generate: Criteria that a judge writes for each prompt, without seeing a response. They follow those in `criteria`;
         the reference's come last, and may be missing.
+    grader: The form of the question: `own`; or `healthbench`, the form of HealthBench's published grader: one criterion
+        with its points to a question, behind the conversation whose last turn is the response, and a reply of
+        `explanation` and `criteria_met`, which cannot abstain or quote. Published graders are comparable only so.
     """
 
     criteria: tuple[Any, ...] = ()
     floor: float = 0.0
     generate: Generation = field(default_factory=Generation)
+    grader: Literal["own", "healthbench"] = "own"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not -100 <= self.floor <= 0:
             raise InvalidParams("params.floor must be from -100 to 0", path="params.floor")
+        if self.grader == "healthbench" and self.quotes == "require":
+            raise InvalidParams("params.quotes: the grader `healthbench` quotes nothing", path="params.quotes")
         read_criteria(self.criteria, "params.criteria", InvalidParams)
         self.generate.check("params.generate")
 
@@ -111,10 +117,9 @@ async def rubric(
         # Named apart: by its place alone, one could have the id of a criterion of the caller's.
         own = (*own, *({**one, "id": f"generated {number}"} for number, one in enumerate(found, start=1)))
     criteria = gather(own, reference)
-    sheet = Sheet(prompt="rubric.criteria", name="criteria", properties=_PROPERTIES, read=_vote, met="met")
 
     async def judged(one: RubricParams) -> Outcome:
-        found = await itemised(ctx, one, criteria, subject, sheet, range=_bounds(one))
+        found = await itemised(ctx, one, criteria, subject, _SHEETS[one.grader], range=_bounds(one))
         return found if isinstance(found, Outcome) else _outcome(found, one)
 
     outcome = await seated(params, judged)
@@ -124,6 +129,24 @@ async def rubric(
 def _vote(row: Mapping[str, Any]) -> Vote:
     value = {"met": 1.0, "not_met": 0.0, "cannot_tell": None}[row["verdict"]]
     return Vote(value=value, quote=row["evidence"], reason=row["reason"])
+
+
+def _graded(row: Mapping[str, Any]) -> Vote:
+    return Vote(value=float(row["criteria_met"]), reason=row["explanation"])
+
+
+_SHEETS = {
+    "own": Sheet(prompt="rubric.criteria", name="criteria", properties=_PROPERTIES, read=_vote, met="met"),
+    "healthbench": Sheet(
+        prompt="rubric.healthbench",
+        name="criteria",
+        properties={"explanation": {"type": "string"}, "criteria_met": {"type": "boolean"}},
+        read=_graded,
+        met="met",
+        alone=True,
+    ),
+}
+"""By `grader`."""
 
 
 def _outcome(found: Itemised, params: RubricParams) -> Outcome:
