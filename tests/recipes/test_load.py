@@ -283,6 +283,12 @@ def test_any_yaml_text_is_read_or_refused(text: str) -> None:
         parse_recipe(text)
 
 
+def test_a_parameter_named_like_a_word_of_python_is_refused() -> None:
+    error = refused(params={"lambda": 0.5})
+    assert error.details["path"] == "use.recipe.params.lambda"
+    assert "cannot name a parameter" in error.message
+
+
 def test_deep_yaml_is_refused() -> None:
     for text in ("[" * 5000 + "]" * 5000, "a: " + "{a: " * 40 + "1" + "}" * 40):
         with pytest.raises(InvalidParams, match="deep"):

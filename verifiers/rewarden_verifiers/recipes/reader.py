@@ -3,6 +3,7 @@ position."""
 
 from __future__ import annotations
 
+import keyword
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -145,6 +146,8 @@ class _Reader:
     # --- parts --------------------------------------------------------------------------------------------------
 
     def _parameter(self, name: str, value: Any, path: Path) -> Parameter:
+        if keyword.iskeyword(name):  # parameters are fields of a dataclass
+            self._fail(path, f"{name!r} is a word of Python's grammar, and cannot name a parameter")
         full = isinstance(value, Mapping)
         given = self._mapping(value, path, ["type", "default", "min", "max", "choices", "description"]) if full else {}
         if full and "default" not in given:
