@@ -118,7 +118,7 @@ _DOUBLED = Deviation(
 )
 _THOUGHT = Deviation(("thought, *",), "A box within the thought counts although the answer has none.")
 _BOXES = Deviation(
-    ("corrected, before", "corrected, thought twice", "corrected, reversed"),
+    ("corrected, before", "corrected, thought twice", "corrected, reversed", "corrected, no tags"),
     "The last of several different boxes counts, so that more guesses cost nothing.",
 )
 _BEGUN = Deviation(("first, cut",), "A complete answer counts although another one was begun after it.")
@@ -1084,7 +1084,12 @@ SYSTEMS: Mapping[str, Published] = {
         call=f"accuracy_reward({_MESSAGES}, ['<answer>' + reference + '</answer>'])[0] + format_reward({_MESSAGES})[0]",
         stubs=("datasets", "transformers", "open_r1_video", "open_r1_video.trainer", "trl"),
         rows=letters(_TAGS),
-        deviations=(Deviation(("listed, *",), "The first of several options counts."),),
+        deviations=(
+            Deviation(("listed, *",), "The first of several options counts."),
+            Deviation(
+                ("*, no tags",), "Without tags, a word's first letter, such as the C of `Comparing`, is an option."
+            ),
+        ),
     ),
     "seed-bench-r1": Published(
         recipe="accuracy",
@@ -1135,5 +1140,74 @@ SYSTEMS: Mapping[str, Published] = {
         file="src/swerl/core/reward.py",
         call="calculate_search_replace_reward(reference['files'], reference['after'], response)[0]",
         rows=patches(),
+    ),
+    "tina-accuracy": Published(
+        system="tina",
+        recipe="cosine_plus_format",
+        params={
+            "options": {"extraction": ["boxed"]},
+            "format": {"patterns": [{"regex": "\n</think>\n", "max": 1}]},
+            "correct_start": 1,
+            "correct_end": 1,
+            "wrong_start": 0,
+            "wrong_end": 0,
+        },
+        repository="shangshang-wang/Tina",
+        commit="c6274cd7bd9393f7c20696ffec418d16b19514d9",
+        file="tina/post_train_hf/rewards.py",
+        call=f"2 * accuracy_reward({_MESSAGES}, ['$' + reference + '$'])[0] + format_reward({_MESSAGES})[0]",
+        rows=mathematics(_think()),
+        characters=True,
+        deviations=(_THOUGHT,),
+    ),
+    "tina-cosine": Published(
+        system="tina",
+        recipe="cosine_plus_format",
+        params={
+            "options": {"extraction": ["boxed"]},
+            "format": {"patterns": [{"regex": "\n</think>\n", "max": 1}]},
+            "max_tokens": 1000,
+            "wrong_start": 0,
+        },
+        repository="shangshang-wang/Tina",
+        commit="c6274cd7bd9393f7c20696ffec418d16b19514d9",
+        file="tina/post_train_hf/rewards.py",
+        call=f"2 * get_cosine_scaled_reward(min_value_wrong=0.0)({_MESSAGES}, ['$' + reference + '$'])[0] + "
+        f"format_reward({_MESSAGES})[0]",
+        rows=mathematics(_think()),
+        characters=True,
+        deviations=(_THOUGHT,),
+    ),
+    "multi-domain-rlvr-knights": Published(
+        system="multi-domain-rlvr",
+        recipe="accuracy",
+        params={"verifier": "puzzle", "options": {"task": "knights_knaves"}},
+        repository="Leey21/A-Data-Centric-Study",
+        commit="4d6713e70a1498e42548364dec7bec5c1c3c445d",
+        file="verl/utils/reward_score/kk.py",
+        call="compute_score('Assistant:' + response, {'solution_text_format': "
+        "'\\n'.join(f'({i}) {name} is a {role}' for i, (name, role) in enumerate(reference.items(), 1))}, 0.0)",
+        rows=knights(_TAGS),
+        reference=lambda people: {"solution": people},
+        deviations=(Deviation(("denied, *",), "Every `NAME is a ROLE` counts, also in a sentence that denies it."),),
+    ),
+    "miromind-m1": Published(
+        recipe="accuracy_format",
+        params={"options": {"extraction": ["boxed"]}, "format": {"patterns": [{"regex": "</think>"}]}},
+        repository="MiroMindAsia/MiroMind-M1",
+        commit="3ace1ab4810bc617b8be07a9f8c601e57e233861",
+        file="verl/utils/reward_score/mathv3.py",
+        call="compute_score(response, reference)['score']",
+        rows=mathematics(_think()),
+    ),
+    "echo-chamber": Published(
+        recipe="accuracy",
+        repository="rosieyzh/openrlhf-pretrain",
+        commit="34d239dabd076363b2f666dc6f0d351ec0f5be0b",
+        file="openrlhf/utils/math_verifier.py",
+        stubs=("jsonlines", "torch"),
+        call="verify_llm_answer(response, '$' + reference + '$')",
+        rows=mathematics(_think()),
+        deviations=(_THOUGHT,),
     ),
 }
