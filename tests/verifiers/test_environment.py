@@ -119,6 +119,47 @@ def test_a_level_of_sokoban_can_be_solved(seed: int, boxes: int) -> None:
     pytest.fail("no way to the goals")
 
 
+@pytest.mark.parametrize(
+    "grid",
+    [
+        ["#####", "#$@.#", "#####"],  # against the wall, away from the goal
+        ["######", "#$  .#", "#  @ #", "######"],  # in a corner
+        ["#######", "#@#$ .#", "#######"],  # out of reach
+        ["#######", "#.$@$ #", "#    .#", "#######"],  # one box could go home, the other not
+    ],
+)
+def test_a_level_of_sokoban_without_a_solution_is_refused(grid: list[str]) -> None:
+    with pytest.raises(InvalidReference, match="no pushes lead") as error:
+        prepared({"environment": "sokoban", "options": {"grid": grid}, "seed": 0})
+    assert error.value.details["path"] == "reference.options.grid"
+
+
+def test_a_level_whose_only_way_is_around_the_box_is_played() -> None:
+    grid = ["#######", "#     #", "#  $@.#", "#     #", "#######"]
+    assert prepared({"environment": "sokoban", "options": {"grid": grid}, "seed": 0})
+
+
+def test_a_level_that_the_search_does_not_decide_is_played() -> None:
+    """The room is too large to be searched: that is no proof against it, and the search ends."""
+    wide = ["#" * 30, *["#" + " " * 28 + "#" for _ in range(28)], "#" * 30]
+    wide[1] = "#@" + " " * 27 + "#"
+    for row, column in ((5, 5), (9, 9), (13, 13), (17, 17), (21, 21)):
+        wide[row] = wide[row][:column] + "$" + wide[row][column + 1 : 20] + "." + wide[row][21:]
+    assert prepared({"environment": "sokoban", "options": {"grid": wide}, "seed": 0})
+
+
+@pytest.mark.parametrize("slippery", [True, False])
+def test_a_lake_whose_goal_is_out_of_reach_is_refused(slippery: bool) -> None:
+    pytest.importorskip("gymnasium", reason="gymnasium is not installed")
+    lake = {"environment": "frozen_lake", "seed": 0}
+    with pytest.raises(InvalidReference, match="no way over the ice") as error:
+        prepared({**lake, "options": {"map": ["SFF", "HHH", "FFG"], "slippery": slippery}})
+    assert error.value.details["path"] == "reference.options.map"
+    with pytest.raises(InvalidReference, match="no way over the ice"):
+        prepared({**lake, "options": {"map": ["SH", "HG"], "slippery": slippery}})
+    assert prepared({**lake, "options": {"map": ["SFF", "HHF", "GFF"], "slippery": slippery}})
+
+
 @pytest.mark.parametrize("name", table.BUILT_IN)
 @pytest.mark.parametrize(
     "text", ["", " ", "x" * (MOST_CHARACTERS + 1), "\x00", "__import__('os')", "٣", "1e0", "answer:", "-1", "9" * 1999]

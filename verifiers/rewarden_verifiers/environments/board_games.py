@@ -83,8 +83,9 @@ class NimMatch(Match, Nim):
 class SokobanLevel(Sokoban):
     """Options of `sokoban`.
 
-    grid: as for the verifier `game`; by default made by the seed, and solvable. size: of the room within the walls, if
-    it is made. boxes: in it.
+    grid: as for the verifier `game`; by default made by the seed, and solvable. A level without a solution is refused,
+        as far as a bounded search can tell.
+    size: of the room within the walls, if it is made. boxes: in it.
     """
 
     grid: tuple[str, ...] | str = ""
@@ -235,6 +236,8 @@ class SokobanGame(Environment):
             raise BadOptions(str(error), "grid") from None
         if self._board.winner() is not None:
             raise BadOptions("the boxes are on the goals already", "grid")
+        if options.grid and self._board.solvable(_MOST_SEARCHED) is False:
+            raise BadOptions("no pushes lead to the goals", "grid")
         return Observation(f"{self._board.shown()}\nPush the boxes ($) onto the goals (.). You are @.")
 
     def step(self, action: str) -> Turn:
@@ -254,6 +257,8 @@ class SokobanGame(Environment):
 
 
 _MOST_CELLS = 1024
+_MOST_SEARCHED = 500_000
+"""Cells that the search for a solution visits: below a second. A level that it does not decide is played."""
 _MOST_AT_ONCE = 100
 _PULLS: Mapping[str, tuple[int, int]] = {"u": (-1, 0), "d": (1, 0), "l": (0, -1), "r": (0, 1)}
 _MOST_PULLS = 400

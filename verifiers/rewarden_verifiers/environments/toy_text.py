@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -114,6 +114,8 @@ class FrozenLake(ToyText):
             raise BadOptions("must be rows of S, F, H and G of one length, up to 1024 in all", "map")
         if cells.count("S") != 1 or "G" not in cells:
             raise BadOptions("must have one start and a goal", "map")
+        if not _crossed(options.map):
+            raise BadOptions("no way over the ice leads to the goal", "map")
         return {**given, "desc": list(options.map)}
 
     def _place(self) -> tuple[int, int]:
@@ -132,6 +134,22 @@ class FrozenLake(ToyText):
         """See `ToyText`."""
         row, column = self._place()
         return {"row": row, "column": column}
+
+
+def _crossed(rows: Sequence[str]) -> bool:
+    """Returns whether a goal is reached from the start; on slippery ice each way has a chance."""
+    cells = {(row, column): cell for row, line in enumerate(rows) for column, cell in enumerate(line)}
+    waiting = [place for place, cell in cells.items() if cell == "S"]
+    seen = set(waiting)
+    while waiting:
+        row, column = waiting.pop()
+        for place in ((row + 1, column), (row - 1, column), (row, column + 1), (row, column - 1)):
+            if cells.get(place, "H") == "G":
+                return True
+            if cells.get(place, "H") != "H" and place not in seen:
+                seen.add(place)
+                waiting.append(place)
+    return False
 
 
 @dataclass(frozen=True, kw_only=True)

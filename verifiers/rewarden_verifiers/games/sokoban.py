@@ -90,6 +90,54 @@ class SokobanBoard:
         """See `Board`."""
         return [move for move in _STEPS if self._free(move) is None]
 
+    def solvable(self, work: int) -> bool | None:
+        """Returns whether pushes lead to the goals, or None if that is not known after so many visited cells."""
+        good = self._pushed_home()
+        waiting, seen = [(self._player, frozenset(self._boxes))], set()
+        while waiting:
+            player, boxes = waiting.pop()
+            if boxes == self._goals:
+                return True
+            if not boxes <= good:
+                continue
+            near = self._reached(player, boxes)
+            work -= len(near)
+            if work < 0:
+                return None
+            if (state := (min(near), boxes)) in seen:
+                continue
+            seen.add(state)
+            for row, column in boxes:
+                for down, across in _STEPS.values():
+                    beyond = (row + down, column + across)
+                    if (row - down, column - across) in near and beyond in self._floor and beyond not in boxes:
+                        waiting.append(((row, column), boxes - {(row, column)} | {beyond}))
+        return False
+
+    def _pushed_home(self) -> set[tuple[int, int]]:
+        """The cells from which a box that is alone can be pushed to a goal, found by pulls from the goals."""
+        found, waiting = set(self._goals), [*self._goals]
+        while waiting:
+            row, column = waiting.pop()
+            for down, across in _STEPS.values():
+                pulled, player = (row + down, column + across), (row + 2 * down, column + 2 * across)
+                if pulled in self._floor and player in self._floor and pulled not in found:
+                    found.add(pulled)
+                    waiting.append(pulled)
+        return found
+
+    def _reached(self, player: tuple[int, int], boxes: frozenset[tuple[int, int]]) -> set[tuple[int, int]]:
+        """The cells that the player reaches without a push."""
+        found, waiting = {player}, [player]
+        while waiting:
+            row, column = waiting.pop()
+            for down, across in _STEPS.values():
+                place = (row + down, column + across)
+                if place in self._floor and place not in boxes and place not in found:
+                    found.add(place)
+                    waiting.append(place)
+        return found
+
     def shown(self) -> str:
         """The grid, in the characters in which it is given."""
         places = [*self._floor]
