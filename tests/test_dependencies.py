@@ -52,6 +52,7 @@ UNNAMED = {
 """Base dependencies that no import names."""
 
 CALLERS = {
+    "ipykernel": "in the sandbox's images, where rewarden_sandboxes.notebook_python runs",
     "jupyter-client": "in the sandbox's images, where rewarden_sandboxes.notebook_driver runs",
     "pytest": "loads the plug-in rewarden_server.pytest_cases",
     "zmq": "comes with jupyter-client",
