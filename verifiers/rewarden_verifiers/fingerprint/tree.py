@@ -26,7 +26,7 @@ def digest(tree: ast.Module, *, docstrings: bool) -> bytes:
         item = waiting.pop()
         if isinstance(item, str):
             made.append(item)
-        elif isinstance(item, ast.Name):  # every second node
+        elif isinstance(item, ast.Name):  # every third node
             made.append(f"Name(id=str:{item.id!a};)")
         else:
             parts = _parts(item, docstrings)
