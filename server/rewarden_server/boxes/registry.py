@@ -57,6 +57,7 @@ from rewarden_server.tasks.tasks import Begun, Tasks
 
 if TYPE_CHECKING:
     from rewarden_sandboxes.remote_box import RemoteBox
+    from rewarden_verifiers.tasks.task import Task
 
 _WHY_S = 2.0
 """Seconds that the news of a box's end may take after an error of one of its programs."""
@@ -286,6 +287,10 @@ class Boxes:
             raise _unknown(id, caller)
         _check_right(caller, id, ended.owner, ended.info.rollout, None)
         return ended
+
+    def task(self, id: str) -> Task:
+        """Returns a task, of which boxes can be opened. Raises NotFound."""
+        return self._tasks.find(id)
 
     def listed(self, caller: Caller) -> list[BoxInfo]:
         """Returns the caller's open boxes, the oldest first; with the scope `admin`, all."""

@@ -23,11 +23,7 @@ MISSING, TOO_LARGE, NOT_TEXT = "response_file_missing", "response_file_too_large
 
 async def score(service: Service, box: Box, asked: ScoreRequest, surface: str) -> Verdict:
     """Returns the verdict. The processes of the box stand still while its file is read. Raises RequestError."""
-    use = use_from_json(asked.use)
-    if asked.response is not None and asked.response_file is not None:
-        raise InvalidRequest("send response or response_file, not both", path="response")
-    if asked.response is None and asked.response_file is None and not _judges_boxes(service, use):
-        raise InvalidRequest("send one of response and response_file", path="response")
+    use = check_use(service, asked)
     response, flag = asked.response if asked.response is not None else "", None
     if asked.response_file is not None:
         response, flag = await _text_of(service, box, asked.response_file)
@@ -41,7 +37,17 @@ async def score(service: Service, box: Box, asked: ScoreRequest, surface: str) -
     return verdict if flag is None else replace(verdict, flags=(*verdict.flags, flag))
 
 
-def _judges_boxes(service: Service, use: Use) -> bool:
+def check_use(service: Service, asked: ScoreRequest) -> Use:
+    """Returns the use of a request. Raises InvalidRequest if it needs a response that the request does not have."""
+    use = use_from_json(asked.use)
+    if asked.response is not None and asked.response_file is not None:
+        raise InvalidRequest("send response or response_file, not both", path="response")
+    if asked.response is None and asked.response_file is None and not judges_boxes(service, use):
+        raise InvalidRequest("send one of response and response_file", path="response")
+    return use
+
+
+def judges_boxes(service: Service, use: Use) -> bool:
     """Returns whether a use needs no response beside the box. Raises InvalidRequest for one that cannot be bound."""
     try:
         return service.engine.planner.bind(use).spec.live_box

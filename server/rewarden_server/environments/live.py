@@ -66,20 +66,40 @@ class Seen:
 
 
 @dataclass(eq=False, slots=True)
-class LiveEpisode:
-    """A place for one episode at a time. start: the reference of its verdict; None before the first `reset`. verdict:
-    of the actions so far. held: a connection keeps it, so that it is not forgotten while that is open.
-    """
+class Place:
+    """A place for one episode at a time. held: a connection keeps it, so that it is not forgotten while that is open.
+    busy: held during a message, so that the next one waits."""
 
     id: str
     owner: str
     environment: str
     used: float
     held: bool = False
+    busy: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def in_use(self) -> bool:
+        """True during a message and while a connection holds it."""
+        return self.held or self.busy.locked()
+
+    @property
+    def kept(self) -> bool:
+        """True while it must not be forgotten, however long it was idle."""
+        return self.in_use
+
+    def state(self) -> dict[str, Any]:
+        """The state as a trainer sees it."""
+        raise NotImplementedError
+
+
+@dataclass(eq=False, slots=True)
+class LiveEpisode(Place):
+    """An episode that workers replay. start: the reference of its verdict; None before the first `reset`. verdict: of
+    the actions so far."""
+
     start: dict[str, Any] | None = None
     actions: list[str] = field(default_factory=list)
     verdict: Verdict | None = None
-    busy: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def done(self) -> bool:
@@ -104,17 +124,25 @@ class LiveEpisode:
 
 
 class LiveEpisodes:
-    """The live episodes of a server. Used on one loop. clock: monotonic seconds."""
+    """The episodes of a server. Used on one loop. clock: monotonic seconds."""
 
     def __init__(self, settings: EnvironmentSettings, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.settings = settings
         self._clock = clock
-        self._open: dict[tuple[str, str], LiveEpisode] = {}
+        self._open: dict[tuple[str, str], Place] = {}
         self._count: Counter[str] = Counter()
 
-    def open(self, owner: str, environment: str, id: str | None = None, *, held: bool = False) -> LiveEpisode:
-        """Makes place for an episode. An id that the key has open is the same place, whose episode is over. Raises
-        Full, InvalidRequest."""
+    def open(
+        self,
+        owner: str,
+        environment: str,
+        id: str | None = None,
+        *,
+        held: bool = False,
+        kind: type[Place] = LiveEpisode,
+    ) -> Place:
+        """Makes place for an episode of a kind. An id that the key has open is the same place, whose episode is over.
+        Raises Full, InvalidRequest."""
         if id is not None and not 1 <= len(id) <= _MOST_ID:
             raise InvalidRequest(f"episode_id: must have 1 to {_MOST_ID} characters", path="episode_id")
         self._forget()
@@ -133,12 +161,12 @@ class LiveEpisodes:
                 most=most,
                 retry_after_s=1.0,
             )
-        made = LiveEpisode(id, owner, environment, self._clock(), held)
+        made = kind(id, owner, environment, self._clock(), held)
         self._open[owner, id] = made
         self._count[owner] += 1
         return made
 
-    def find(self, owner: str, environment: str, id: str) -> LiveEpisode:
+    def find(self, owner: str, environment: str, id: str) -> Place:
         """An open episode of a key. Raises NotFound."""
         self._forget()
         found = self._open.get((owner, id))
@@ -149,7 +177,7 @@ class LiveEpisodes:
     def __len__(self) -> int:
         return len(self._open)
 
-    def close(self, episode: LiveEpisode) -> None:
+    def close(self, episode: Place) -> None:
         """Forgets an episode."""
         if self._open.pop((episode.owner, episode.id), None) is not None:
             self._count[episode.owner] -= 1
@@ -159,9 +187,13 @@ class LiveEpisodes:
     def _forget(self) -> None:
         """Forgets the episodes that were idle for too long."""
         before = self._clock() - self.settings.idle_s
-        idle = [each for each in self._open.values() if each.used < before and not each.held and not each.busy.locked()]
+        idle = [each for each in self._open.values() if each.used < before and not each.kept]
         for each in idle:
             self.close(each)
+
+    def used(self, episode: Place) -> None:
+        """Begins its idle time anew."""
+        episode.used = self._clock()
 
     async def reset(self, judge: Judge, episode: LiveEpisode, start: dict[str, Any]) -> Seen:
         """Begins an episode. start: the reference, without a seed if it may be any. Raises RequestError."""
@@ -193,14 +225,14 @@ class LiveEpisodes:
             batch = judge.take_batch(Batch(samples=[sample], use=_USE))
             (verdict,) = (await judge.verify(batch, SURFACE)).verdicts
         finally:
-            episode.used = self._clock()
+            self.used(episode)
         if verdict.status == "scored" and "ended" in verdict.evidence:
             return verdict
-        raise _error(verdict)
+        raise error_of(verdict)
 
 
-def _error(verdict: Verdict) -> RequestError:
-    """The error of an episode that could not be replayed."""
+def error_of(verdict: Verdict) -> RequestError:
+    """The error of an episode that could not be replayed or judged."""
     said = verdict.feedback or verdict.reason or "the episode could not be replayed"
     if verdict.fault in ("reference", "caller"):
         return InvalidRequest(said.replace("reference.", ""), reason=verdict.reason)

@@ -1,0 +1,383 @@
+"""Episodes that are lived in a box: programs, a notebook and files are the actions, and a verdict is the reward.
+
+`box` is a box of any image; its `submit` is judged by whatever its caller asked for at the beginning. `task` is a box
+of a task folder, whose instruction is the first observation and whose tests judge each `submit`. The box is one of the
+key's (`rewarden_server.boxes`), with its quota, its times and its audit entries; this module only says which call of
+the boxes' own each action is.
+
+Nothing that a program writes is read as anything but text. A reward comes from a verdict and from nowhere else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rewarden.boxes.call import BoxCall
+from rewarden.boxes.notebook_tool import reply_of
+from rewarden.boxes.types import BoxRequest, CellResult, ScoreRequest
+from rewarden.boxes.wire import answer, to_json
+from rewarden.errors import (
+    Forbidden,
+    InternalError,
+    InvalidRequest,
+    NotebookEnded,
+    NotFound,
+    TooLarge,
+)
+from rewarden.types import Verdict
+from rewarden.wire.json import verdict_from_json, verdict_to_json
+from rewarden_server.access.caller import charged
+from rewarden_server.boxes.box import Box
+from rewarden_server.boxes.requests import request_of
+from rewarden_server.boxes.scoring import check_use, judges_boxes
+from rewarden_server.environments.live import Ended, Place, Seen, error_of
+from rewarden_verifiers.environments.contract import MOST_OBSERVED, MOST_STEPS
+
+if TYPE_CHECKING:
+    from rewarden_server.boxes.desk import Desk
+    from rewarden_server.service import Service
+
+SURFACE = "openenv"
+
+NAMES: Mapping[str, str] = {
+    "box": "A sandbox in which the policy works; a verdict of its caller's choice judges what it leaves.",
+    "task": "A task folder: the policy works in its environment, and its tests judge what it leaves.",
+}
+"""The names of these environments, with their descriptions."""
+
+_OWN = ("max_steps", "timeout_s", "score")
+_MAX_STEPS = 100
+_MOST_READ = 4 * MOST_OBSERVED
+"""Bytes of a file that are read; so many that as many characters are shown as of an output."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoxTool:
+    """A kind of action. arguments: names to meanings; all are texts, and all are needed."""
+
+    name: str
+    meaning: str
+    arguments: Mapping[str, str] = field(default_factory=dict)
+
+    def schema(self) -> dict[str, Any]:
+        """The tool as chat templates take it."""
+        properties = {name: {"type": "string", "description": meaning} for name, meaning in self.arguments.items()}
+        parameters = {
+            "type": "object",
+            "properties": properties,
+            "required": list(properties),
+            "additionalProperties": False,
+        }
+        return {
+            "type": "function",
+            "function": {"name": self.name, "description": self.meaning, "parameters": parameters},
+        }
+
+
+TOOLS: tuple[BoxTool, ...] = (
+    BoxTool(name="exec", meaning="Run a shell command.", arguments={"command": "The command line."}),
+    BoxTool(
+        name="python",
+        meaning="Run a cell in a Python notebook. Variables stay between cells.",
+        arguments={"code": "The cell."},
+    ),
+    BoxTool(name="read", meaning="Read a file.", arguments={"path": "The file."}),
+    BoxTool(
+        name="write",
+        meaning="Write a file, in place of the one before it.",
+        arguments={"path": "The file.", "text": "Its whole content."},
+    ),
+    BoxTool(name="submit", meaning="Say that the work is done."),
+)
+_TOOLS = {tool.name: tool for tool in TOOLS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """The beginning of an episode, as its caller asked for it. timeout_s: of each program and cell, in seconds of CPU
+    and in seconds spent idle. instructions and
+    scores: of the submissions, one after the other; a score of None asks for no verdict."""
+
+    box: BoxRequest
+    seed: int | None
+    max_steps: int
+    timeout_s: float
+    cwd: str | None
+    instructions: tuple[str, ...]
+    scores: tuple[ScoreRequest | None, ...]
+
+
+@dataclass(eq=False, slots=True)
+class BoxedEpisode(Place):
+    """A place for one episode in a box at a time. notebook: its number in the box, once the policy has used it.
+    verdicts: of the submissions so far."""
+
+    start: Start | None = None
+    box: Box | None = None
+    notebook: int | None = None
+    step_count: int = 0
+    verdicts: list[Verdict] = field(default_factory=list)
+    submitted: int = 0
+
+    @property
+    def kept(self) -> bool:
+        """True while it must not be forgotten. A box that lives ends by its own times."""
+        return self.in_use or (self.box is not None and self.box.reason is None)
+
+    @property
+    def done(self) -> bool:
+        """True if the episode has ended."""
+        return self.start is not None and self.submitted == len(self.start.scores)
+
+    def state(self) -> dict[str, Any]:
+        """The state as a trainer sees it. `box` is the id by which the box can be used beside the episode."""
+        start, box = self.start, self.box
+        return {
+            "episode_id": self.id,
+            "step_count": self.step_count,
+            "environment": self.environment,
+            "done": self.done,
+            "return": sum(each.score or 0.0 for each in self.verdicts),
+            "seed": start.seed if start is not None else None,
+            "task": start.box.task if start is not None else None,
+            "box": box.id if box is not None else None,
+            "ended": box.reason if box is not None else None,
+            "verdicts": [verdict_to_json(each) for each in self.verdicts],
+        }
+
+    async def reset(self, service: Service, desk: Desk, seed: int | None, options: Mapping[str, Any]) -> Seen:
+        """Begins an episode in a new box; the one before it is closed. Raises RequestError."""
+        async with self.busy:
+            start = _start_of(service, self.environment, seed, options)
+            await self.leave(desk)
+            self.start, self.notebook, self.step_count, self.verdicts, self.submitted = None, None, 0, [], 0
+            told = await desk.open(BoxCall(operation="open", value=to_json(start.box)))
+            self.box, self.start = desk.box(told["id"], "read"), start
+            return Seen({"text": start.instructions[0]}, None, False)
+
+    async def step(self, desk: Desk, action: Mapping[str, Any]) -> Seen:
+        """Does an action. After an error the step does not count, but what it began may have happened. Raises
+        RequestError, Ended."""
+        async with self.busy:
+            start, box = self.start, self.box
+            if start is None or box is None or self.done:
+                raise Ended("the episode has ended: reset" if start else "there is no episode: reset first")
+            desk.box(box.id, "exec")  # attack: a box that was lost, whose errors would be taken for the policy's
+            try:
+                tool, arguments = _read(action)
+            except _Malformed as mistake:
+                with charged(1):
+                    seen = _mistake("malformed", str(mistake))
+            else:
+                if tool == "submit":
+                    seen = await self._submit(desk, start, box)
+                elif self.step_count >= start.max_steps:
+                    return _mistake("no_steps_left", "No steps are left: submit.")
+                else:
+                    seen = Seen(await self._observed(desk, start, box, tool, arguments), None, False)
+            self.step_count += 1
+            return seen
+
+    async def leave(self, desk: Desk) -> None:
+        """Closes the box, if there is one."""
+        box, self.box = self.box, None
+        if box is not None:
+            with contextlib.suppress(NotFound):
+                await desk.close(BoxCall(operation="close", box=box.id))
+
+    async def _submit(self, desk: Desk, start: Start, box: Box) -> Seen:
+        """Judges what is in the box. Without a verdict that can be trusted the episode goes on, so that it can be
+        submitted again."""
+        asked = start.scores[self.submitted]
+        reward = None
+        if asked is not None:
+            verdict = verdict_from_json(await desk.score(BoxCall(operation="score", box=box.id, value=to_json(asked))))
+            if verdict.status != "scored":
+                raise error_of(verdict)
+            self.verdicts.append(verdict)
+            reward = None if verdict.exclude else verdict.score
+        self.submitted += 1
+        if not self.done:
+            return Seen({"text": start.instructions[self.submitted]}, reward, False)
+        await desk.close(BoxCall(operation="close", box=box.id))
+        return Seen({"text": "Submitted."}, reward, True)
+
+    async def _observed(
+        self, desk: Desk, start: Start, box: Box, tool: str, arguments: Mapping[str, str]
+    ) -> dict[str, Any]:
+        """The observation of an action in the box. What the box refuses is the policy's mistake. Raises RequestError
+        for the rest."""
+        try:
+            match tool:
+                case "exec":
+                    return await self._exec(desk, start, box, arguments["command"])
+                case "python":
+                    return await self._cell(desk, start, box, arguments["code"])
+                case "read":
+                    with charged(1):
+                        return await _content(desk, box, _placed(start, arguments["path"]))
+                case _:
+                    path = _placed(start, arguments["path"])
+                    call = BoxCall(operation="write", box=box.id, path=path, content=arguments["text"].encode())
+                    with charged(1):
+                        await desk.write(call)
+                    return {"text": "Written."}
+        except (InvalidRequest, NotFound, Forbidden, TooLarge) as error:
+            return {"text": _cut(error.message), "error": "refused"}
+
+    async def _exec(self, desk: Desk, start: Start, box: Box, command: str) -> dict[str, Any]:
+        limits = {"cpu_s": start.timeout_s, "wall_s": start.timeout_s}
+        value = {"shell": command, "limits": limits, **({"cwd": start.cwd} if start.cwd else {})}
+        told = await desk.exec(BoxCall(operation="exec", box=box.id, value=value))
+        if told["status"] == "internal_error":
+            raise InternalError(told.get("message") or "the sandbox failed", fault="infra")
+        stdout, stderr = told.get("stdout", ""), told.get("stderr", "")
+        apart = "\n" if stdout and stderr and not stdout.endswith("\n") else ""
+        seen = {"text": _cut(f"{stdout}{apart}{stderr}"), "status": told["status"]}
+        return {**seen, **{name: told[name] for name in ("exit_code", "signal", "limit") if told.get(name) is not None}}
+
+    async def _cell(self, desk: Desk, start: Start, box: Box, code: str) -> dict[str, Any]:
+        if self.notebook is None:
+            given = {"cwd": start.cwd} if start.cwd else {}
+            try:
+                told = await desk.notebook(BoxCall(operation="notebook", box=box.id, value=given))
+            except NotebookEnded as error:
+                return _lost(error)
+            self.notebook = told["notebook"]
+        value = {"code": code, "timeout_s": start.timeout_s}
+        try:
+            call = BoxCall(operation="cell", box=box.id, number=self.notebook, value=value)
+            result = answer(CellResult, await desk.cell(call))
+        except NotebookEnded as error:
+            self.notebook = None
+            return _lost(error)
+        except NotFound:  # ended by another call of the key's
+            self.notebook = None
+            raise
+        if result.over:
+            self.notebook = None
+        return {"text": reply_of(result), "status": result.status}
+
+
+class _Malformed(ValueError):
+    """An action that has not the form of one of the tools."""
+
+
+def _read(action: Mapping[str, Any]) -> tuple[str, Mapping[str, str]]:
+    """The tool and the arguments of an action. The object is the caller's, and what is in it the policy's. Raises
+    InvalidRequest, _Malformed."""
+    unknown = next((name for name in action if name not in ("tool", "arguments", "metadata")), None)
+    name, arguments = action.get("tool"), action.get("arguments", {})
+    if unknown is not None or not isinstance(name, str):
+        raise InvalidRequest("action: must be an object with tool, a text, and arguments", path="action.tool")
+    tool = _TOOLS.get(name)
+    if tool is None:
+        raise _Malformed(f"There is no tool {name[:40]!r}; the tools are {', '.join(_TOOLS)}.")
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments)
+        except (ValueError, RecursionError):
+            raise _Malformed("The arguments are not JSON.") from None
+    if arguments is None and not tool.arguments:
+        arguments = {}
+    if not isinstance(arguments, dict) or arguments.keys() != tool.arguments.keys():
+        raise _Malformed(f"The arguments of {name} are {', '.join(tool.arguments) or 'none'}.")
+    for argument, value in arguments.items():
+        if not isinstance(value, str) or "\0" in value or not _encodes(value):
+            raise _Malformed(f"The argument {argument} must be a text.")
+    return name, arguments
+
+
+def _encodes(text: str) -> bool:
+    """False for a text with half of a pair of surrogates, which JSON can hold and UTF-8 cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _start_of(service: Service, environment: str, seed: int | None, options: Mapping[str, Any]) -> Start:
+    """Raises InvalidRequest, NotFound for an unknown task."""
+    own = {name: options[name] for name in _OWN if options.get(name) is not None}
+    given = {name: value for name, value in options.items() if name not in _OWN}
+    max_steps, timeout_s = own.get("max_steps", _MAX_STEPS), own.get("timeout_s", service.boxes.settings.cell_s)
+    if type(max_steps) is not int or not 1 <= max_steps <= MOST_STEPS:
+        raise InvalidRequest(f"max_steps: must be a whole number from 1 to {MOST_STEPS}", path="max_steps")
+    most = service.boxes.settings.ttl_s_max
+    if type(timeout_s) not in (int, float) or not 0 < timeout_s <= most:
+        raise InvalidRequest(f"timeout_s: must be above 0 and at most {most:g} (boxes.ttl_s_max)", path="timeout_s")
+    box = request_of(BoxRequest, given)
+    if environment == "box":
+        if box.task is not None:
+            raise InvalidRequest("task: use the environment task", path="task")
+        score = None if own.get("score") is None else request_of(ScoreRequest, own["score"])
+        if score is not None:
+            judges_boxes(service, check_use(service, score))  # an unknown verifier is refused now, and not at the end
+        return Start(
+            box=box,
+            seed=seed,
+            max_steps=max_steps,
+            timeout_s=timeout_s,
+            cwd=None,
+            instructions=("",),
+            scores=(score,),
+        )
+    if box.task is None:
+        raise InvalidRequest("task: is missing; give the id of a task of this server", path="task")
+    if "score" in own:
+        raise InvalidRequest("score: a task is judged by its tests; leave it out", path="score")
+    try:
+        task = service.boxes.task(box.task)
+    except NotFound as error:
+        raise InvalidRequest(f"task: {error.message}", path="task") from None
+    return Start(
+        box=box,
+        seed=seed,
+        max_steps=max_steps,
+        timeout_s=timeout_s,
+        cwd=task.environment.workdir,
+        instructions=tuple(step.instruction for step in task.steps),
+        scores=tuple(_judged(step.name) for step in task.steps),
+    )
+
+
+def _judged(step: str) -> ScoreRequest:
+    return ScoreRequest(use={"name": "task", "params": {"step": step}} if step else "task")
+
+
+def _placed(start: Start, path: str) -> str:
+    return posixpath.join(start.cwd, path) if start.cwd else path
+
+
+async def _content(desk: Desk, box: Box, path: str) -> dict[str, Any]:
+    data = bytearray()
+    async with contextlib.aclosing(desk.read(BoxCall(operation="read", box=box.id, path=path))) as pieces:
+        async for piece in pieces:
+            data += piece
+            if len(data) > _MOST_READ:
+                break
+    return {"text": _cut(data.decode(errors="replace"))}
+
+
+def _mistake(kind: str, text: str) -> Seen:
+    return Seen({"text": text, "error": kind}, None, False)
+
+
+def _lost(error: NotebookEnded) -> dict[str, Any]:
+    """The observation of a notebook that the policy ended. Raises NotebookEnded for one that we lost."""
+    if error.details.get("fault") == "infra":
+        raise error
+    return {"text": _cut(error.message), "error": "notebook_ended"}
+
+
+def _cut(text: str) -> str:
+    if len(text) <= MOST_OBSERVED:
+        return text
+    half = MOST_OBSERVED // 2
+    return f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"
