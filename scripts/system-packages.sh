@@ -16,6 +16,7 @@ needed=(
   mariadbd:mariadb-server   # the verifier sql, on real servers
   iverilog:iverilog         # the verifier verilog, under bubblewrap
   yosys:yosys               # the same
+  coqchk:coq                # the verifier rocq, under bubblewrap
   zsh:zsh                   # completion of the command line
   fish:fish                 # the same
 )
