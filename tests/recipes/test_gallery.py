@@ -34,7 +34,7 @@ SEARCHED = frozenset({"parallelsearch"})
 """Those that count searches: their cases say what they pay."""
 AGREED = frozenset({"ttrl", "empo"})
 """Those that judge groups by the agreement of their members: their cases say what they pay."""
-READ = frozenset({"klear_reasoner", "openvlthinker", "rlcr", "sparkle", "ssrl", "toolrl"})
+READ = frozenset({"klear_reasoner", "openvlthinker", "rlcr", "sparkle", "ssrl", "toolrl", "npr"})
 """Those that read tags which the toys do not know: their cases say what they pay."""
 LENGTHS = frozenset({"open_r1", "group_length", "target_length"})
 """Those that measure the length or the repetition of a response: their cases say what they pay."""
