@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Mapping
@@ -120,3 +121,48 @@ def repository(folder: Path, files: Mapping[str, str] = FILES) -> str:
 def files_answer(files: Mapping[str, str]) -> str:
     """Returns a response of whole files."""
     return "\n".join(f"{name}\n````\n{text.rstrip()}\n````\n" for name, text in files.items())
+
+
+def r2e_row() -> dict[str, Any]:
+    """Returns a row of R2E-Gym about the repository: its commit mends `add`, and changes a test beside it."""
+    test = "from calc.core import add, twice\n\n\ndef test_twice():\n    assert twice(4) == 8\n"
+    hunk = {
+        "descriptor": {"old_range": {"start": 1, "length": 2}, "new_range": {"start": 1, "length": 2}, "section": ""},
+        "line_group": {
+            "all_lines": [
+                {"content": "def add(a, b):", "type": "context"},
+                {"content": "    return a - b", "type": "deleted"},
+                {"content": "    return a + b", "type": "added"},
+            ]
+        },
+    }
+    return {
+        "repo_name": "calc",
+        "commit_hash": "9c1d7e2",
+        "parsed_commit_content": json.dumps(
+            {
+                "old_commit_hash": "4f2a9c1",
+                "new_commit_hash": "9c1d7e2",
+                "file_diffs": [
+                    {
+                        "header": {"file": {"path": path}, "misc_line": None},
+                        "minus_file": {"path": f"a/{path}"},
+                        "plus_file": {"path": f"b/{path}"},
+                        "hunks": [hunk],
+                    }
+                    for path in ("calc/core.py", "tests/test_core.py")
+                ],
+            }
+        ),
+        "execution_result_content": json.dumps(
+            {
+                "test_file_names": ["__init__.py", "test_1.py"],
+                "test_file_codes": ["", test + "\n\ndef test_add():\n    assert add(2, 3) == 5"],
+                "old_commit_res_stdout": "F.\n=== short test summary info ===\nPASSED r2e_tests/test_1.py::test_twice\n"
+                "FAILED r2e_tests/test_1.py::test_add - assert -1 == 5\n=== 1 failed, 1 passed ===\n",
+                "new_commit_res_stdout": "..\n=== short test summary info ===\nPASSED r2e_tests/test_1.py::test_twice\n"
+                "PASSED r2e_tests/test_1.py::test_add\n=== 2 passed ===\n",
+            }
+        ),
+        "expected_output_json": json.dumps({"\x1b[1mtest_twice\x1b[0m": "PASSED", "test_add": "PASSED"}),
+    }

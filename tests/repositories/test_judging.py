@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from rewarden import Client
+from rewarden.routing.forms import read_reference
 from rewarden.types import Sample, Use
 from rewarden_server.config import load_config
-from tests.repositories.made import FILES, FIX, files_answer, row, unittest_row
+from tests.repositories.made import FILES, FIX, files_answer, r2e_row, row, unittest_row
 from tests.server.box_host import HostProcess
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
@@ -94,10 +95,26 @@ REWRITES = (
 DOCTEST = "def twice(a):\n    '''\n    >>> twice(2)\n    4\n    '''\n    return 2 * a\n"
 NO_SOLUTION, NO_SOLUTION_2 = row(patch=None, timeout_s=6), unittest_row(patch=None, timeout_s=6)
 NO_SOLUTION_3 = printed(patch=None)
+OF_R2E = read_reference(
+    "r2e_gym",
+    Sample(
+        response="",
+        reference=r2e_row(),
+        metadata={"python": "python3", "command": "python3 -m pytest -q -p no:cacheprovider r2e_tests"},
+    ),
+) | {"files": dict(FILES), "commit": None, "timeout_s": 20}
 CASES: Mapping[str, tuple[dict[str, Any], str, float, str | None]] = {
     "the fix without a solution": (NO_SOLUTION, FIX, 1.0, None),
     "the process ends": (NO_SOLUTION, core("import os\nos._exit(0)\n"), 0.0, "no_report"),
     "the process ends, by unittest": (NO_SOLUTION_2, core("import os\nos._exit(0)\n"), 0.0, "no_report"),
+    "the fix of a row of R2E-Gym": (OF_R2E, FIX, 1.0, None),
+    "a row of R2E-Gym, and nothing is mended": (OF_R2E, core(WRONG + "other = 1\n"), 0.0, "tests_failed"),
+    "a row of R2E-Gym, and its tests are replaced": (
+        OF_R2E,
+        files_answer({"r2e_tests/test_1.py": "def test_add():\n    pass\n\n\ndef test_twice():\n    pass\n"}),
+        0.0,
+        "tests_failed",
+    ),
     "an endless loop": (NO_SOLUTION, core("while True: pass\n"), 0.0, "time_limit"),
     "forged lines and a crash": (
         NO_SOLUTION_3,

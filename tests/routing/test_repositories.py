@@ -1,4 +1,4 @@
-"""Rows of SWE-bench and of its kind, as references of `swe`."""
+"""Rows of SWE-bench and of its kind, and of R2E-Gym, as references of `swe`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import pytest
 
 from rewarden.routing.forms import read_reference
 from rewarden.types import Sample
+from rewarden_verifiers.patches.patch import FileDiff
+from rewarden_verifiers.patches.reading import read_patch
 from rewarden_verifiers.repositories.reference import SweReference
+from tests.repositories.made import r2e_row
 
 ROW = {
     "instance_id": "calc__calc-1",
@@ -21,9 +24,18 @@ ROW = {
 }
 
 
-def read(row: Any, **metadata: Any) -> Any:
+R2E: dict[str, Any] = r2e_row()
+
+
+def read(row: Any, form: str = "swe_bench", **metadata: Any) -> Any:
     """Returns the reference of a row."""
-    return read_reference("swe_bench", Sample(response="x", reference=row, metadata=metadata or None))
+    return read_reference(form, Sample(response="x", reference=row, metadata=metadata or None))
+
+
+def files_of(diff: str | None) -> list[tuple[str | None, str | None]]:
+    """Returns the old and the new path of each file in a diff."""
+    changes = read_patch(diff or "", ("diff",)).changes
+    return [(one.old, one.new) for one in changes if isinstance(one, FileDiff)]
 
 
 @pytest.mark.parametrize("row", [ROW, json.dumps(ROW)], ids=["object", "text"])
@@ -62,3 +74,32 @@ def test_the_patch_that_breaks_a_repository_is_no_solution() -> None:
 def test_a_row_that_does_not_suffice_is_refused(row: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         read(row)
+
+
+@pytest.mark.parametrize("row", [R2E, json.dumps(R2E)], ids=["object", "text"])
+def test_the_logs_of_r2e_gym_say_which_tests_the_commit_makes_pass(row: Any) -> None:
+    found = SweReference(**read(row, "r2e_gym", image="r2e@sha256:0"))
+    assert (found.image, found.commit, found.framework) == ("r2e@sha256:0", "4f2a9c1", "pytest")
+    assert list(found.fail_to_pass) == ["r2e_tests/test_1.py::test_add"]
+    assert list(found.pass_to_pass) == ["r2e_tests/test_1.py::test_twice"]
+
+
+def test_the_tests_of_r2e_gym_are_added_and_its_solution_leaves_tests_alone() -> None:
+    found = SweReference(**read(R2E, "r2e_gym"))
+    assert files_of(found.test_patch) == [(None, "r2e_tests/__init__.py"), (None, "r2e_tests/test_1.py")]
+    assert files_of(found.patch) == [("calc/core.py", "calc/core.py")]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"parsed_commit_content": "none"}, "."),
+        ({"parsed_commit_content": {"file_diffs": [{}]}}, "file_diffs"),
+        ({"expected_output_json": {"test_lost": "PASSED"}}, "'test_lost' to pass, which its logs do not name"),
+        ({"expected_output_json": {"test_twice": "PASSED"}}, "no test that its commit makes pass"),
+        ({"execution_result_content": {}}, "logs do not name"),
+    ],
+)
+def test_a_row_of_r2e_gym_that_does_not_suffice_is_refused(changed: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        read({**R2E, **changed}, "r2e_gym")

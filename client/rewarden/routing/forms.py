@@ -214,6 +214,7 @@ FORMS: Mapping[str, Form] = {
     "grid": Form(puzzles.grid),
     "names": Form(puzzles.names),
     "swe_bench": Form(repositories.swe_bench, repositories.BESIDE),
+    "r2e_gym": Form(repositories.r2e_gym, repositories.BESIDE),
     "reasoning_gym": Form(puzzles.reasoning_gym, ("task", "entry", "metadata")),
 }
 """Name to form."""
