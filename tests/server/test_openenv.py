@@ -115,8 +115,39 @@ async def test_an_environment_describes_itself(start: Start) -> None:
     assert set(schema) == {"action", "observation", "state"}
     metadata = (await server.http.get(f"/openenv/{GAME}/metadata")).json()
     assert (metadata["name"], metadata["description"][-1]) == (GAME, ".")
-    for path in ("health", "schema", "metadata", "state"):
+    for path in ("health", "schema", "metadata", "state", "tools"):
         assert (await server.http.get(f"/openenv/go/{path}")).status_code == 404
+
+
+async def test_a_call_of_a_tool_is_an_action_as_in_a_verdict(start: Start) -> None:
+    server = await start()
+    (tool,) = (await server.http.get(f"/openenv/{GAME}/tools")).json()["tools"]
+    assert tool["function"]["name"] == "move"
+    assert tool["function"]["parameters"]["required"] == ["move"]
+    async with session(server) as socket:
+        await asked(socket, "reset", {"seed": 7})
+        calls = ({"move": "1"}, {"move": 2}, '{"move": "3"}')
+        told = [(await asked(socket, "step", {"tool": "move", "arguments": each}))["data"] for each in calls]
+        assert [(each["reward"], each["done"]) for each in told] == [(0.0, False), (0.0, False), (1.0, True)]
+        assert (await asked(socket, "state"))["data"]["actions"] == ["1", "2", "3"]
+        for arguments in (None, {}, {"move": ["1"]}, {"move": "1", "more": "1"}, "{", 1, {"move": "corner"}):
+            await asked(socket, "reset", {"seed": 7})
+            told = (await asked(socket, "step", {"tool": "move", "arguments": arguments}))["data"]
+            assert (told["reward"], told["done"]) == (0.0, True), "the policy's mistake ends its episode"
+        await asked(socket, "reset", {"seed": 7})
+        await asked(socket, "step", {"tool": "move"})
+        state = (await asked(socket, "state"))["data"]
+        assert state["actions"] == [None]
+        row = {"response": json.dumps(state["actions"]), "reference": state["reference"]}
+        use = {"name": "environment", "params": {"actions": "json"}}
+        (verdict,) = (await server.verify(row, use=use)).json()["verdicts"]
+        assert (verdict["score"], verdict["reason"]) == (0.0, "malformed")
+        await asked(socket, "reset", {"seed": 7})
+        told = (await asked(socket, "step", {"tool": "jump", "arguments": {}}))["data"]
+        assert (told["observation"]["error"], told["reward"], told["done"]) == ("malformed", None, False)
+        assert (await asked(socket, "state"))["data"]["step_count"] == 0, "a tool that is not there is no action"
+        for action in ({"tool": 1}, {"tool": "move", "text": "1"}, {"tool": "move", "more": 1}):
+            assert (await asked(socket, "step", action))["data"]["code"] == "VALIDATION_ERROR"
 
 
 async def test_the_policys_mistakes_are_observed_and_never_errors(start: Start) -> None:

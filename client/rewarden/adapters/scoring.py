@@ -154,7 +154,7 @@ class Scorer:
         once, if the verifier is unknown or rejects its parameters.
         """
         routed = [self._routed(sample) for sample in samples]
-        verdicts, retried = await self._requested(routed, progress, _Patience(self.settings.patience_s))
+        verdicts, retried = await self._requested(routed, progress, Patience(self.settings.patience_s))
         for row, verdict in zip(routed, verdicts, strict=True):
             if (unread := self._unread(row, verdict)) is not None:
                 await self._advise(unread)
@@ -164,7 +164,7 @@ class Scorer:
         return verdicts
 
     async def _requested(
-        self, routed: Sequence[Sample | BadSample], progress: Progress | None, patience: _Patience
+        self, routed: Sequence[Sample | BadSample], progress: Progress | None, patience: Patience
     ) -> tuple[list[Verdict], int]:
         """Returns the verdicts of samples, asked for in one request, and how many samples were retried."""
         found: list[Verdict | None] = [
@@ -219,7 +219,7 @@ class Scorer:
         first: Verdict | RequestError | None,
     ) -> Verdict:
         """`verdict`, of a sample whose first attempt may have been made."""
-        patience = _Patience(self.settings.patience_s)
+        patience = Patience(self.settings.patience_s)
         if isinstance(routed, Sample):
             verdict = await self._streamed(routed, progress, patience, first)
         else:
@@ -254,7 +254,7 @@ class Scorer:
         return (await client.verify(list(samples), fields=("index", "status", "passed"))).verdicts
 
     async def _streamed(
-        self, routed: Sample, progress: Progress | None, patience: _Patience, first: Verdict | RequestError | None
+        self, routed: Sample, progress: Progress | None, patience: Patience, first: Verdict | RequestError | None
     ) -> Verdict:
         before: Verdict | None = None
         while True:
@@ -425,7 +425,7 @@ class _Connection:
         await self.client.close()
 
 
-class _Patience:
+class Patience:
     """Waits between retries, longer each time, until the patience is used up."""
 
     def __init__(self, patience_s: float) -> None:

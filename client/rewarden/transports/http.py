@@ -138,6 +138,10 @@ class HttpTransport:
         """`GET /v1/info`."""
         return await self._object("/v1/info")
 
+    async def ask(self, method: str, path: str, value: Any = None) -> Any:
+        """Any other route: JSON there, and JSON back."""
+        return await self._call(method, path, None if value is None else _written(value, "the request"))
+
     async def close(self) -> None:
         """Close the connections."""
         await self._client.aclose()

@@ -147,6 +147,7 @@ class BoxedEpisode(Place):
             "task": start.box.task if start is not None else None,
             "box": box.id if box is not None else None,
             "ended": box.reason if box is not None else None,
+            "submissions": len(start.scores) if start is not None else 0,
             "verdicts": [verdict_to_json(each) for each in self.verdicts],
         }
 

@@ -98,7 +98,7 @@ class LiveEpisode(Place):
     the actions so far."""
 
     start: dict[str, Any] | None = None
-    actions: list[str] = field(default_factory=list)
+    actions: list[str | None] = field(default_factory=list)
     verdict: Verdict | None = None
 
     @property
@@ -205,20 +205,20 @@ class LiveEpisodes:
             episode.start, episode.actions, episode.verdict = given, [], verdict
             return Seen(verdict.evidence["observation"], None, episode.done)
 
-    async def step(self, judge: Judge, episode: LiveEpisode, action: str) -> Seen:
-        """Does an action. Where it fails for a reason that is not the policy's, nothing has happened, and it can be
-        sent again. Raises RequestError, Ended."""
+    async def step(self, judge: Judge, episode: LiveEpisode, action: str | None) -> Seen:
+        """Does an action; None is a call without its argument. Where it fails for a reason that is not the policy's,
+        nothing has happened, and it can be sent again. Raises RequestError, Ended."""
         async with episode.busy:
             if episode.start is None or episode.done:
                 raise Ended("the episode has ended: reset" if episode.start else "there is no episode: reset first")
             # As in a replay: what is too long is refused there, and takes no room here.
-            actions = [*episode.actions, action[: MOST_CHARACTERS + 1]]
+            actions = [*episode.actions, action and action[: MOST_CHARACTERS + 1]]
             verdict = await self._replayed(judge, episode, episode.start, actions)
             episode.actions, episode.verdict = actions, verdict
             return Seen(verdict.evidence["observation"], verdict.steps[-1].score, episode.done)
 
     async def _replayed(
-        self, judge: Judge, episode: LiveEpisode, start: Mapping[str, Any], actions: list[str]
+        self, judge: Judge, episode: LiveEpisode, start: Mapping[str, Any], actions: list[str | None]
     ) -> Verdict:
         sample = Sample(response=json.dumps(actions), reference=start)
         try:

@@ -35,6 +35,8 @@ from rewarden_server.intake.json_expansion import read_json
 from rewarden_server.observe.logs import get_logger, log_defect
 from rewarden_server.refusals import as_request_error
 from rewarden_server.service import BOX_SCOPE, Service
+from rewarden_verifiers.environments.actions import action_of
+from rewarden_verifiers.environments.contract import Environment
 from rewarden_verifiers.environments.episode import MOST_SEED
 from rewarden_verifiers.environments.table import environment_of, names
 
@@ -63,6 +65,7 @@ _ACTION: dict[str, Any] = {
     "required": ["text"],
     "additionalProperties": False,
 }
+"""A call (`tool` and `arguments`, as in `_BOX_ACTION`) is taken in its place."""
 _BOX_ACTION: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -97,6 +100,7 @@ _BOX_STATE: dict[str, Any] = {
         "task": {"type": ["string", "null"]},
         "box": {"type": ["string", "null"], "description": "The id of the box."},
         "ended": {"type": ["string", "null"], "description": "The reason why the box has ended."},
+        "submissions": {"type": "integer", "description": "The submissions that end the episode: one for each step."},
         "verdicts": {"type": "array", "items": {"type": "object"}},
     },
 }
@@ -116,7 +120,7 @@ _STATE: dict[str, Any] = {
         "return": {"type": "number"},
         "cost": {"type": "number"},
         "reference": {"type": ["object", "null"], "description": "The reference of the episode's verdict."},
-        "actions": {"type": "array", "items": {"type": "string"}},
+        "actions": {"type": "array", "items": {"type": ["string", "null"]}},
     },
 }
 
@@ -130,6 +134,14 @@ def _name(given: str) -> str:
     if given not in boxed.NAMES and given not in names():
         raise NotFound(f"there is no environment {given[:100]!r}; see /openenv")
     return given
+
+
+def _environment(name: str) -> type[Environment]:
+    """Raises Unavailable."""
+    try:
+        return environment_of(name)
+    except SampleError as error:
+        raise Unavailable(error.message, reason=error.reason) from None
 
 
 def _caller(name: str) -> Caller:
@@ -195,6 +207,14 @@ async def schema(request: Request) -> Response:
     return json_reply({"action": _ACTION, "observation": _OBSERVATION, "state": _STATE})
 
 
+@router.get("/openenv/{name}/tools")
+async def tools(request: Request) -> Response:
+    """The tools of the policy, as chat templates take them."""
+    name = _name(request.path_params["name"])
+    known = boxed.TOOLS if name in boxed.NAMES else _environment(name).tools
+    return json_reply({"tools": [tool.schema() for tool in known]})
+
+
 @router.get("/openenv/{name}/health")
 async def health(request: Request) -> Response:
     """Healthy if the environment's module can be imported here; for boxes, if a sandbox is there."""
@@ -217,10 +237,7 @@ async def metadata(request: Request) -> Response:
         description = boxed.NAMES[name]
         readme = "\n".join(f"- `{tool.name}({', '.join(tool.arguments)})`: {tool.meaning}" for tool in boxed.TOOLS)
     else:
-        try:
-            kind = environment_of(name)
-        except SampleError as error:
-            raise Unavailable(error.message, reason=error.reason) from None
+        kind = _environment(name)
         description = (inspect.getdoc(kind) or name).split("\n", 1)[0]
         readme = "\n".join(f"- `{tool.written(tool.argument.upper())}`: {tool.meaning}" for tool in kind.tools)
     return json_reply(
@@ -400,7 +417,15 @@ async def _step(service: Service, caller: Caller, episode: Place, action: Mappin
         service.episodes.used(episode)
         return seen
     assert isinstance(episode, LiveEpisode)
-    return await service.episodes.step(service, episode, action["text"])
+    text = action.get("text")
+    if text is None:
+        known = _environment(episode.environment).tools
+        called = action_of(action["tool"], action.get("arguments"), known)
+        if called is None:  # no action, as in a verdict of the same messages
+            text = f"There is no tool {action['tool'][:40]!r}; the tools are {', '.join(tool.name for tool in known)}."
+            return Seen({"text": text, "error": "malformed"}, None, episode.done)
+        text = called.text
+    return await service.episodes.step(service, episode, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,6 +465,10 @@ def _action_of(name: str, action: Any) -> Mapping[str, Any]:
         return action
     if not isinstance(action, dict):
         raise InvalidRequest("action: must be an object with text", path="action")
+    if "tool" in action and "text" not in action:
+        if action.keys() - {"tool", "arguments", "metadata"} or not isinstance(action["tool"], str):
+            raise InvalidRequest("action: must be an object with tool, a text, and arguments", path="action.tool")
+        return action
     unknown = next((name for name in action if name not in ("text", "metadata")), None)
     if unknown is not None or not isinstance(action.get("text"), str):
         raise InvalidRequest("action: must be an object with text, a text", path="action.text")

@@ -62,20 +62,25 @@ def actions_of(response: Text, steps: Sequence[Step] | None, tools: Sequence[Too
 
 def _texts(piece: Piece, form: Form, known: Mapping[str, Tool]) -> list[str | None]:
     if form == "calls":
-        return [text for call, _ in piece.calls for text in _called(call, known)]
+        calls = [json.loads(call) for call, _ in piece.calls]
+        return [text for call in calls for text in _called(call["name"], call["arguments"], known)]
     text = _visible(piece)
     if form == "tags":
         return [_short(match[1].strip()) for match in _TAG.finditer(text)]
     return [_short(text.strip())] if text.strip() else []
 
 
-def _called(call: str, known: Mapping[str, Tool]) -> list[str | None]:
-    """The action of a call; none for a tool that the environment does not have."""
-    value = json.loads(call)
-    tool = known.get(value["name"]) if isinstance(value["name"], str) else None
+def action_of(name: Any, arguments: Any, tools: Sequence[Tool]) -> Action | None:
+    """The action of a call, with its arguments as an object or as the JSON of one; None for a tool that the environment
+    does not have."""
+    texts = _called(name, arguments, {tool.name: tool for tool in (*tools, STEP)})
+    return Action(texts[0]) if texts else None
+
+
+def _called(name: Any, arguments: Any, known: Mapping[str, Tool]) -> list[str | None]:
+    tool = known.get(name) if isinstance(name, str) else None
     if tool is None:
         return []
-    arguments: Any = value["arguments"]
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)

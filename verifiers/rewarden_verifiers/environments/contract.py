@@ -64,6 +64,20 @@ class Tool:
         """The action as text."""
         return argument if self.bare else f"{self.name}: {argument}"
 
+    def schema(self) -> dict[str, Any]:
+        """The tool as chat templates take it."""
+        argument = {"type": "string", "description": f"The {self.argument}."}
+        parameters = {
+            "type": "object",
+            "properties": {self.argument: argument},
+            "required": [self.argument],
+            "additionalProperties": False,
+        }
+        return {
+            "type": "function",
+            "function": {"name": self.name, "description": self.meaning, "parameters": parameters},
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Observation:
