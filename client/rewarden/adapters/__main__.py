@@ -8,7 +8,9 @@ from pathlib import Path
 from rewarden.commands.terminal import say
 from rewarden.errors import near
 
-_SHARED = {"__init__", "__main__", "example", "preflight", "references", "rows", "scoring", "settings"}
+_SHARED = {"__init__", "__main__", "episodes", "example", "preflight", "references", "rows", "scoring", "settings"}
+_LIVED = {"trl_environment", "verifiers_environment"}
+"""Adapters whose rewards are those of episodes, and not of a data set's responses; no trainer loads them by a file."""
 
 
 def main(argv: list[str]) -> int:
@@ -25,7 +27,7 @@ def main(argv: list[str]) -> int:
 def adapters() -> dict[str, Path]:
     """Returns the adapters by name, each with the file that its trainer loads."""
     folder = Path(__file__).parent
-    files = {path.stem: path for path in folder.glob("*.py") if path.stem not in _SHARED}
+    files = {path.stem: path for path in folder.glob("*.py") if path.stem not in _SHARED | _LIVED}
     # If an adapter is a package, the file for the trainer is inside it.
     files.update({path.parent.name: path for path in folder.glob("*/rewarden_*.py")})
     return files
