@@ -12,9 +12,9 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from rewarden.errors import NotFound
+from rewarden.errors import InvalidRequest, NotFound
 from rewarden_server.access.key_record import new_key
-from rewarden_server.environments.live import Full, LiveEpisodes
+from rewarden_server.environments.live import Full, LiveEpisode, LiveEpisodes
 from rewarden_server.environments.settings import EnvironmentSettings
 from tests.server.clock import Clock
 from tests.server.conftest import Running, Start
@@ -320,6 +320,25 @@ def test_idle_episodes_are_forgotten_and_held_ones_are_not() -> None:
         episodes.find("a", GAME, idle.id)
     assert episodes.open("a", GAME) is not kept
     assert len(episodes) == 2
+
+
+def test_a_place_in_which_nothing_began_is_forgotten_with_the_last_request_for_it() -> None:
+    """Flake: of two resets of one id the first one failed, and the second one's episode was forgotten with it."""
+    episodes = LiveEpisodes(EnvironmentSettings(idle_s=10.0), clock=(clock := Clock()))
+    with episodes.opening("key", GAME, "e", LiveEpisode) as place:
+        with pytest.raises(InvalidRequest), episodes.opening("key", GAME, "e", LiveEpisode):
+            raise InvalidRequest("a reset that fails")
+        clock.now += 11
+        with episodes.opening("key", GAME, "other", LiveEpisode):
+            pass
+        assert episodes.find("key", GAME, "e") is place
+        assert isinstance(place, LiveEpisode)
+        place.start = {}
+        episodes.used(place)
+    assert episodes.find("key", GAME, "e") is place
+    with pytest.raises(InvalidRequest), episodes.opening("key", GAME, "e", LiveEpisode):
+        raise InvalidRequest("a reset that fails")
+    assert len(episodes) == 1
 
 
 HANDSHAKE = (

@@ -14,7 +14,10 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import InvalidStatus
 
 from rewarden import AsyncClient
+from rewarden.errors import InternalError, Unavailable
+from rewarden_server.access.caller import Caller
 from rewarden_server.access.key_record import new_key
+from rewarden_server.service import Service
 from tests.server.box_host import HostProcess
 from tests.server.box_host import host as host
 from tests.server.conftest import Running, Start
@@ -221,6 +224,7 @@ async def test_after_the_last_step_there_is_only_submit(server: Running) -> None
         ("box", {"image": 3}, "image"),
         ("box", {"illegal": "end"}, "illegal"),
         ("box", {"seed": "1"}, "seed"),
+        ("box", {"episode_id": "x" * 256}, "episode_id"),
         ("box", {"max_steps": 0}, "max_steps"),
         ("box", {"timeout_s": -1}, "timeout_s"),
         ("box", {"score": {"use": "math"}}, "response"),
@@ -289,6 +293,62 @@ async def test_a_client_that_leaves_during_a_step_ends_its_box(server: Running) 
     assert box.reason == "closed"
 
 
+@pytest.mark.parametrize("further", [1, 100])
+async def test_a_client_that_leaves_behind_further_messages_ends_its_box(server: Running, further: int) -> None:
+    """Attack: a message after the step, behind which the server does not see that the connection has ended."""
+    boxes = server.serving.service.boxes
+    async with session(server, "box") as socket:
+        await asked(socket, "reset", {})
+        (box,) = boxes._open.values()
+        step = {"type": "step", "data": {"tool": "exec", "arguments": {"command": "sleep 1000"}}}
+        for message in (step, *[{"type": "state"}] * further):
+            await socket.send(json.dumps(message))
+        async with asyncio.timeout(60):
+            while not box.execs and box.reason is None:
+                await asyncio.sleep(0.01)
+        socket.transport.abort()
+    await emptied(server)
+    assert box.reason == "closed"
+
+
+async def test_messages_ahead_of_an_answer_are_answered_in_order(server: Running) -> None:
+    async with session(server, "box") as socket:
+        await asked(socket, "reset", {})
+        wait = {"tool": "exec", "arguments": {"command": "while [ ! -e go ]; do sleep 0.01; done; echo went"}}
+        await socket.send(json.dumps({"type": "step", "data": wait}))
+        await socket.send(json.dumps({"type": "state"}))
+        await socket.send(json.dumps({"type": "fly"}))
+        (box,) = server.serving.service.boxes._open.values()
+        await server.http.put(
+            f"/v1/sessions/{box.id}/files/go", content=b"", headers={"Content-Type": "application/octet-stream"}
+        )
+        told = [json.loads(await socket.recv()) for _ in range(3)]
+        assert [each["type"] for each in told] == ["observation", "state", "error"]
+        assert told[1]["data"]["step_count"] == 1
+
+
+async def test_a_reset_that_fails_costs_no_other_episode(server: Running) -> None:
+    """Flake: of resets at once, the one that failed made the server forget an episode of another, and leave its box."""
+
+    async def reset(id: str, **options: Any) -> int:
+        return (await server.http.post("/openenv/box/reset", json={"episode_id": id, **options})).status_code
+
+    async def boxes_of(*ids: str) -> set[str]:
+        found = [await server.http.get("/openenv/box/state", params={"episode_id": id}) for id in ids]
+        return {each.json()["box"] for each in found if each.status_code == 200}
+
+    assert await reset("old") == 200
+    got = await asyncio.gather(reset("old", image="none"), reset("new"), reset("bad", image="none"))
+    assert list(got) == [400, 200, 400]
+    got = await asyncio.gather(reset("same", max_steps=0), reset("same"), reset("same", max_steps=0))
+    assert list(got) == [400, 200, 400]
+    open_boxes = {each["id"] for each in (await server.http.get("/v1/sessions")).json()["boxes"]}
+    assert await boxes_of("new", "same") == open_boxes
+    assert len(open_boxes) == len(server.serving.service.episodes) == 2
+    for box in open_boxes:
+        await server.http.delete(f"/v1/sessions/{box}")
+
+
 async def test_a_lost_host_is_an_error_and_no_reward(
     start: Start, settings: dict[str, Any], launcher: str, tmp_path: Path
 ) -> None:
@@ -304,14 +364,65 @@ async def test_a_lost_host_is_an_error_and_no_reward(
         assert (state["ended"], state["verdicts"], state["done"]) == ("host_lost", [], False)
 
 
-async def test_a_verdict_that_is_none_is_no_reward_and_can_be_asked_for_again(server: Running) -> None:
+async def test_a_submission_without_a_verdict_is_no_reward_and_nothing_is_done_before_the_next(server: Running) -> None:
+    """Attack: submit what cannot be judged, read the error, and work on."""
     async with session(server, "box") as socket:
         await asked(socket, "reset", {"score": {"use": "math", "response_file": "a"}})  # without a reference
         await seen(socket, "write", path="a", text="1")
+        for _ in range(2):
+            told = await did(socket, "submit")
+            assert (told["code"], told["fault"], "reward" in told) == ("VALIDATION_ERROR", "reference", False)
+            for tool, arguments in (("write", {"path": "a", "text": "2"}), ("fly", {})):
+                assert (await did(socket, tool, arguments))["code"] == "EXECUTION_ERROR"
+        state = (await asked(socket, "state"))["data"]
+        assert (state["done"], state["step_count"], state["verdicts"]) == (False, 1, [])
+        await asked(socket, "reset", {})
+        assert (await seen(socket, "exec", command="ls"))["text"] == ""
+
+
+async def test_a_submission_can_be_repeated_until_it_has_a_verdict(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with session(server, "task") as socket:
+        await asked(socket, "reset", {"task": "steps"})
+        await seen(socket, "exec", command="echo a >>log")
+        with monkeypatch.context() as broken:
+
+            async def verify(*_: Any) -> Any:
+                raise Unavailable("the tests' box was lost", fault="infra")
+
+            broken.setattr(Service, "verify", verify)
+            told = await did(socket, "submit")
+            assert (told["code"], told["fault"]) == ("EXECUTION_ERROR", "infra")
         told = await did(socket, "submit")
-        assert told["code"] in ("VALIDATION_ERROR", "EXECUTION_ERROR")
-        assert "reward" not in told
-        assert (await asked(socket, "state"))["data"]["done"] is False
+        assert (told["reward"], told["done"]) == (1.0, False)
+        await seen(socket, "exec", command="echo b >>log")
+        told = await did(socket, "submit")
+        assert (told["reward"], told["done"]) == (1.0, True)
+
+
+async def test_a_verdict_counts_if_its_box_ends_meanwhile(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with session(server, "box") as socket:
+        await asked(socket, "reset", {"score": {"use": "math", "response": "1", "reference": "1"}})
+        boxes = server.serving.service.boxes
+        close = boxes.close
+
+        async def failing(id: str, caller: Caller) -> None:
+            await close(id, caller)
+            raise InternalError("the host was lost")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(boxes, "close", failing)
+            told = await did(socket, "submit")
+        assert (told["reward"], told["done"]) == (1.0, True)
+
+
+async def test_a_time_that_the_host_does_not_give_is_the_callers_mistake(server: Running) -> None:
+    async with session(server, "box") as socket:
+        await asked(socket, "reset", {"timeout_s": 3600})
+        told = await did(socket, "exec", {"command": "true"})
+        assert (told["code"], told["path"]) == ("VALIDATION_ERROR", "timeout_s")
+        assert (await asked(socket, "state"))["data"]["step_count"] == 0
 
 
 async def test_the_quota_of_boxes_is_the_keys(start: Start, settings: dict[str, Any]) -> None:

@@ -27,6 +27,7 @@ from rewarden.errors import (
     InvalidRequest,
     NotebookEnded,
     NotFound,
+    RequestError,
     TooLarge,
 )
 from rewarden.types import Verdict
@@ -115,7 +116,7 @@ class Start:
 @dataclass(eq=False, slots=True)
 class BoxedEpisode(Place):
     """A place for one episode in a box at a time. notebook: its number in the box, once the policy has used it.
-    verdicts: of the submissions so far."""
+    verdicts: of the submissions so far. judging: the work was submitted, and has no verdict yet."""
 
     start: Start | None = None
     box: Box | None = None
@@ -123,6 +124,12 @@ class BoxedEpisode(Place):
     step_count: int = 0
     verdicts: list[Verdict] = field(default_factory=list)
     submitted: int = 0
+    judging: bool = False
+
+    @property
+    def begun(self) -> bool:
+        """True once an episode has begun in it."""
+        return self.start is not None
 
     @property
     def kept(self) -> bool:
@@ -142,7 +149,7 @@ class BoxedEpisode(Place):
             "step_count": self.step_count,
             "environment": self.environment,
             "done": self.done,
-            "return": sum(each.score or 0.0 for each in self.verdicts),
+            "return": sum(_reward_of(each) or 0.0 for each in self.verdicts),
             "seed": start.seed if start is not None else None,
             "task": start.box.task if start is not None else None,
             "box": box.id if box is not None else None,
@@ -156,7 +163,8 @@ class BoxedEpisode(Place):
         async with self.busy:
             start = _start_of(service, self.environment, seed, options)
             await self.leave(desk)
-            self.start, self.notebook, self.step_count, self.verdicts, self.submitted = None, None, 0, [], 0
+            self.start, self.notebook, self.step_count = None, None, 0
+            self.verdicts, self.submitted, self.judging = [], 0, False
             told = await desk.open(BoxCall(operation="open", value=to_json(start.box)))
             self.box, self.start = desk.box(told["id"], "read"), start
             return Seen({"text": start.instructions[0]}, None, False)
@@ -172,14 +180,18 @@ class BoxedEpisode(Place):
             try:
                 tool, arguments = _read(action)
             except _Malformed as mistake:
+                self._check_work()
                 with charged(1):
                     seen = _mistake("malformed", str(mistake))
             else:
                 if tool == "submit":
                     seen = await self._submit(desk, start, box)
                 elif self.step_count >= start.max_steps:
-                    return _mistake("no_steps_left", "No steps are left: submit.")
+                    self._check_work()
+                    with charged(1):
+                        return _mistake("no_steps_left", "No steps are left: submit.")
                 else:
+                    self._check_work()
                     seen = Seen(await self._observed(desk, start, box, tool, arguments), None, False)
             self.step_count += 1
             return seen
@@ -191,21 +203,28 @@ class BoxedEpisode(Place):
             with contextlib.suppress(NotFound):
                 await desk.close(BoxCall(operation="close", box=box.id))
 
+    def _check_work(self) -> None:
+        """Raises Ended while a submission has no verdict. Attack: a policy whose submissions fail learns why, and works
+        on."""
+        if self.judging:
+            raise Ended("the submission has no verdict yet: submit again, or reset")
+
     async def _submit(self, desk: Desk, start: Start, box: Box) -> Seen:
-        """Judges what is in the box. Without a verdict that can be trusted the episode goes on, so that it can be
-        submitted again."""
+        """Judges what is in the box. Without a verdict that can be trusted it can be submitted again, as it is."""
         asked = start.scores[self.submitted]
         reward = None
         if asked is not None:
+            self.judging = True
             verdict = verdict_from_json(await desk.score(BoxCall(operation="score", box=box.id, value=to_json(asked))))
             if verdict.status != "scored":
                 raise error_of(verdict)
             self.verdicts.append(verdict)
-            reward = None if verdict.exclude else verdict.score
-        self.submitted += 1
+            reward = _reward_of(verdict)
+        self.submitted, self.judging = self.submitted + 1, False
         if not self.done:
             return Seen({"text": start.instructions[self.submitted]}, reward, False)
-        await desk.close(BoxCall(operation="close", box=box.id))
+        with contextlib.suppress(RequestError):  # its end does not unmake the verdict
+            await desk.close(BoxCall(operation="close", box=box.id))
         return Seen({"text": "Submitted."}, reward, True)
 
     async def _observed(
@@ -229,6 +248,8 @@ class BoxedEpisode(Place):
                         await desk.write(call)
                     return {"text": "Written."}
         except (InvalidRequest, NotFound, Forbidden, TooLarge) as error:
+            if str(error.details.get("path", "")).startswith("limits."):  # the caller's, as all limits are
+                raise InvalidRequest(f"timeout_s: {error.message}", path="timeout_s") from None
             return {"text": _cut(error.message), "error": "refused"}
 
     async def _exec(self, desk: Desk, start: Start, box: Box, command: str) -> dict[str, Any]:
@@ -346,6 +367,10 @@ def _start_of(service: Service, environment: str, seed: int | None, options: Map
         instructions=tuple(step.instruction for step in task.steps),
         scores=tuple(_judged(step.name) for step in task.steps),
     )
+
+
+def _reward_of(verdict: Verdict) -> float | None:
+    return None if verdict.exclude else verdict.score
 
 
 def _judged(step: str) -> ScoreRequest:

@@ -11,7 +11,8 @@ import json
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -30,7 +31,8 @@ from rewarden_verifiers.environments.contract import MOST_CHARACTERS
 
 _USE = Use(name="environment", params={"actions": "json"})
 SURFACE = "openenv"
-_MOST_ID = 255
+MOST_ID = 255
+"""Characters of an episode's id."""
 
 
 class Full(Overloaded):
@@ -68,19 +70,25 @@ class Seen:
 @dataclass(eq=False, slots=True)
 class Place:
     """A place for one episode at a time. held: a connection keeps it, so that it is not forgotten while that is open.
-    busy: held during a message, so that the next one waits."""
+    opening: the requests that begin an episode in it. busy: held during a message, so that the next one waits."""
 
     id: str
     owner: str
     environment: str
     used: float
     held: bool = False
+    opening: int = 0
     busy: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def in_use(self) -> bool:
         """True during a message and while a connection holds it."""
-        return self.held or self.busy.locked()
+        return self.held or self.opening > 0 or self.busy.locked()
+
+    @property
+    def begun(self) -> bool:
+        """True once an episode has begun in it."""
+        raise NotImplementedError
 
     @property
     def kept(self) -> bool:
@@ -100,6 +108,11 @@ class LiveEpisode(Place):
     start: dict[str, Any] | None = None
     actions: list[str | None] = field(default_factory=list)
     verdict: Verdict | None = None
+
+    @property
+    def begun(self) -> bool:
+        """True once an episode has begun in it."""
+        return self.start is not None
 
     @property
     def done(self) -> bool:
@@ -143,8 +156,8 @@ class LiveEpisodes:
     ) -> Place:
         """Makes place for an episode of a kind. An id that the key has open is the same place, whose episode is over.
         Raises Full, InvalidRequest."""
-        if id is not None and not 1 <= len(id) <= _MOST_ID:
-            raise InvalidRequest(f"episode_id: must have 1 to {_MOST_ID} characters", path="episode_id")
+        if id is not None and not 1 <= len(id) <= MOST_ID:
+            raise InvalidRequest(f"episode_id: must have 1 to {MOST_ID} characters", path="episode_id")
         self._forget()
         id = id or f"episode-{secrets.token_hex(12)}"
         found = self._open.get((owner, id))
@@ -165,6 +178,22 @@ class LiveEpisodes:
         self._open[owner, id] = made
         self._count[owner] += 1
         return made
+
+    @contextmanager
+    def opening(self, owner: str, environment: str, id: str | None, kind: type[Place]) -> Iterator[Place]:
+        """Makes place as `open` does, and forgets it at the end of the block if no episode has begun in it.
+
+        Flake: of two resets at once the one that fails made the server forget the episode, and leave the box, of the
+        other.
+        """
+        place = self.open(owner, environment, id, kind=kind)
+        place.opening += 1
+        try:
+            yield place
+        finally:
+            place.opening -= 1
+            if not (place.in_use or place.begun):
+                self.close(place)
 
     def find(self, owner: str, environment: str, id: str) -> Place:
         """An open episode of a key. Raises NotFound."""
@@ -234,12 +263,13 @@ class LiveEpisodes:
 def error_of(verdict: Verdict) -> RequestError:
     """The error of an episode that could not be replayed or judged."""
     said = verdict.feedback or verdict.reason or "the episode could not be replayed"
+    why = {"reason": verdict.reason, **({"fault": verdict.fault} if verdict.fault else {})}
     if verdict.fault in ("reference", "caller"):
-        return InvalidRequest(said.replace("reference.", ""), reason=verdict.reason)
+        return InvalidRequest(said.replace("reference.", ""), **why)
     if verdict.retryable:
-        return Unavailable(said, reason=verdict.reason, retry_after_s=1.0)
+        return Unavailable(said, **why, retry_after_s=1.0)
     if verdict.reason == MissingDependency.reason:
-        return Unavailable(said, reason=verdict.reason)
+        return Unavailable(said, **why)
     if verdict.status == "scored":
-        return InvalidRequest("the step needs more time or memory than it has", reason=verdict.reason)
-    return InternalError(said, reason=verdict.reason)
+        return InvalidRequest("the step needs more time or memory than it has", **why)
+    return InternalError(said, **why)

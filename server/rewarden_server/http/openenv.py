@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
+from collections import deque
 from collections.abc import Coroutine, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeVar
@@ -27,7 +28,7 @@ from rewarden_server.boxes.desk import Desk
 from rewarden_server.compat.peer_requests import body_of
 from rewarden_server.environments import boxed
 from rewarden_server.environments.boxed import BoxedEpisode
-from rewarden_server.environments.live import SURFACE, Ended, Full, LiveEpisode, LiveEpisodes, Place, Seen
+from rewarden_server.environments.live import MOST_ID, SURFACE, Ended, Full, LiveEpisode, LiveEpisodes, Place, Seen
 from rewarden_server.http.access import RawRoute, needs, service_of
 from rewarden_server.http.body import unless_gone
 from rewarden_server.http.replies import json_reply
@@ -54,6 +55,9 @@ Code = Literal[
     "SESSION_ERROR",
 ]
 """The protocol's codes of errors."""
+
+_MOST_AHEAD = 8
+"""Messages that may come while another one is answered."""
 
 _OF_EPISODE = ("max_steps", "illegal")
 _ACTION: dict[str, Any] = {
@@ -167,15 +171,8 @@ async def reset(request: Request) -> Response:
     async with body_of(request, service) as body:
         _check_size(body, service)
         begin = _begin_of(body)
-        episodes = service.episodes
-        new = len(episodes)
-        episode = episodes.open(caller.name, name, begin.id, kind=_kind(name))
-        try:
+        with service.episodes.opening(caller.name, name, begin.id, _kind(name)) as episode:
             answer = await unless_gone(request.receive, _reset(service, caller, episode, begin))
-        except BaseException:
-            if len(episodes) > new:  # a place that was made for nothing
-                episodes.close(episode)
-            raise
     return json_reply(answer)
 
 
@@ -306,28 +303,38 @@ async def _talk(websocket: WebSocket, service: Service, caller: Caller, episode:
 
 
 class _Next:
-    """The next message of a connection, which may come while the one before it is answered."""
+    """The next messages of a connection, which may come while the one before them is answered."""
 
     def __init__(self, websocket: WebSocket) -> None:
         self._websocket = websocket
         self._coming: asyncio.Future[Any] | None = None
+        self._come: deque[Any] = deque()
 
     async def take(self) -> Any:
-        """Returns it."""
+        """Returns the next one."""
+        if self._come:
+            return self._come.popleft()
         coming, self._coming = self._coming, None
         return await (coming if coming is not None else self._websocket.receive())
 
     async def beside(self, work: Coroutine[Any, Any, T]) -> T:
-        """Returns what the work returns. Raises WebSocketDisconnect if the client leaves, which ends the work. Attack:
-        a client that leaves during a step, whose program would run on in its box."""
-        if self._coming is None:
-            self._coming = asyncio.ensure_future(self._websocket.receive())
+        """Returns what the work returns. Raises WebSocketDisconnect if the client leaves, which ends the work, and
+        InvalidRequest if too many messages come meanwhile. Attack: a client that leaves during a step, perhaps behind
+        further messages, whose program would run on in its box."""
         working = asyncio.ensure_future(work)
         try:
-            await asyncio.wait({working, self._coming}, return_when=asyncio.FIRST_COMPLETED)
-            if not working.done() and self._coming.result()["type"] == "websocket.disconnect":
-                raise WebSocketDisconnect(self._coming.result().get("code", 1005))
-            return await working
+            while True:
+                if self._coming is None:
+                    self._coming = asyncio.ensure_future(self._websocket.receive())
+                await asyncio.wait({working, self._coming}, return_when=asyncio.FIRST_COMPLETED)
+                if working.done():
+                    return await working
+                message, self._coming = self._coming.result(), None
+                if message["type"] == "websocket.disconnect":
+                    raise WebSocketDisconnect(message.get("code", 1005))
+                if len(self._come) == _MOST_AHEAD:
+                    raise InvalidRequest(f"more than {_MOST_AHEAD} messages came before the answer to the first")
+                self._come.append(message)
         finally:
             working.cancel()
             await asyncio.gather(working, return_exceptions=True)
@@ -443,8 +450,8 @@ def _begin_of(body: Mapping[str, Any]) -> _Begin:
     seed, id = body.get("seed"), body.get("episode_id")
     if seed is not None and (type(seed) is not int or not 0 <= seed <= MOST_SEED):
         raise InvalidRequest(f"seed: must be a whole number from 0 to {MOST_SEED}", path="seed")
-    if id is not None and not isinstance(id, str):
-        raise InvalidRequest("episode_id: must be a text", path="episode_id")
+    if id is not None and not (isinstance(id, str) and 1 <= len(id) <= MOST_ID):
+        raise InvalidRequest(f"episode_id: must be a text of 1 to {MOST_ID} characters", path="episode_id")
     given = body.get("options")
     if given is not None and not isinstance(given, dict):
         raise InvalidRequest("options: must be an object", path="options")
