@@ -23,10 +23,13 @@ GAME = "tic_tac_toe"
 
 
 @asynccontextmanager
-async def session(server: Running, name: str = GAME, **options: Any) -> AsyncIterator[ClientConnection]:
-    """A connection to an environment."""
+async def session(
+    server: Running, name: str = GAME, *, of: str | None = None, **options: Any
+) -> AsyncIterator[ClientConnection]:
+    """A connection to an environment. of: a session that it shares."""
     address = server.serving.http.replace("http", "ws", 1)
-    async with connect(f"{address}/openenv/{name}/ws", **options) as socket:
+    shared = "" if of is None else f"?session_id={of}"
+    async with connect(f"{address}/openenv/{name}/ws{shared}", **options) as socket:
         yield socket
 
 
@@ -174,7 +177,7 @@ async def test_the_callers_mistakes_have_the_protocols_codes(start: Start) -> No
             ("[" * 100_000, "INVALID_JSON"),
             ("[]", "VALIDATION_ERROR"),
             ("null", "VALIDATION_ERROR"),
-            ('{"type": "mcp"}', "UNKNOWN_TYPE"),
+            ('{"type": "fly"}', "UNKNOWN_TYPE"),
             ('{"type": ["step"]}', "UNKNOWN_TYPE"),
             ("{}", "UNKNOWN_TYPE"),
             ('{"type": "step"}', "VALIDATION_ERROR"),

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from rewarden_server.boxes.desk import Desk
     from rewarden_server.service import Service
 
-SURFACE = "openenv"
-
 NAMES: Mapping[str, str] = {
     "box": "A sandbox in which the policy works; a verdict of its caller's choice judges what it leaves.",
     "task": "A task folder: the policy works in its environment, and its tests judge what it leaves.",

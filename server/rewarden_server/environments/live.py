@@ -70,7 +70,8 @@ class Seen:
 @dataclass(eq=False, slots=True)
 class Place:
     """A place for one episode at a time. held: a connection keeps it, so that it is not forgotten while that is open.
-    opening: the requests that begin an episode in it. busy: held during a message, so that the next one waits."""
+    opening: the requests that begin an episode in it. session: it was made before its first episode. ending: it ends
+    with the connection that holds it. busy: held during a message, so that the next one waits."""
 
     id: str
     owner: str
@@ -78,6 +79,8 @@ class Place:
     used: float
     held: bool = False
     opening: int = 0
+    session: bool = False
+    ending: bool = False
     busy: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
@@ -95,6 +98,11 @@ class Place:
         """True while it must not be forgotten, however long it was idle."""
         return self.in_use
 
+    @property
+    def done(self) -> bool:
+        """True if the episode has ended."""
+        raise NotImplementedError
+
     def state(self) -> dict[str, Any]:
         """The state as a trainer sees it."""
         raise NotImplementedError
@@ -102,8 +110,8 @@ class Place:
 
 @dataclass(eq=False, slots=True)
 class LiveEpisode(Place):
-    """An episode that workers replay. start: the reference of its verdict; None before the first `reset`. verdict: of
-    the actions so far."""
+    """An episode that workers replay. start: the reference of its verdict; None before the first `reset`. actions: None
+    for one that has not the form of an action. verdict: of the actions so far."""
 
     start: dict[str, Any] | None = None
     actions: list[str | None] = field(default_factory=list)
@@ -192,7 +200,7 @@ class LiveEpisodes:
             yield place
         finally:
             place.opening -= 1
-            if not (place.in_use or place.begun):
+            if not (place.in_use or place.session or place.begun):
                 self.close(place)
 
     def find(self, owner: str, environment: str, id: str) -> Place:
@@ -202,6 +210,20 @@ class LiveEpisodes:
         if found is None or found.environment != environment:
             raise NotFound(f"there is no live episode {id[:40]!r} of {environment}; reset one")
         return found
+
+    def attach(self, owner: str, environment: str, id: str) -> Place:
+        """An open episode of a key, which is held from now on. Raises NotFound, InvalidRequest for one that is."""
+        found = self.find(owner, environment, id)
+        if found.held:
+            raise InvalidRequest(f"session_id: {id[:40]!r} has a connection", path="session_id")
+        found.held = True
+        return found
+
+    def left_s(self, episode: Place) -> float:
+        """Seconds without a message for which it is still kept."""
+        if episode.busy.locked():
+            return self.settings.idle_s
+        return episode.used + self.settings.idle_s - self._clock()
 
     def __len__(self) -> int:
         return len(self._open)
@@ -241,7 +263,7 @@ class LiveEpisodes:
             if episode.start is None or episode.done:
                 raise Ended("the episode has ended: reset" if episode.start else "there is no episode: reset first")
             # As in a replay: what is too long is refused there, and takes no room here.
-            actions = [*episode.actions, action and action[: MOST_CHARACTERS + 1]]
+            actions = [*episode.actions, None if action is None else action[: MOST_CHARACTERS + 1]]
             verdict = await self._replayed(judge, episode, episode.start, actions)
             episode.actions, episode.verdict = actions, verdict
             return Seen(verdict.evidence["observation"], verdict.steps[-1].score, episode.done)

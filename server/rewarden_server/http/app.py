@@ -16,6 +16,7 @@ from rewarden_server.http import (
     jobs,
     models,
     openenv,
+    openenv_mcp,
     rollouts,
     run,
     runs,
@@ -31,7 +32,7 @@ from rewarden_server.service import Service
 HOT = (verify, stream, run)
 """The parts that every sample of a training run passes: found first."""
 
-PARTS = (jobs, boxes, openenv, runs, rollouts, blobs, catalogue, models, state, *pages.PARTS, spec)
+PARTS = (jobs, boxes, openenv, openenv_mcp, runs, rollouts, blobs, catalogue, models, state, *pages.PARTS, spec)
 
 
 class Application(FastAPI):

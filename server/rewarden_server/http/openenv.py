@@ -2,18 +2,18 @@
 
 Each environment is served as OpenEnv's own servers serve one, and so are boxes and task folders (`box`, `task`). Over
 the WebSocket a connection has one episode at a time; over HTTP `episode_id` names one of many, where those servers
-forget it after each request. docs/environments.md describes both, and not `/openapi.json`: the protocol is theirs.
+forget it after each request. `openenv_mcp` has MCP. docs/environments.md describes both, and not `/openapi.json`: the
+protocol is theirs.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import inspect
-from collections import deque
-from collections.abc import Coroutine, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, TypeVar
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from functools import partial
+from typing import Any, Literal
 
 from fastapi import APIRouter
 from fastapi.routing import APIWebSocketRoute
@@ -21,27 +21,24 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from rewarden.errors import InternalError, InvalidRequest, NotFound, RequestError, SampleError, TooLarge, Unavailable
+from rewarden.errors import InternalError, InvalidRequest, RequestError, TooLarge
 from rewarden.wire.json import dumps
-from rewarden_server.access.caller import CURRENT, Caller
-from rewarden_server.boxes.desk import Desk
+from rewarden_server.access.caller import Caller, charged
 from rewarden_server.compat.peer_requests import body_of
 from rewarden_server.environments import boxed
-from rewarden_server.environments.boxed import BoxedEpisode
-from rewarden_server.environments.live import MOST_ID, SURFACE, Ended, Full, LiveEpisode, LiveEpisodes, Place, Seen
+from rewarden_server.environments.calls import UnknownTool, action_of_call, kind_of, tools_of
+from rewarden_server.environments.live import Ended, Full, Place, Seen
+from rewarden_server.environments.lived import Begin, act, begin, begin_of, caller_of, name_of, place_kind
+from rewarden_server.http import openenv_mcp
 from rewarden_server.http.access import RawRoute, needs, service_of
 from rewarden_server.http.body import unless_gone
+from rewarden_server.http.openenv_connection import Closed, held, say, talk
 from rewarden_server.http.replies import json_reply
 from rewarden_server.intake.json_expansion import read_json
 from rewarden_server.observe.logs import get_logger, log_defect
 from rewarden_server.refusals import as_request_error
-from rewarden_server.service import BOX_SCOPE, Service
-from rewarden_verifiers.environments.actions import action_of
-from rewarden_verifiers.environments.contract import Environment
-from rewarden_verifiers.environments.episode import MOST_SEED
+from rewarden_server.service import Service
 from rewarden_verifiers.environments.table import environment_of, names
-
-T = TypeVar("T")
 
 SCOPE = "verify"
 
@@ -56,10 +53,7 @@ Code = Literal[
 ]
 """The protocol's codes of errors."""
 
-_MOST_AHEAD = 8
-"""Messages that may come while another one is answered."""
-
-_OF_EPISODE = ("max_steps", "illegal")
+_CALL = ("type", "tool_name", "arguments", "metadata")
 _ACTION: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -133,30 +127,6 @@ _log = get_logger("openenv")
 router = APIRouter(route_class=RawRoute, include_in_schema=False, dependencies=[needs(SCOPE)])
 
 
-def _name(given: str) -> str:
-    """Raises NotFound."""
-    if given not in boxed.NAMES and given not in names():
-        raise NotFound(f"there is no environment {given[:100]!r}; see /openenv")
-    return given
-
-
-def _environment(name: str) -> type[Environment]:
-    """Raises Unavailable."""
-    try:
-        return environment_of(name)
-    except SampleError as error:
-        raise Unavailable(error.message, reason=error.reason) from None
-
-
-def _caller(name: str) -> Caller:
-    """The caller, who may live episodes of an environment. Raises Forbidden."""
-    caller = CURRENT.get()
-    assert caller is not None  # none of these routes is open
-    if name in boxed.NAMES:
-        caller.demand(BOX_SCOPE)
-    return caller
-
-
 @router.get("/openenv")
 async def listed(request: Request) -> Response:
     """The names of the environments."""
@@ -166,40 +136,42 @@ async def listed(request: Request) -> Response:
 @router.post("/openenv/{name}/reset")
 async def reset(request: Request) -> Response:
     """Begins an episode, under an id of the caller's or a new one."""
-    service, name = service_of(request), _name(request.path_params["name"])
-    caller = _caller(name)
+    service, name = service_of(request), name_of(request.path_params["name"])
+    caller = caller_of(name)
     async with body_of(request, service) as body:
         _check_size(body, service)
-        begin = _begin_of(body)
-        with service.episodes.opening(caller.name, name, begin.id, _kind(name)) as episode:
-            answer = await unless_gone(request.receive, _reset(service, caller, episode, begin))
+        asked = begin_of(body)
+        with service.episodes.opening(caller.name, name, asked.id, place_kind(name)) as place:
+            answer = await unless_gone(request.receive, _reset(service, caller, place, asked))
     return json_reply(answer)
 
 
 @router.post("/openenv/{name}/step")
 async def step(request: Request) -> Response:
     """Does an action in the episode that `episode_id` names."""
-    service, name = service_of(request), _name(request.path_params["name"])
-    caller = _caller(name)
+    service, name = service_of(request), name_of(request.path_params["name"])
+    caller = caller_of(name)
     async with body_of(request, service) as body:
         _check_size(body, service)
-        action = _action_of(name, body.get("action"))
-        episode = _found(service, caller, name, body.get("episode_id"))
-        seen = await unless_gone(request.receive, _step(service, caller, episode, action))
-    return json_reply(_told(seen, {"episode_id": episode.id}))
+        action = body.get("action")
+        if not isinstance(action, dict):
+            raise InvalidRequest("action: must be an object", path="action")
+        place = _found(service, caller, name, body.get("episode_id"))
+        seen = await unless_gone(request.receive, _step(service, caller, place, action))
+    return json_reply(_told(seen, {"episode_id": place.id}))
 
 
 @router.get("/openenv/{name}/state")
 async def state(request: Request) -> Response:
     """The state of the episode that `episode_id` names."""
-    service, name = service_of(request), _name(request.path_params["name"])
-    return json_reply(_found(service, _caller(name), name, request.query_params.get("episode_id")).state())
+    service, name = service_of(request), name_of(request.path_params["name"])
+    return json_reply(_found(service, caller_of(name), name, request.query_params.get("episode_id")).state())
 
 
 @router.get("/openenv/{name}/schema")
 async def schema(request: Request) -> Response:
     """The schemas of actions, observations and states."""
-    if _name(request.path_params["name"]) in boxed.NAMES:
+    if name_of(request.path_params["name"]) in boxed.NAMES:
         return json_reply({"action": _BOX_ACTION, "observation": _BOX_OBSERVATION, "state": _BOX_STATE})
     return json_reply({"action": _ACTION, "observation": _OBSERVATION, "state": _STATE})
 
@@ -207,15 +179,13 @@ async def schema(request: Request) -> Response:
 @router.get("/openenv/{name}/tools")
 async def tools(request: Request) -> Response:
     """The tools of the policy, as chat templates take them."""
-    name = _name(request.path_params["name"])
-    known = boxed.TOOLS if name in boxed.NAMES else _environment(name).tools
-    return json_reply({"tools": [tool.schema() for tool in known]})
+    return json_reply({"tools": tools_of(name_of(request.path_params["name"]))})
 
 
 @router.get("/openenv/{name}/health")
 async def health(request: Request) -> Response:
     """Healthy if the environment's module can be imported here; for boxes, if a sandbox is there."""
-    name = _name(request.path_params["name"])
+    name = name_of(request.path_params["name"])
     if name in boxed.NAMES:
         sandbox = await service_of(request).engine.sandbox.status()
         return json_reply({"status": "healthy" if sandbox["state"] == "ready" else "unhealthy"})
@@ -229,12 +199,12 @@ async def health(request: Request) -> Response:
 @router.get("/openenv/{name}/metadata")
 async def metadata(request: Request) -> Response:
     """The name, the description, and the tools, which OpenEnv has no field for."""
-    name = _name(request.path_params["name"])
+    name = name_of(request.path_params["name"])
     if name in boxed.NAMES:
         description = boxed.NAMES[name]
         readme = "\n".join(f"- `{tool.name}({', '.join(tool.arguments)})`: {tool.meaning}" for tool in boxed.TOOLS)
     else:
-        kind = _environment(name)
+        kind = kind_of(name)
         description = (inspect.getdoc(kind) or name).split("\n", 1)[0]
         readme = "\n".join(f"- `{tool.written(tool.argument.upper())}`: {tool.meaning}" for tool in kind.tools)
     return json_reply(
@@ -249,104 +219,26 @@ async def metadata(request: Request) -> Response:
 
 async def socket(websocket: WebSocket) -> None:
     """A connection, with one episode at a time."""
-    name = _name(websocket.path_params["name"])
-    caller = _caller(name)
+    name = name_of(websocket.path_params["name"])
+    caller = caller_of(name)
     caller.demand(SCOPE)
     service: Service = websocket.app.state.service
-    episodes: LiveEpisodes = service.episodes
     await websocket.accept()
-    episode: Place | None = None
     try:
-        episode = episodes.open(caller.name, name, held=True, kind=_kind(name))
-        await _talk(websocket, service, caller, episode)
+        async with held(websocket, service, caller, name) as place:
+            await talk(websocket, service, place, partial(_answer, service, caller))
     except WebSocketDisconnect:
         return
     except Full as error:
-        await _say(websocket, _failed("CAPACITY_REACHED", error))
+        await say(websocket, _failed("CAPACITY_REACHED", error))
     except RequestError as error:
-        await _say(websocket, _failed("SESSION_ERROR", error))
-    finally:
-        if episode is not None:
-            episodes.close(episode)
-            if isinstance(episode, BoxedEpisode):
-                await episode.leave(Desk(service, caller, SURFACE))
+        await say(websocket, _failed("SESSION_ERROR", error))
     with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # the client has closed it
         await websocket.close()
 
 
-async def _talk(websocket: WebSocket, service: Service, caller: Caller, episode: Place) -> None:
-    """Answers messages, one at a time, until `close`. Raises WebSocketDisconnect, and RequestError for what ends the
-    connection."""
-    idle_s, most = service.episodes.settings.idle_s, service.episodes.settings.message_bytes
-    next_message = _Next(websocket)
-    try:
-        while True:
-            try:
-                async with asyncio.timeout(idle_s):
-                    message = await service.until_stopped(next_message.take())
-            except TimeoutError:
-                raise InvalidRequest(f"no message for {idle_s:g} s (environments.idle_s)") from None
-            if message["type"] == "websocket.disconnect":
-                raise WebSocketDisconnect(message.get("code", 1005))
-            text = message.get("text")
-            # The connection takes the larger messages of other routes.
-            if len(message.get("bytes") or (text or "").encode("utf-8", "surrogatepass")) > most:
-                await websocket.close(1009, f"a message has at most {most} bytes (environments.message_bytes)")
-                raise WebSocketDisconnect(1009)
-            work = _answer(text, service, caller, episode)
-            reply = await (next_message.beside(work) if isinstance(episode, BoxedEpisode) else work)
-            if reply is None:
-                return
-            await _say(websocket, reply)
-    finally:
-        next_message.stop()
-
-
-class _Next:
-    """The next messages of a connection, which may come while the one before them is answered."""
-
-    def __init__(self, websocket: WebSocket) -> None:
-        self._websocket = websocket
-        self._coming: asyncio.Future[Any] | None = None
-        self._come: deque[Any] = deque()
-
-    async def take(self) -> Any:
-        """Returns the next one."""
-        if self._come:
-            return self._come.popleft()
-        coming, self._coming = self._coming, None
-        return await (coming if coming is not None else self._websocket.receive())
-
-    async def beside(self, work: Coroutine[Any, Any, T]) -> T:
-        """Returns what the work returns. Raises WebSocketDisconnect if the client leaves, which ends the work, and
-        InvalidRequest if too many messages come meanwhile. Attack: a client that leaves during a step, perhaps behind
-        further messages, whose program would run on in its box."""
-        working = asyncio.ensure_future(work)
-        try:
-            while True:
-                if self._coming is None:
-                    self._coming = asyncio.ensure_future(self._websocket.receive())
-                await asyncio.wait({working, self._coming}, return_when=asyncio.FIRST_COMPLETED)
-                if working.done():
-                    return await working
-                message, self._coming = self._coming.result(), None
-                if message["type"] == "websocket.disconnect":
-                    raise WebSocketDisconnect(message.get("code", 1005))
-                if len(self._come) == _MOST_AHEAD:
-                    raise InvalidRequest(f"more than {_MOST_AHEAD} messages came before the answer to the first")
-                self._come.append(message)
-        finally:
-            working.cancel()
-            await asyncio.gather(working, return_exceptions=True)
-
-    def stop(self) -> None:
-        """Waits for no more messages."""
-        if self._coming is not None:
-            self._coming.cancel()
-
-
-async def _answer(text: str | None, service: Service, caller: Caller, episode: Place) -> dict[str, Any] | None:
-    """The answer to a message; None for `close`."""
+async def _answer(service: Service, caller: Caller, text: str | None, place: Place) -> dict[str, Any] | None:
+    """The answer to a message; None for one that has none. Raises Closed for `close`."""
     code: Code = "INVALID_JSON"
     try:
         if text is None:
@@ -356,33 +248,32 @@ async def _answer(text: str | None, service: Service, caller: Caller, episode: P
         if not isinstance(message, dict):
             raise InvalidRequest("a message must be an object with type and data")
         kind, data = message.get("type"), message.get("data", {})
-        if kind not in ("reset", "step", "state", "close"):
+        if kind not in ("reset", "step", "state", "close", "mcp"):
             code = "UNKNOWN_TYPE"
-            raise InvalidRequest(f"unknown message type {str(kind)[:40]!r}: use reset, step, state or close")
+            raise InvalidRequest(f"unknown message type {str(kind)[:40]!r}: use reset, step, state, mcp or close")
         if not isinstance(data, dict):
             raise InvalidRequest("data: must be an object", path="data")
         if kind == "close":
-            return None
+            raise Closed
         if kind == "state":
-            return {"type": "state", "data": episode.state()}
+            return {"type": "state", "data": place.state()}
+        if kind == "mcp":
+            work = openenv_mcp.answer(data, service, caller, place.environment, place=place)
+            reply = await service.until_stopped(work)
+            return None if reply is None else {"type": "mcp", "data": reply}
         if kind == "step":
-            action = _action_of(episode.environment, data)
-            seen = await service.until_stopped(_step(service, caller, episode, action))
+            seen = await service.until_stopped(_step(service, caller, place, data))
             return {"type": "observation", "data": _told(seen, {})}
-        return {
-            "type": "observation",
-            "data": await service.until_stopped(_reset(service, caller, episode, _begin_of(data))),
-        }
+        told = await service.until_stopped(_reset(service, caller, place, begin_of(data)))
+        return {"type": "observation", "data": told}
+    except Closed:
+        raise
     except Exception as error:  # noqa: BLE001 - the protocol has an answer to everything
         known = as_request_error(error)
         if isinstance(known, InternalError):
             log_defect(_log, error)
         mistake = isinstance(known, (InvalidRequest, TooLarge)) and not isinstance(known, Ended)
         return _failed(code if mistake else "EXECUTION_ERROR", known)
-
-
-async def _say(websocket: WebSocket, message: Mapping[str, Any]) -> None:
-    await websocket.send_text(dumps(message).decode())
 
 
 def _failed(code: Code, error: RequestError) -> dict[str, Any]:
@@ -396,86 +287,43 @@ def _told(seen: Seen, more: Mapping[str, Any]) -> dict[str, Any]:
     return {**told, "metadata": dict(more)} if more else told
 
 
-def _kind(name: str) -> type[Place]:
-    return BoxedEpisode if name in boxed.NAMES else LiveEpisode
-
-
-async def _reset(service: Service, caller: Caller, episode: Place, begin: _Begin) -> dict[str, Any]:
+async def _reset(service: Service, caller: Caller, place: Place, asked: Begin) -> dict[str, Any]:
     """Begins an episode. Raises RequestError."""
-    if isinstance(episode, BoxedEpisode):
-        options = {**begin.own, **begin.options}
-        if begin.id is not None:
-            options.setdefault("rollout", begin.id)
-        seen, seed = await episode.reset(service, Desk(service, caller, SURFACE), begin.seed, options), begin.seed
-        service.episodes.used(episode)
-    else:
-        assert isinstance(episode, LiveEpisode)
-        start = {**begin.own, "seed": begin.seed, "options": begin.options}
-        seen = await service.episodes.reset(service, episode, start)
-        seed = (episode.start or {}).get("seed")
+    seen, seed = await begin(service, caller, place, asked)
     # The id is the caller's own name; a connection is the episode's place, whatever its name.
-    return _told(seen, {"episode_id": begin.id or episode.id, "seed": seed})
+    return _told(seen, {"episode_id": asked.id or place.id, "seed": seed})
 
 
-async def _step(service: Service, caller: Caller, episode: Place, action: Mapping[str, Any]) -> Seen:
-    """Does an action. Raises RequestError."""
-    if isinstance(episode, BoxedEpisode):
-        seen = await episode.step(Desk(service, caller, SURFACE), action)
-        service.episodes.used(episode)
-        return seen
-    assert isinstance(episode, LiveEpisode)
-    text = action.get("text")
-    if text is None:
-        known = _environment(episode.environment).tools
-        called = action_of(action["tool"], action.get("arguments"), known)
-        if called is None:  # no action, as in a verdict of the same messages
-            text = f"There is no tool {action['tool'][:40]!r}; the tools are {', '.join(tool.name for tool in known)}."
-            return Seen({"text": text, "error": "malformed"}, None, episode.done)
-        text = called.text
-    return await service.episodes.step(service, episode, text)
+async def _step(service: Service, caller: Caller, place: Place, action: Mapping[str, Any]) -> Seen:
+    """Does an action, or answers one of those of OpenEnv's clients of MCP. Raises RequestError."""
+    kind = action.get("type")
+    if kind is None:
+        try:
+            return await act(service, caller, place, _action_of(place.environment, action))
+        except UnknownTool as mistake:  # no action, as in a verdict of the same messages
+            with charged(1):
+                return Seen({"text": str(mistake), "error": "malformed"}, None, place.done)
+    if kind == "list_tools":
+        return Seen({"tools": openenv_mcp.listed(place.environment)}, None, place.done)
+    unknown = next((name for name in action if name not in _CALL), None)
+    tool = action.get("tool_name")
+    if kind != "call_tool" or unknown is not None or not isinstance(tool, str):
+        raise InvalidRequest("action: with a type must be list_tools, or call_tool with tool_name", path="action.type")
+    seen, result = await openenv_mcp.call(service, caller, place, tool, action.get("arguments", {}))
+    if seen is None:
+        error = {"error_type": "tool_not_found", "message": result["data"]}
+        return Seen({"tool_name": tool, "result": None, "error": error}, None, place.done)
+    return replace(seen, observation={"tool_name": tool, "result": result, "error": None})
 
 
-@dataclass(frozen=True, slots=True)
-class _Begin:
-    """A request to reset. own: fields of the episode that are no options of the environment."""
-
-    seed: int | None
-    id: str | None
-    own: dict[str, Any] = field(default_factory=dict)
-    options: dict[str, Any] = field(default_factory=dict)
-
-
-def _begin_of(body: Mapping[str, Any]) -> _Begin:
-    """The request in a body. What is not the episode's is an option of the environment's. Raises InvalidRequest."""
-    seed, id = body.get("seed"), body.get("episode_id")
-    if seed is not None and (type(seed) is not int or not 0 <= seed <= MOST_SEED):
-        raise InvalidRequest(f"seed: must be a whole number from 0 to {MOST_SEED}", path="seed")
-    if id is not None and not (isinstance(id, str) and 1 <= len(id) <= MOST_ID):
-        raise InvalidRequest(f"episode_id: must be a text of 1 to {MOST_ID} characters", path="episode_id")
-    given = body.get("options")
-    if given is not None and not isinstance(given, dict):
-        raise InvalidRequest("options: must be an object", path="options")
-    known = ("seed", "episode_id", "options", "environment", *_OF_EPISODE)
-    flat = {name: value for name, value in body.items() if name not in known}
-    both = next((name for name in flat if name in (given or {})), None)
-    if both is not None:
-        raise InvalidRequest(f"{both[:40]}: is given twice", path=both[:40])
-    own = {name: body[name] for name in _OF_EPISODE if body.get(name) is not None}
-    return _Begin(seed, id, own, {**(given or {}), **flat})
-
-
-def _action_of(name: str, action: Any) -> Mapping[str, Any]:
+def _action_of(name: str, action: Mapping[str, Any]) -> Mapping[str, Any]:
     """An action in its environment's form. Raises InvalidRequest."""
     if name in boxed.NAMES:
-        if not isinstance(action, dict):
-            raise InvalidRequest("action: must be an object with tool and arguments", path="action")
         return action
-    if not isinstance(action, dict):
-        raise InvalidRequest("action: must be an object with text", path="action")
     if "tool" in action and "text" not in action:
         if action.keys() - {"tool", "arguments", "metadata"} or not isinstance(action["tool"], str):
             raise InvalidRequest("action: must be an object with tool, a text, and arguments", path="action.tool")
-        return action
+        return action_of_call(name, action["tool"], action.get("arguments"))
     unknown = next((name for name in action if name not in ("text", "metadata")), None)
     if unknown is not None or not isinstance(action.get("text"), str):
         raise InvalidRequest("action: must be an object with text, a text", path="action.text")
@@ -499,5 +347,5 @@ def _check_size(body: Mapping[str, Any], service: Service) -> None:
         )
 
 
-sockets = [APIWebSocketRoute("/openenv/{name}/ws", socket)]
+sockets = [APIWebSocketRoute("/openenv/{name}/ws", socket), *openenv_mcp.sockets]
 """The routes of WebSockets, which `check_scopes` does not see: `socket` demands the scope itself."""

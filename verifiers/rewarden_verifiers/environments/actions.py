@@ -70,26 +70,24 @@ def _texts(piece: Piece, form: Form, known: Mapping[str, Tool]) -> list[str | No
     return [_short(text.strip())] if text.strip() else []
 
 
-def action_of(name: Any, arguments: Any, tools: Sequence[Tool]) -> Action | None:
-    """The action of a call, with its arguments as an object or as the JSON of one; None for a tool that the environment
-    does not have."""
-    texts = _called(name, arguments, {tool.name: tool for tool in (*tools, STEP)})
-    return Action(texts[0]) if texts else None
-
-
 def _called(name: Any, arguments: Any, known: Mapping[str, Tool]) -> list[str | None]:
+    """The action of a call; none for a tool that the environment does not have."""
     tool = known.get(name) if isinstance(name, str) else None
-    if tool is None:
-        return []
+    return [] if tool is None else [text_of_call(tool, arguments)]
+
+
+def text_of_call(tool: Tool, arguments: Any) -> str | None:
+    """The action of a tool's arguments, an object or the JSON of one, as text; None if they are not those of the
+    tool."""
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)
         except (ValueError, RecursionError):
-            return [None]
+            return None
     given = arguments.get(tool.argument) if isinstance(arguments, Mapping) and len(arguments) == 1 else None
     if isinstance(given, int) and not isinstance(given, bool) and abs(given) < 10**15:
         given = str(given)
-    return [_short(tool.written(given)) if isinstance(given, str) else None]
+    return _short(tool.written(given)) if isinstance(given, str) else None
 
 
 def _answers(pieces: Sequence[Piece], at: int) -> list[Piece]:

@@ -1,0 +1,44 @@
+"""Tool calls in environments: the tools by schema, and the action of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rewarden.errors import SampleError, Unavailable
+from rewarden_server.environments import boxed
+from rewarden_verifiers.environments.actions import STEP, text_of_call
+from rewarden_verifiers.environments.contract import Environment
+from rewarden_verifiers.environments.table import environment_of
+
+
+class UnknownTool(LookupError):
+    """A call of a tool that the environment does not have, which is no action in it."""
+
+
+def kind_of(name: str) -> type[Environment]:
+    """The class of an environment that is replayed. Raises Unavailable."""
+    try:
+        return environment_of(name)
+    except SampleError as error:
+        raise Unavailable(error.message, reason=error.reason) from None
+
+
+def tools_of(name: str) -> list[dict[str, Any]]:
+    """The tools of an environment, as chat templates take them. Raises Unavailable."""
+    if name in boxed.NAMES:
+        return [tool.schema() for tool in boxed.TOOLS]
+    return [tool.schema() for tool in kind_of(name).tools]
+
+
+def action_of_call(name: str, tool: Any, arguments: Any) -> Mapping[str, Any]:
+    """The action of a policy's call, in its environment's form. A text of None is an action that has not the form of
+    one. Raises UnknownTool, Unavailable."""
+    if name in boxed.NAMES:
+        return {"tool": tool if isinstance(tool, str) else "", "arguments": arguments}
+    tools = kind_of(name).tools
+    found = next((each for each in (*tools, STEP) if each.name == tool), None)
+    if found is None:
+        names = ", ".join(each.name for each in tools)
+        raise UnknownTool(f"There is no tool {str(tool)[:40]!r}; the tools are {names}.")
+    return {"text": text_of_call(found, arguments)}
