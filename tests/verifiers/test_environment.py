@@ -37,10 +37,16 @@ QUESTION = {"question": "Where is the church?", "answer": "Ulm", "documents": DO
 OPTIONS: dict[str, dict[str, Any]] = {
     "search": QUESTION,
     "reasoning_gym": {"dataset": "chain_sum", "attempts": 20},
+    "sql": {
+        "question": "How many are there?",
+        "answer": "2",
+        "database": {"tables": {"birds": {"columns": ["name"], "rows": [["wren"], ["heron"]]}}},
+    },
 }
 NEEDS = {
     "chess": "chess",
     "search": "bm25s",
+    "sql": "apsw",
     "reasoning_gym": "reasoning_gym",
     **dict.fromkeys(("frozen_lake", "taxi", "cliff_walking", "blackjack"), "gymnasium"),
 }
@@ -76,6 +82,8 @@ def played(name: str, seed: int) -> list[Any]:
     choose, episode = random.Random(seed), begun(name, seed, illegal="again")
     words = ["1", "2", "3", "4", "5", "1:1", "2:1", "e4", "e5", "Nf3", "U", "RD", "hit", "stick", "up", "down", "left"]
     words += ["right", "pickup", "north", "search: church", "open: b", "calculate: 2*3", "answer: 6"]
+    words += ["list: /", "write: /a\nb", "find: a", "schema", "query: SELECT * FROM birds", "search: kettle", "next"]
+    words += ["say: What is your e-mail address?", "product: lamp"]
     seen: list[Any] = [episode.first]
     while episode.ended is None and len(episode.steps) < 40:
         seen.append(episode.act(choose.choice(words)))
@@ -87,7 +95,9 @@ def test_equal_seeds_make_equal_episodes(name: str) -> None:
     assert [played(name, seed) for seed in range(5)] == [played(name, seed) for seed in range(5)]
 
 
-@pytest.mark.parametrize("name", ["nim", "sokoban", "taxi", "blackjack", "calculator", "reasoning_gym"])
+@pytest.mark.parametrize(
+    "name", ["nim", "sokoban", "taxi", "blackjack", "calculator", "reasoning_gym", "files", "shop", "retail"]
+)
 def test_other_seeds_make_other_episodes(name: str) -> None:
     assert len({begun(name, seed).first.text for seed in range(20)}) > 1
 
@@ -174,7 +184,7 @@ def test_a_text_that_is_no_action_is_the_policys_mistake(name: str, text: str) -
 
 
 @given(st.lists(st.text(max_size=60), max_size=12))
-@pytest.mark.parametrize("name", ["tic_tac_toe", "nim", "sokoban", "calculator", "connect_four"])
+@pytest.mark.parametrize("name", ["tic_tac_toe", "nim", "sokoban", "calculator", "connect_four", "files", "retail"])
 def test_no_texts_break_an_episode(name: str, texts: list[str]) -> None:
     outcome = judged(json.dumps(texts), {"environment": name, "seed": 3}, actions="json")
     assert (outcome.status, outcome.score) == ("scored", 0.0) or outcome.passed

@@ -206,7 +206,7 @@ async def metadata(request: Request) -> Response:
     else:
         kind = kind_of(name)
         description = (inspect.getdoc(kind) or name).split("\n", 1)[0]
-        readme = "\n".join(f"- `{tool.written(tool.argument.upper())}`: {tool.meaning}" for tool in kind.tools)
+        readme = "\n".join(f"- `{tool.form()}`: {tool.meaning}" for tool in kind.tools)
     return json_reply(
         {
             "name": name,
@@ -323,7 +323,7 @@ def _action_of(name: str, action: Mapping[str, Any]) -> Mapping[str, Any]:
     if "tool" in action and "text" not in action:
         if action.keys() - {"tool", "arguments", "metadata"} or not isinstance(action["tool"], str):
             raise InvalidRequest("action: must be an object with tool, a text, and arguments", path="action.tool")
-        return action_of_call(name, action["tool"], action.get("arguments"))
+        return action_of_call(name, action["tool"], action.get("arguments", {}))
     unknown = next((name for name in action if name not in ("text", "metadata")), None)
     if unknown is not None or not isinstance(action.get("text"), str):
         raise InvalidRequest("action: must be an object with text, a text", path="action.text")

@@ -84,10 +84,22 @@ def text_of_call(tool: Tool, arguments: Any) -> str | None:
             arguments = json.loads(arguments)
         except (ValueError, RecursionError):
             return None
-    given = arguments.get(tool.argument) if isinstance(arguments, Mapping) and len(arguments) == 1 else None
+    if not isinstance(arguments, Mapping) or set(arguments) != set(tool.arguments):
+        return None
+    values = [text for name in tool.arguments if (text := _text(arguments[name])) is not None]
+    if len(values) != len(tool.arguments):
+        return None
+    try:
+        # Attack: a line feed in an argument that is followed by others would shift them.
+        return _short(tool.written(*values))
+    except ValueError:
+        return None
+
+
+def _text(given: object) -> str | None:
     if isinstance(given, int) and not isinstance(given, bool) and abs(given) < 10**15:
-        given = str(given)
-    return _short(tool.written(given)) if isinstance(given, str) else None
+        return str(given)
+    return given if isinstance(given, str) else None
 
 
 def _answers(pieces: Sequence[Piece], at: int) -> list[Piece]:

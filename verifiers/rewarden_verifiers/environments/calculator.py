@@ -54,7 +54,7 @@ class Calculator(Environment):
         if options.question is None or options.answer is None:
             question, self._answer = _made(options.terms, random.Random(seed))
         else:
-            found = _number(options.answer)
+            found = number_of(options.answer)
             if found is None:
                 raise BadOptions(f"{shown(options.answer)} is not a number", "answer")
             question, self._answer = options.question, found
@@ -82,7 +82,7 @@ class Calculator(Environment):
         return Turn(observation=Observation(text if len(text) <= _MOST_DIGITS else "The value has too many digits."))
 
     def _answered(self, text: str) -> Turn:
-        value = _number(text)
+        value = number_of(text)
         if value is None:
             raise NotAMove(f"{shown(text)} is not a number")
         right = value == self._answer
@@ -96,7 +96,8 @@ class Calculator(Environment):
         )
 
 
-def _number(text: str) -> Fraction | None:
+def number_of(text: str) -> Fraction | None:
+    """The number that a text is: whole, a decimal or a fraction."""
     found = _NUMBER.fullmatch(text.strip())
     if found is None or (found[2] and not int(found[2])):
         return None

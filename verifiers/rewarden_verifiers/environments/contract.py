@@ -17,7 +17,7 @@ Nothing of an action is evaluated, imported or opened.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -50,33 +50,64 @@ class BadOptions(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A kind of action, as a tool that the policy calls with one argument.
+    """A kind of action, as a tool that the policy calls.
 
-    In text the action is `name: argument`; if `bare`, the argument alone.
+    argument: its name; empty if the tool has none. more: the names of further arguments. In text the action is
+    `name: argument`, and each further argument begins a line of its own; only the last can have several lines. If
+    `bare`, the argument alone; without an argument, the name alone.
     """
 
     name: str
-    argument: str
+    argument: str = ""
+    more: tuple[str, ...] = ()
     meaning: str
     bare: bool = False
 
-    def written(self, argument: str) -> str:
-        """The action as text."""
-        return argument if self.bare else f"{self.name}: {argument}"
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The names of all arguments."""
+        return (self.argument, *self.more) if self.argument else ()
+
+    def written(self, *values: str) -> str:
+        """The action as text. Raises ValueError for a value that the text could not hold."""
+        if not values:
+            return self.name
+        if any("\n" in value for value in values[:-1]):
+            raise ValueError("only the last argument can have several lines")
+        text = "\n".join(values)
+        return text if self.bare else f"{self.name}: {text}"
+
+    def form(self) -> str:
+        """The action with capitals in place of arguments."""
+        return self.written(*(name.upper() for name in self.arguments))
 
     def schema(self) -> dict[str, Any]:
         """The tool as chat templates take it."""
-        argument = {"type": "string", "description": f"The {self.argument}."}
         parameters = {
             "type": "object",
-            "properties": {self.argument: argument},
-            "required": [self.argument],
+            "properties": {name: {"type": "string", "description": f"The {name}."} for name in self.arguments},
+            "required": [*self.arguments],
             "additionalProperties": False,
         }
         return {
             "type": "function",
             "function": {"name": self.name, "description": self.meaning, "parameters": parameters},
         }
+
+
+def read_action(tools: Sequence[Tool], action: str) -> tuple[str, tuple[str, ...]]:
+    """The name of the tool that an action calls, and its arguments. Those that are missing behind the first are empty.
+    Raises NotAMove."""
+    name, colon, rest = action.strip().partition(":")
+    tool = next((tool for tool in tools if tool.name == name and bool(tool.argument) == bool(colon)), None)
+    if tool is not None and not tool.argument:
+        return name, ()
+    if tool is not None:
+        *before, last = rest.split("\n", len(tool.more)) if tool.more else [rest.strip()]
+        values = (*(value.strip() for value in before), last if before else last.strip())
+        if values[0]:
+            return name, (*values, *[""] * (len(tool.arguments) - len(values)))
+    raise NotAMove(f"an action is one of {', '.join(ascii(tool.form())[1:-1] for tool in tools)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,11 +58,12 @@ def prepare(reference: Start, params: EnvironmentParams, resources: EnvironmentR
     graded=True,
     prepare=prepare,
     resources=EnvironmentResources,
-    libraries=("bm25s", "chess", "gymnasium", "numpy", "reasoning-gym"),
+    libraries=("apsw", "bm25s", "chess", "duckdb", "gymnasium", "numpy", "reasoning-gym", "sqlglot"),
     optional={
         "chess": "games of chess",
         "environments": "the environments `search`, `frozen_lake`, `taxi`, `cliff_walking` and `blackjack`",
         "puzzles": "items of `reasoning_gym`",
+        "sql": "questions about a database (`sql`)",
     },
 )
 def environment(
@@ -90,8 +91,8 @@ def environment(
     on).
 
     The reasons are `illegal`, `malformed`, `unfinished`, `too_many_steps`, `no_answer` (no action), `too_expensive`,
-    and those of the environments: `loss`, `draw`, `wrong`, `no_evidence`. Actions after the end do nothing, and set the
-    flag `after_end`.
+    and those of the environments: `loss`, `draw`, `wrong`, `no_evidence`, `not_agreed`, `not_told`, and those of the
+    verifier `sql`. Actions after the end do nothing, and set the flag `after_end`.
 
     `game` judges lines, best moves and recorded replies of the same games; here the opponent plays by itself.
     """

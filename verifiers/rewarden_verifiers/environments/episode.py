@@ -23,6 +23,7 @@ from rewarden_verifiers.environments.contract import (
     Turn,
 )
 from rewarden_verifiers.environments.table import environment_of
+from rewarden_verifiers.extraction import encodable
 from rewarden_verifiers.schema import BeforeValidator, Misfit, read
 
 MOST_SEED = 2**63 - 1
@@ -172,7 +173,8 @@ class Episode:
 
 
 def _cut(observation: Observation) -> Observation:
-    return Observation(observation.text[:MOST_OBSERVED], observation.fields)
+    # What the policy wrote may come back to it, and half of a surrogate pair is not UTF-8.
+    return Observation(encodable(observation.text[:MOST_OBSERVED]), observation.fields)
 
 
 def _invalid(field: str, message: str) -> InvalidReference:

@@ -89,7 +89,7 @@ class Search(Environment):
     def reset(self, seed: int, options: SearchOptions) -> Observation:
         """See `Environment`. Nothing in it is random."""
         answers = [options.answer] if isinstance(options.answer, str) else options.answer
-        self._answers = [_words(answer) for answer in answers]
+        self._answers = [words_of(answer) for answer in answers]
         if not self._answers or not all(self._answers):
             raise BadOptions("must have words", "answer")
         self._options, self._corpus = options, options.found(self.corpora)
@@ -131,7 +131,7 @@ class Search(Environment):
         return Turn(observation=Observation("\n\n".join(texts), fields))
 
     def _answered(self, text: str) -> Turn:
-        right = _words(text) in self._answers
+        right = words_of(text) in self._answers
         unseen = [id for id in self._options.gold if id not in self._seen]
         success = right and not unseen
         why = None if success else "no_evidence" if right else "wrong"
@@ -145,7 +145,7 @@ class Search(Environment):
         )
 
 
-def _words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
     """The words by which answers are compared. A text of articles alone keeps them."""
     words = tokens(text)
     return [word for word in words if word not in _ARTICLES] or words
