@@ -14,6 +14,7 @@ OPTIONAL = {
     "graph": ("networkx",),
     "judge": ("aiolimiter", "openai"),
     "litellm": ("litellm",),
+    "minigrid": ("minigrid",),
     "models": ("accelerate", "gguf", "PIL", "safetensors", "torch", "transformers"),
     "otel": ("opentelemetry.exporter", "opentelemetry.proto", "opentelemetry.sdk"),  # FastAPI needs the rest
     "parquet": ("pyarrow",),

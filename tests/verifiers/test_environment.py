@@ -47,6 +47,7 @@ NEEDS = {
     "chess": "chess",
     "search": "bm25s",
     "sql": "apsw",
+    "minigrid": "minigrid",
     "reasoning_gym": "reasoning_gym",
     **dict.fromkeys(("frozen_lake", "taxi", "cliff_walking", "blackjack"), "gymnasium"),
 }
@@ -83,7 +84,7 @@ def played(name: str, seed: int) -> list[Any]:
     words = ["1", "2", "3", "4", "5", "1:1", "2:1", "e4", "e5", "Nf3", "U", "RD", "hit", "stick", "up", "down", "left"]
     words += ["right", "pickup", "north", "search: church", "open: b", "calculate: 2*3", "answer: 6"]
     words += ["list: /", "write: /a\nb", "find: a", "schema", "query: SELECT * FROM birds", "search: kettle", "next"]
-    words += ["say: What is your e-mail address?", "product: lamp"]
+    words += ["say: What is your e-mail address?", "product: lamp", "forward", "toggle", "drop"]
     seen: list[Any] = [episode.first]
     while episode.ended is None and len(episode.steps) < 40:
         seen.append(episode.act(choose.choice(words)))
@@ -96,7 +97,8 @@ def test_equal_seeds_make_equal_episodes(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["nim", "sokoban", "taxi", "blackjack", "calculator", "reasoning_gym", "files", "shop", "retail"]
+    "name",
+    ["nim", "sokoban", "taxi", "blackjack", "calculator", "reasoning_gym", "files", "shop", "retail", "minigrid"],
 )
 def test_other_seeds_make_other_episodes(name: str) -> None:
     assert len({begun(name, seed).first.text for seed in range(20)}) > 1

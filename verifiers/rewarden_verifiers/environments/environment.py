@@ -58,10 +58,11 @@ def prepare(reference: Start, params: EnvironmentParams, resources: EnvironmentR
     graded=True,
     prepare=prepare,
     resources=EnvironmentResources,
-    libraries=("apsw", "bm25s", "chess", "duckdb", "gymnasium", "numpy", "reasoning-gym", "sqlglot"),
+    libraries=("apsw", "bm25s", "chess", "duckdb", "gymnasium", "minigrid", "numpy", "reasoning-gym", "sqlglot"),
     optional={
         "chess": "games of chess",
         "environments": "the environments `search`, `frozen_lake`, `taxi`, `cliff_walking` and `blackjack`",
+        "minigrid": "Minigrid's rooms",
         "puzzles": "items of `reasoning_gym`",
         "sql": "questions about a database (`sql`)",
     },

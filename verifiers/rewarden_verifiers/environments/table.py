@@ -32,6 +32,7 @@ BUILT_IN: Mapping[str, Place] = {
     "frozen_lake": ("rewarden_verifiers.environments.toy_text", "FrozenLake"),
     "taxi": ("rewarden_verifiers.environments.toy_text", "Taxi"),
     "cliff_walking": ("rewarden_verifiers.environments.toy_text", "CliffWalking"),
+    "minigrid": ("rewarden_verifiers.environments.minigrid", "Minigrid"),
     "blackjack": ("rewarden_verifiers.environments.toy_text", "Blackjack"),
 }
 
