@@ -88,6 +88,7 @@ BUILT_IN: Mapping[str, str] = {
     "consensus": "rewarden_verifiers.group.consensus:consensus",
     "diversity": "rewarden_verifiers.group.diversity:diversity",
     "calibration": "rewarden_verifiers.group.calibration:calibration",
+    "novelty": "rewarden_verifiers.archives.novelty:novelty",
 }
 
 VERIFIER_GROUP = "rewarden.verifiers"
