@@ -35,7 +35,7 @@ _TABLE: list[tuple[str, str, str]] = [
     ("nothing", "", _NEW),
     ("an opener", "Let's think step by step.", _NEW),
     ("reasoning that is new", f"<think>{_NEW}</think>{_FOX}", f"<think>{_FOX}</think>{_NEW}"),
-    ("a book", " ".join(f"w{number}" for number in range(30_000)), " ".join(f"w{number}" for number in range(5_000))),
+    ("a book", " ".join(f"w{number}" for number in range(30_000)), " ".join(f"w{number}" for number in range(3_000))),
 ]
 
 PAIRS = [

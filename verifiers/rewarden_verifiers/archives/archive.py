@@ -49,12 +49,15 @@ class Near:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Archive:
-    """Entries in order. union: the n-grams of all of them, each as often as in one that has it most. digest: of the
-    texts in order."""
+    """Entries in order. digest: of the texts in order."""
 
     entries: tuple[Entry, ...]
-    union: tuple[Counter[Gram], ...] = field(repr=False)
     digest: str
+
+    def union(self) -> list[Counter[Gram]]:
+        """Returns the n-grams of all entries by order, each as often as in the one that has it most."""
+        orders = max((len(one.grams) for one in self.entries), default=0)
+        return [_highest([one.grams[at] for one in self.entries if at < len(one.grams)]) for at in range(orders)]
 
     def nearest(self, text: Entry, same: float) -> tuple[int, Near] | None:
         """Returns the entry that a text is nearest to, the first of several, and how near; None if there is none."""
@@ -77,11 +80,10 @@ def entry(text: str, orders: int) -> Entry:
 def archive(texts: Sequence[str], orders: int) -> Archive:
     """Returns the texts, read."""
     entries = tuple(entry(text, orders) for text in texts)
-    union = tuple(_highest([one.grams[order] for one in entries if order < len(one.grams)]) for order in range(orders))
     digest = hashlib.blake2b(digest_size=12)
     for text in texts:
         digest.update(hashlib.blake2b(text.encode("utf-8", "surrogatepass")).digest())
-    return Archive(entries, union, digest.hexdigest())
+    return Archive(entries, digest.hexdigest())
 
 
 def near(text: Entry, known: Entry, same: float) -> Near:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
-from rewarden.errors import InvalidReference
+from rewarden.errors import InvalidReference, InvalidSample
 from rewarden.types import Outcome
 from rewarden_verifiers.archives.archive import Archive, archive, entry, share_of
 from rewarden_verifiers.contract import verifier
@@ -14,82 +15,98 @@ from rewarden_verifiers.judges.empty_responses import empty_reason
 from rewarden_verifiers.outcome import no_answer, scored, too_expensive, wrong
 
 MOST_TEXTS = 2_000
-MOST_CHARACTERS = 1_000_000
-"""Of all texts of an archive together: they are compared with a response within half a second."""
-_LONGEST = 100_000
+MOST_CHARACTERS = 200_000
+"""Of all texts of an archive together: they are read and compared within a second, even if each word is one letter."""
+_LONGEST = 50_000
 """Characters of a response."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoveltyReference:
-    """archive: Texts that are known, at most 2,000 and 1,000,000 characters of them. None is an archive of none."""
-
-    archive: list[str]
+_METADATA = "metadata."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoveltyParams:
     """Options of `novelty`.
 
-    n: Length of the longest n-grams, up to 8.
+    archive: Place of the archive in the sample: its `reference`, or `metadata.NAME`, for recipes whose answer has a
+        reference of its own.
+    n: Length of the longest n-grams, up to 5.
     against: The text of the archive that is `nearest`, or `all` of them as one text, as self-BLEU has it.
     same: Share of an archived text's words, in whatever order, from which on a response is that text again.
     passing: Lowest score that passes. If unset, verdicts have no `passed`.
     """
 
+    archive: str = "reference"
     n: int = 4
     against: Literal["nearest", "all"] = "nearest"
     same: float = 0.9
     passing: float | None = None
 
     def __post_init__(self) -> None:
-        if not 1 <= self.n <= 8:
-            raise ValueError("n must be from 1 to 8")
+        if self.archive != "reference" and not self.archive.startswith(_METADATA):
+            raise ValueError("archive must be reference or metadata.NAME")
+        if not 1 <= self.n <= 5:
+            raise ValueError("n must be from 1 to 5")
         if not 0.5 <= self.same <= 1:
             raise ValueError("same must lie between 0.5 and 1")
         if self.passing is not None and not 0 < self.passing <= 1:
             raise ValueError("passing must be more than 0 and at most 1")
 
 
-def known(reference: NoveltyReference | list[str], params: NoveltyParams) -> Archive:
-    """Returns the archive, read. Raises InvalidReference for a blank text, or more than is compared."""
-    texts = reference.archive if isinstance(reference, NoveltyReference) else reference
+def _archive(reference: Any, metadata: Mapping[str, Any] | None, params: NoveltyParams) -> Archive:
+    """Returns the archive of a sample, read. Raises InvalidReference, or InvalidSample for one in the metadata."""
+    error: type[InvalidReference | InvalidSample] = InvalidReference
+    texts = reference["archive"] if isinstance(reference, Mapping) and [*reference] == ["archive"] else reference
+    if params.archive != "reference":
+        error = InvalidSample
+        texts = (metadata or {}).get(params.archive.removeprefix(_METADATA))
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise error("the archive must be a list of texts, or {archive: texts} in the reference", path=params.archive)
     if len(texts) > MOST_TEXTS or sum(map(len, texts)) > MOST_CHARACTERS:
         message = f"the archive may have {MOST_TEXTS} texts and {MOST_CHARACTERS} characters at most"
-        raise InvalidReference(message, path="reference.archive")
+        raise error(message, path=params.archive)
     for place, text in enumerate(texts):
         if not text.strip():
-            raise InvalidReference("a text of the archive is blank", path=f"reference.archive[{place}]")
-    return archive(texts, params.n)
+            raise error("a text of the archive is blank", path=f"{params.archive}[{place}]")
+    return _read(tuple(texts), params.n)
 
 
-@verifier(version="1", graded=True, prepare=known)
-def novelty(response: str, prepared: Archive, params: NoveltyParams) -> Outcome:
+@lru_cache(maxsize=8)
+def _read(texts: tuple[str, ...], orders: int) -> Archive:
+    """Returns the archive. Siblings are compared with the same one, one after another."""
+    return archive(texts, orders)
+
+
+@verifier(version="1", graded=True)
+def novelty(
+    response: str, params: NoveltyParams, reference: Any = None, metadata: Mapping[str, Any] | None = None
+) -> Outcome:
     """Scores how much of a response is new beside an archive: 1 if no text of it shares a word, 0 for a copy.
 
-    The reference is the archive: a list of texts, or `{archive: texts}`. The score is 1 less the nearness to the text
-    that is nearest, which is the share of n-grams that the two have in common: of the response's or of the archived
-    text's, whichever is larger, so that no padding makes a copy new. Case, accents, invisible characters and look-alike
-    letters make no difference.
+    The reference is the archive: a list of texts, or `{archive: texts}`; an empty list is that of the first response.
+    At most 2,000 texts and 200,000 characters are compared. The score is 1 less the nearness to the nearest text: the
+    share of n-grams that the two have in common, of the response's or of the archived text's, whichever is larger, so
+    that no padding makes a copy new. Case, accents, invisible characters and look-alike letters make no difference.
 
     A text of the archive again scores 0 (`known`): the same words in any order, or the whole text within a longer one.
     So does a response without substance (`blank`, `opener_only`, `claim_only`), a loop (`repeated`), and one of more
-    than 100,000 characters (`too_expensive`).
+    than 50,000 characters (`too_expensive`).
 
     New is not good: gibberish and paraphrases are new. Pay for novelty only what another verifier passes, in a recipe:
     `answer.passed ? 0.8 + 0.2 * novelty.score : 0.0`. The archive stands in the row, so that a verdict does not depend
     on what was judged before; the evidence has its size and digest. Do not put a sample's own earlier response into it
     when it is judged again: that would be its own copy.
     """
+    known = _archive(reference, metadata, params)
     if (why := empty_reason(response)) is not None:
         return no_answer(why)
-    about: dict[str, Any] = {"archive": {"size": len(prepared.entries), "digest": prepared.digest}}
+    about: dict[str, Any] = {"archive": {"size": len(known.entries), "digest": known.digest}}
     if len(response) > _LONGEST:
         return too_expensive(evidence={**about, "characters": len(response), "most": _LONGEST})
     text = entry(response, params.n)
     if text.loops:
         return wrong("repeated", flags=("repeated",), evidence=about)
-    found = prepared.nearest(text, params.same)
+    found = known.nearest(text, params.same)
     if found is None:
         return _scored(1.0, params, about, ())
     place, near = found
@@ -98,7 +115,7 @@ def novelty(response: str, prepared: Archive, params: NoveltyParams) -> Outcome:
         return wrong("known", raw=0.0, flags=("known",), evidence=about)
     nearness = near.nearness
     if params.against == "all":
-        about["all"] = share_of(text, prepared.union)
+        about["all"] = share_of(text, known.union())
         nearness = max(nearness, about["all"])
     return _scored(min(1.0, max(0.0, 1.0 - nearness)), params, about, ())
 
