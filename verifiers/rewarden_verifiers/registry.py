@@ -89,6 +89,7 @@ BUILT_IN: Mapping[str, str] = {
     "diversity": "rewarden_verifiers.group.diversity:diversity",
     "calibration": "rewarden_verifiers.group.calibration:calibration",
     "novelty": "rewarden_verifiers.archives.novelty:novelty",
+    "memory": "rewarden_verifiers.archives.memory:memory",
 }
 
 VERIFIER_GROUP = "rewarden.verifiers"
