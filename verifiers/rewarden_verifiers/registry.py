@@ -71,6 +71,7 @@ BUILT_IN: Mapping[str, str] = {
     "checklist": "rewarden_verifiers.judges.checklist:checklist",
     "pairwise": "rewarden_verifiers.judges.pairwise:pairwise",
     "listwise": "rewarden_verifiers.judges.listwise:listwise",
+    "debate": "rewarden_verifiers.judges.debate:debate",
     "critic": "rewarden_verifiers.judges.critic:critic",
     "consistency": "rewarden_verifiers.judges.consistency:consistency",
     "fact": "rewarden_verifiers.judges.fact:fact",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from rewarden.errors import InvalidReference
 from rewarden.types import Media, Outcome
@@ -14,7 +13,7 @@ from rewarden_verifiers.judges.fencing import harmless
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.opinions import Opinion, readings, refused
 from rewarden_verifiers.judges.pictures import images
-from rewarden_verifiers.judges.preference import Preference, PreferenceParams, preferences
+from rewarden_verifiers.judges.preference import ContestParams, Preference, preferences
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.references import Against, rival_of
 from rewarden_verifiers.judges.resources import JudgeResources
@@ -23,15 +22,12 @@ from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import scored, undecided
 from rewarden_verifiers.view import SHOWN_TO_MODELS
 
-_WIN = math.nextafter(0.5, 1.0)
-
 
 @dataclass(frozen=True, kw_only=True)
-class Params(PreferenceParams):
+class Params(ContestParams):
     """Options of `pairwise`.
 
     against: Which text of a row of preference data is the rival if the row has both: `chosen` or `rejected`.
-    passing: What passes: only a `win`, or also a `tie`.
     criteria: Criteria in order of rank; each breaks the ties of those before it. `judge`; `length`, in characters;
         `metadata.NAME`, a number in the sample's metadata and in the reference's. The long form is `{"by", "prefer",
         "margin"}`; lower numbers are better by default. With more than one criterion the score is 1, 0.5 or 0.
@@ -39,7 +35,6 @@ class Params(PreferenceParams):
     """
 
     against: Against = "chosen"
-    passing: Literal["win", "tie"] = "win"
     criteria: tuple[str | Measure, ...] = (JUDGE,)
     media: bool = False
 
@@ -112,7 +107,7 @@ async def pairwise(
     return ended(score, compared, judged, params)
 
 
-def decided(found: Sequence[Opinion[Preference]], params: Params, ledger: Ledger) -> Outcome:
+def decided(found: Sequence[Opinion[Preference]], params: ContestParams, ledger: Ledger) -> Outcome:
     """Returns what the opinions on one comparison come to."""
     votes, early = readings(found, Preference(0.0, False, ""), ledger)
     if early is not None:
@@ -126,7 +121,7 @@ def decided(found: Sequence[Opinion[Preference]], params: Params, ledger: Ledger
             return undecided("orders_disagree", feedback=message, evidence=evidence, flags=tuple(flags))
         votes = [vote for vote in votes if not vote.flipped]
     scores = [vote.score for vote in votes]
-    verdict = combine(scores, _passing(params), params)
+    verdict = combine(scores, params.least, params)
     evidence |= verdict.evidence(scores)
     if verdict.score is None:
         return undecided("tie", evidence=evidence, flags=tuple(flags))
@@ -143,9 +138,11 @@ def decided(found: Sequence[Opinion[Preference]], params: Params, ledger: Ledger
     )
 
 
-def ended(score: float, compared: Sequence[Mapping[str, Any]], judged: Outcome | None, params: Params) -> Outcome:
+def ended(
+    score: float, compared: Sequence[Mapping[str, Any]], judged: Outcome | None, params: ContestParams
+) -> Outcome:
     """The outcome of a score that the last of the criteria `compared` decided. judged: what the opinions came to."""
-    passed = score >= _passing(params)
+    passed = score >= params.least
     outcome = scored(
         score,
         passed=passed,
@@ -162,7 +159,3 @@ def ended(score: float, compared: Sequence[Mapping[str, Any]], judged: Outcome |
 def same(one: str, other: str) -> bool:
     """Returns whether a judge sees no difference: a character that nobody sees makes no other text."""
     return harmless(one).text.strip() == harmless(other).text.strip()
-
-
-def _passing(params: Params) -> float:
-    return _WIN if params.passing == "win" else 0.5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -15,7 +16,9 @@ from rewarden_verifiers.judges.params import JudgeParams
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.replies import ALTERNATIVES, object_of, probability
 
-_PROMPT = "pairwise.preference"
+PROMPT = "pairwise.preference"
+
+_WIN = math.nextafter(0.5, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +35,21 @@ class PreferenceParams(JudgeParams):
     by: Literal["verdict", "probability"] = "verdict"
     strength: bool = False
     disagree: Literal["tie", "undecided"] = "tie"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContestParams(PreferenceParams):
+    """Options of a comparison that passes or fails.
+
+    passing: What passes: only a `win`, or also a `tie`.
+    """
+
+    passing: Literal["win", "tie"] = "win"
+
+    @property
+    def least(self) -> float:
+        """The lowest score that passes."""
+        return _WIN if self.passing == "win" else 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +89,23 @@ async def preferences(
     """
     first, second = pair
     asked = ((first, second), (second, first))[:orders]
-    inquiries = [(inquire or _inquiry)(params, texts, shown, media) for texts in asked]
+    inquiries = [(inquire or inquiry)(params, texts, shown, media) for texts in asked]
     found = await gather(*(opinions(ctx, params, inquiry, ledger) for inquiry in inquiries))
     return [_agreed(seen) for seen in zip(*found, strict=True)]
 
 
-def _inquiry(
-    params: PreferenceParams, texts: tuple[Material, Material], shown: Mapping[str, Any], media: Sequence[Media]
+def inquiry(
+    params: PreferenceParams,
+    texts: tuple[Material, Material],
+    shown: Mapping[str, Any],
+    media: Sequence[Media],
+    prompt: str = PROMPT,
 ) -> Inquiry[Margin]:
+    """Returns the question which of two texts is better, by the prompt of that name."""
     variables = {**shown, "response_a": texts[0], "response_b": texts[1]}
     if params.by == "probability":
         return Inquiry(
-            prompt=_PROMPT,
+            prompt=prompt,
             variables=variables,
             schema=None,
             direct=_by_probability,
@@ -91,7 +114,7 @@ def _inquiry(
             max_tokens=1,
             media=media,
         )
-    return Inquiry(prompt=_PROMPT, variables=variables, schema=_schema(params.strength), read=_by_verdict, media=media)
+    return Inquiry(prompt=prompt, variables=variables, schema=_schema(params.strength), read=_by_verdict, media=media)
 
 
 def _schema(strength: bool) -> dict[str, Any]:

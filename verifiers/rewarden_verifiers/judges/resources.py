@@ -10,7 +10,7 @@ from typing import Any
 
 from rewarden_verifiers.canonical import canonical
 
-JUDGING = ("judge", "rubric", "checklist", "pairwise", "listwise", "critic", "consistency", "fact", "reader")
+JUDGING = ("judge", "rubric", "checklist", "pairwise", "listwise", "critic", "consistency", "fact", "reader", "debate")
 """The verifiers that ask judges."""
 
 
