@@ -45,11 +45,14 @@ STATED = frozenset(
     }
 )
 """Those that read what a trainer or an environment says: their cases say what they pay."""
-OTHERS = frozenset({"dsdr", "thor", "general_points", "time_r1", "format_length", "repexp"})
+OTHERS = frozenset(
+    {"dsdr", "thor", "general_points", "time_r1", "format_length", "repexp", "memory_r_plus", "temporal_r1", "crt"}
+)
 """Those that use verifiers which the toys do not know: their cases say what they pay."""
 ELSEWHERE = SQL | LEAN | JUDGED | MODELLED | PATCHES | PLANNED | SEARCHED | AGREED | READ | LENGTHS | STATED | OTHERS
 """Those that the toys here cannot stand in for; test_lean_recipes.py tries the ones that prove."""
 WITHOUT_REFERENCE = {
+    "crt",
     *("lean_statement", "openbezoar", "reward_design_lms", "urial_just_eval", "writing_zero", "writing_zero_grm"),
     *("a_lol", "cgpo", "deepseek_grm", "fetch", "genrm", "libra_rm", "longwriter_zero", "math_shepherd", "restl"),
     *(
