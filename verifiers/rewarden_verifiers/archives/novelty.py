@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 from rewarden.errors import InvalidReference, InvalidSample
 from rewarden.types import Outcome
 from rewarden_verifiers.archives.archive import Archive, archive, entry, share_of
-from rewarden_verifiers.contract import verifier
+from rewarden_verifiers.archives.by_name import by_name
+from rewarden_verifiers.archives.novelty_params import METADATA, NoveltyParams
+from rewarden_verifiers.contract import spec_of, verifier
 from rewarden_verifiers.judges.empty_responses import empty_reason
 from rewarden_verifiers.outcome import no_answer, scored, too_expensive, wrong
 
@@ -21,45 +22,13 @@ _LONGEST = 50_000
 """Characters of a response."""
 
 
-_METADATA = "metadata."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoveltyParams:
-    """Options of `novelty`.
-
-    archive: Place of the archive in the sample: its `reference`, or `metadata.NAME`, for recipes whose answer has a
-        reference of its own.
-    n: Length of the longest n-grams, up to 5.
-    against: The text of the archive that is `nearest`, or `all` of them as one text, as self-BLEU has it.
-    same: Share of an archived text's words, in whatever order, from which on a response is that text again.
-    passing: Lowest score that passes. If unset, verdicts have no `passed`.
-    """
-
-    archive: str = "reference"
-    n: int = 4
-    against: Literal["nearest", "all"] = "nearest"
-    same: float = 0.9
-    passing: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.archive != "reference" and not self.archive.startswith(_METADATA):
-            raise ValueError("archive must be reference or metadata.NAME")
-        if not 1 <= self.n <= 5:
-            raise ValueError("n must be from 1 to 5")
-        if not 0.5 <= self.same <= 1:
-            raise ValueError("same must lie between 0.5 and 1")
-        if self.passing is not None and not 0 < self.passing <= 1:
-            raise ValueError("passing must be more than 0 and at most 1")
-
-
 def _archive(reference: Any, metadata: Mapping[str, Any] | None, params: NoveltyParams) -> Archive:
     """Returns the archive of a sample, read. Raises InvalidReference, or InvalidSample for one in the metadata."""
     error: type[InvalidReference | InvalidSample] = InvalidReference
     texts = reference["archive"] if isinstance(reference, Mapping) and [*reference] == ["archive"] else reference
     if params.archive != "reference":
         error = InvalidSample
-        texts = (metadata or {}).get(params.archive.removeprefix(_METADATA))
+        texts = (metadata or {}).get(params.archive.removeprefix(METADATA))
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise error("the archive must be a list of texts, or {archive: texts} in the reference", path=params.archive)
     if len(texts) > MOST_TEXTS or sum(map(len, texts)) > MOST_CHARACTERS:
@@ -77,7 +46,7 @@ def _read(texts: tuple[str, ...], orders: int) -> Archive:
     return archive(texts, orders)
 
 
-@verifier(version="1", graded=True)
+@verifier(version="1", graded=True, variant=lambda params: None if params.name is None else spec_of(by_name))
 def novelty(
     response: str, params: NoveltyParams, reference: Any = None, metadata: Mapping[str, Any] | None = None
 ) -> Outcome:
@@ -93,9 +62,15 @@ def novelty(
     than 50,000 characters (`too_expensive`).
 
     New is not good: gibberish and paraphrases are new. Pay for novelty only what another verifier passes, in a recipe:
-    `answer.passed ? 0.8 + 0.2 * novelty.score : 0.0`. The archive stands in the row, so that a verdict does not depend
-    on what was judged before; the evidence has its size and digest. Do not put a sample's own earlier response into it
-    when it is judged again: that would be its own copy.
+    `answer.passed ? 0.8 + 0.2 * novelty.score : 0.0`. With the archive in the row a verdict does not depend on what was
+    judged before. Do not put a sample's own earlier response into it when it is judged again: it would be its copy.
+
+    With `name` the server keeps the archive: it adds each response that scores more than 0, and forgets the oldest
+    beyond 1,000 texts or 200,000 characters, and the archive that was added to longest ago beyond 500. Such verdicts
+    depend on the order in which samples are judged, also when they are rescored; they are never cached, have the flag
+    `kept_archive`, and their evidence has the archive's name, size and digest at that moment. Siblings that are judged
+    at the same time may not see each other. Each sample needs an `id` of its own: the same id with the same response is
+    a retry, and not its own copy.
     """
     known = _archive(reference, metadata, params)
     if (why := empty_reason(response)) is not None:

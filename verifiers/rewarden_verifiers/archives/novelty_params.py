@@ -1,0 +1,42 @@
+"""The options of `novelty`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+METADATA = "metadata."
+_LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoveltyParams:
+    """Options of `novelty`.
+
+    archive: Place of the archive in the sample: its `reference`, or `metadata.NAME`, for recipes whose answer has a
+        reference of its own.
+    name: Key of an archive that the server keeps, in the place of `archive`: responses that are new are added to it.
+    n: Length of the longest n-grams, up to 5.
+    against: The text of the archive that is `nearest`, or `all` of them as one text, as self-BLEU has it.
+    same: Share of an archived text's words, in whatever order, from which on a response is that text again.
+    passing: Lowest score that passes. If unset, verdicts have no `passed`.
+    """
+
+    archive: str = "reference"
+    name: str | None = None
+    n: int = 4
+    against: Literal["nearest", "all"] = "nearest"
+    same: float = 0.9
+    passing: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.archive != "reference" and not self.archive.startswith(METADATA):
+            raise ValueError("archive must be reference or metadata.NAME")
+        if self.name is not None and not 0 < len(self.name) <= _LONGEST_NAME:
+            raise ValueError(f"name must have from 1 to {_LONGEST_NAME} characters")
+        if not 1 <= self.n <= 5:
+            raise ValueError("n must be from 1 to 5")
+        if not 0.5 <= self.same <= 1:
+            raise ValueError("same must lie between 0.5 and 1")
+        if self.passing is not None and not 0 < self.passing <= 1:
+            raise ValueError("passing must be more than 0 and at most 1")
