@@ -18,7 +18,7 @@ from tests.lean.toolchain import TOOLCHAIN, needs_lean, toolchain
 
 LAUNCHERS = ("docker", "bwrap")
 
-SANDBOXED = {"code", "code_output", "code_all", "code_fraction", "code_format", "puzzle", "task", "swe"}
+SANDBOXED = {"code", "code_output", "kernel", "code_all", "code_fraction", "code_format", "puzzle", "task", "swe"}
 """Verifiers and recipes whose cases run programs."""
 
 HARDWARE = {"rocq", "verilog"}

@@ -1,0 +1,131 @@
+"""The verifier `kernel`: a function on arrays agrees with a reference, and may be timed against it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from rewarden.errors import InvalidReference, SandboxError
+from rewarden.types import Outcome
+from rewarden_verifiers.contract import Context, VerifierSpec, spec_of, verifier
+from rewarden_verifiers.execution.candidate import Missing, find
+from rewarden_verifiers.kernels.params import KernelParams
+from rewarden_verifiers.kernels.reference import MAX_CHARACTERS, KernelReference, invalid
+from rewarden_verifiers.kernels.rooms import LANGUAGES, Judged, compare
+from rewarden_verifiers.outcome import no_answer, scored, wrong
+
+LABELS = frozenset({"python", "py", "python3"})
+"""Labels that fences use for Python."""
+
+_LIMITS = frozenset(("time_limit", "memory_limit", "output_limit"))
+_SHOWN = 2_000
+_TRIES = 3
+
+
+def _variant(params: KernelParams) -> VerifierSpec | None:
+    own = spec_of(kernel)
+    return replace(own, determinism="sampled", variant=None) if own is not None and params.speed != "none" else None
+
+
+@verifier(version="1", graded=True, variant=_variant)
+async def kernel(response: str, reference: KernelReference, *, params: KernelParams, ctx: Context) -> Outcome:
+    """The response is a kernel, a function or module on arrays, whose outputs agree with the reference's.
+
+    The kernel runs in a locked room that has neither the reference nor expected outputs nor a clock that counts. In
+    another room, the judge makes inputs, sends them as bytes, receives the outputs as bytes, and compares. Inputs are
+    random for each case, dtype and layout, from seeds that depend on the response. Weights are drawn by both from the
+    same seed, as in KernelBench. Outputs must have the type and shape of the reference's. A kernel may change its
+    inputs only as the reference does, and must leave the output of the previous call as it was.
+
+    With `speed`, the judge's clock runs from the first byte of the inputs to the last byte of the output, also for the
+    reference, which is called in the same way before and after the kernel. Handing over the arrays is part of both
+    times, so that large ratios come out smaller. Each timed call has new inputs, and its output is compared. If the two
+    times of the reference are further apart than `steady`, all is timed again, and after three tries the verdict is an
+    `error` with fault `infra`: noise of the machine is not the kernel's. `raw` is the speed-up.
+
+    The reference is at fault if it fails, if its output for the same input varies, or if constants or an input returned
+    would be within the tolerance of its outputs. Such a reference measures nothing.
+
+    Kernels for a GPU cannot be judged here: rooms have none. In the image `python-science` they can use torch, C++ by
+    `torch.utils.cpp_extension` and numba.
+
+    Reasons with score 0: `kernel_missing`, `load_failed`, `call_failed`, `wrong_shape` (also another dtype),
+    `wrong_output`, `input_changed`, `output_overwritten`, `forbidden_operation`, `forbidden_construct`,
+    `required_missing`, `bad_reply`, `crashed` (also an early exit), `time_limit`, `memory_limit`, `output_limit`,
+    `judge_failed_on_output`, `unsteady` (right at first, and not when it is timed), `too_expensive`, `no_answer`.
+    """
+    reference.check()
+    found = find(response, params.rules, LABELS, "refuse")
+    if isinstance(found, Missing):
+        return no_answer(found.reason, flags=found.flags)
+    text, sandbox = found.code.strip(), ctx.sandbox
+
+    def zero(reason: str, words: str | None = None, flags: Iterable[str] = (), place: str = "") -> Outcome:
+        evidence = {"rule": found.rule} | ({"call": place} if place else {})
+        return wrong(reason, feedback=words, extracted=text[:_SHOWN], evidence=evidence, flags=tuple(flags))
+
+    if len(text) > MAX_CHARACTERS:
+        return zero("too_expensive", f"more than {MAX_CHARACTERS} characters", ("too_expensive",))
+    if (lacking := await sandbox.lacking([LANGUAGES[reference.framework]])) is not None:
+        raise SandboxError(f"this sandbox cannot judge kernels of {reference.framework}: {lacking}")
+
+    async def run(*, timed: bool) -> Judged:
+        return await compare(sandbox, reference, params, text, timed=timed)
+
+    async def run_reference(*, timed: bool) -> Sequence[float]:
+        """Runs the reference in the kernel's place. Returns its seconds by case. Raises InvalidReference."""
+        done = await compare(sandbox, reference, params, None, timed=timed)
+        if done.result is not None and done.result["end"] == "right":
+            seconds: Sequence[float] = done.result["seconds"]
+            return seconds
+        raise _at_fault(done)
+
+    done = await run(timed=False)
+    result = done.result
+    if result is None:
+        if not done.prepared:
+            raise _at_fault(done)
+        await run_reference(timed=False)
+        return zero("judge_failed_on_output", None, ("judge_failed_on_output",))
+    if result["end"] == "reference":
+        raise invalid(result["field"], result["message"])
+    if result["end"] == "gone":
+        status = done.kernel.status
+        if status in _LIMITS:
+            # A limit that the reference exceeds as well is no kernel's fault.
+            await run_reference(timed=False)
+            return zero(status, None, ("too_expensive", status))
+        return zero("crashed", done.kernel.stderr[-_SHOWN:].decode("utf-8", "replace"))
+    if result["end"] == "wrong":
+        return zero(result["reason"], result["message"], place=result["place"])
+    evidence = {"rule": found.rule, "calls": result["calls"], "largest_difference": result["worst"]}
+    if params.speed == "none":
+        return scored(1.0, passed=True, extracted=text[:_SHOWN], evidence=evidence)
+    for _ in range(_TRIES):
+        before = await run_reference(timed=True)
+        own = await run(timed=True)
+        after = await run_reference(timed=True)
+        if own.result is None or own.result["end"] != "right":
+            # The reference passed the same calls: the kernel is right by luck, or ends when it is timed.
+            return zero("unsteady", None if own.result is None else own.result.get("message"))
+        if max(max(one, other) / min(one, other) for one, other in zip(before, after, strict=True)) <= params.steady:
+            ratios = [
+                (one * other) ** 0.5 / mine
+                for one, other, mine in zip(before, after, own.result["seconds"], strict=True)
+            ]
+            speedup = math.exp(sum(map(math.log, ratios)) / len(ratios))
+            score = min(1.0, speedup / params.target) if params.speed == "score" else 1.0
+            evidence |= {"speedup": speedup, "seconds": own.result["seconds"], "reference_seconds": list(before)}
+            return scored(score, passed=True, raw=speedup, extracted=text[:_SHOWN], evidence=evidence)
+    raise SandboxError("the machine is too busy to time a kernel: the reference's own times differ")
+
+
+def _at_fault(done: Judged) -> InvalidReference:
+    """The error of a reference that fails in the place of a kernel, or before."""
+    if done.result is None:
+        said = done.judge.stderr[-500:].decode("utf-8", "replace")
+        return invalid("source", f"the judge's room ends with {done.judge.status}: {said}")
+    if done.result["end"] == "gone":
+        return invalid("source", f"in the place of a kernel it ends with {done.kernel.status}; raise the limits")
+    return invalid("source", f"in the place of a kernel it fails: {done.result.get('message')}")
