@@ -31,7 +31,7 @@ def remembered(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest_asyncio.fixture
 async def running(start: Start, host: HostProcess, remembered: Path, tmp_path: Path) -> Running:
     """A server with tasks."""
-    for name, files in {"bad": parts(solution__solve_sh="true"), "steps": _steps()}.items():
+    for name, files in {"bad": parts(solution__solve_sh="true"), "steps": _steps(), "watched": _watched()}.items():
         made(tmp_path / "own" / name, files)
     folders = f"{EXAMPLES / 'word-count'},{EXAMPLES / 'counter-service'},{tmp_path / 'own'}"
     settings = {"sandbox.address": host.address, "tasks.folders": folders, "tasks.dir": str(remembered)}
@@ -54,6 +54,20 @@ def _steps() -> dict[str, str]:
         )
         files[f"steps/{name}/solution/solve.sh"] = f"echo {name} >>/app/log"
     return files
+
+
+def _watched() -> dict[str, str]:
+    """A task whose tests read the record of what was run."""
+    said = 'f=/logs/rewarden/trajectory.json; says() { if "$@"; then echo 1; else echo 0; fi; }\n'
+    asked = {
+        "first": "grep -q 'echo first' $f",
+        "second": "grep -q 'echo second' $f",
+        "forged": "grep -qx forged $f",
+        "agent": "cmp -s $f /logs/agent/trajectory.json",
+        "reward": "[ -e /app/done ]",
+    }
+    pairs = ", ".join(f'\\"{name}\\": $(says {check})' for name, check in asked.items())
+    return parts(tests__test_sh=f'{said}echo "{{{pairs}}}" >/logs/verifier/reward.json\n')
 
 
 async def test_a_box_of_a_task_is_judged_by_its_tests_and_lives_on(client: AsyncClient) -> None:
@@ -171,3 +185,22 @@ async def test_a_box_without_a_task_needs_a_reference(client: AsyncClient) -> No
         assert (none.fault, other.fault) == ("reference", "reference")
         with pytest.raises(InvalidRequest, match="send one of response and response_file"):
             await box.score("math", reference="2")
+
+
+async def test_the_tests_read_what_was_run_in_the_box_and_nobody_can_forge_it(client: AsyncClient) -> None:
+    async with client.box(task="watched") as box:
+        await box.exec("echo first")
+        fork = await box.fork()
+        await fork.exec("echo second")
+        await fork.write("/logs/agent/trajectory.json", "mine")
+        await fork.exec("mkdir -p /logs/rewarden && echo forged >/logs/rewarden/trajectory.json")
+        assert (await box.score("task")).components["agent"].score == 1.0
+        forked = (await fork.score("task")).components
+        assert {name: part.score for name, part in forked.items()} == {
+            "first": 1.0,
+            "second": 1.0,
+            "forged": 0.0,
+            "agent": 0.0,
+            "reward": 0.0,
+        }
+        await fork.close()

@@ -45,6 +45,10 @@ class LiveBox(Protocol):
     def task(self) -> str | None:
         """Returns the id of the task with which the box was opened."""
 
+    def trajectory(self, instruction: str) -> bytes | None:
+        """Returns a record of what was run in the box, as a file in ATIF that begins with this instruction. None: no
+        record was kept."""
+
     def changes(self) -> AsyncGenerator[bytes, None]:
         """Yields a tar stream of all that the box has changed in its image. Its programs stand still meanwhile."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rewarden.boxes.types import BoxInfo, BoxUsage, ExecState
 from rewarden_server.boxes.running import Running
+from rewarden_server.boxes.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from rewarden_sandboxes.notebook import Notebook
@@ -26,7 +27,8 @@ class Share:
 @dataclass(eq=False, slots=True, kw_only=True)
 class Box:
     """`opened`, `ends` and `used` are on the registry's clock; `created_at` and `expires_at` are seconds since the
-    epoch. reason: set once it has ended. untouched: nothing of its caller's is in it. starting: notebooks that are
+    epoch. reason: set once it has ended. untouched: nothing of its caller's is in it. trajectory: of a
+    box that was opened for a task. starting: notebooks that are
     being started, which count as well."""
 
     id: str
@@ -35,6 +37,7 @@ class Box:
     rollout: str | None
     task: str | None
     env: dict[str, str]
+    trajectory: Trajectory | None
     share: Share
     remote: RemoteBox
     created_at: float

@@ -52,6 +52,7 @@ from rewarden_server.boxes.lease import Lease, Leases, load_secret
 from rewarden_server.boxes.running import Running
 from rewarden_server.boxes.settings import BoxSettings
 from rewarden_server.boxes.snapshots import Snapshots
+from rewarden_server.boxes.trajectory import Trajectory
 from rewarden_server.observe.logs import get_logger
 from rewarden_server.tasks.tasks import Begun, Tasks
 
@@ -173,6 +174,8 @@ class Boxes:
             async with contextlib.aclosing(remote.snapshot()) as changes:
                 await made.remote.restore(changes)
             made.untouched = False
+            if box.trajectory is not None:
+                made.trajectory = box.trajectory.copied()
         return made
 
     @asynccontextmanager
@@ -203,6 +206,7 @@ class Boxes:
                     rollout=rollout,
                     task=task,
                     env=dict(spec.env),
+                    trajectory=None if task is None else Trajectory(self._wall),
                     share=share,
                     remote=remote,
                     created_at=wall,
@@ -371,13 +375,15 @@ class Boxes:
             limits=limits,
         )
         remote = await box.remote.exec(what)
+        number = next(box.numbers)
         running = Running(
-            next(box.numbers),
+            number,
             remote,
             background=asked.background,
             stdin=stdin,
             kept=self.settings.background_bytes,
             ended=self._count,
+            call=None if box.trajectory is None else box.trajectory.begin(number, asked),
         )
         box.execs[running.number] = running
         return running

@@ -15,6 +15,7 @@ from rewarden_server.engine.lanes.single_runs import result_of
 
 if TYPE_CHECKING:
     from rewarden_sandboxes.remote_exec import RemoteExec
+    from rewarden_server.boxes.trajectory import Call
 
 _PART = 1 << 16
 
@@ -31,15 +32,17 @@ class Running:
         stdin: bytes | None,
         kept: int,
         ended: Callable[[str], None],
+        call: Call | None = None,
     ) -> None:
         """stdin: its whole input; None: empty, or fed later. kept: bytes of output that are kept in the background.
-        ended: called once with its status, or with `killed`."""
+        ended: called once with its status, or with `killed`. call: its record in the box's trajectory."""
         self.number = number
         self.background = background
         self.result: ExecResult | None = None
         self.failure: HostError | None = None
         self._exec = exec_
         self._ended = ended
+        self._call = call
         self._kept = Kept(kept)
         self._changed = asyncio.Event()
         loop = asyncio.get_running_loop()
@@ -73,8 +76,8 @@ class Running:
         """Yields the output of a program in the foreground; `result` is set at the end. Raises HostError if the box is
         lost, and what its input raised."""
         try:
-            async for item in self._exec:
-                yield ExecOutput(stream=item.stream, data=item.data)
+            async for item in self._items():
+                yield item
         except HostError:
             if self._feeding is not None and self._feeding.done():
                 self._feeding.result()
@@ -84,7 +87,7 @@ class Running:
     async def whole(self) -> ExecResult:
         """Returns the end of a program in the foreground, with all of its output. Raises HostError."""
         parts: dict[str, list[bytes]] = {"stdout": [], "stderr": []}
-        async for item in self._exec:
+        async for item in self._items():
             parts[item.stream].append(item.data)
         stdout, stderr = (b"".join(parts[name]) for name in ("stdout", "stderr"))
         result = await asyncio.to_thread(_result, self.number, self._exec.report, stdout, stderr)
@@ -123,8 +126,17 @@ class Running:
             self._ended("killed")
             await self._exec.close()
 
+    async def _items(self) -> AsyncGenerator[ExecOutput, None]:
+        async for item in self._exec:
+            output = ExecOutput(stream=item.stream, data=item.data)
+            if self._call is not None:
+                self._call.add(output)
+            yield output
+
     def _settle(self, result: ExecResult) -> None:
         self.result = result
+        if self._call is not None:
+            self._call.end(result)
         self._ended(result.status)
 
     async def _feed_all(self, pieces: AsyncIterable[bytes]) -> None:
@@ -140,8 +152,8 @@ class Running:
 
     async def _read_all(self) -> None:
         try:
-            async for item in self._exec:
-                self._kept.add(ExecOutput(stream=item.stream, data=item.data))
+            async for item in self._items():
+                self._kept.add(item)
                 self._changed.set()
             self._settle(_result(self.number, self._exec.report, b"", b""))
         except HostError as error:

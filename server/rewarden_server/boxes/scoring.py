@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rewarden.boxes.types import ScoreRequest
@@ -30,11 +32,15 @@ async def score(service: Service, box: Box, asked: ScoreRequest, surface: str) -
     row = {"response": response, "reference": asked.reference, "prompt": asked.prompt, "metadata": asked.metadata}
     sample: Sample | BadSample = sample_from_json({name: value for name, value in row.items() if value is not None})
     batch = Batch(samples=(sample,), use=use)
-    judged = JudgedBox(box.remote, box.image, box.task)
+    judged = JudgedBox(box.remote, box.image, box.task, _trajectory_of(box))
     with service.boxes.busy(box):
         result = await service.verify(service.take_batch(batch), surface, judged)
     (verdict,) = result.verdicts
     return verdict if flag is None else replace(verdict, flags=(*verdict.flags, flag))
+
+
+def _trajectory_of(box: Box) -> Callable[[str], bytes] | None:
+    return None if box.trajectory is None else partial(box.trajectory.to_json, box.id)
 
 
 def check_use(service: Service, asked: ScoreRequest) -> Use:

@@ -27,6 +27,10 @@ from rewarden_verifiers.tasks.reward import Reward, Unreadable
 from rewarden_verifiers.tasks.task import PATH, Copy, Environment, File, Files, Step, Task, TaskFault, absolute
 
 TESTS, SOLUTION, PYTHON = "/tests", "/solution", "/rewarden/python"
+AGENT, RECORD = "/logs/agent", "/logs/rewarden"
+TRAJECTORY = "trajectory.json"
+"""The trajectory's name in both folders. In the first it is the policy's own, if it wrote one; in the second it is the
+server's record."""
 
 _CLEAN: Mapping[str, str] = {
     "PATH": PATH,
@@ -193,9 +197,9 @@ class TaskBoxes:
             check_image(box, self.image_id)
             yield box
 
-    async def verify(self, step: Step, state: State, *, disk_mb: int = 0) -> Ran:
-        """Runs the tests of a step on a copy of a box. disk_mb: of that box, if it is larger than the task's. Raises
-        SandboxError."""
+    async def verify(self, step: Step, state: State, *, disk_mb: int = 0, trajectory: bytes | None = None) -> Ran:
+        """Runs the tests of a step on a copy of a box. disk_mb: of that box, if it is larger than the task's.
+        trajectory: the record of what was run in it. Raises SandboxError."""
         task = self.task
         homes = [env["HOME"] for env in (task.environment.env, step.env) if "HOME" in env]
         carried = Carried(task.keep, shared=step.mode == "shared", homes=homes)
@@ -207,7 +211,9 @@ class TaskBoxes:
                     await box.restore(State(file).pieces())
                     placed = tests_of(step)
                     await place(box, {**_under(placed, TESTS), **_python()})
-                    await _made(box, ("mkdir", "-p", reward.FOLDER, "/logs/agent", "/logs/artifacts"))
+                    await _made(box, ("mkdir", "-p", reward.FOLDER, AGENT, "/logs/artifacts"))
+                    if trajectory is not None:
+                        await _record(box, File(trajectory))
                     for command in task.services:
                         shell = f"exec >/dev/null 2>&1; {command}"
                         await box.start(("/bin/sh", "-c", shell), cwd=task.environment.workdir, env=env)
@@ -246,6 +252,15 @@ class TaskBoxes:
             for file, _ in opened:
                 file.close()
         out.flush()
+
+
+async def _record(box: FreshBox, trajectory: File) -> None:
+    """Puts the server's record into a box of tests. Raises BoxFault."""
+    # Attack: a trajectory of things that were never done. Nothing of the policy's is carried into the second folder.
+    folders = [RECORD]
+    if all(entry.path != TRAJECTORY for entry in await box.list(AGENT, 1)):
+        folders.append(AGENT)
+    await place(box, {absolute(TRAJECTORY, folder).lstrip("/"): trajectory for folder in folders})
 
 
 def check_image(box: FreshBox | LiveBox, image_id: str) -> None:

@@ -106,7 +106,8 @@ async def task(
                 assert ctx.box is not None
                 check_image(ctx.box, own.image_id)
                 async with kept(ctx.box.changes()) as state:
-                    ran = await own.verify(step, state, disk_mb=ctx.box.disk_mb)
+                    record = ctx.box.trajectory(step.instruction)
+                    ran = await own.verify(step, state, disk_mb=ctx.box.disk_mb, trajectory=record)
         except BoxFault as fault:  # attack: files that cannot be copied, to go unscored
             return no_answer("unusable_files", feedback=str(fault))
     judged = _Judged(task_, step, control, ran, flags, solution)

@@ -167,11 +167,18 @@ class OpenedBox:
 class JudgedBox(OpenedBox):
     """A `rewarden_verifiers.boxes.LiveBox`."""
 
-    def __init__(self, remote: RemoteBox, image: str, task: str | None) -> None:
+    def __init__(
+        self, remote: RemoteBox, image: str, task: str | None, trajectory: Callable[[str], bytes] | None
+    ) -> None:
         super().__init__(remote)
+        self._trajectory = trajectory
         self.image = image
         self.task = task
         self.disk_mb = remote.limits.disk_mb or 0
+
+    def trajectory(self, instruction: str) -> bytes | None:
+        """See `LiveBox.trajectory`."""
+        return None if self._trajectory is None else self._trajectory(instruction)
 
 
 @contextlib.contextmanager
