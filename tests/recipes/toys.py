@@ -11,6 +11,7 @@ from rewarden.errors import SampleError
 from rewarden.types import Outcome, Progress, Sample, Use
 from rewarden_verifiers.contract import AsyncEquivalence, Context, Member, VerifierSpec, spec_of, verifier
 from rewarden_verifiers.outcome import no_answer, right, scored, undecided, wrong
+from rewarden_verifiers.recheck import Recheck
 from rewarden_verifiers.recipes.load import parse_recipe, recipe_spec
 from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.schema import parse_params
@@ -131,6 +132,9 @@ class Recorder:
         spec = self.registry.resolve(use)
         outcomes: Sequence[Outcome] = await spec.function(samples=members, ctx=self)
         return outcomes
+
+    def recheck(self, recheck: Recheck) -> None:
+        """Nobody counts here."""
 
     def equivalence(self, use: Use) -> AsyncEquivalence | None:
         return None

@@ -21,6 +21,7 @@ from rewarden_server.models.settings import ModelSettings
 from rewarden_verifiers import chat, inference
 from rewarden_verifiers.boxes import Boxes
 from rewarden_verifiers.contract import AsyncEquivalence, Member, call_orchestrator
+from rewarden_verifiers.recheck import Recheck
 from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.sandbox import Sandbox
 from rewarden_verifiers.view import apply_view
@@ -52,6 +53,9 @@ class DirectContext:
             return [await self.verify(use, sample=member.sample) for member in members]
         samples = [member.sample for member in members]
         return await group_outcomes(self._planner, use, samples, self._about(None))
+
+    def recheck(self, recheck: Recheck) -> None:
+        """Nobody counts here."""
 
     def _about(self, sample: Sample | None) -> DirectContext:
         """This context for another sample."""

@@ -41,6 +41,7 @@ from rewarden_verifiers.boxes import Boxes, LiveBox
 from rewarden_verifiers.chat import Judge
 from rewarden_verifiers.inference import Model
 from rewarden_verifiers.provers import Prover
+from rewarden_verifiers.recheck import Recheck
 from rewarden_verifiers.sandbox import Sandbox
 from rewarden_verifiers.view import DEFAULT_VIEW, Part, View
 
@@ -157,6 +158,12 @@ class Context(Protocol):
 
     async def verify_group(self, use: Use, members: Sequence[Member]) -> Sequence[Outcome]:
         """The members' outcomes, in order: by a group verifier at once, by any other each for itself."""
+
+    def recheck(self, recheck: Recheck) -> None:
+        """Has another verifier judge this sample after its verdict, off the request's path, for the server's counts.
+
+        Returns at once. Neither the other verifier's failures nor its time reach the sample's verdict.
+        """
 
     def equivalence(self, use: Use) -> AsyncEquivalence | None:
         """The sameness that a verifier declares, or None where it declares none."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rewarden.errors import PluginError, SampleError, WorkerError
-from rewarden.types import Outcome, Sample, Use
+from rewarden.types import Batch, Outcome, Sample, Use
 from rewarden_server.engine import failures
 from rewarden_server.engine.parts import Parts
 from rewarden_server.engine.plan import Plan
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rewarden_verifiers.chat import Judge
     from rewarden_verifiers.inference import Model
     from rewarden_verifiers.provers import Prover
+    from rewarden_verifiers.recheck import Recheck
     from rewarden_verifiers.sandbox import Sandbox
 
 _DEPTH = 16
@@ -37,6 +38,10 @@ class Runner(Protocol):
     @property
     def box(self) -> LiveBox | None:
         """See `Context.box`."""
+
+    @property
+    def header(self) -> Batch:
+        """The request's batch without its samples."""
 
     async def judge(self, use: BoundUse, sample: Sample, trail: tuple[BoundUse, ...]) -> Outcome:
         """See `Scope.judge`."""
@@ -113,6 +118,10 @@ class EngineContext:
                 return await self._scope.judge_group(bound, members, self._trail)
         except Exception as error:  # noqa: BLE001 - named in failures.py; a recipe may fall back
             return [failures.outcome_of(error)] * len(members)
+
+    def recheck(self, recheck: Recheck) -> None:
+        """See `Context.recheck`."""
+        self._scope.parts.rechecks.begin(recheck, self._sample, self._scope.header.progress)
 
     def equivalence(self, use: Use) -> AsyncEquivalence | None:
         """See `Context.equivalence`."""

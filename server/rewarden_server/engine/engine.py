@@ -11,7 +11,7 @@ from importlib.metadata import version
 from typing import Any
 
 from rewarden.errors import SampleError
-from rewarden.types import Batch, BatchResult, Group, Run, RunResult, Sample, Verdict
+from rewarden.types import Batch, BatchResult, Group, Outcome, Progress, Run, RunResult, Sample, Verdict
 from rewarden_server.engine import expectation
 from rewarden_server.engine.admission import Admission
 from rewarden_server.engine.batches import Batches
@@ -25,7 +25,7 @@ from rewarden_server.engine.lanes.sandbox import SandboxLane
 from rewarden_server.engine.observer import Observer
 from rewarden_server.engine.parts import Parts
 from rewarden_server.engine.plan import Planner
-from rewarden_server.engine.rechecks import Rechecks
+from rewarden_server.engine.rechecks import RECHECK_S, Rechecks
 from rewarden_server.engine.scope import Scope
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.engine.stream import Stream
@@ -80,7 +80,7 @@ class Engine:
         self._warm = [name for name in warm if name in self.registry]
         self.dispatch = Dispatch(self.settings, self.observer, self._warm)
         self.orchestrations = asyncio.Semaphore(self.settings.orchestrations)
-        self.rechecks = Rechecks()
+        self.rechecks = Rechecks(self._judge_again)
         self._parts = Parts(
             planner=self.planner,
             dispatch=self.dispatch,
@@ -125,6 +125,7 @@ class Engine:
         await self.admission.drain(drain_s)
         if self._parts.early is not None:
             await self._parts.early.close()
+        await self.rechecks.close()
         await self.lean.close()  # its processes live in the sandbox
         closing = (self.dispatch, self.sandbox, self.judges, self.models)
         await asyncio.gather(*(part.close() for part in closing))
@@ -171,8 +172,13 @@ class Engine:
             await asyncio.sleep(0)  # workers start while this process still imports the verifier
         return await self._batches.judge(batch, source, box)
 
-    async def _judge_apart(self, samples: Sequence[Sample]) -> Sequence[Verdict]:
-        """The verdicts on samples that no caller sent: not admitted, not counted, not recorded."""
+    async def _judge_again(self, sample: Sample, progress: Progress | None) -> Outcome:
+        """The outcome of a recheck."""
+        (verdict,) = await self._judge_apart([sample], Batch(progress=progress, deadline_s=RECHECK_S))
+        return verdict
+
+    async def _judge_apart(self, samples: Sequence[Sample], header: Batch | None = None) -> Sequence[Verdict]:
+        """The verdicts on samples that no caller sent: not admitted, not counted, not recorded, not rechecked."""
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         verdicts: dict[int, Verdict] = {}
 
@@ -183,7 +189,7 @@ class Engine:
                     ended.set_result(None)
 
         apart = replace(self._parts, observer=Observer(), rechecks=Rechecks(), recorder=None, early=None, open_tap=None)
-        scope = Scope(apart, Batch(), emit)
+        scope = Scope(apart, header or Batch(), emit)
         try:
             scope.note_many(samples)
             scope.dispatch_many(scope.plan_many(0, samples))

@@ -1,16 +1,33 @@
 """The agreement of cascades' cheap verdicts with the strong verifier, on the samples that are rechecked.
 
-A threshold that was calibrated once stops fitting as the policy changes. Nothing here changes a verdict.
+A threshold that was calibrated once stops fitting as the policy changes. Nothing here changes a verdict or delays it:
+the strong verifier is asked by tasks of its own, a few at a time, which belong to no request.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from contextvars import Context
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rewarden.types import Outcome, Progress, Sample
 from rewarden_verifiers.group.statistics import wilson
+from rewarden_verifiers.recheck import Recheck
+
+RECHECK_S = 600.0
+"""Seconds for one recheck. A strong verifier that hangs must not hold the places of others for ever."""
+
+_AT_ONCE = 8
+"""Rechecks in progress: the strong verifier's places are first of all for the samples that need it."""
+
+_WAITING = 256
+"""Rechecks that wait. Beyond, they are given up: a strong verifier that is down must not fill the memory."""
+
+Again = Callable[[Sample, Progress | None], Awaitable[Outcome]]
+"""The outcome of a sample that no caller sent, at the request's progress."""
 
 _RECENT = 200
 _MOST = 64
@@ -21,11 +38,13 @@ _OTHERS = ("other", "other")
 
 @dataclass(slots=True)
 class _Row:
-    """The rechecks of one pair of verifiers. unscored: the strong one gave no verdict."""
+    """The rechecks of one pair of verifiers. unscored: the strong one gave no verdict; given_up: it was not asked, or
+    not waited for."""
 
     agreed: int = 0
     disagreed: int = 0
     unscored: int = 0
+    given_up: int = 0
     expected: float = 0.0
     recent: deque[bool] = field(default_factory=lambda: deque(maxlen=_RECENT))
 
@@ -38,6 +57,7 @@ class _Row:
             "agreed": self.agreed,
             "disagreed": self.disagreed,
             "unscored": self.unscored,
+            "given_up": self.given_up,
             "expected": self.expected,
             "agreement": agreed / count if count else None,
             "interval": None if interval is None else list(interval),
@@ -46,25 +66,71 @@ class _Row:
 
 
 class Rechecks:
-    """Used on the engine's loop."""
+    """Used on the engine's loop. again: judges a sample; None: nothing is rechecked."""
 
-    def __init__(self) -> None:
+    def __init__(self, again: Again | None = None) -> None:
+        self._again = again
         self._rows: dict[tuple[str, str], _Row] = {}
+        self._waiting: deque[tuple[Recheck, Sample, Progress | None]] = deque()
+        self._tasks: set[asyncio.Task[None]] = set()
 
-    def note(self, found: Mapping[str, Any]) -> None:
-        """Count one, as the verifier `cascade` states it in its evidence."""
-        key = (found["rule"], found["then"])
-        if key not in self._rows and len(self._rows) >= _MOST:
-            key = _OTHERS
-        row = self._rows.setdefault(key, _Row())
-        row.expected = found["expected"]
-        if found["agrees"] is None:
+    def begin(self, recheck: Recheck, sample: Sample, progress: Progress | None = None) -> None:
+        """Have a sample rechecked soon. sample: with its shared values resolved."""
+        if self._again is None:
+            return
+        if len(self._waiting) >= _WAITING:
+            self._row(recheck).given_up += 1
+            return
+        self._waiting.append((recheck, replace(sample, use=recheck.use, group=None, group_size=None), progress))
+        if len(self._tasks) < _AT_ONCE:
+            # In a context of its own: the request's spending, trace and slot are not the recheck's.
+            task = asyncio.get_running_loop().create_task(self._work(self._again), context=Context())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _work(self, again: Again) -> None:
+        while self._waiting:
+            recheck, sample, progress = self._waiting.popleft()
+            try:
+                self.note(recheck, await again(sample, progress))
+            except asyncio.CancelledError:
+                self._row(recheck).given_up += 1
+                raise
+
+    def note(self, recheck: Recheck, outcome: Outcome) -> None:
+        """Count the other verifier's outcome."""
+        row = self._row(recheck)
+        agrees = recheck.agrees(outcome)
+        if agrees is None:
             row.unscored += 1
             return
-        row.recent.append(found["agrees"])
-        row.agreed += found["agrees"]
-        row.disagreed += not found["agrees"]
+        row.recent.append(agrees)
+        row.agreed += agrees
+        row.disagreed += not agrees
 
     def status(self) -> list[dict[str, Any]]:
         """Returns a row for each pair of verifiers, ready for JSON."""
         return [{"rule": rule, "then": then, **row.status()} for (rule, then), row in self._rows.items()]
+
+    async def settle(self) -> None:
+        """Waits until all rechecks have ended."""
+        while self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def close(self) -> None:
+        """Gives up what has not ended."""
+        self._again = None
+        for recheck, *_ in self._waiting:
+            self._row(recheck).given_up += 1
+        self._waiting.clear()
+        for task in self._tasks:
+            task.cancel()
+        await self.settle()
+
+    def _row(self, recheck: Recheck) -> _Row:
+        key = (recheck.rule, recheck.then)
+        if key not in self._rows and len(self._rows) >= _MOST:
+            key = _OTHERS
+        row = self._rows.setdefault(key, _Row())
+        row.expected = recheck.expected
+        return row

@@ -233,8 +233,6 @@ class Scope:
             if viewless is not None:
                 return failures.viewless(viewless, spec)
             outcome: Outcome = await call_orchestrator(spec, arguments)
-            if spec.name == "cascade" and "recheck" in outcome.evidence:
-                self.parts.rechecks.note(outcome.evidence["recheck"])
             return outcome
         plan = self.parts.planner.plan(use, sample, self.header.progress)
         if plan.viewless is not None:

@@ -412,7 +412,7 @@ class Metrics(Observer, Collector):
         pair = ("rule", "then")
         checked = CounterMetricFamily(
             "rewarden_cascade_rechecks",
-            "Verdicts of a cascade's rule that the other verifier checked: agreed, disagreed or unscored.",
+            "Verdicts of a cascade's rule that the other verifier checked: agreed, disagreed, unscored or given_up.",
             labels=(*pair, "outcome"),
         )
         drifted = GaugeMetricFamily(
@@ -420,7 +420,7 @@ class Metrics(Observer, Collector):
         )
         for row in self._engine.get("rechecks", ()):
             of = (row["rule"], row["then"])
-            for outcome in ("agreed", "disagreed", "unscored"):
+            for outcome in ("agreed", "disagreed", "unscored", "given_up"):
                 checked.add_metric((*of, outcome), row[outcome])
             drifted.add_metric(of, float(row["drifted"]))
         yield from (checked, drifted)

@@ -11,6 +11,7 @@ from rewarden.errors import InvalidParams
 from rewarden.types import Component, Outcome, Sample, Use
 from rewarden_verifiers.canonical import canonical
 from rewarden_verifiers.contract import Context, verifier
+from rewarden_verifiers.recheck import Recheck
 from rewarden_verifiers.uses import UseLike, parse_use
 
 
@@ -31,8 +32,9 @@ class Params:
     threshold: The lowest score of the rule that means yes; null: its `passed`, or full marks if it has none.
     reject: The highest score of the rule that means no. A score between `reject` and `threshold` means that the rule
         is unsure, and only then the other verifier is asked; `when` says nothing then. null: no such score.
-    recheck: The share of the samples that the rule decided on which the other verifier is asked as well. Its verdict is
-        compared with the rule's and counted, and never changes it. The samples are drawn by their id.
+    recheck: The share of the samples that the rule decided on which the other verifier is asked as well, after the
+        verdict. Its verdict is compared with the rule's and counted; it neither changes nor delays the rule's. The
+        samples are drawn by their id.
     agreement: The agreement that rechecks should find. If the latest ones show that it is lower, the cascade counts as
         drifted.
     """
@@ -72,8 +74,8 @@ async def cascade(sample: Sample, params: Params, ctx: Context) -> Outcome:
     the same score range.
 
     With `threshold` and `reject`, for which `rewarden judge calibrate` finds values, a cheap judge decides where it is
-    sure, and a strong one the rest. `recheck` has the strong one judge a share of the others too: `evidence.recheck`
-    says whether it agrees, and `/metrics` and `/v1/info` count it.
+    sure, and a strong one the rest. `recheck` has the strong one judge a share of the others too, off the request's
+    path: `/metrics` and `/v1/info` count whether it agrees. `evidence.recheck` marks the samples that were drawn.
 
     Published rewards of this form: QwenLong-L1 (arXiv 2505.17667), DeepResearcher (arXiv 2504.03160).
     """
@@ -84,8 +86,17 @@ async def cascade(sample: Sample, params: Params, ctx: Context) -> Outcome:
         ended = _ended(first, "rule", components, ())
         if first.score is None or not _drawn(sample, params.recheck):
             return ended
-        found = _compared(first, await ctx.verify(then), params)
-        return replace(ended, evidence={**ended.evidence, "recheck": found})
+        names = {"rule": _named(rule), "then": _named(then)}
+        ctx.recheck(
+            Recheck(
+                use=then,
+                **names,
+                passed=_yes(first, params),
+                threshold=params.threshold,
+                expected=params.agreement,
+            )
+        )
+        return replace(ended, evidence={**ended.evidence, "recheck": names})
     second = await ctx.verify(then)
     components["then"] = _component(second, then)
     flags = ("rule_failed",) if first.status == "error" else ()
@@ -135,23 +146,6 @@ def _drawn(sample: Sample, share: float) -> bool:
     seed = sample.id if sample.id is not None else canonical(sample.response)
     place = int.from_bytes(hashlib.blake2b(seed.encode("utf-8", "replace"), digest_size=8).digest(), "big")
     return place < share * 2**64
-
-
-def _compared(first: Outcome, second: Outcome, params: Params) -> dict[str, Any]:
-    """The other verifier's verdict on what the rule decided. agrees: null where it gives none."""
-    passed = second.passed
-    if passed is None and second.score is not None:
-        passed = second.score >= (second.range[1] if params.threshold is None else params.threshold - 1e-9)
-    rule, then = _children(params)
-    return {
-        "rule": _named(rule),
-        "then": _named(then),
-        "agrees": None if second.score is None else passed == _yes(first, params),
-        "expected": params.agreement,
-        "status": second.status,
-        "score": second.score,
-        "reason": second.reason,
-    }
 
 
 def _named(use: Use) -> str:
