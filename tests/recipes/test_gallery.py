@@ -41,12 +41,23 @@ LENGTHS = frozenset({"open_r1", "group_length", "target_length"})
 STATED = frozenset(
     {
         *("critique_rl", "router_r1", "mt_r1_zero", "ftrl", "openchat_c_rlft", "tir_judge", "confclip"),
-        *("step_progress", "autothink", "lightsearcher", "r1_searcher_pp"),
+        *("step_progress", "autothink", "lightsearcher", "r1_searcher_pp", "artist"),
     }
 )
 """Those that read what a trainer or an environment says: their cases say what they pay."""
 OTHERS = frozenset(
-    {"dsdr", "thor", "general_points", "time_r1", "format_length", "repexp", "memory_r_plus", "temporal_r1", "crt"}
+    {
+        "dsdr",
+        "thor",
+        "general_points",
+        "time_r1",
+        "format_length",
+        "repexp",
+        "memory_r_plus",
+        "temporal_r1",
+        "crt",
+        "np_engine",
+    }
 )
 """Those that use verifiers which the toys do not know: their cases say what they pay."""
 ELSEWHERE = SQL | LEAN | JUDGED | MODELLED | PATCHES | PLANNED | SEARCHED | AGREED | READ | LENGTHS | STATED | OTHERS
