@@ -30,7 +30,7 @@ FAMILIES: Mapping[str, str] = {
     "tools": "Tool calls",
     "generation": "Similarity and retrieval",
     "retrieval": "Similarity and retrieval",
-    "archives": "Similarity and retrieval",
+    "archives": "Archives and memories",
     "puzzles": "Puzzles",
     "planning": "Plans and games",
     "games": "Plans and games",
