@@ -15,7 +15,7 @@ from rewarden.types import Outcome, Sample, Use
 from rewarden_server.engine.plan import Planner
 from rewarden_verifiers.archives.archive import archive, entry
 from rewarden_verifiers.archives.folding import folded
-from rewarden_verifiers.archives.novelty import MOST_CHARACTERS, MOST_TEXTS
+from rewarden_verifiers.archives.known_texts import MOST_CHARACTERS, MOST_TEXTS
 from rewarden_verifiers.registry import Registry
 from tests.verifiers.direct import outcome_of
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 
 from rewarden.errors import InvalidSample, SampleError
 from rewarden.types import Outcome, Sample, Use
+from rewarden_verifiers.archives.by_meaning import MOST_VECTORS
 from rewarden_verifiers.archives.kept import Keeper
 from rewarden_verifiers.archives.novelty_params import NoveltyParams
 from rewarden_verifiers.contract import Context, verifier
@@ -57,6 +58,8 @@ async def by_name(
     text = response.encode("utf-8", "replace").decode("utf-8")  # halves of surrogate pairs cannot be stored
     try:
         texts = await asyncio.to_thread(resources.keeper.texts, name, sample.id, text)
+        if params.by == "embedding":
+            texts = texts[-MOST_VECTORS:]
         judged = await ctx.verify(_against_texts(params), response=response, metadata={_TEXTS: texts})
         if judged.status == "scored" and judged.score:
             await asyncio.to_thread(resources.keeper.add, name, sample.id, text)

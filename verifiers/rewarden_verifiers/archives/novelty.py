@@ -2,42 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from rewarden.errors import InvalidReference, InvalidSample
 from rewarden.types import Outcome
 from rewarden_verifiers.archives.archive import Archive, archive, entry, share_of
+from rewarden_verifiers.archives.by_meaning import by_meaning
 from rewarden_verifiers.archives.by_name import by_name
-from rewarden_verifiers.archives.novelty_params import METADATA, NoveltyParams
-from rewarden_verifiers.contract import spec_of, verifier
+from rewarden_verifiers.archives.known_texts import known_texts
+from rewarden_verifiers.archives.novelty_params import NoveltyParams, as_new
+from rewarden_verifiers.contract import VerifierSpec, spec_of, verifier
 from rewarden_verifiers.judges.empty_responses import empty_reason
-from rewarden_verifiers.outcome import no_answer, scored, too_expensive, wrong
+from rewarden_verifiers.outcome import no_answer, too_expensive, wrong
 
-MOST_TEXTS = 2_000
-MOST_CHARACTERS = 200_000
-"""Of all texts of an archive together: they are read and compared within a second, even if each word is one letter."""
 _LONGEST = 50_000
 """Characters of a response."""
-
-
-def _archive(reference: Any, metadata: Mapping[str, Any] | None, params: NoveltyParams) -> Archive:
-    """Returns the archive of a sample, read. Raises InvalidReference, or InvalidSample for one in the metadata."""
-    error: type[InvalidReference | InvalidSample] = InvalidReference
-    texts = reference["archive"] if isinstance(reference, Mapping) and [*reference] == ["archive"] else reference
-    if params.archive != "reference":
-        error = InvalidSample
-        texts = (metadata or {}).get(params.archive.removeprefix(METADATA))
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise error("the archive must be a list of texts, or {archive: texts} in the reference", path=params.archive)
-    if len(texts) > MOST_TEXTS or sum(map(len, texts)) > MOST_CHARACTERS:
-        message = f"the archive may have {MOST_TEXTS} texts and {MOST_CHARACTERS} characters at most"
-        raise error(message, path=params.archive)
-    for place, text in enumerate(texts):
-        if not text.strip():
-            raise error("a text of the archive is blank", path=f"{params.archive}[{place}]")
-    return _read(tuple(texts), params.n)
 
 
 @lru_cache(maxsize=8)
@@ -46,7 +26,11 @@ def _read(texts: tuple[str, ...], orders: int) -> Archive:
     return archive(texts, orders)
 
 
-@verifier(version="1", graded=True, variant=lambda params: None if params.name is None else spec_of(by_name))
+def _variant(params: NoveltyParams) -> VerifierSpec | None:
+    return spec_of(by_name) if params.name is not None else spec_of(by_meaning) if params.by == "embedding" else None
+
+
+@verifier(version="1", graded=True, variant=_variant)
 def novelty(
     response: str, params: NoveltyParams, reference: Any = None, metadata: Mapping[str, Any] | None = None
 ) -> Outcome:
@@ -61,6 +45,10 @@ def novelty(
     So does a response without substance (`blank`, `opener_only`, `claim_only`), a loop (`repeated`), and one of more
     than 50,000 characters (`too_expensive`).
 
+    With `by: embedding` the nearness is the largest cosine of the response's vector with one of at most 256 archived
+    texts, of a kept archive the newest, from one of the server's models: paraphrases are near, too. What scores 0 by
+    n-grams scores 0 here.
+
     New is not good: gibberish and paraphrases are new. Pay for novelty only what another verifier passes, in a recipe:
     `answer.passed ? 0.8 + 0.2 * novelty.score : 0.0`. With the archive in the row a verdict does not depend on what was
     judged before. Do not put a sample's own earlier response into it when it is judged again: it would be its copy.
@@ -72,7 +60,7 @@ def novelty(
     at the same time may not see each other. Each sample needs an `id` of its own: the same id with the same response is
     a retry, and not its own copy.
     """
-    known = _archive(reference, metadata, params)
+    known = _read(known_texts(reference, metadata, params), params.n)
     if (why := empty_reason(response)) is not None:
         return no_answer(why)
     about: dict[str, Any] = {"archive": {"size": len(known.entries), "digest": known.digest}}
@@ -83,7 +71,7 @@ def novelty(
         return wrong("repeated", flags=("repeated",), evidence=about)
     found = known.nearest(text, params.same)
     if found is None:
-        return _scored(1.0, params, about, ())
+        return as_new(1.0, params, evidence=about)
     place, near = found
     about |= {"nearest": place, "own": near.own, "theirs": near.theirs}
     if near.copied or near.nearness >= 1.0 - 1e-9:
@@ -92,10 +80,4 @@ def novelty(
     if params.against == "all":
         about["all"] = share_of(text, known.union())
         nearness = max(nearness, about["all"])
-    return _scored(min(1.0, max(0.0, 1.0 - nearness)), params, about, ())
-
-
-def _scored(score: float, params: NoveltyParams, evidence: dict[str, Any], flags: Sequence[str]) -> Outcome:
-    passed = None if params.passing is None else score >= params.passing
-    reason = "known" if passed is False else None
-    return scored(score, passed=passed, reason=reason, raw=score, evidence=evidence, flags=flags)
+    return as_new(1.0 - nearness, params, evidence=about)

@@ -1,9 +1,13 @@
-"""The options of `novelty`."""
+"""The options of `novelty`, and the outcome of a measure by them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from rewarden.types import Outcome
+from rewarden_verifiers.models.embeddings import Embedding
+from rewarden_verifiers.outcome import scored
 
 METADATA = "metadata."
 _LONGEST_NAME = 200
@@ -16,6 +20,9 @@ class NoveltyParams:
     archive: Place of the archive in the sample: its `reference`, or `metadata.NAME`, for recipes whose answer has a
         reference of its own.
     name: Key of an archive that the server keeps, in the place of `archive`: responses that are new are added to it.
+    by: Kind of nearness: `ngrams`, or `embedding`: the cosine of vectors from a model.
+    embedding: `{model, prefix, fit}`: the server's model, the prefix of each text, and the treatment of texts beyond
+        the model's context.
     n: Length of the longest n-grams, up to 5.
     against: The text of the archive that is `nearest`, or `all` of them as one text, as self-BLEU has it.
     same: Share of an archived text's words, in whatever order, from which on a response is that text again.
@@ -24,6 +31,8 @@ class NoveltyParams:
 
     archive: str = "reference"
     name: str | None = None
+    by: Literal["ngrams", "embedding"] = "ngrams"
+    embedding: Embedding = field(default_factory=Embedding)
     n: int = 4
     against: Literal["nearest", "all"] = "nearest"
     same: float = 0.9
@@ -40,3 +49,10 @@ class NoveltyParams:
             raise ValueError("same must lie between 0.5 and 1")
         if self.passing is not None and not 0 < self.passing <= 1:
             raise ValueError("passing must be more than 0 and at most 1")
+
+
+def as_new(novelty: float, params: NoveltyParams, **details: Any) -> Outcome:
+    """Returns the outcome of a response that is new by so much, which may lie beside the range by a rounding error."""
+    score = min(1.0, max(0.0, novelty))
+    passed = None if params.passing is None else score >= params.passing
+    return scored(score, passed=passed, reason="known" if passed is False else None, raw=score, **details)
