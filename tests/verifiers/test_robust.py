@@ -140,7 +140,8 @@ def judged(use: Use, sample: Sample) -> Outcome:
     """The outcome without an engine; orchestrators are driven by hand, as nothing here ever waits: but for those that
     ask several judges at once, or a model."""
     routine = outcome_of(PLANNER, use, sample)
-    if use.name in FEWER or "embedding" in use.params.get("metrics", ()):
+    by_meaning = use.params.get("by") == "embedding" or "embedding" in use.params.get("metrics", ())
+    if use.name in FEWER or by_meaning:
         return RUNNER.run(routine)
     try:
         routine.send(None)
