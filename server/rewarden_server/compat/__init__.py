@@ -8,11 +8,20 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from rewarden_server.compat import gym, kimina, open_instruct, openrlhf, reward_model, sandbox_fusion, slime
+from rewarden_server.compat import (
+    gym,
+    gym_sessions,
+    kimina,
+    open_instruct,
+    openrlhf,
+    reward_model,
+    sandbox_fusion,
+    slime,
+)
 from rewarden_server.http.access import RawRoute, needs
 from rewarden_server.service import Service
 
-PEERS = (gym, kimina, open_instruct, openrlhf, reward_model, sandbox_fusion, slime)
+PEERS = (gym, gym_sessions, kimina, open_instruct, openrlhf, reward_model, sandbox_fusion, slime)
 
 
 def router(service: Service) -> APIRouter:

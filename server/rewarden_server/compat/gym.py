@@ -15,7 +15,8 @@ faults of the infrastructure, and a mask for all others. `?unscored=NUMBER` puts
 to leave a sample out is `mask_sample` too. Several components are also `reward_components`, and numbers of their own.
 
 Nothing is kept between requests: `POST /seed_session` sets a cookie, as clients wait for, and `GET /reverify_mode`
-says `stateless`. `POST /aggregate_metrics` is in `gym_metrics`. See docs/trainers/nemo-gym.md.
+says `stateless`. `gym_sessions` has the servers that keep an episode. `POST /aggregate_metrics` is in `gym_metrics`.
+See docs/trainers/nemo-gym.md.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def routes(service: Service) -> list[Route]:
                     if peer == RL and (verdict.retryable or verdict.fault == "infra"):
                         raise Unavailable(f"sample {verdict.index} has no score ({verdict.reason})", fault="infra")
                 told = {"verdict_reason": verdict.reason, "verdict_extracted": verdict.extracted}
-                return _echo(_reply(body, verdict, asked) | (told if "explain" in request.query_params else {}))
+                return echo(reply_to(body, verdict, asked) | (told if "explain" in request.query_params else {}))
 
         return verify
 
@@ -125,10 +126,7 @@ def routes(service: Service) -> list[Route]:
 
     async def aggregate_metrics(request: Request) -> Response:
         async with body_of(request, service) as body:
-            replies = body.get("verify_responses")
-            if not isinstance(replies, list) or not all(isinstance(reply, dict) for reply in replies):
-                raise Unprocessable("verify_responses: must be a list of objects", path="verify_responses")
-            return _echo(aggregate(replies))
+            return echo(aggregate(replies_of(body)))
 
     async def reverify_mode(request: Request) -> Response:
         return json_reply("stateless")
@@ -220,7 +218,15 @@ def _published(
     return asked, sample_of({**kept, **fields})
 
 
-def _echo(reply: Mapping[str, Any]) -> Response:
+def replies_of(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The replies of which metrics are made. Raises Unprocessable."""
+    replies = body.get("verify_responses")
+    if not isinstance(replies, list) or not all(isinstance(reply, dict) for reply in replies):
+        raise Unprocessable("verify_responses: must be a list of objects", path="verify_responses")
+    return replies
+
+
+def echo(reply: Mapping[str, Any]) -> Response:
     """The answer; numbers that JSON does not know, which Python's clients send all the same, go back as null."""
     try:
         return json_reply(reply)
@@ -288,7 +294,7 @@ async def _verdict(request: Request, service: Service, sample: Sample | BadSampl
             wait_s = min(left, float(error.details.get("retry_after_s", 1.0)))
 
 
-def _reply(body: Mapping[str, Any], verdict: Verdict, asked: Asked) -> dict[str, Any]:
+def reply_to(body: Mapping[str, Any], verdict: Verdict, asked: Asked) -> dict[str, Any]:
     """The request, and what is said of it. Every reply has the same fields of ours, `reward_components` aside."""
     kind = reason = None
     scored = verdict.status == "scored"

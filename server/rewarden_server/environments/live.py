@@ -123,9 +123,14 @@ class LiveEpisode(Place):
         return self.start is not None
 
     @property
+    def ended(self) -> str | None:
+        """The reason why the episode has ended."""
+        return None if self.verdict is None else self.verdict.evidence["ended"]
+
+    @property
     def done(self) -> bool:
         """True if the episode has ended."""
-        return self.verdict is not None and self.verdict.evidence["ended"] is not None
+        return self.ended is not None
 
     def state(self) -> dict[str, Any]:
         """The state as a trainer sees it; a policy sees observations. With `reference` and `actions`, `environment`
@@ -224,6 +229,10 @@ class LiveEpisodes:
         if episode.busy.locked():
             return self.settings.idle_s
         return episode.used + self.settings.idle_s - self._clock()
+
+    def holds(self, episode: Place) -> bool:
+        """True until it is forgotten."""
+        return self._open.get((episode.owner, episode.id)) is episode
 
     def __len__(self) -> int:
         return len(self._open)
