@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -203,8 +204,8 @@ async def test_a_policy_works_in_a_task(boxes: Running) -> None:
         for command in commands:
             assert (await agent.told("exec", {"command": command}))["status"] == "ok"
         assert (await agent.told("exec", {"cmd": "ls"}))["error"] == "malformed"
-        reply = await agent.told("verify", ROW)
-        assert (reply["reward"], reply["mask_sample"]) == (reward, False)
+        for reply in await asyncio.gather(agent.told("verify", ROW), agent.told("verify", ROW)):
+            assert (reply["reward"], reply["mask_sample"]) == (reward, False)
     agent = await seeded(boxes, "box", image="python")
     reply = await agent.told("verify", ROW)
     assert (reply["reward"], reply["mask_sample"], reply["failure_kind"]) == (0.0, True, "rewarden:caller")

@@ -325,6 +325,24 @@ def test_idle_episodes_are_forgotten_and_held_ones_are_not() -> None:
     assert len(episodes) == 2
 
 
+def test_a_session_is_kept_from_its_last_use_on() -> None:
+    """Flake: a connection that only began the episode was closed while its tools were called over HTTP."""
+    episodes = LiveEpisodes(EnvironmentSettings(idle_s=10.0), clock=(clock := Clock()))
+    made = episodes.open("key", GAME, "e")
+    assert episodes.attach("key", GAME, "e") is made
+    with pytest.raises(InvalidRequest):
+        episodes.attach("key", GAME, "e")
+    with pytest.raises(NotFound):
+        episodes.attach("other", GAME, "e")
+    clock.now += 8
+    assert episodes.left_s(made) == 2.0
+    episodes.used(made)
+    assert episodes.left_s(made) == 10.0
+    clock.now += 11
+    assert episodes.left_s(made) < 0
+    assert episodes.holds(made)
+
+
 def test_a_place_in_which_nothing_began_is_forgotten_with_the_last_request_for_it() -> None:
     """Flake: of two resets of one id the first one failed, and the second one's episode was forgotten with it."""
     episodes = LiveEpisodes(EnvironmentSettings(idle_s=10.0), clock=(clock := Clock()))

@@ -14,9 +14,10 @@ Each answer sets the cookie again, because that agent keeps the cookies of the l
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from starlette.requests import Request
@@ -53,12 +54,14 @@ By = Literal["seed_session", "reset"]
 @dataclass(eq=False, slots=True)
 class Session:
     """A session. by: the request that began it, which decides the requests that it takes. fault: an error of ours of
-    which the policy was told, after which its reward would be its own luck. verdict: once it was asked for."""
+    which the policy was told, after which its reward would be its own luck. verdict: once it was asked for. judging:
+    held meanwhile, so that a repeated request waits for the same one."""
 
     place: Place
     by: By
     fault: RequestError | None = None
     verdict: Verdict | None = None
+    judging: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class Sessions:
@@ -121,14 +124,15 @@ class Sessions:
 
     async def judge(self, caller: Caller, session: Session) -> Verdict:
         """The verdict on a session, which ends with it. One that is none is not kept, and can be asked for again."""
-        if session.verdict is None:
-            try:
-                verdict = await self._judged(caller, session.place)
-            except RequestError as error:
-                return _none(error)
-            session.verdict = verdict if session.fault is None else _none(session.fault)
-            await end(self._service, caller, session.place)
-        return session.verdict
+        async with session.judging:
+            if session.verdict is None:
+                try:
+                    verdict = await self._judged(caller, session.place)
+                except RequestError as error:
+                    return _none(error)
+                session.verdict = verdict if session.fault is None else _none(session.fault)
+                await end(self._service, caller, session.place)
+            return session.verdict
 
     async def close(self, caller: Caller, session: Session) -> None:
         """Ends a session without a verdict."""
@@ -139,7 +143,7 @@ class Sessions:
         if isinstance(place, LiveEpisode):
             if place.verdict is None:
                 raise InvalidRequest("the episode has not begun")
-            return replace(place.verdict, index=0)
+            return place.verdict
         assert isinstance(place, BoxedEpisode)
         while not place.done:
             await act(self._service, caller, place, {"tool": "submit"})
