@@ -329,6 +329,7 @@ def test_a_session_is_kept_from_its_last_use_on() -> None:
     """Flake: a connection that only began the episode was closed while its tools were called over HTTP."""
     episodes = LiveEpisodes(EnvironmentSettings(idle_s=10.0), clock=(clock := Clock()))
     made = episodes.open("key", GAME, "e")
+    clock.now += 9
     assert episodes.attach("key", GAME, "e") is made
     with pytest.raises(InvalidRequest):
         episodes.attach("key", GAME, "e")

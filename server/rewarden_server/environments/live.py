@@ -222,6 +222,7 @@ class LiveEpisodes:
         if found.held:
             raise InvalidRequest(f"session_id: {id[:40]!r} has a connection", path="session_id")
         found.held = True
+        self.used(found)
         return found
 
     def left_s(self, episode: Place) -> float:
