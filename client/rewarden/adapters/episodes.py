@@ -322,14 +322,14 @@ _ENDS = {"exit_code": "exit code", "signal": "signal", "limit": "limit"}
 def episodes_of(
     environment: str,
     *,
-    options: Mapping[str, Any] | None,
-    seed: int | None,
-    max_steps: int | None,
-    illegal: str | None,
-    columns: Sequence[str],
-    params: Mapping[str, Any] | None,
-    most_observed: int | None,
-    settings: Mapping[str, Any],
+    options: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    max_steps: int | None = None,
+    illegal: str | None = None,
+    columns: Sequence[str] = (),
+    params: Mapping[str, Any] | None = None,
+    most_observed: int | None = None,
+    **settings: Any,
 ) -> Episodes:
     """The episodes of an adapter, with its settings checked. Raises InvalidRequest."""
     if not isinstance(environment, str) or not environment:

@@ -112,7 +112,7 @@ def environment(
         columns=columns,
         params=params,
         most_observed=most_observed,
-        settings=settings,
+        **settings,
     )
     return Factory(episodes, episodes.scorer.run(episodes.tools()), name or environment)
 
