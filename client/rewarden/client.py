@@ -233,6 +233,7 @@ class AsyncClient:
         rollout: str | None = None,
         snapshot: str | None = None,
         task: str | None = None,
+        network: Sequence[str] | None = None,
     ) -> AsyncBox:
         """Returns a box of the server, a sandbox that lives for a rollout; `async with` opens and closes it. The
         arguments are the fields of `rewarden.boxes.types.BoxRequest`."""
@@ -246,6 +247,7 @@ class AsyncClient:
             rollout=rollout,
             snapshot=snapshot,
             task=task,
+            network=network,
         )
         return AsyncBox(self._desk(), asked, None)
 

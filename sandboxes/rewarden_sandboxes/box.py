@@ -1,7 +1,8 @@
 """The requests and events of boxes: frozen dataclasses, which their receivers validate.
 
 A *box* is a slot that one caller keeps for as long as it wants: a writable file system, any number of programs at once,
-no network. All work in it is done by an *exec*: a program with its streams, its limits and its report.
+and no network, or a few names through the host's proxy. All work in it is done by an *exec*: a program with its
+streams, its limits and its report.
 """
 
 from __future__ import annotations
@@ -43,12 +44,15 @@ def is_own(image: str) -> bool:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoxSpec:
     """The specification of a box. image: the short name of an image, or an own image (`is_own`). limits: those of
-    `OF_BOX`. env: added to every exec's.
+    `OF_BOX`. env: added to every exec's. network: the names that its programs may reach (see `network.rules`), each
+    allowed by the host. label: the box's name in the record of the network.
     """
 
     image: str = "python"
     limits: Limits = _NO_LIMITS
     env: Mapping[str, str] = field(default_factory=dict)
+    network: Sequence[str] = ()
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

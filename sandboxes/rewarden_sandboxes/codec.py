@@ -226,12 +226,25 @@ def session_event_from_answer(answer: pb.Answer) -> SessionEvent:
 
 def box_to_message(spec: BoxSpec, patience_s: float | None) -> pb.Box:
     """Returns the message that opens a box. Raises ValueError or TypeError for values that protobuf cannot hold."""
-    return pb.Box(image=spec.image, limits=_limits_to_message(spec.limits), env=spec.env, patience_s=patience_s or 0.0)
+    return pb.Box(
+        image=spec.image,
+        limits=_limits_to_message(spec.limits),
+        env=spec.env,
+        patience_s=patience_s or 0.0,
+        network=spec.network,
+        label=spec.label,
+    )
 
 
 def box_from_message(message: pb.Box) -> tuple[BoxSpec, float | None]:
     """Returns the box and the patience in a message."""
-    spec = BoxSpec(image=message.image, limits=_limits_from_message(message.limits), env=dict(message.env))
+    spec = BoxSpec(
+        image=message.image,
+        limits=_limits_from_message(message.limits),
+        env=dict(message.env),
+        network=tuple(message.network),
+        label=message.label,
+    )
     return spec, message.patience_s or None
 
 

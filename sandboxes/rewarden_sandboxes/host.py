@@ -35,6 +35,7 @@ from rewarden_sandboxes.launchers.bwrap import BwrapLauncher
 from rewarden_sandboxes.launchers.docker import DockerLauncher
 from rewarden_sandboxes.launchers.launcher import Launcher, build_command
 from rewarden_sandboxes.lean import languages_of
+from rewarden_sandboxes.network.proxy import ENVIRONMENT, PORT, Door, NetworkProxy
 from rewarden_sandboxes.open_box import OpenBox
 from rewarden_sandboxes.pool import Pool
 from rewarden_sandboxes.reading import report_of
@@ -104,6 +105,7 @@ class Host:
         self._open_sessions = 0
         self._boxes = asyncio.Semaphore(settings.boxes)
         self._open_boxes: set[OpenBox] = set()
+        self._proxy = NetworkProxy(settings) if settings.network else None
         # A row may allow more than a job may ask for, and its slots need room for that.
         rows = (limits.processes or 0 for row in self.registry for limits in (row.limits, row.compile_limits))
         self._processes = max(settings.max_limits.processes or 512, *rows)
@@ -228,6 +230,8 @@ class Host:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
         await asyncio.gather(*(pool.close() for pool in self._pools.values()))
+        if self._proxy is not None:
+            self._proxy.close()
         if self._launcher is not None:
             self._launcher.close()
         if self._place is not None:
@@ -622,6 +626,7 @@ class Host:
         is lost.
         """
         limits = self._resolver.box(spec)
+        door = self._door(spec)
         patience = patience_s or self.settings.queue_timeout_s
         await self._settled(patience)
         if not self._rooms:
@@ -642,8 +647,10 @@ class Host:
         await self._quota(self._boxes, f"all {self.settings.boxes} boxes", patience)
         opened = False
         try:
-            order = {"op": "box", "limits": limits, "env": dict(spec.env)}
-            lodge = partial(self._lodge, kind, order, patience)
+            order: dict[str, Any] = {"op": "box", "limits": limits, "env": dict(spec.env)}
+            if door is not None:
+                order |= {"env": {**ENVIRONMENT, **spec.env}, "port": PORT}
+            lodge = partial(self._lodge, kind, order, patience, door)
             rest_s = self.settings.box_rest_s
             async with OpenBox(lodge, self._resolver, spec.image, limits, self.folder, rest_s) as box:
                 opened = True
@@ -661,13 +668,30 @@ class Host:
         finally:
             self._boxes.release()
 
+    def _door(self, spec: BoxSpec) -> Door | None:
+        """Returns a box's way to the network; None if it asks for none. Raises BadJob."""
+        if not spec.network:
+            return None
+        if self._proxy is None:
+            raise BadJob("network", "this host gives boxes no network: its sandbox.network is empty")
+        try:
+            return Door(self._proxy.allowed(spec.network), spec.label)
+        except ValueError as error:
+            raise BadJob("network", str(error)) from None
+
     @contextlib.asynccontextmanager
-    async def _lodge(self, kind: Kind, order: dict[str, Any], patience_s: float) -> AsyncIterator[Slot]:
-        """Open a box in a slot, for the duration of the block. Raises NoRoom, SlotLost."""
+    async def _lodge(
+        self, kind: Kind, order: dict[str, Any], patience_s: float, door: Door | None
+    ) -> AsyncIterator[Slot]:
+        """Open a box in a slot, for the duration of the block. door: its way to the network. Raises NoRoom,
+        SlotLost."""
         pool = self._pool(kind)  # only now: one of an own image goes when nobody uses it
         slot = await pool.acquire(frozenset({"box"}), patience_s)
         try:
-            async with slot.box({**order, "folder": slot.folder}):
+            async with slot.box({**order, "folder": slot.folder}), AsyncExitStack() as stack:
+                if door is not None:
+                    assert self._proxy is not None
+                    await stack.enter_async_context(self._proxy.serving(slot.door(), door))
                 yield slot
         finally:
             if slot.lost:

@@ -152,7 +152,9 @@ class Pool:
         slot: Slot | None = None
         try:
             async with self._starts:
-                slot = await Slot.start(self._launcher, self._lease(), self._rooms)
+                slot = await Slot.start(
+                    self._launcher, self._lease(), self._rooms, network=bool(self._settings.network)
+                )
         except Exception as error:  # noqa: BLE001 - an unreported failure leaves every job waiting
             self.problem = error.message if isinstance(error, HostError) else words_of(error)
             self._failures += 1

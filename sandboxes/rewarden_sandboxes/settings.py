@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from ipaddress import ip_network
 from typing import Literal
 
 from rewarden_sandboxes.job import Limits
+from rewarden_sandboxes.network.rules import read_rule
 from rewarden_sandboxes.rootfs import default_folder
 
 ROOM_LIMITS = Limits(
@@ -53,7 +55,10 @@ class HostSettings:
     compile_cache_mb: MiB of compiled programs kept in memory and reused for the same source; 0: none. folder: the
     folder of the slots' sockets; None: the temporary folder. lean: Lean projects, name to the folder of a lake project
     or of a toolchain; the first one's compiler is also the language `lean`. lean_memory_mb: the memory limit of each of
-    their programs.
+    their programs. network: names that boxes may reach through the host's proxy, if they ask for them (see
+    `network.rules`); none by default. network_private: addresses and networks that such names may lead to although they
+    are not public. network_log: the file in which each request is recorded; needed with network. network_mb: MiB that a
+    box may send and receive together; network_mb_s: MiB a second.
     """
 
     launcher: Literal["auto", "docker", "bwrap", "none"] = "auto"
@@ -84,13 +89,29 @@ class HostSettings:
     drain_s: float = 5.0
     compile_cache_mb: int = 256
     folder: str | None = None
+    network: Sequence[str] = ()
+    network_private: Sequence[str] = ()
+    network_log: str | None = None
+    network_mb: int = 1024
+    network_mb_s: float = 16.0
 
     def __post_init__(self) -> None:
         """Raises ValueError, which names the setting and its valid values."""
         for name, known in (("launcher", ("auto", "docker", "bwrap", "none")), ("rooms", ("auto", "yes", "no"))):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}")
-        for name in ("slots", "sessions", "boxes", "warm", "cpu_permits", "queue", "runs", "uid", "lean_memory_mb"):
+        for name in (
+            "slots",
+            "sessions",
+            "boxes",
+            "warm",
+            "cpu_permits",
+            "queue",
+            "runs",
+            "uid",
+            "lean_memory_mb",
+            "network_mb",
+        ):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise ValueError(f"{name} must be a whole number above 0, not {value!r}")
@@ -106,10 +127,26 @@ class HostSettings:
             isinstance(text, str) for pair in self.lean.items() for text in pair
         ):
             raise ValueError(f"lean must map names to folders, not {self.lean!r}")
+        self._check_network()
         least = ", at least 0"
-        words_of = {"queue_timeout_s": " above 0", "cpus": " above 0", "drain_s": least, "box_rest_s": least}
+        words_of = {"drain_s": least, "box_rest_s": least}
+        words_of |= dict.fromkeys(("queue_timeout_s", "cpus", "network_mb_s"), " above 0")
         for name, words in words_of.items():
             value = getattr(self, name)
             number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < float("inf")
             if not number or (value == 0 and words != least):
                 raise ValueError(f"{name} must be a number{words}, not {value!r}")
+
+    def _check_network(self) -> None:
+        """Raises ValueError for rules that cannot be read, and for rules without a record."""
+        for name, read in (("network", read_rule), ("network_private", ip_network)):
+            texts = getattr(self, name)
+            if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+                raise ValueError(f"{name} must be a list of texts, not {texts!r}")
+            for text in texts:
+                try:
+                    read(text)
+                except ValueError as error:
+                    raise ValueError(f"{name}: {error}") from None
+        if self.network and not self.network_log:
+            raise ValueError("network_log must name a file, in which requests are recorded, if network lists names")

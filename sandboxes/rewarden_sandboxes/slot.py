@@ -80,10 +80,12 @@ class Slot:
         self._prefix: bytes | None = None
         self._late: asyncio.TimerHandle | None = None
         self._over = True
+        self._out: socket.socket | None = None
 
     @classmethod
-    async def start(cls, launcher: Launcher, lease: Lease, rooms: bool = True) -> Slot:
-        """Start a slot. Returns it ready for its first job. Raises NoRoom."""
+    async def start(cls, launcher: Launcher, lease: Lease, rooms: bool = True, *, network: bool = False) -> Slot:
+        """Start a slot. Returns it ready for its first job. network: it can hand the host the listening socket of a
+        box. Raises NoRoom."""
         folder = lease.folder
         listener: socket.socket | None = None
         place: Place | None = None
@@ -105,9 +107,15 @@ class Slot:
                 os.chmod(folder, stat.S_IRUSR | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
             # Hang: a supervisor that reads nothing must count as a failed start, because jobs may wait without a
             # timeout.
-            counters = await asyncio.wait_for(_greet(channel, place, rooms), START_S)
+            near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) if network else (None, None)
+            try:
+                counters = await asyncio.wait_for(_greet(channel, place, rooms, far), START_S)
+            finally:
+                if far is not None:
+                    far.close()
             reader, writer = await asyncio.open_connection(sock=channel, limit=4 * 1024**2)
             slot = cls(lease, place, reader, writer)
+            slot._out = near
             slot.limits_memory = {"limit", "usage"} <= counters
             slot.image = place.image
             header, _ = await asyncio.wait_for(slot._receive(), START_S)
@@ -232,6 +240,24 @@ class Slot:
                 raise SlotLost("the supervisor sent an unknown message")
             yield
 
+    def door(self) -> socket.socket:
+        """Returns the listening socket of the box that was just opened with a port. Raises SlotLost."""
+        if self._out is None:
+            raise SlotLost("the slot was started without a network")
+        numbers: list[int] = []
+        try:
+            self._out.setblocking(False)
+            _, numbers, _, _ = socket.recv_fds(self._out, 1, 1)
+            (number,) = numbers
+            found = socket.socket(fileno=number)
+        except (OSError, ValueError):
+            raise SlotLost("the supervisor did not hand over the socket of its box") from None
+        # Attack: a supervisor that was taken over hands over a descriptor of some other kind.
+        if found.family != socket.AF_INET or not found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            found.close()
+            raise SlotLost("the supervisor handed over something else than the socket of its box")
+        return found
+
     async def tell(self, header: dict[str, Any], body: frames.Body | None = None) -> None:
         """Send a frame to the box in this slot. Raises SlotLost."""
         try:
@@ -292,6 +318,8 @@ class Slot:
         """Kill every process in the slot."""
         self.lost = True
         self._writer.close()
+        if self._out is not None:
+            self._out.close()
         await self.place.end()
         shutil.rmtree(self.lease.folder, ignore_errors=True)
 
@@ -345,8 +373,9 @@ async def _accept(listener: socket.socket, place: Place) -> socket.socket:
         await asyncio.gather(accepting, dying, return_exceptions=True)
 
 
-async def _greet(channel: socket.socket, place: Place, rooms: bool) -> set[str]:
-    """Send the agent's sources, then hello with the counters' descriptors. Returns the counters' names."""
+async def _greet(channel: socket.socket, place: Place, rooms: bool, out: socket.socket | None) -> set[str]:
+    """Send the agent's sources, then hello with the counters' descriptors, and the socket `out`. Returns the counters'
+    names."""
     loop = asyncio.get_running_loop()
     text = agent_sources()
     await loop.sock_sendall(channel, len(text).to_bytes(4, "big") + text)
@@ -354,14 +383,16 @@ async def _greet(channel: socket.socket, place: Place, rooms: bool) -> set[str]:
     counters = await place.counters()
     try:
         hello = {
-            "counters": list(counters),
+            "counters": [*counters, *([] if out is None else ["network"])],
             "env": ENVIRONMENT if place.defaults is None else dict(place.defaults.env),
             "inodes": _INODES,
             "rooms": rooms,
         }
         channel.setblocking(True)
         channel.settimeout(START_S)
-        socket.send_fds(channel, [json.dumps(hello).encode()], list(counters.values()))
+        socket.send_fds(
+            channel, [json.dumps(hello).encode()], [*counters.values(), *([] if out is None else [out.fileno()])]
+        )
     finally:
         for number in counters.values():
             os.close(number)

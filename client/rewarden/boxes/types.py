@@ -48,7 +48,8 @@ class BoxRequest:
     image) to content. ttl_s: seconds until it is closed whatever happens. idle_s: seconds without a request after which
     it is closed; a process in the background does not keep it open. rollout: the caller's name for the rollout.
     snapshot: the id of a snapshot with which its file system begins. task: the id of a task of the server's, whose
-    image, environment and limits the box has, and by which it is scored.
+    image, environment and limits the box has, and by which it is scored. network: names that its programs may reach
+    through the sandbox host's proxy, as `HOST`, `HOST:PORT` or `*.DOMAIN`; its `sandbox.network` must allow each.
     """
 
     image: str = "python"
@@ -60,6 +61,7 @@ class BoxRequest:
     rollout: str | None = None
     snapshot: str | None = None
     task: str | None = None
+    network: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

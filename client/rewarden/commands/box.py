@@ -118,6 +118,9 @@ def _add_opening(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rollout", metavar="NAME", help="your name for the rollout")
     parser.add_argument("--snapshot", metavar="ID", help="begin with a snapshot's file system")
     parser.add_argument(
+        "--network", action="append", metavar="HOST[:PORT]", help="a name that it may reach (repeatable)"
+    )
+    parser.add_argument(
         "--limit", action="append", default=[], metavar="NAME=N", help="a limit, such as memory_mb=256 (repeatable)"
     )
     parser.add_argument("--env", action="append", default=[], metavar="NAME=TEXT", help="a variable (repeatable)")
@@ -153,6 +156,7 @@ def _opened(args: argparse.Namespace, client: Client) -> Box:
         idle_s=args.idle,
         rollout=args.rollout,
         snapshot=args.snapshot,
+        network=args.network,
         limits=limits or None,
         env=dict(map(_variable, args.env)) or None,
     )

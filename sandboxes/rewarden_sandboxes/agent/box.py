@@ -47,7 +47,8 @@ Said = tuple[dict[str, Any], bytes]
 
 
 class Box:
-    """See the module. `told`: from the host's order. Used in a `with`, after which nothing of it lives."""
+    """See the module. `told`: from the host's order. `out`: where the host gets the box's listening socket. Used in a
+    `with`, after which nothing of it lives."""
 
     def __init__(
         self,
@@ -58,6 +59,7 @@ class Box:
         told: dict[str, Any],
         tell: Tell,
         heard: Callable[[], Said],
+        out: socket.socket | None = None,
     ) -> None:
         self._zygotes = zygotes
         self._counters = counters
@@ -67,6 +69,8 @@ class Box:
         self._inodes = inodes
         self._tell = tell
         self._heard = heard
+        self._port = int(told.get("port", 0))
+        self._out = out
         self._execs: dict[int, Exec] = {}
         self._places: dict[int, int] = {}
         self._disk = self._layers = -1
@@ -99,20 +103,30 @@ class Box:
         """Build its root. Raises Broken."""
         limits = {**self._limits, "cpu_s": _NONE, "wall_s": _NONE, "output_bytes": 0}
         part = _part({"request": [0, 0]}, limits, _TIER)
-        told = self._plan(part, b"", {}, place="builder", init=self._init, folder=self._folder)
+        told = self._plan(part, b"", {}, place="builder", init=self._init, folder=self._folder, port=self._port)
         room = open_room(self._zygotes, part, 0, told, {}, b"", inside=0)
         try:
             room.reap()
             with contextlib.suppress(OSError):
-                message, numbers, _, _ = socket.recv_fds(room.channel, 4096, 6)
+                message, numbers, _, _ = socket.recv_fds(room.channel, 4096, 7)
                 if message == b"S":
-                    self._disk, self._layers, *self._namespaces = numbers
+                    self._hand_over(numbers[6:])
+                    self._disk, self._layers, *self._namespaces = numbers[:6]
                     return
                 kind = Overfull if message[:1] == b"D" else Broken
                 raise kind(f"the box's root could not be built: {message[1:].decode('utf-8', 'replace')}")
             raise Broken("the box's root could not be built")
         finally:
             room.close()
+
+    def _hand_over(self, doors: list[int]) -> None:
+        """Give the host the socket on which it hears the box's programs; none of them ever holds it."""
+        for number in doors:
+            try:
+                if self._out is not None:
+                    socket.send_fds(self._out, [b"L"], [number])
+            finally:
+                os.close(number)
 
     def serve(self, host: socket.socket) -> None:
         """Until the host wants it to end, which `heard` raises. Raises Broken when it ends by itself."""

@@ -45,12 +45,13 @@ NOT_KEPT = frozenset(_FRESH)
 
 
 def build(header: dict[str, Any], status: socket.socket, uid: int, gid: int) -> None:
-    """Build the root and send its file system, and the namespaces: layers, mount, IPC, network, user. Raises
-    OSError.
+    """Build the root and send its file system, and the namespaces: layers, mount, IPC, network, user; and a
+    listening socket, if the box has a port of the host's. Raises OSError.
     """
     room.unshare(room.NEW_MOUNT | room.NEW_IPC | room.NEW_NET)
     _mounts(header)
     room.open_network()
+    doors = [_door(header["port"])] if header["port"] else []
     own = os.open("/proc/self", os.O_PATH | os.O_DIRECTORY)
     numbers = [os.open(LAYERS, os.O_PATH | os.O_DIRECTORY), _namespace(own, "mnt")]
     room.unshare(room.NEW_MOUNT)
@@ -64,7 +65,15 @@ def build(header: dict[str, Any], status: socket.socket, uid: int, gid: int) -> 
     numbers.append(_namespace(own, "user"))
     os.close(going)
     _finish(mover, "the root, or the working folder in it")
-    socket.send_fds(status, [b"S"], numbers)
+    socket.send_fds(status, [b"S"], [*numbers, *(door.fileno() for door in doors)])
+
+
+def _door(port: int) -> socket.socket:
+    """Returns a socket that listens in the box's network. Nobody in the box holds it: the host accepts from it."""
+    door = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    door.bind(("127.0.0.1", port))
+    door.listen(64)
+    return door
 
 
 def _namespace(own: int, name: str) -> int:

@@ -49,6 +49,8 @@ class Supervisor:
 
     def __init__(self, host: socket.socket, hello: dict[str, Any], given: dict[str, int], zygotes: Zygotes) -> None:
         self._host = host
+        # Before the counters' descriptors are taken: it is one among them only on the way here.
+        self._out = socket.socket(fileno=given.pop("network")) if "network" in given else None
         self._alone = not hello["rooms"]
         self._inodes = int(hello["inodes"])
         self._env = {str(key): str(value) for key, value in hello["env"].items()}
@@ -154,7 +156,9 @@ class Supervisor:
         self._tell({"ev": "ended", "report": report.wire(out)}, out)
 
     def _box(self, told: dict[str, Any]) -> None:
-        with Box(self._zygotes, self._counters, self._env, self._inodes, told, self._tell, self._heard) as box:
+        with Box(
+            self._zygotes, self._counters, self._env, self._inodes, told, self._tell, self._heard, self._out
+        ) as box:
             box.open()
             self._tell({"ev": "opened"})
             try:

@@ -34,7 +34,7 @@ class Answer(_message.Message):
     def __init__(self, id: _Optional[int] = ..., event: _Optional[_Union[JobEvent, _Mapping]] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ..., begun: bool = ..., data: _Optional[bytes] = ..., taken: _Optional[int] = ..., clock: _Optional[_Union[Clock, _Mapping]] = ..., report: _Optional[_Union[Report, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., errors: _Optional[bytes] = ..., still: bool = ..., last: bool = ...) -> None: ...
 
 class Box(_message.Message):
-    __slots__ = ["env", "image", "limits", "patience_s"]
+    __slots__ = ["env", "image", "label", "limits", "network", "patience_s"]
     class EnvEntry(_message.Message):
         __slots__ = ["key", "value"]
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -44,13 +44,17 @@ class Box(_message.Message):
         def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     ENV_FIELD_NUMBER: _ClassVar[int]
     IMAGE_FIELD_NUMBER: _ClassVar[int]
+    LABEL_FIELD_NUMBER: _ClassVar[int]
     LIMITS_FIELD_NUMBER: _ClassVar[int]
+    NETWORK_FIELD_NUMBER: _ClassVar[int]
     PATIENCE_S_FIELD_NUMBER: _ClassVar[int]
     env: _containers.ScalarMap[str, str]
     image: str
+    label: str
     limits: Limits
+    network: _containers.RepeatedScalarFieldContainer[str]
     patience_s: float
-    def __init__(self, image: _Optional[str] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., env: _Optional[_Mapping[str, str]] = ..., patience_s: _Optional[float] = ...) -> None: ...
+    def __init__(self, image: _Optional[str] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., env: _Optional[_Mapping[str, str]] = ..., patience_s: _Optional[float] = ..., network: _Optional[_Iterable[str]] = ..., label: _Optional[str] = ...) -> None: ...
 
 class Case(_message.Message):
     __slots__ = ["args", "files", "limits", "partner_args", "partner_files", "partner_request", "partner_stdin", "request", "stdin"]

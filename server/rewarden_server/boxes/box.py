@@ -37,6 +37,7 @@ class Box:
     rollout: str | None
     task: str | None
     env: dict[str, str]
+    network: tuple[str, ...]
     trajectory: Trajectory | None
     share: Share
     remote: RemoteBox

@@ -138,7 +138,7 @@ class Boxes:
         files = _contents(asked.files)
         limits = self._limits(asked.limits)
         snapshot = None if asked.snapshot is None else await self.snapshots.find(asked.snapshot, owner)
-        spec = BoxSpec(image=asked.image, limits=limits, env=dict(asked.env))
+        spec = BoxSpec(image=asked.image, limits=limits, env=dict(asked.env), network=tuple(asked.network))
         async with AsyncExitStack() as stack:
             begun = None
             if asked.task is not None:
@@ -163,7 +163,7 @@ class Boxes:
         _check_times(asked.ttl_s, asked.idle_s, self.settings)
         if lease is not None:
             _check_leased(asked, box.rollout, box.ends - self._clock())
-        spec = BoxSpec(image=box.image, limits=box.remote.limits, env=box.env)
+        spec = BoxSpec(image=box.image, limits=box.remote.limits, env=box.env, network=box.network)
         ttl_s = asked.ttl_s or max(1.0, box.ends - self._clock())
         rollout = box.rollout if asked.rollout is None else asked.rollout
         async with (
@@ -194,18 +194,20 @@ class Boxes:
         share = Share(memory_mb=spec.limits.memory_mb or 0, disk_mb=spec.limits.disk_mb or 0)
         self._take(owner, share)
         remote = None
+        id = f"box-{secrets.token_hex(12)}"
         try:
             with _refusals():
-                remote = await self._lane.box(spec)
+                remote = await self._lane.box(replace(spec, label=id))
                 now, wall = self._clock(), self._wall()
                 ttl_s = self.settings.ttl_s if ttl_s is None else ttl_s
                 box = Box(
-                    id=f"box-{secrets.token_hex(12)}",
+                    id=id,
                     owner=owner,
                     image=spec.image,
                     rollout=rollout,
                     task=task,
                     env=dict(spec.env),
+                    network=tuple(spec.network),
                     trajectory=None if task is None else Trajectory(self._wall),
                     share=share,
                     remote=remote,
@@ -572,7 +574,12 @@ def _of_task(begun: Begun, asked: BoxRequest, limits: Limits) -> BoxSpec:
             raise InvalidRequest(
                 f"limits.{name}: the task's boxes have at most {own[name]}; leave it out", path=f"limits.{name}"
             )
-    return BoxSpec(image=begun.image, limits=Limits(**{**own, **given}), env={**begun.env, **asked.env})
+    return BoxSpec(
+        image=begun.image,
+        limits=Limits(**{**own, **given}),
+        env={**begun.env, **asked.env},
+        network=tuple(asked.network),
+    )
 
 
 def no_lease(caller: Caller) -> None:

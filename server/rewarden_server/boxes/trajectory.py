@@ -51,7 +51,7 @@ class Call:
 
 
 class Trajectory:
-    """What was run in a box, in the order in which it began. wall: seconds since the epoch."""
+    """The programs of a box, in the order in which they began. wall: seconds since the epoch."""
 
     def __init__(self, wall: Callable[[], float]) -> None:
         self._wall = wall

@@ -76,6 +76,11 @@ class SandboxSettings:
     runtime: Text | None = None
     apparmor: Text | None = None
     own_images: tuple[Text, ...] | None = None
+    network: tuple[Text, ...] | None = None
+    network_private: tuple[Text, ...] | None = None
+    network_log: File | None = None
+    network_mb: Whole | None = None
+    network_mb_s: Positive | None = None
     image_prefix: Text | None = None
     image_tag: Text | None = None
     rootfs: Text | None = None

@@ -1,0 +1,334 @@
+"""The proxy between boxes and the network. It runs in the sandbox host, which accepts what a box's programs connect to.
+
+It serves `CONNECT` and plain HTTP. The name is compared with the rules before it is resolved, and the connection goes
+to the address that was checked, so that a second answer of the name's owner changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import itertools
+import socket
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from rewarden_sandboxes.network.record import Record, Unrecorded
+from rewarden_sandboxes.network.request import MOST_BYTES, Malformed, Request, read_request
+from rewarden_sandboxes.network.rules import Address, Allowed, is_reachable, read_networks, read_rule
+from rewarden_sandboxes.settings import HostSettings
+
+PORT = 3128
+"""The proxy's port on a box's loopback interface."""
+
+URL = f"http://127.0.0.1:{PORT}"
+
+ENVIRONMENT = {
+    **dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), URL),
+    **dict.fromkeys(("no_proxy", "NO_PROXY"), "localhost,127.0.0.1,::1"),
+}
+"""The environment by which programs find the proxy."""
+
+_MOST_CONNECTIONS = 16
+"""Connections of one box at once. Attack: use up the host's descriptors."""
+_RESOLVERS = 8
+_HEAD_S = 30.0
+_CONNECT_S = 20.0
+_IDLE_S = 120.0
+"""Seconds in which neither side sends anything, after which a connection ends."""
+_PART = 1 << 16
+_REASONS = {200: "Connection established", 400: "Bad Request", 403: "Forbidden", 502: "Bad Gateway", 503: "Unavailable"}
+
+Resolve = Callable[[str, int], Awaitable[Sequence[Address]]]
+
+
+class _Refused(Exception):
+    """A request that is not served. decision: for the record. text: for the box's program."""
+
+    def __init__(self, status: int, decision: str, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+        self.decision = decision
+        self.text = text
+
+
+@dataclass(slots=True)
+class _Traffic:
+    """The bytes of one connection. sent: by the box."""
+
+    sent: int = 0
+    received: int = 0
+
+
+class NetworkProxy:
+    """See the module. One for a host. resolve: name and port to addresses; wall: seconds since the epoch."""
+
+    def __init__(
+        self, settings: HostSettings, *, resolve: Resolve | None = None, wall: Callable[[], float] = time.time
+    ) -> None:
+        self.rules = tuple(map(read_rule, settings.network))
+        self._private = read_networks(settings.network_private)
+        self._record = Record(Path(settings.network_log or "/dev/null"), wall)
+        self._most_bytes = settings.network_mb << 20
+        self._bytes_s = settings.network_mb_s * (1 << 20)
+        # Attack: names whose servers answer late, many at once, so that nothing else of the host finds a thread.
+        self._resolvers = ThreadPoolExecutor(_RESOLVERS, thread_name_prefix="rewarden-names")
+        self._resolve = resolve or self._resolve_here
+        self._numbers = itertools.count(1)
+
+    def allowed(self, wanted: Sequence[str]) -> Allowed:
+        """Returns the rules of a box. Raises ValueError for a rule that the host's do not cover."""
+        rules = tuple(map(read_rule, wanted))
+        for rule, text in zip(rules, wanted, strict=True):
+            if not any(own.covers(rule) for own in self.rules):
+                raise ValueError(f"{text[:200]!r} is not allowed on this host; add it to sandbox.network")
+        return Allowed(self.rules, rules)
+
+    def close(self) -> None:
+        """Ends its threads."""
+        self._resolvers.shutdown(wait=False, cancel_futures=True)
+
+    @contextlib.asynccontextmanager
+    async def serving(self, listener: socket.socket, door: Door) -> AsyncIterator[None]:
+        """Serves a box's socket during the block; then all of its connections are cut. Closes the socket."""
+        listener.setblocking(False)
+        serving = asyncio.get_running_loop().create_task(self._serve(listener, door))
+        try:
+            yield
+        finally:
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
+            listener.close()
+
+    async def _serve(self, listener: socket.socket, door: Door) -> None:
+        loop = asyncio.get_running_loop()
+        places = asyncio.Semaphore(_MOST_CONNECTIONS)
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await places.acquire()
+                try:
+                    connection, _ = await loop.sock_accept(listener)
+                except OSError:  # the program has left already, or there are no descriptors left
+                    places.release()
+                    await asyncio.sleep(0.1)
+                    continue
+                task = group.create_task(self._answer(connection, door))
+                task.add_done_callback(lambda _: places.release())
+
+    async def _answer(self, connection: socket.socket, door: Door) -> None:
+        """Serves one connection, and never raises but when it is cancelled."""
+        writer: asyncio.StreamWriter | None = None
+        try:
+            reader, writer = await asyncio.open_connection(sock=connection, limit=MOST_BYTES)
+            await self._one(reader, writer, door)
+        except (OSError, EOFError, TimeoutError, ValueError):
+            pass  # whichever side broke it off: what there was is in the record
+        finally:
+            if writer is None:
+                connection.close()
+            else:
+                writer.close()
+
+    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, door: Door) -> None:
+        try:
+            async with asyncio.timeout(_HEAD_S):
+                head = await reader.readuntil(b"\r\n\r\n")
+        except asyncio.LimitOverrunError:
+            await _say(writer, 400, "the head of the request is too long")
+            return
+        number = next(self._numbers)
+        try:
+            request, address, line = await self._decide(head, door, number)
+        except _Refused as refused:
+            await _say(writer, refused.status, refused.text)
+            return
+        began, traffic, ended = time.monotonic(), _Traffic(), "unreachable"
+        try:
+            async with asyncio.timeout(_CONNECT_S):
+                far_reader, far_writer = await asyncio.open_connection(str(address), request.port)
+            try:
+                ended = "broken"
+                ended = await self._relay(request, (reader, writer), (far_reader, far_writer), traffic, door)
+            finally:
+                far_writer.close()
+        except (OSError, TimeoutError) as error:
+            if ended != "unreachable":
+                raise
+            door.failures += 1
+            await _say(writer, 502, f"{request.host} cannot be reached: {error or 'no answer'}")
+        finally:
+            with contextlib.suppress(Unrecorded):  # that it was allowed is written
+                seconds = round(time.monotonic() - began, 3)
+                sizes = {"sent": traffic.sent, "received": traffic.received}
+                self._record.write(event="end", **line, ended=ended, **sizes, seconds=seconds)
+
+    async def _decide(self, head: bytes, door: Door, number: int) -> tuple[Request, Address, dict[str, object]]:
+        """Returns a request that is allowed, the address to connect to, and how the record names it. Raises _Refused.
+
+        A refusal is in the record, and nothing is connected to before the record says so.
+        """
+        line: dict[str, object] = {"box": door.label, "request": number}
+        try:
+            request = read_request(head)
+        except Malformed as error:
+            self._note(line, decision="malformed")
+            raise _Refused(400, "malformed", str(error)) from None
+        line |= {"method": request.method, "host": request.host, "port": request.port}
+        try:
+            if not door.allowed.allows(request.host, request.port):
+                raise _Refused(403, "not_listed", f"{request.host}:{request.port} is not allowed for this box")
+            if door.bytes >= self._most_bytes:
+                raise _Refused(403, "limit", f"the box has used up its {self._most_bytes >> 20} MiB of network")
+            address = await self._address(request, door)
+        except _Refused as refused:
+            self._note(line, decision=refused.decision)
+            raise
+        self._note(line, decision="allowed", address=str(address))
+        return request, address, line
+
+    def _note(self, line: dict[str, object], **more: object) -> None:
+        try:
+            self._record.write(event="request", **line, **more)
+        except Unrecorded:
+            raise _Refused(503, "unrecorded", "the sandbox host cannot record requests, and serves none") from None
+
+    async def _address(self, request: Request, door: Door) -> Address:
+        """Returns an address of a request's host that may be connected to. Raises _Refused."""
+        try:
+            found = [ipaddress.ip_address(request.host)]
+        except ValueError:
+            try:
+                async with asyncio.timeout(_CONNECT_S):
+                    found = list(await self._resolve(request.host, request.port))
+            except (OSError, TimeoutError) as error:
+                door.failures += 1
+                raise _Refused(502, "unresolved", f"{request.host} cannot be resolved: {error}") from None
+        for address in found:
+            if is_reachable(address, self._private):
+                return address
+        raise _Refused(403, "private_address", f"{request.host} has no public address")
+
+    async def _resolve_here(self, host: str, port: int) -> Sequence[Address]:
+        loop = asyncio.get_running_loop()
+        rows = await loop.run_in_executor(
+            self._resolvers, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        )
+        return [ipaddress.ip_address(row[4][0]) for row in rows]
+
+    async def _relay(
+        self,
+        request: Request,
+        near: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+        far: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+        traffic: _Traffic,
+        door: Door,
+    ) -> str:
+        """Passes bytes on, both ways, until one side is done. Returns how it ended."""
+        most: int | None = None
+        if request.method == "CONNECT":
+            near[1].write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        else:
+            far[1].write(request.head)
+            traffic.sent += len(request.head)
+            most = request.body  # Attack: a second request, which nothing has checked, behind the first
+        last = _Last()
+
+        async def sending() -> None:
+            async for data in self._pieces(near[0], door, last, most):
+                far[1].write(data)
+                traffic.sent += len(data)
+                await far[1].drain()
+            if most is None and far[1].can_write_eof():
+                far[1].write_eof()
+
+        async def receiving() -> None:
+            async for data in self._pieces(far[0], door, last, None):
+                near[1].write(data)
+                traffic.received += len(data)
+                await near[1].drain()
+
+        loop = asyncio.get_running_loop()
+        sender, receiver = tasks = loop.create_task(sending()), loop.create_task(receiving())
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if sender.done():
+                await sender
+            await receiver
+        except _Refused as refused:
+            return refused.decision
+        except TimeoutError:
+            return "idle"
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        return "done"
+
+    async def _pieces(
+        self, reader: asyncio.StreamReader, door: Door, last: _Last, most: int | None
+    ) -> AsyncIterator[bytes]:
+        """Yields what comes, at the box's rate. most: bytes, then it ends. Raises _Refused at the box's limit, and
+        TimeoutError if for long nothing came from either side."""
+        left = most
+        while left is None or left > 0:
+            data = await self._next(reader, last, _PART if left is None else min(_PART, left))
+            if not data:
+                return
+            if left is not None:
+                left -= len(data)
+            await self._charge(door, len(data))
+            yield data
+
+    async def _next(self, reader: asyncio.StreamReader, last: _Last, most: int) -> bytes:
+        while True:
+            try:
+                async with asyncio.timeout(_IDLE_S):
+                    data = await reader.read(most)
+            except TimeoutError:
+                if time.monotonic() - last.at > _IDLE_S:
+                    raise
+                continue
+            last.at = time.monotonic()
+            return data
+
+    async def _charge(self, door: Door, size: int) -> None:
+        door.bytes += size
+        if door.bytes > self._most_bytes:
+            raise _Refused(403, "limit", "the box has used up its network")
+        async with door.turn:
+            now = time.monotonic()
+            door.free_at = max(door.free_at, now - 1.0) + size / self._bytes_s
+            await asyncio.sleep(max(0.0, door.free_at - now))
+
+
+class _Last:
+    """The moment at which either side of a connection sent something."""
+
+    def __init__(self) -> None:
+        self.at = time.monotonic()
+
+
+class Door:
+    """A box's way out, which outlives its slots. label: in the record. bytes: both ways, so far. failures: requests
+    that were allowed and reached nobody."""
+
+    def __init__(self, allowed: Allowed, label: str) -> None:
+        self.allowed = allowed
+        self.label = label
+        self.bytes = 0
+        self.failures = 0
+        self.turn = asyncio.Lock()
+        self.free_at = 0.0
+
+
+async def _say(writer: asyncio.StreamWriter, status: int, text: str) -> None:
+    """Answers a request that is not served."""
+    body = f"sandbox network: {text}\n".encode()
+    head = f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+    head += f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    writer.write(head.encode() + body)
+    await writer.drain()
