@@ -158,7 +158,6 @@ class NetworkProxy:
         except (OSError, TimeoutError) as error:
             if ended != "unreachable":
                 raise
-            door.failures += 1
             await _say(writer, 502, f"{request.host} cannot be reached: {error or 'no answer'}")
         finally:
             with contextlib.suppress(Unrecorded):  # that it was allowed is written
@@ -205,7 +204,6 @@ class NetworkProxy:
                 async with asyncio.timeout(_CONNECT_S):
                     found = list(await self._resolve(request.host, request.port))
             except (OSError, TimeoutError) as error:
-                door.failures += 1
                 raise _Refused(502, "unresolved", f"{request.host} cannot be resolved: {error}") from None
         for address in found:
             if is_reachable(address, self._private):
@@ -313,14 +311,12 @@ class _Last:
 
 
 class Door:
-    """A box's way out, which outlives its slots. label: in the record. bytes: both ways, so far. failures: requests
-    that were allowed and reached nobody."""
+    """A box's way out, which outlives its slots. label: in the record. bytes: both ways, so far."""
 
     def __init__(self, allowed: Allowed, label: str) -> None:
         self.allowed = allowed
         self.label = label
         self.bytes = 0
-        self.failures = 0
         self.turn = asyncio.Lock()
         self.free_at = 0.0
 
