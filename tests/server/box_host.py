@@ -21,11 +21,11 @@ IMAGES = {"image_prefix": prefix} if (prefix := os.environ.get("REWARDEN_TEST_IM
 
 
 class HostProcess:
-    """A sandbox host in a process of its own, which a test may kill. `address`: where it listens."""
+    """A sandbox host in a process of its own, which a test may kill. `address`: where it listens. more: settings."""
 
-    def __init__(self, folder: Path, launcher: str) -> None:
+    def __init__(self, folder: Path, launcher: str, **more: object) -> None:
         self.address = f"unix:{folder}/host.sock"
-        settings = json.dumps({"launcher": launcher, "slots": 1, "warm_boxes": 2, **IMAGES})
+        settings = json.dumps({"launcher": launcher, "slots": 1, "warm_boxes": 2, **IMAGES, **more})
         command = [sys.executable, "-P", "-m", "rewarden_sandboxes", "--address", self.address, "--tied"]
         self.process = subprocess.Popen(
             [*command, "--settings", settings], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
