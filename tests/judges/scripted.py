@@ -64,11 +64,14 @@ def holds_neutral_text(text: str) -> bool:
 
 @dataclass
 class ScriptedJudge:
-    """The server, on a thread of this process. `requests` holds the bodies that came. A context manager."""
+    """The server, on a thread of this process. `requests` holds the bodies that came. models: what it states of its
+    model beside the name, in a list that was asked for `listed` times; none: it has no such list. A context manager."""
 
     rules: list[Rule] = field(default_factory=list)
     requests: list[dict[str, Any]] = field(default_factory=list)
     headers: list[Mapping[str, str]] = field(default_factory=list)
+    models: Mapping[str, Any] | None = None
+    listed: int = 0
     url: str = ""
 
     def script(self, *rules: Mapping[str, Any]) -> None:
@@ -84,6 +87,8 @@ class ScriptedJudge:
         self.rules.clear()
         self.requests.clear()
         self.headers.clear()
+        self.models = None
+        self.listed = 0
 
     def settings(self, **more: Any) -> dict[str, Any]:
         """The fields of `[judges.named.NAME]` for this server.
@@ -92,6 +97,12 @@ class ScriptedJudge:
         each other. One at a time keeps the order in which they were made.
         """
         return {"base_url": self.url, "model": "scripted", "concurrency": 1, **more}
+
+    async def _models(self, request: Request) -> Response:
+        self.listed += 1
+        if self.models is None:
+            return JSONResponse({"error": {"message": "no such route"}}, status_code=404)
+        return JSONResponse({"object": "list", "data": [{"id": "scripted", "object": "model", **self.models}]})
 
     async def _complete(self, request: Request) -> Response:
         body = await request.json()
@@ -110,7 +121,11 @@ class ScriptedJudge:
         return _answer(best[0].next(), body)
 
     def __enter__(self) -> ScriptedJudge:
-        self._server = Threaded([Route("/v1/chat/completions", self._complete, methods=["POST"])])
+        routes = [
+            Route("/v1/chat/completions", self._complete, methods=["POST"]),
+            Route("/v1/models", self._models, methods=["GET"]),
+        ]
+        self._server = Threaded(routes)
         self.url = f"{self._server.start()}/v1"
         return self
 

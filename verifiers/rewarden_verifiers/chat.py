@@ -87,3 +87,9 @@ class Judge(Protocol):
         Raises InvalidParams (`params.judge`) for a name that is not configured, ProviderError where no judge of the
         chain could be reached, BudgetExhausted where its budget is spent.
         """
+
+    async def spare(self, question: Question, judge: str | None = None) -> int | None:
+        """The tokens that the question and its reply leave of the judge's context, or of a fallback's with a smaller
+        one; below 0: it does not fit. None: not known, or the question is short. A question's tokens are estimated, and
+        rather too many. Raises InvalidParams (`params.judge`) for a name that is not configured.
+        """

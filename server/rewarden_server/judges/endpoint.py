@@ -24,7 +24,7 @@ from rewarden_server.judges.delivery import Delivery
 from rewarden_server.judges.failure import Failure, timed_out
 from rewarden_server.judges.fleet import Address, Fleet
 from rewarden_server.judges.pace import Pace
-from rewarden_server.judges.price import bound
+from rewarden_server.judges.price import bound, needed
 from rewarden_server.judges.provider import OpenAIProvider, Provider
 from rewarden_server.judges.settings import JudgeEndpoint
 from rewarden_server.judges.vendors import LiteLLMProvider
@@ -34,6 +34,10 @@ from rewarden_verifiers.chat import Question, Reply, Usage
 _FIRST_PAUSE_S = 0.5
 _FORMS = 8
 """The number of refused forms, each for another field, that are not counted as attempts: more than there are forms."""
+
+
+_SMALL = 4096
+"""Tokens that fit into the context of any judge, so that its server is not asked."""
 
 
 class _SidelinedError(Exception):
@@ -73,6 +77,9 @@ class Endpoint:
         self._cost_usd = 0.0
         self._last: Failure | None = None
         self._closed = False
+        self._context: int | None = None
+        self._context_asked = False
+        self._asking_context = asyncio.Lock()
 
     async def ask(self, question: Question, *, patient: bool = True) -> Reply:
         """The reply, after as many attempts as are allowed. patient: it waits while the judge is down; else only for
@@ -103,6 +110,30 @@ class Endpoint:
             self._observer.judge_retried(self.name)
             await self._pause(pause)
             retries += 1
+
+    async def spare(self, question: Question) -> int | None:
+        """See `Judge.spare`, of this judge alone."""
+        size = needed(self.settings, question)
+        context = self.settings.context
+        if context is None:
+            if size < _SMALL:
+                return None
+            context = await self._stated()
+        return None if context is None else context - size
+
+    async def _stated(self) -> int | None:
+        """The context that the model's server states. Asked for once, unless it cannot be reached."""
+        async with self._asking_context:
+            if not self._context_asked:
+                provider = self._fleet.order(Question(messages=()))[0].provider
+                try:
+                    async with asyncio.timeout(self.settings.connect_s):
+                        await provider.ready()
+                        self._context = await provider.context()
+                except (Failure, MissingDependency, TimeoutError):
+                    return None  # the question itself fails, or is answered by another address
+                self._context_asked = True
+            return self._context
 
     def status(self) -> dict[str, Any]:
         """Returns the state and the spending, ready for JSON, without address, key, or the server's own words."""

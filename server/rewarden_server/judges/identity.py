@@ -11,7 +11,9 @@ from rewarden_server.judges.settings import JudgeEndpoint, JudgeSettings
 def identity(settings: JudgeEndpoint) -> Mapping[str, Any]:
     """The model and its sampling; keys, limits and prices change no reply, and neither should the address."""
     names = ("provider", "model", "temperature", "top_p", "max_tokens", "thinking_tokens", "structured", "extra")
-    return {name: getattr(settings, name) for name in names}
+    # Where it is not declared, it is not known before the judge's server is asked.
+    context = {} if settings.context is None else {"context": settings.context}
+    return {**{name: getattr(settings, name) for name in names}, **context}
 
 
 def default_judge(settings: JudgeSettings) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ import msgspec
 
 from rewarden_server.judges.settings import JudgeEndpoint
 from rewarden_verifiers.chat import Question, Usage
+from rewarden_verifiers.judges.tokens import tokens_at_most
 
 _A_MESSAGE = 16
 _A_CHAT = 64
@@ -36,6 +38,17 @@ def bound(settings: JudgeEndpoint, question: Question) -> Usage:
         cost_usd=cost(settings, prompt, completion),
         estimated=True,
     )
+
+
+def needed(settings: JudgeEndpoint, question: Question) -> int:
+    """Returns about how many tokens of a judge's context a question and its reply take; rather too many."""
+    size = tokens_at_most(json.dumps(question.schema)) if question.schema is not None else 0
+    for message in question.messages:
+        content = message.get("content")
+        parts: Any = content if isinstance(content, list) else [{"text": content}]
+        texts = [part.get("text") for part in parts]
+        size += sum(tokens_at_most(text) if isinstance(text, str) else _AN_IMAGE for text in texts)
+    return size + _A_CHAT + _A_MESSAGE * len(question.messages) + reply_tokens(settings, question)
 
 
 def reply_tokens(settings: JudgeEndpoint, question: Question) -> int:

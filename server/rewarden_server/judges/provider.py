@@ -51,6 +51,11 @@ class Provider(ABC):
     async def probe(self) -> str:
         """Returns a description of the judge, at the price of one token at most. Raises Failure, MissingDependency."""
 
+    async def context(self) -> int | None:
+        """Returns the tokens of the model's context, as its server states it; None if it does not. Raises Failure,
+        MissingDependency."""
+        return None
+
     @abstractmethod
     async def close(self) -> None:
         """Let go of connections."""
@@ -104,6 +109,21 @@ class OpenAIProvider(Provider):
             raise Failure(
                 f"unknown model {self._settings.model!r}; the server has: {known}", kind="rejected", passing=False
             ) from None
+
+    async def context(self) -> int | None:
+        """See `Provider`. By the list of models."""
+        client = await self._made()
+        import openai
+
+        try:
+            raw = await client.models.with_raw_response.list()
+        except openai.APIStatusError:
+            return None  # it has no such list
+        except openai.APIConnectionError as error:
+            raise self._lost(error) from None
+        except openai.OpenAIError as error:
+            raise malformed(type(error).__name__) from None
+        return _context(raw.http_response.content, self._settings.model)
 
     async def close(self) -> None:
         """See `Provider`."""
@@ -221,3 +241,13 @@ def _models(content: bytes) -> list[str] | None:
         return [str(one["id"]) for one in data]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
+
+
+def _context(content: bytes, model: str) -> int | None:
+    """The context of a model in a list of models, by the names that servers have for it."""
+    try:
+        (found,) = (one for one in json.loads(content)["data"] if one["id"] == model)
+        sizes = [found.get(name) for name in ("max_model_len", "context_length", "context_window")]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    return next((size for size in sizes if isinstance(size, int) and size > 0), None)

@@ -26,6 +26,8 @@ class JudgeEndpoint:
     reply with one verdict; each further verdict (a criterion, a step) adds an eighth. thinking_tokens: the budget of a
     judge that thinks before it replies, added to max_tokens, because its thought counts among the reply's tokens; a
     reply that is cut off has no verdict. A truncated reply is requested once more with four times the tokens.
+    context: the tokens that a question and its reply can have together. If not set, the model's server is asked (vLLM
+    and SGLang state `max_model_len` in `/v1/models`). Longer responses are judged in portions.
     structured: how the form of a reply is enforced: by `json_schema`, as a `json_object`, or not at all (`none`);
     `auto`: the first of these that the server accepts.
 
@@ -59,6 +61,7 @@ class JudgeEndpoint:
     top_p: Positive | None = None
     max_tokens: Whole = 1024
     thinking_tokens: Count = 0
+    context: Whole | None = None
     structured: Literal["auto", "json_schema", "json_object", "none"] = "auto"
     concurrency: Annotated[Whole, Le(1000)] = 64
     requests_per_minute: Whole | None = None

@@ -137,7 +137,7 @@ async def consistency(
     if sides.answer is None:
         return no_answer(sides.reason or "no_answer")
     if params.rule == "mentions" and names:
-        if len(sides.answer) > params.longest:
+        if len(sides.answer) > params.most_shown:
             return wrong("too_long", flags=("too_long",))
         return _named(names, sides.answer, params)
     if not _reasoned(sides, params):

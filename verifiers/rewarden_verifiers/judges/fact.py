@@ -7,20 +7,23 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import Any, Literal
 
 from rewarden.errors import InvalidParams
-from rewarden.types import Outcome, StepScore
+from rewarden.types import Outcome, Sample, StepScore
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.judges.evidence import MOST_CLAIMS, Evidence, Given, read_evidence
 from rewarden_verifiers.judges.gather import gather
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.opinions import Inquiry, opinions, readings, refused
-from rewarden_verifiers.judges.params import JudgeParams, Prompt
+from rewarden_verifiers.judges.params import JudgeParams, Prompt, check_portions
+from rewarden_verifiers.judges.portions import portions, told
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.quotes import quoted, readable
 from rewarden_verifiers.judges.replies import by_number, numbered, object_of
 from rewarden_verifiers.judges.resources import JudgeResources
+from rewarden_verifiers.judges.showing import Subject
 from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import no_answer, scored, undecided
 from rewarden_verifiers.view import SHOWN_TO_MODELS
@@ -63,6 +66,8 @@ class FactParams(JudgeParams):
     threshold: The lowest score that passes.
     extract_prompt: Templates that replace the built-in prompt for extracting claims; `prompt` replaces the one for
         checking them.
+    portions: The maximum number of portions from which claims are extracted if the response is longer than the judge's
+        context; what takes more gets the lowest score (`too_long`).
     """
 
     most: int = 30
@@ -74,6 +79,7 @@ class FactParams(JudgeParams):
     no_claims: Literal["zero", "one", "undecided"] = "zero"
     threshold: float = 1.0
     extract_prompt: Prompt = field(default_factory=Prompt)
+    portions: int = 8
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -82,6 +88,7 @@ class FactParams(JudgeParams):
         for name in ("unknown", "penalty", "refusal", "threshold"):
             if not 0 <= getattr(self, name) <= 1:
                 raise InvalidParams(f"params.{name} must be from 0 to 1", path=f"params.{name}")
+        check_portions(self.portions)
 
     def worth(self, word: Word) -> float:
         """Returns what a claim counts."""
@@ -95,6 +102,7 @@ class _Found:
     claims: tuple[str, ...]
     refuses: bool = False
     reason: str = ""
+    portions: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,27 +126,30 @@ class _Held:
 
 
 @verifier(
-    version="2",
+    version="3",
     graded=True,
     determinism="sampled",
     requires=("judge",),
     resources=JudgeResources,
     view=SHOWN_TO_MODELS,
 )
-async def fact(response: str, prompt: str | None, reference: Given, params: FactParams, ctx: Context) -> Outcome:
+async def fact(
+    response: str, prompt: str | None, sample: Sample, reference: Given, params: FactParams, ctx: Context
+) -> Outcome:
     """The share of the response's claims that the evidence supports.
 
     A language model lists the response's claims, each phrased to be understood on its own. Then, without seeing the
     response, it checks each claim against the evidence: supported (with a quote that is verified), refuted, or unknown.
     The reference is the evidence, or `{"evidence", "claims"}` with claims that were already extracted from the
-    response. The model's own knowledge does not count.
+    response. The model's own knowledge does not count. From a response that is longer than the judge's context, claims
+    are extracted portion by portion, in turn from each; `evidence.portions` states them.
 
     Each claim is a step; `extracted` contains the claims. Reasons: `refusal`, `no_claims`, `refuted_claims`,
     `unsupported_claims`; with score 0: `unreadable_reply`, `too_long`, `blank`, `opener_only`, `claim_only`. Source:
     KnowRL (arXiv 2506.19807).
     """
     evidence = read_evidence(reference)
-    early = refused(response, params)
+    early = refused(response, params, in_portions=params.portions > 1)
     if early is not None:
         return early
     ledger = Ledger()
@@ -146,7 +157,9 @@ async def fact(response: str, prompt: str | None, reference: Given, params: Fact
     if evidence.claims is not None:
         found = _Found(evidence.claims)
     else:
-        made = await _extract(ctx, params, response, prompt, ledger)
+        made = await _extract(
+            ctx, params, Subject(response=response, prompt=prompt, sample=sample, show="response"), ledger
+        )
         if isinstance(made, Outcome):
             return made
         found = made
@@ -158,28 +171,57 @@ async def fact(response: str, prompt: str | None, reference: Given, params: Fact
     if not found.claims:
         return _nothing(found, params, ledger)
     held = await _check(ctx, params, prompt, found.claims, evidence, ledger)
-    return held if isinstance(held, Outcome) else _outcome(held, params, ledger, flags)
+    if isinstance(held, Outcome):
+        return held
+    outcome = _outcome(held, params, ledger, flags)
+    return replace(outcome, evidence={**outcome.evidence, **found.portions})
 
 
-async def _extract(
-    ctx: Context, params: FactParams, response: str, prompt: str | None, ledger: Ledger
-) -> _Found | Outcome:
+async def _extract(ctx: Context, params: FactParams, subject: Subject, ledger: Ledger) -> _Found | Outcome:
+    """The claims of the response, or of its portions, in turn from each: attack: many harmless claims at the beginning,
+    so that the others are cut."""
+    asking = replace(params, samples=1, prompt=params.extract_prompt)
+    shown = [subject]
+    if params.portions > 1:
+        cut = await portions(ctx, asking, subject, lambda one: _extraction(one, params), params.portions)
+        if isinstance(cut, Outcome):
+            return cut
+        shown = cut
+    found: list[_Found] = []
+    asked = [opinions(ctx, asking, _extraction(one, params), ledger) for one in shown]
+    for said in await gather(*asked):
+        made, early = readings(said, _Found(()), ledger)
+        if early is not None:
+            return early
+        found += made[:1]
+    if len(found) == 1:
+        return replace(found[0], portions=told(shown))
+    turns = [claim for row in zip_longest(*(one.claims for one in found)) for claim in row if claim is not None]
+    claims = {_key(claim): claim for claim in reversed(turns)}
+    reasons = " ".join(one.reason for one in found if one.reason)
+    # The order in which they came is that of the first mention.
+    first = tuple(dict.fromkeys(claims[_key(claim)] for claim in turns))
+    return _Found(first, any(one.refuses for one in found), reasons, told(shown))
+
+
+def _key(claim: str) -> str:
+    """By which two claims are one: said twice, with a full stop or without."""
+    return claim.casefold().rstrip(".!").rstrip()
+
+
+def _extraction(subject: Subject, params: FactParams) -> Inquiry[_Found]:
     def read(found: Mapping[str, Any]) -> _Found:
         claims: dict[str, str] = {}
         for claim in (" ".join(claim.split()) for claim in found["claims"]):
-            # Said twice it is one claim still, with a full stop or without.
-            claims.setdefault(claim.casefold().rstrip(".!").rstrip(), claim)
+            claims.setdefault(_key(claim), claim)
         return _Found(tuple(claim for claim in claims.values() if claim), found["refuses"], found["reason"])
 
     variables = {
-        "response": Material(response, candidate=True),
-        "prompt": Material(prompt) if prompt else None,
+        "response": Material(subject.response, candidate=True),
+        "prompt": Material(subject.prompt) if subject.prompt else None,
         "most": params.most,
     }
-    inquiry = Inquiry(prompt="fact.extract", variables=variables, schema=_CLAIMS, read=read)
-    once = replace(params, samples=1, prompt=params.extract_prompt)
-    made, early = readings(await opinions(ctx, once, inquiry, ledger), _Found(()), ledger)
-    return made[0] if early is None else early
+    return Inquiry(prompt="fact.extract", variables=variables, schema=_CLAIMS, read=read, portion=subject.portion)
 
 
 async def _check(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from rewarden.errors import InvalidParams
@@ -25,12 +25,16 @@ from rewarden_verifiers.judges.opinions import Inquiry, opinions, readings, refu
 from rewarden_verifiers.judges.panel import PanelParams
 from rewarden_verifiers.judges.parts import Itemised, Part, Vote, reached, total, worst_of
 from rewarden_verifiers.judges.pictures import images
+from rewarden_verifiers.judges.portions import portions, told
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.quotes import quoted, readable
+from rewarden_verifiers.judges.reach import Reach, joined, reaches
 from rewarden_verifiers.judges.replies import by_number, numbered, object_of
 from rewarden_verifiers.judges.showing import Show, Subject
 from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import undecided
+
+_UNREADABLE = "The response makes the judge's reply unreadable."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,17 +97,25 @@ class Sheet:
 
 
 async def itemised(
-    ctx: Context, params: ItemisedParams, criteria: list[Criterion], subject: Subject, sheet: Sheet, **details: Any
+    ctx: Context,
+    params: ItemisedParams,
+    criteria: list[Criterion],
+    subject: Subject,
+    sheet: Sheet,
+    most: int = 1,
+    **details: Any,
 ) -> Itemised | Outcome:
-    """Returns what judge and programs say of the criteria; or the outcome, where they leave none to be made. details:
-    of that outcome, such as its range. Raises what `ctx.judge.ask` raises.
+    """Returns what judge and programs say of the criteria; or the outcome, where they leave none to be made. most: the
+    portions in which a long response is judged. details: of that outcome, such as its range. Raises what
+    `ctx.judge.ask` raises.
     """
     ledger = Ledger()
     judged = [one for one in criteria if one.use is None]
-    early = refused_subject(subject, params, criteria=[one.text for one in judged], **details) if judged else None
+    texts = [one.text for one in judged]
+    early = refused_subject(subject, params, criteria=texts, in_portions=most > 1, **details) if judged else None
     if early is not None:
         return early
-    asking = asyncio.ensure_future(_ask(ctx, params, judged, subject, sheet, ledger, details))
+    asking = asyncio.ensure_future(_ask_portions(ctx, params, judged, subject, sheet, ledger, most, details))
     running = asyncio.ensure_future(_run_programs(ctx, criteria))
     await gather(asking, running)
     asked, programs = asking.result(), running.result()
@@ -132,7 +144,9 @@ async def itemised(
     flags = [*ledger.flags(), *asked.flags]
     flags += ["cannot_tell"] if any(part.abstentions for part in parts) else []
     flags += ["program_left_out"] if broken else []
-    return Itemised(parts=tuple(parts), score=score, ledger=ledger, flags=tuple(flags), met=sheet.met)
+    return Itemised(
+        parts=tuple(parts), score=score, ledger=ledger, flags=tuple(flags), met=sheet.met, portions=asked.portions
+    )
 
 
 async def _run_programs(ctx: Context, criteria: list[Criterion]) -> dict[str, Outcome]:
@@ -146,10 +160,60 @@ async def _run_programs(ctx: Context, criteria: list[Criterion]) -> dict[str, Ou
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Votes by criterion."""
+    """Votes by criterion. portions: see `Itemised`."""
 
     votes: dict[str, list[Vote]]
     flags: tuple[str, ...] = ()
+    portions: Mapping[str, Any] = field(default_factory=dict)
+
+
+async def _ask_portions(
+    ctx: Context,
+    params: ItemisedParams,
+    criteria: list[Criterion],
+    subject: Subject,
+    sheet: Sheet,
+    ledger: Ledger,
+    most: int,
+    details: Mapping[str, Any],
+) -> _Asked | Outcome:
+    """The votes on the whole response, or those that the votes on its portions come to."""
+    if most == 1 or not criteria:
+        return await _ask(ctx, params, criteria, subject, sheet, ledger, details)
+    batch = _batches(criteria, params, sheet)[0]
+    shown = await portions(ctx, params, subject, lambda one: _inquiry(batch, one, params, sheet, None), most, **details)
+    if isinstance(shown, Outcome):
+        return shown
+    if len(shown) == 1:
+        return await _ask(ctx, params, criteria, subject, sheet, ledger, details)
+    reach = await reaches(ctx, params, criteria, ledger)
+    if reach is None:
+        message = "the judge does not say which criteria are about the whole response"
+        return undecided("unreadable_reply", feedback=message, evidence=ledger.evidence(), flags=tuple(ledger.flags()))
+    # Attack: many portions are many chances for a judge to be mistaken. Credit for what stands in one needs its quote.
+    strict = replace(params, quotes="require")
+    found = await gather(*(_ask(ctx, strict, criteria, one, sheet, ledger, details, reach) for one in shown))
+    refused = [one for one in found if isinstance(one, Outcome)]
+    for one in refused:
+        if one.status != "scored" or len(refused) == len(found):
+            return one
+    lowest = {one.id: [Vote(value=worst_of(one), reason=_UNREADABLE)] for one in criteria}
+    seen = [lowest if isinstance(one, Outcome) else one.votes for one in found]
+    flags = dict.fromkeys(flag for one in found if isinstance(one, _Asked) for flag in one.flags)
+    flags |= {"unreadable_reply": None} if refused else {}
+    votes = {one.id: joined(one, reach[one.id], [portion[one.id] for portion in seen]) for one in criteria}
+    decided = {name: numbers for name, of in votes.items() if (numbers := sorted({n for _, n in of if n}))}
+    return _Asked(
+        {name: [vote for vote, _ in of] for name, of in votes.items()},
+        tuple(flags),
+        {**told(shown), "reach": reach, "decided_in": decided},
+    )
+
+
+def _batches(criteria: list[Criterion], params: ItemisedParams, sheet: Sheet) -> list[list[Criterion]]:
+    """The criteria by question."""
+    together = params.calls == "together" and not sheet.alone
+    return [criteria] if together else [[one] for one in criteria]
 
 
 async def _ask(
@@ -160,18 +224,19 @@ async def _ask(
     sheet: Sheet,
     ledger: Ledger,
     details: Mapping[str, Any],
+    reach: Mapping[str, Reach] | None = None,
 ) -> _Asked | Outcome:
+    """reach: of the criteria, if the subject is a portion."""
     if not criteria:
         return _Asked({})
-    together = params.calls == "together" and not sheet.alone
-    batches = [criteria] if together else [[one] for one in criteria]
+    batches = _batches(criteria, params, sheet)
     text = readable(subject.text()) if params.quotes == "require" else None
-    inquiries = [_inquiry(batch, subject, params, sheet, text) for batch in batches]
+    inquiries = [_inquiry(batch, subject, params, sheet, text, reach) for batch in batches]
     found = await gather(*(opinions(ctx, params, inquiry, ledger) for inquiry in inquiries))
     votes: dict[str, list[Vote]] = {}
     refused: list[Outcome] = []
     for batch, said in zip(batches, found, strict=True):
-        lowest = [Vote(value=worst_of(one), reason="The response makes the judge's reply unreadable.") for one in batch]
+        lowest = [Vote(value=worst_of(one), reason=_UNREADABLE) for one in batch]
         read, early = readings(said, lowest, ledger, **details)
         if early is not None and early.status != "scored":
             return early
@@ -185,16 +250,23 @@ async def _ask(
 
 
 def _inquiry(
-    batch: list[Criterion], subject: Subject, params: ItemisedParams, sheet: Sheet, text: str | None
+    batch: list[Criterion],
+    subject: Subject,
+    params: ItemisedParams,
+    sheet: Sheet,
+    text: str | None,
+    reach: Mapping[str, Reach] | None = None,
 ) -> Inquiry[list[Vote]]:
-    """text: in which quotes must stand; None: nowhere."""
+    """text: in which quotes must stand; None: nowhere. reach: of the criteria, if the subject is a portion: what it
+    lacks, no passage of it shows."""
 
     def read(found: Mapping[str, Any]) -> list[Vote]:
         rows = [found] if sheet.alone else by_number(found, sheet.name, len(batch))
         votes = [sheet.read(row) for row in rows]
         if text is None:
             return votes
-        return [_grounded(vote, text) if one.points > 0 else vote for one, vote in zip(batch, votes, strict=True)]
+        quoting = [one.points > 0 and (reach is None or reach[one.id] == "passage") for one in batch]
+        return [_grounded(vote, text) if quotes else vote for quotes, vote in zip(quoting, votes, strict=True)]
 
     return Inquiry(
         prompt=sheet.prompt,
@@ -208,6 +280,7 @@ def _inquiry(
         read=read,
         verdicts=len(batch),
         media=images(subject.sample.media) if params.media else (),
+        portion=subject.portion,
     )
 
 

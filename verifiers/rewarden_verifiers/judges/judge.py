@@ -13,13 +13,24 @@ from rewarden.errors import InvalidReference, InvalidSample
 from rewarden.types import Component, Media, Outcome, Sample, StepScore
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.judges.final_answer import FinalAnswers
+from rewarden_verifiers.judges.gather import gather
 from rewarden_verifiers.judges.grounds import Grounds
-from rewarden_verifiers.judges.judge_modes import UNTOLD, Vote, chance_of, lowest, scale_of, schema_of, vote_of
+from rewarden_verifiers.judges.judge_modes import (
+    UNTOLD,
+    Vote,
+    chance_of,
+    lowest,
+    scale_of,
+    schema_of,
+    vote_of,
+    worst,
+)
 from rewarden_verifiers.judges.judge_params import Params
 from rewarden_verifiers.judges.ledger import Ledger
-from rewarden_verifiers.judges.opinions import Inquiry, opinions, readings, refused_subject
+from rewarden_verifiers.judges.opinions import Inquiry, Opinion, opinions, readings, refused_subject
 from rewarden_verifiers.judges.panel import seated
 from rewarden_verifiers.judges.pictures import images
+from rewarden_verifiers.judges.portions import portions, told
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.references import accepted
 from rewarden_verifiers.judges.replies import ALTERNATIVES
@@ -40,7 +51,7 @@ _REASONS = {
 
 
 @verifier(
-    version="3",
+    version="4",
     graded=True,
     determinism="sampled",
     requires=("judge",),
@@ -70,6 +81,10 @@ async def judge(
     that finds nothing either, the response gets 0 (`no_answer`). With `quotes: require`, credit in the other modes
     needs a quote of the passage that it rests on (`unquoted`).
 
+    Of a response that is longer than the judge's context the modes `reference` and `solve` judge the last portion,
+    where the final answer stands. In the other modes each of up to `portions` portions is judged, and the lowest
+    verdict counts; `evidence.portions` states them.
+
     With `panel` several judges give a verdict each; the evidence contains them, and their agreement. Reasons for no
     score: `panel_incomplete`, `tie`, `unsolved` (mode `solve`: the judge has no definite answer of its own).
 
@@ -85,7 +100,7 @@ async def judge(
     if params.mode == "reference" and not answers:
         raise InvalidReference("reference is missing: the answer that the response should give", path="reference")
     subject = Subject(response=response, prompt=prompt, sample=sample, show=params.show)
-    early = refused_subject(subject, params, answers)
+    early = refused_subject(subject, params, answers, in_portions=params.portions > 1)
     if early is not None:
         return early
     return await seated(params, partial(_judged, ctx, subject, answers, media))
@@ -102,23 +117,22 @@ async def _judged(
             message = "the judge has no definite answer of its own to compare with"
             return undecided("unsolved", feedback=message, evidence=ledger.evidence(), flags=tuple(ledger.flags()))
         answers = [solution]
-    asking = partial(_inquiry, subject, answers, media, params)
-    found = await opinions(ctx, params, asking(), ledger)
-    if params.quoting:
-        checks: type[FinalAnswers | Grounds] = FinalAnswers if params.compares else Grounds
-        check = checks(
-            ctx=ctx,
-            params=params,
-            text=subject.text(),
-            references=answers,
-            asked="\n".join([subject.prompt or "", params.instructions]),
-            asking=asking,
-            ledger=ledger,
-        )
-        found = await check.confirmed(found)
-    votes, early = readings(found, lowest(params), ledger)
-    if early is not None:
-        return early
+    shown = [subject]
+    if params.portions > 1:
+        cut = await portions(ctx, params, subject, lambda one: _inquiry(one, answers, media, params), params.portions)
+        if isinstance(cut, Outcome):
+            return cut
+        # A final answer stands at the end; an answer that was given up further on must not count.
+        shown = cut[-1:] if params.compares else cut
+    seen: list[Sequence[Vote]] = []
+    for found in await gather(*(_opinions(ctx, one, answers, media, params, ledger) for one in shown)):
+        said, early = readings(found, lowest(params), ledger)
+        if early is not None:
+            return early
+        seen.append(said)
+    votes = list(seen[0])
+    if len(seen) > 1:
+        votes = [next((v for v in of if v is UNTOLD), None) or worst(of, params) for of in zip(*seen, strict=False)]
     if any(vote is UNTOLD for vote in votes):
         return undecided(
             "no_token_probabilities",
@@ -127,9 +141,36 @@ async def _judged(
             flags=tuple(ledger.flags()),
         )
     outcome = _outcome(votes, params, ledger)
+    evidence = {**outcome.evidence, **told(shown)}
     if params.mode == "solve":
-        return replace(outcome, evidence={**outcome.evidence, "solution": answers[0][: params.shown]})
-    return outcome
+        evidence["solution"] = answers[0][: params.shown]
+    return replace(outcome, evidence=evidence)
+
+
+async def _opinions(
+    ctx: Context,
+    subject: Subject,
+    answers: Sequence[str],
+    media: Sequence[Media] | None,
+    params: Params,
+    ledger: Ledger,
+) -> list[Opinion[Vote]]:
+    """The opinions on a response or a portion, with credit only for what it holds."""
+    asking = partial(_inquiry, subject, answers, media, params)
+    found = await opinions(ctx, params, asking(), ledger)
+    if not params.quoting:
+        return found
+    checks: type[FinalAnswers | Grounds] = FinalAnswers if params.compares else Grounds
+    check = checks(
+        ctx=ctx,
+        params=params,
+        text=subject.text(),
+        references=answers,
+        asked="\n".join([subject.prompt or "", params.instructions]),
+        asking=asking,
+        ledger=ledger,
+    )
+    return await check.confirmed(found)
 
 
 def _inquiry(
@@ -163,6 +204,7 @@ def _inquiry(
         "prompt": "judge.reference" if params.compares else f"judge.{params.mode}",
         "variables": variables,
         "media": images(media) if params.media else (),
+        "portion": subject.portion if alone is None else None,
     }
     if params.by == "text":
         verdicts = max(1, len(params.aspects))

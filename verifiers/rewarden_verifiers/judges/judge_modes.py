@@ -92,6 +92,20 @@ def without_credit(vote: Vote, names: Sequence[str], params: Params) -> Vote:
     )
 
 
+def worst(votes: Sequence[Vote], params: Params) -> Vote:
+    """The vote on a response by the votes on its portions: the lowest; of aspects, the lowest of each."""
+    if params.mode != "aspects":
+        return min(votes, key=lambda vote: vote.score)
+    by = {
+        name: min(votes, key=lambda vote: scale_of(params, aspect).share(vote.numbers[name]))
+        for name, aspect in params.aspects.items()
+    }
+    numbers = {name: vote.numbers[name] for name, vote in by.items()}
+    reasons = {name: vote.reasons.get(name, "") for name, vote in by.items()}
+    unquoted = any(vote.unquoted for vote in by.values())
+    return Vote(_mean(numbers, params), _told(reasons), numbers, reasons, unquoted=unquoted)
+
+
 def lowest(params: Params) -> Vote:
     """Returns what counts where the response made the replies unreadable."""
     if params.mode == "aspects":

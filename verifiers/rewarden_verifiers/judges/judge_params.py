@@ -9,7 +9,7 @@ from typing import Literal
 
 from rewarden.errors import InvalidParams
 from rewarden_verifiers.judges.panel import PanelParams
-from rewarden_verifiers.judges.params import positive_share
+from rewarden_verifiers.judges.params import check_portions, positive_share
 from rewarden_verifiers.judges.scales import Scale
 from rewarden_verifiers.judges.showing import Show
 
@@ -60,6 +60,8 @@ class Params(PanelParams):
         it must quote the passage that the credit rests on, for each aspect its own. What the response does not hold
         earns nothing. `free`: the judge's word is enough. null: `require` in the modes `reference` and `solve` with
         the built-in prompt and `by: text`, else `free`.
+    portions: The maximum number of portions into which a response that is longer than the judge's context is cut; what
+        takes more gets the lowest score (`too_long`).
     """
 
     mode: Literal["reference", "solve", "scale", "accept", "aspects"] = "reference"
@@ -74,6 +76,7 @@ class Params(PanelParams):
     show: Show = "response"
     media: bool = False
     quotes: Literal["require", "free"] | None = None
+    portions: int = 8
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -92,6 +95,7 @@ class Params(PanelParams):
         if (self.mode == "aspects") != bool(self.aspects):
             raise InvalidParams("params.aspects go with mode aspects, at least one", path="params.aspects")
         self._check_aspects()
+        check_portions(self.portions)
 
     @property
     def quoting(self) -> bool:

@@ -80,8 +80,8 @@ class Params(PreferenceParams):
             raise InvalidParams(
                 "params.by, strength, disagree are of pairs; a list has none of them", path="params.mode"
             )
-        if self.mode == "rank" and self.window * self.longest > _SHOWN:
-            shown = f"params.window: window * longest must be at most {_SHOWN}, not {self.window} * {self.longest}"
+        if self.mode == "rank" and self.window * self.most_shown > _SHOWN:
+            shown = f"params.window: window * longest must be at most {_SHOWN}, not {self.window} * {self.most_shown}"
             raise InvalidParams(shown, path="params.window")
         if isinstance(self.anchor, int) and self.anchor < 0:
             raise InvalidParams("params.anchor must be a place from 0", path="params.anchor")

@@ -31,7 +31,7 @@ from rewarden_verifiers.judges.offload import offload
 from rewarden_verifiers.judges.params import JudgeParams
 from rewarden_verifiers.judges.prompts import Chat, Material, render, reply_form
 from rewarden_verifiers.judges.replies import CutOffError, UnreadableError, read_object
-from rewarden_verifiers.judges.showing import Subject
+from rewarden_verifiers.judges.showing import Portion, Subject
 from rewarden_verifiers.outcome import no_answer, undecided, wrong
 
 Reading = TypeVar("Reading")
@@ -62,7 +62,7 @@ class Inquiry(Generic[Reading]):
     prompt: the name of the built-in prompt. variables: see `prompts.render`. schema: of the reply. read: from the
     reply's object, which is of the schema, to what is wanted; it may raise UnreadableError too. direct: reads the reply
     itself, in the place of `read` (token probabilities). form: what is said of the reply's form; none: of the schema.
-    verdicts: see `Question`. plain: see `prompts.render`.
+    verdicts: see `Question`. plain: see `prompts.render`. portion: the one that is shown of a longer response.
     """
 
     prompt: str
@@ -76,6 +76,7 @@ class Inquiry(Generic[Reading]):
     verdicts: int = 1
     media: Sequence[Media] = ()
     plain: bool = False
+    portion: Portion | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +95,15 @@ def refused(
     reference: str | Sequence[str] | None = None,
     *,
     asked: str | None = None,
+    in_portions: bool = False,
     **details: Any,
 ) -> Outcome | None:
     """The outcome of a response about which nobody is asked: without substance, or too long to be shown; else None.
-    asked: see `empty_reason`. details: of the outcome, such as its range."""
-    if len(response) > params.longest:
-        return wrong(
-            "too_long",
-            feedback=f"The response has {len(response)} characters; a judge is shown at most {params.longest}.",
-            flags=("too_long",),
-            **details,
-        )
+    asked: see `empty_reason`. in_portions: one that is longer than a judge's context is judged in portions, so that
+    only the request's own limit counts here. details: of the outcome, such as its range."""
+    most = params.longest if in_portions else params.most_shown
+    if most is not None and len(response) > most:
+        return too_long(len(response), most, **details)
     why = empty_reason(response, reference, asked=asked) if params.hollow == "refuse" else None
     if why is not None:
         return no_answer(why, feedback="The response has no substance that could be judged.", **details)
@@ -117,15 +116,22 @@ def refused_subject(
     reference: str | Sequence[str] | None = None,
     *,
     criteria: Sequence[str] = (),
+    in_portions: bool = False,
     **details: Any,
 ) -> Outcome | None:
-    """The same of a subject; a transcript may be too long to be shown though the candidate wrote little of it.
-    criteria: what it is held against."""
-    if subject.show == "transcript" and subject.size() > params.longest:
-        message = f"a judge is shown at most {params.longest} characters"
-        return wrong("too_long", feedback=message, flags=("too_long",), **details)
+    """The same of a subject; a transcript may be too long to be shown though the candidate wrote little of it, and is
+    never judged in portions. criteria: what it is held against."""
+    if subject.show == "transcript" and (size := subject.size()) > params.most_shown:
+        return too_long(size, params.most_shown, **details)
     asked = "\n".join([subject.prompt or "", params.instructions, *criteria])
-    return refused(subject.text(), params, reference, asked=asked, **details)
+    cuts = in_portions and subject.show == "response"
+    return refused(subject.text(), params, reference, asked=asked, in_portions=cuts, **details)
+
+
+def too_long(size: int, most: int | None, *, feedback: str | None = None, **details: Any) -> Outcome:
+    """The outcome of a response that is too long to be shown."""
+    message = feedback or f"The response has {size} characters; a judge is shown at most {most}."
+    return wrong("too_long", feedback=message, flags=("too_long",), **details)
 
 
 async def opinions(
@@ -214,16 +220,10 @@ async def _asked(
     warm: bool,
 ) -> Reading:
     """Returns what one reply says. Raises UnreadableError, and what `ctx.judge.ask` raises."""
-    question = Question(
-        messages=chat.messages,
-        schema=inquiry.schema,
-        alternatives=inquiry.alternatives,
+    question = replace(
+        _question(params, inquiry, chat),
         temperature=(params.temperature or WARMER) if warm else params.temperature,
-        top_p=params.top_p,
-        max_tokens=inquiry.max_tokens or params.max_tokens,
-        verdicts=inquiry.verdicts,
         more=more,
-        seed=params.seed,
         sample=number,
         attempt=attempt,
     )
@@ -252,6 +252,24 @@ async def _answered(ctx: Asked, question: Question, judge: str | None) -> Reply:
     return await ctx.judge.ask(replace(question, verdicts=1), judge)
 
 
+def question_of(params: JudgeParams, inquiry: Inquiry[Any]) -> Question:
+    """The question of an inquiry, as it is asked the first time."""
+    return _question(params, inquiry, rendered(params, inquiry))
+
+
+def _question(params: JudgeParams, inquiry: Inquiry[Any], chat: Chat) -> Question:
+    return Question(
+        messages=chat.messages,
+        schema=inquiry.schema,
+        alternatives=inquiry.alternatives,
+        temperature=params.temperature,
+        top_p=params.top_p,
+        max_tokens=inquiry.max_tokens or params.max_tokens,
+        verdicts=inquiry.verdicts,
+        seed=params.seed,
+    )
+
+
 def _size(inquiry: Inquiry[Any]) -> int:
     """Characters of what others wrote, but for what is deep within."""
     given = inquiry.variables.values()
@@ -262,6 +280,9 @@ def _size(inquiry: Inquiry[Any]) -> int:
 def rendered(params: JudgeParams, inquiry: Inquiry[Any], *, neutral: StandIn | None = None) -> Chat:
     """The chat of an inquiry. neutral: see `prompts.render`."""
     form = inquiry.form if inquiry.form is not None else reply_form(inquiry.schema or {})
+    if inquiry.portion is not None:
+        # Beside the form, which stands behind a request's own prompt too.
+        form = f"{inquiry.portion.notice()}\n\n{form}"
     variables = {"instructions": params.instructions, **inquiry.variables}
     return render(
         inquiry.prompt,

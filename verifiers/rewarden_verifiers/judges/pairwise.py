@@ -71,8 +71,10 @@ async def pairwise(
     Further `criteria` break ties by numbers: fewer calls, a shorter text (WebThinker, arXiv 2504.21776).
     """
     rival = rival_of(reference, params.against)
-    if len(rival.text) > params.longest:
-        raise InvalidReference(f"the text to compare with has more than {params.longest} characters", path="reference")
+    if len(rival.text) > params.most_shown:
+        raise InvalidReference(
+            f"the text to compare with has more than {params.most_shown} characters", path="reference"
+        )
     early = refused(response, params)
     if early is not None:
         return early

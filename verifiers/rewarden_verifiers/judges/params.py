@@ -19,6 +19,13 @@ class Prompt:
     user: str = ""
 
 
+LONGEST = 60_000
+"""Characters of a response that a judge is shown, unless the request or the judge's context says otherwise."""
+
+
+MOST_PORTIONS = 64
+
+
 def positive_share(name: str, value: float | None) -> None:
     """Raises InvalidParams for a parameter that is given, and is not above 0 and at most 1."""
     if value is not None and not 0 < value <= 1:
@@ -41,7 +48,7 @@ class JudgeParams:
     max_tokens: Maximum number of tokens of a reply, besides its `thinking_tokens`; null: as the judge is configured.
     seed: Sampling seed of the judge; null: as the judge is configured.
     longest: Maximum length of a response in characters; a longer one gets the lowest score (`too_long`) without asking
-        the judge.
+        the judge. null: 60,000; for `judge`, `rubric` and `fact` what the judge's context holds, if that is known.
     hollow: What to do with a response without substance: `refuse` (the lowest score, without asking the judge) or
         `ask`.
     shown: Maximum number of characters of the judge's reasons in the feedback.
@@ -57,14 +64,14 @@ class JudgeParams:
     top_p: float | None = None
     max_tokens: int | None = None
     seed: int | None = None
-    longest: int = 60_000
+    longest: int | None = None
     hollow: Literal["refuse", "ask"] = "refuse"
     shown: int = 2000
 
     def __post_init__(self) -> None:
         for name, low, high in (("samples", 1, 64), ("longest", 1, 10**7), ("shown", 0, 10**6)):
             value = getattr(self, name)
-            if not low <= value <= high:
+            if value is not None and not low <= value <= high:
                 raise InvalidParams(f"params.{name} must be from {low} to {high}, not {value}", path=f"params.{name}")
         if self.temperature is not None and not 0 <= self.temperature <= 2:
             raise InvalidParams("params.temperature must be from 0 to 2", path="params.temperature")
@@ -73,3 +80,14 @@ class JudgeParams:
             raise InvalidParams("params.max_tokens must be from 1 to 10000000", path="params.max_tokens")
         if self.seed is not None and not -(2**63) <= self.seed < 2**63:
             raise InvalidParams("params.seed must be an integer of 64 bits", path="params.seed")
+
+    @property
+    def most_shown(self) -> int:
+        """The characters of a response that a judge is shown at most."""
+        return LONGEST if self.longest is None else self.longest
+
+
+def check_portions(portions: int) -> None:
+    """Raises InvalidParams for a number of portions that means nothing."""
+    if not 1 <= portions <= MOST_PORTIONS:
+        raise InvalidParams(f"params.portions must be from 1 to {MOST_PORTIONS}", path="params.portions")

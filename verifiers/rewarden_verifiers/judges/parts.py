@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from rewarden.errors import InvalidParams, InvalidReference
@@ -74,13 +74,14 @@ class Part:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Itemised:
     """All criteria's ends. score: by `total`; None where nothing that is worth points was decided. met: how the value
-    of a criterion that is met is named."""
+    of a criterion that is met is named. portions: for the evidence, if the response was judged in portions."""
 
     parts: tuple[Part, ...]
     score: float | None
     ledger: Ledger
     flags: tuple[str, ...]
     met: str
+    portions: Mapping[str, Any] = field(default_factory=dict)
 
     def named(self, value: float) -> str:
         """The name of a value: met, not met, or met in part."""
@@ -143,7 +144,7 @@ class Itemised:
             # Sums with negative points may lie further apart than 0.5.
             confidence = max(0.0, 1 - 2 * spread) if len(opinions) > 1 else None
             made |= {"opinions": opinions, "spread": spread, "confidence": confidence}
-        return made | self.ledger.counted()
+        return {**made, **self.portions, **self.ledger.counted()}
 
     def feedback(self, longest: int) -> str | None:
         """Returns what cost points, and why, each criterion on a line; the dearest first."""

@@ -15,6 +15,7 @@ from rewarden_verifiers.judges.itemised import ItemisedParams, Sheet, itemised
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.opinions import refused_subject
 from rewarden_verifiers.judges.panel import seated
+from rewarden_verifiers.judges.params import check_portions
 from rewarden_verifiers.judges.parts import Itemised, Vote
 from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.showing import Subject
@@ -40,12 +41,15 @@ class RubricParams(ItemisedParams):
     grader: The form of the question: `own`; or `healthbench`, the form of HealthBench's published grader: one criterion
         with its points to a question, behind the conversation whose last turn is the response, and a reply of
         `explanation` and `criteria_met`, which cannot abstain or quote. Published graders are comparable only so.
+    portions: The maximum number of portions in which a response that is longer than the judge's context is judged;
+        what takes more gets the lowest score (`too_long`). The grader `healthbench` judges no portions.
     """
 
     criteria: tuple[Any, ...] = ()
     floor: float = 0.0
     generate: Generation = field(default_factory=Generation)
     grader: Literal["own", "healthbench"] = "own"
+    portions: int = 8
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -55,6 +59,7 @@ class RubricParams(ItemisedParams):
             raise InvalidParams("params.quotes: the grader `healthbench` quotes nothing", path="params.quotes")
         read_criteria(self.criteria, "params.criteria", InvalidParams)
         self.generate.check("params.generate")
+        check_portions(self.portions)
 
 
 def _children(params: RubricParams) -> list[Use]:
@@ -67,7 +72,7 @@ def _bounds(params: RubricParams) -> tuple[float, float]:
 
 
 @verifier(
-    version="2",
+    version="3",
     graded=True,
     determinism="sampled",
     requires=("judge",),
@@ -92,6 +97,10 @@ async def rubric(
     kind, use, of, id, tags}`, or unchanged rows of HealthBench or of Rubrics as Rewards. See
     `rewarden_verifiers.judges.criterion`.
 
+    A response that is longer than the judge's context is judged in up to `portions` overlapping portions, which
+    `evidence.portions` states. A criterion that one passage meets is met if any portion meets it, with a quote if it is
+    worth points; one about something absent, only if all portions meet it.
+
     With `generate`, a judge writes criteria for the prompt first; `evidence.generation` states them. If they cannot be
     read, the verdict is undecided (`no_rubric`).
 
@@ -106,7 +115,8 @@ async def rubric(
     if params.generate.most:
         if not (prompt or "").strip():
             raise InvalidSample("prompt is missing: what the criteria are to be written for", path="prompt")
-        early = refused_subject(subject, params, range=_bounds(params))
+        cuts = params.grader == "own" and params.portions > 1
+        early = refused_subject(subject, params, in_portions=cuts, range=_bounds(params))
         if early is not None:
             return early  # what says nothing is not kept unscored by a rubric that could not be written
         ledger = Ledger()
@@ -119,7 +129,8 @@ async def rubric(
     criteria = gather(own, reference)
 
     async def judged(one: RubricParams) -> Outcome:
-        found = await itemised(ctx, one, criteria, subject, _SHEETS[one.grader], range=_bounds(one))
+        most = 1 if one.grader == "healthbench" else one.portions
+        found = await itemised(ctx, one, criteria, subject, _SHEETS[one.grader], most, range=_bounds(one))
         return found if isinstance(found, Outcome) else _outcome(found, one)
 
     outcome = await seated(params, judged)

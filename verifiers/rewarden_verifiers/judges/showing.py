@@ -17,13 +17,33 @@ _FENCE = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Portion:
+    """A portion of a response: the number-th of so many. start, end: where it stands, in characters."""
+
+    number: int
+    count: int
+    start: int
+    end: int
+
+    def notice(self) -> str:
+        """Returns what a judge is told of it."""
+        return (
+            f"The response is too long to be shown at once: above stands portion {self.number} of {self.count}, and "
+            "neighbouring portions overlap. Judge this portion by what stands in it. Suppose nothing about the others, "
+            "which are judged by themselves."
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """The subject that is judged: the viewed response to a prompt, or the messages of the sample's response."""
+    """The subject that is judged: the viewed response to a prompt, or the messages of the sample's response. portion:
+    the portion that `response` is; None: it is whole."""
 
     response: str
     prompt: str | None
     sample: Sample
     show: Show
+    portion: Portion | None = None
 
     def text(self) -> str:
         """All that the candidate wrote and called of what the judge is shown: where quotes must stand."""

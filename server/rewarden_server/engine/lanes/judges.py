@@ -51,6 +51,15 @@ class JudgeLane:
             return reply if name == first.name else replace(reply, fallback=True)
         raise _of_chain(errors)
 
+    async def spare(self, question: Question, judge: str | None = None) -> int | None:
+        """See `Judge.spare`."""
+        first = self._endpoint(judge)
+        spare = await first.spare(question)
+        if spare is None:
+            return None
+        others = [await self._endpoints[name].spare(question) for name in first.settings.fallback]
+        return min([spare, *(one for one in others if one is not None)])
+
     def status(self) -> dict[str, Any]:
         """Returns each judge's activity, spending and remaining budget; ready for JSON."""
         return {name: endpoint.status() for name, endpoint in self._endpoints.items()}
