@@ -8,95 +8,55 @@ own extraction takes its place. What is found is compared once more, without the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import replace
 
 from rewarden_verifiers.extraction.ladder import extract
-from rewarden_verifiers.judges.empty_responses import empty_reason
+from rewarden_verifiers.judges.confirmation import Confirmation
 from rewarden_verifiers.judges.gather import gather
 from rewarden_verifiers.judges.judge_modes import Vote
-from rewarden_verifiers.judges.judge_params import Params
-from rewarden_verifiers.judges.ledger import Ledger
-from rewarden_verifiers.judges.opinions import Asked, Inquiry, Opinion, opinions
+from rewarden_verifiers.judges.opinions import Opinion
 from rewarden_verifiers.judges.quotes import quoted, readable
 
 
-class Asking(Protocol):
-    """Makes the question about a response. again: a quote that was not there is asked for once more. alone: an answer
-    that is shown in the place of the response."""
+class FinalAnswers(Confirmation):
+    """The answers that the judge's opinions on one response rest on."""
 
-    def __call__(self, *, again: bool = False, alone: str | None = None) -> Inquiry[Vote]:
-        """Returns the question."""
+    __slots__ = ()
 
+    def lacks(self, opinion: Opinion[Vote], there: str) -> bool:
+        """See `Confirmation`."""
+        vote = opinion.reading
+        return vote is not None and vote.score > 0 and not self._holds(vote, there)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinalAnswers:
-    """The answers that the judge's opinions on one response rest on.
+    def without(self, opinion: Opinion[Vote], there: str) -> Opinion[Vote]:
+        """See `Confirmation`. The answer that our rules find takes its place; where they find none, it is a zero."""
+        own = extract(self.text, "explicit")
+        # Several answers that stand together are shown together: which of them counts is the judge's matter.
+        answer = own.text if own is not None and len(own.texts) == 1 else self.text[slice(*own.span)] if own else ""
+        if opinion.reading is not None and self.says_something(answer):
+            return replace(opinion, reading=replace(opinion.reading, answer=answer))
+        return Opinion(Vote(0.0, "The response holds no final answer that could be quoted.", unquoted=True))
 
-    text: what the candidate wrote. references: the accepted answers. asked: what the response was to do, see
-    `empty_reason`.
-    """
-
-    ctx: Asked
-    params: Params
-    text: str
-    references: Sequence[str]
-    asked: str
-    asking: Asking
-    ledger: Ledger
-
-    async def confirmed(self, found: Sequence[Opinion[Vote]]) -> list[Opinion[Vote]]:
-        """Returns the opinions, in their order, of which those that accept the response have an answer that holds.
-
-        Raises what `ctx.judge.ask` raises.
-        """
-        held = list(found)
-        there = readable(self.text)
-        wrong = [place for place, one in enumerate(held) if _accepts(one) and not self._holds(one.reading, there)]
-        if wrong:
-            again = await opinions(self.ctx, self._so_often(len(wrong)), self.asking(again=True), self.ledger)
-            for place, one in zip(wrong, again, strict=True):
-                held[place] = one if not _accepts(one) or self._holds(one.reading, there) else self._extracted(one)
+    async def settled(self, held: list[Opinion[Vote]], there: str) -> list[Opinion[Vote]]:
+        """See `Confirmation`. Answers that are not the whole response are compared once more, alone."""
         alone: dict[str, list[int]] = {}
         for place, one in enumerate(held):
             if one.reading is not None and one.reading.score > 0 and readable(one.reading.answer) != there:
                 alone.setdefault(one.reading.answer, []).append(place)
-        compared = await gather(*(self._compared(answer, len(places)) for answer, places in alone.items()))
+        asked = (self.opinions(len(places), self.asking(alone=answer)) for answer, places in alone.items())
+        compared = await gather(*asked)
         for (answer, places), said in zip(alone.items(), compared, strict=True):
             for place, one in zip(places, said, strict=True):
                 vote = one.reading
                 held[place] = one if vote is None else replace(one, reading=replace(vote, answer=answer))
         return held
 
-    def _holds(self, vote: Vote | None, there: str) -> bool:
+    def _holds(self, vote: Vote, there: str) -> bool:
         """Returns whether the response holds the quote, and the quote may be an answer.
 
         An answer of marks alone, such as `+`, has no word to be found by.
         """
-        if vote is None or not self._says_something(vote.answer):
+        if not self.says_something(vote.answer):
             return False
         marks = not any(character.isalnum() for character in vote.answer)
         return readable(vote.answer) in there if marks else quoted(vote.answer, there)
-
-    def _says_something(self, answer: str) -> bool:
-        return empty_reason(answer, self.references, asked=self.asked) is None
-
-    def _extracted(self, opinion: Opinion[Vote]) -> Opinion[Vote]:
-        """Returns the opinion with the answer that our rules find in its place; where they find none, it is a zero."""
-        own = extract(self.text, "explicit")
-        # Several answers that stand together are shown together: which of them counts is the judge's matter.
-        answer = own.text if own is not None and len(own.texts) == 1 else self.text[slice(*own.span)] if own else ""
-        if opinion.reading is not None and self._says_something(answer):
-            return replace(opinion, reading=replace(opinion.reading, answer=answer))
-        return Opinion(Vote(0.0, "The response holds no final answer that could be quoted.", unquoted=True))
-
-    async def _compared(self, answer: str, count: int) -> list[Opinion[Vote]]:
-        return await opinions(self.ctx, self._so_often(count), self.asking(alone=answer), self.ledger)
-
-    def _so_often(self, count: int) -> Params:
-        return replace(self.params, samples=count)
-
-
-def _accepts(opinion: Opinion[Vote]) -> bool:
-    return opinion.reading is not None and opinion.reading.score > 0

@@ -7,58 +7,28 @@ response does not hold, or that says nothing, is asked for once more; after that
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import replace
 
-from rewarden_verifiers.judges.empty_responses import empty_reason
+from rewarden_verifiers.judges.confirmation import Confirmation
 from rewarden_verifiers.judges.judge_modes import Vote, without_credit
-from rewarden_verifiers.judges.judge_params import Params
-from rewarden_verifiers.judges.ledger import Ledger
-from rewarden_verifiers.judges.opinions import Asked, Inquiry, Opinion, opinions
-from rewarden_verifiers.judges.quotes import quoted, readable
+from rewarden_verifiers.judges.opinions import Opinion
+from rewarden_verifiers.judges.quotes import quoted
 
 
-class Asking(Protocol):
-    """Makes the question about a response. again: a passage that was not there is asked for once more."""
+class Grounds(Confirmation):
+    """The passages that the judge's opinions on one response rest on."""
 
-    def __call__(self, *, again: bool = False) -> Inquiry[Vote]:
-        """Returns the question."""
+    __slots__ = ()
 
+    def lacks(self, opinion: Opinion[Vote], there: str) -> bool:
+        """See `Confirmation`."""
+        return bool(self._lacking(opinion, there))
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grounds:
-    """The passages that the judge's opinions on one response rest on.
-
-    text: what the candidate wrote. references: of the sample. asked: what the response was to do, see `empty_reason`.
-    """
-
-    ctx: Asked
-    params: Params
-    text: str
-    references: Sequence[str]
-    asked: str
-    asking: Asking
-    ledger: Ledger
-
-    async def confirmed(self, found: Sequence[Opinion[Vote]]) -> list[Opinion[Vote]]:
-        """Returns the opinions, in their order, with credit only where a passage holds. Raises what `ctx.judge.ask`
-        raises."""
-        held = list(found)
-        there = readable(self.text)
-        wrong = [place for place, one in enumerate(held) if self._lacking(one, there)]
-        if wrong:
-            params = replace(self.params, samples=len(wrong))
-            again = await opinions(self.ctx, params, self.asking(again=True), self.ledger)
-            for place, one in zip(wrong, again, strict=True):
-                held[place] = self._kept(one, there)
-        return held
-
-    def _kept(self, opinion: Opinion[Vote], there: str) -> Opinion[Vote]:
-        lacking = self._lacking(opinion, there)
-        if opinion.reading is None or not lacking:
-            return opinion
-        return replace(opinion, reading=without_credit(opinion.reading, lacking, self.params))
+    def without(self, opinion: Opinion[Vote], there: str) -> Opinion[Vote]:
+        """See `Confirmation`. The parts whose passage is there keep their credit."""
+        assert opinion.reading is not None
+        vote = without_credit(opinion.reading, self._lacking(opinion, there), self.params)
+        return replace(opinion, reading=vote)
 
     def _lacking(self, opinion: Opinion[Vote], there: str) -> list[str]:
         """The parts of an opinion whose credit has no passage."""
@@ -66,4 +36,4 @@ class Grounds:
         return [] if vote is None else [name for name in vote.credited if not self._holds(vote.quotes[name], there)]
 
     def _holds(self, quote: str, there: str) -> bool:
-        return quoted(quote, there) and empty_reason(quote, self.references, asked=self.asked) is None
+        return quoted(quote, there) and self.says_something(quote)

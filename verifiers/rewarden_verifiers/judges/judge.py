@@ -12,6 +12,7 @@ from typing import Any
 from rewarden.errors import InvalidReference, InvalidSample
 from rewarden.types import Component, Media, Outcome, Sample, StepScore
 from rewarden_verifiers.contract import Context, verifier
+from rewarden_verifiers.judges.confirmation import Confirmation
 from rewarden_verifiers.judges.final_answer import FinalAnswers
 from rewarden_verifiers.judges.gather import gather
 from rewarden_verifiers.judges.grounds import Grounds
@@ -160,7 +161,7 @@ async def _opinions(
     found = await opinions(ctx, params, asking(), ledger)
     if not params.quoting:
         return found
-    checks: type[FinalAnswers | Grounds] = FinalAnswers if params.compares else Grounds
+    checks: type[Confirmation] = FinalAnswers if params.compares else Grounds
     check = checks(
         ctx=ctx,
         params=params,
@@ -182,7 +183,7 @@ def _inquiry(
     again: bool = False,
     alone: str | None = None,
 ) -> Inquiry[Vote]:
-    """Returns the question. again, alone: see `final_answer.Asking`."""
+    """Returns the question. again, alone: see `confirmation.Asking`."""
     quotes = params.quoting and alone is None
     shown = subject.shown() if alone is None else {"response": Material(alone, candidate=True), "transcript": []}
     variables: dict[str, Any] = {

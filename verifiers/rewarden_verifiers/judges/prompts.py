@@ -1,6 +1,7 @@
 """Prompts: turns Jinja2 templates, ours or the request's, into messages.
 
-A file `prompts/NAME.j2` has two parts, after the lines `[system]` and `[user]`. Untrusted text reaches them only fenced
+A file `prompts/NAME.j2` has two parts, after the lines `[system]` and `[user]`. The line `[include OTHER]` stands for
+the text of another file, which several prompts share. Untrusted text reaches them only fenced
 (`fencing.py`). This module adds the rule of the fences and the form of the reply to every prompt. `templates.py` limits
 what a request's prompt can do.
 """
@@ -122,10 +123,17 @@ def render(
 @lru_cache(maxsize=64)
 def built_in(name: str) -> Prompt:
     """The prompt of that name that ships."""
-    file = next(file for folder in FOLDERS if (file := folder / f"{name}.j2").is_file())
-    text = file.read_text(encoding="utf-8")
+    text = _INCLUDE.sub(lambda found: _file(found[1]), _file(name))
     _, system, user = re.split(r"^\[(?:system|user)\]\n", text, flags=re.MULTILINE)
     return Prompt(system=system.strip(), user=user.strip())
+
+
+_INCLUDE = re.compile(r"^\[include ([a-z_.]+)\]\n", re.MULTILINE)
+
+
+def _file(name: str) -> str:
+    file = next(file for folder in FOLDERS if (file := folder / f"{name}.j2").is_file())
+    return file.read_text(encoding="utf-8")
 
 
 def reply_form(schema: Mapping[str, Any]) -> str:

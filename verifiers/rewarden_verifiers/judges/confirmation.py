@@ -1,0 +1,76 @@
+"""Credit only for what the judge can quote: the quotes of its opinions are looked for in the response.
+
+A quote that is not there is asked for once more. What then happens to an opinion whose quote is still missing, and to
+those whose quotes are found, is for each kind of quote to say: `final_answer.py` and `grounds.py`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from rewarden_verifiers.judges.empty_responses import empty_reason
+from rewarden_verifiers.judges.judge_modes import Vote
+from rewarden_verifiers.judges.judge_params import Params
+from rewarden_verifiers.judges.ledger import Ledger
+from rewarden_verifiers.judges.opinions import Asked, Inquiry, Opinion, opinions
+from rewarden_verifiers.judges.quotes import readable
+
+
+class Asking(Protocol):
+    """Makes the question about a response. again: a quote that was not there is asked for once more. alone: an answer
+    that is shown in the place of the response."""
+
+    def __call__(self, *, again: bool = False, alone: str | None = None) -> Inquiry[Vote]:
+        """Returns the question."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confirmation(ABC):
+    """The quotes of the judge's opinions on one response.
+
+    text: what the candidate wrote. references: the accepted answers, or those of the sample. asked: what the response
+    was to do, see `empty_reason`.
+    """
+
+    ctx: Asked
+    params: Params
+    text: str
+    references: Sequence[str]
+    asked: str
+    asking: Asking
+    ledger: Ledger
+
+    async def confirmed(self, found: Sequence[Opinion[Vote]]) -> list[Opinion[Vote]]:
+        """Returns the opinions, in their order, with credit only for what a quote holds. Raises what `ctx.judge.ask`
+        raises."""
+        held = list(found)
+        there = readable(self.text)
+        lacking = [place for place, one in enumerate(held) if self.lacks(one, there)]
+        if lacking:
+            again = await self.opinions(len(lacking), self.asking(again=True))
+            for place, one in zip(lacking, again, strict=True):
+                held[place] = self.without(one, there) if self.lacks(one, there) else one
+        return await self.settled(held, there)
+
+    @abstractmethod
+    def lacks(self, opinion: Opinion[Vote], there: str) -> bool:
+        """Returns whether an opinion gives credit for a quote that the text (made `readable`) does not hold."""
+
+    @abstractmethod
+    def without(self, opinion: Opinion[Vote], there: str) -> Opinion[Vote]:
+        """Returns what an opinion counts as that lacks its quote twice."""
+
+    async def settled(self, held: list[Opinion[Vote]], there: str) -> list[Opinion[Vote]]:
+        """Returns the opinions as they count, now that their quotes are found."""
+        return held
+
+    async def opinions(self, count: int, inquiry: Inquiry[Vote]) -> list[Opinion[Vote]]:
+        """So many opinions on a question."""
+        return await opinions(self.ctx, replace(self.params, samples=count), inquiry, self.ledger)
+
+    def says_something(self, quote: str) -> bool:
+        """Returns whether a quote has substance: an opener or a claim has none."""
+        return empty_reason(quote, self.references, asked=self.asked) is None
