@@ -146,7 +146,7 @@ def samples_of(system: Published, rows: Sequence[Row]) -> Iterator[Sample]:
             response=[{"role": "assistant", "content": row.response}] if system.results else row.response,
             reference=system.reference(row.reference),
             use=use,
-            token_count=len(row.response) if system.characters else None,
+            token_count=len(row.response) if system.characters else row.fields.get("token_count"),
             steps=steps(row.response, system.results) if system.results else None,
             **{name: row.fields[name] for name in fields if name in row.fields},
         )

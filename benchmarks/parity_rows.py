@@ -11,7 +11,7 @@ import math
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 
@@ -398,6 +398,16 @@ def noted(rows: Callable[[random.Random], Row], values: Mapping[str, Sequence[An
     return make
 
 
+def graded(rows: Callable[[random.Random], Row], signal: str) -> Callable[[random.Random], Row]:
+    """Returns a maker of the same rows with a signal from 0 to 1."""
+
+    def make(rng: random.Random) -> Row:
+        row = rows(rng)
+        return replace(row, fields={**row.fields, "signals": {signal: round(rng.random(), 3)}})
+
+    return make
+
+
 def query(rng: random.Random) -> str:
     """Returns what somebody searches for."""
     return f"who built the {rng.choice(_COLOURS)} {rng.choice(_THINGS)}"
@@ -599,6 +609,98 @@ def letters(forms: Forms, skip: Sequence[str] = ()) -> Callable[[random.Random],
         }[kind]
         name, form = drawn(rng, forms)
         return Row(f"{kind}, {name}", form(rng, thought(rng), what), right)
+
+    return make
+
+
+# --- distributions -------------------------------------------------------------------------------------------------
+
+
+def distributions() -> Callable[[random.Random], Row]:
+    """Returns a maker of rows whose answer is a list of probabilities after the word ANSWER."""
+
+    def told(values: Sequence[float]) -> str:
+        return f"ANSWER [{', '.join(map(str, values))}]"
+
+    def drawn_list(rng: random.Random, size: int) -> list[float]:
+        cuts = sorted(rng.randint(0, 100) for _ in range(size - 1))
+        return [round((high - low) / 100, 2) for low, high in zip([0, *cuts], [*cuts, 100], strict=True)]
+
+    def make(rng: random.Random) -> Row:
+        right = drawn_list(rng, rng.randint(2, 5))
+        kinds = {
+            "right": 8, "wrong": 8, "near": 4, "longer": 2, "shorter": 2, "not distributed": 2, "negative": 1,
+            "several": 2, "no list": 2, "no blanks": 1, "words": 1, "empty": 1,
+        }  # fmt: skip
+        kind = rng.choices(list(kinds), weights=list(kinds.values()))[0]
+        other = drawn_list(rng, len(right))
+        what = {
+            "right": told(right),
+            "wrong": told(other),
+            "near": told([round(right[0] + 0.01, 2), *right[1:]]),
+            "longer": told([*right, 0.0]),
+            "shorter": told(right[:-1]),
+            "not distributed": told([1.0] * len(right)),
+            "negative": told([-0.5, *right[1:]]),
+            "several": f"{told(other)}\n{told(right)}",
+            "no list": str(right),
+            "no blanks": told(right).replace(", ", ","),
+            "words": "ANSWER [about a half]",
+            "empty": "",
+        }[kind]
+        return Row(kind, f"{thought(rng)}\n{what}" if what else "", right)
+
+    return make
+
+
+# --- databases -----------------------------------------------------------------------------------------------------
+
+_CITIES = (
+    "CREATE TABLE city (id INTEGER PRIMARY KEY, name TEXT, country TEXT, people INTEGER);\n"
+    "INSERT INTO city VALUES (1, 'Lyon', 'France', 520000), (2, 'Nice', 'France', 340000), "
+    "(3, 'Turin', 'Italy', 850000), (4, 'Pisa', 'Italy', 90000), (5, 'Porto', 'Portugal', 230000), "
+    "(6, 'Braga', 'Portugal', 190000);"
+)
+
+
+def conversations() -> Callable[[random.Random], Row]:
+    """Returns a maker of conversations with a database that end with a query."""
+
+    def make(rng: random.Random) -> Row:
+        country, other = rng.sample(("France", "Italy", "Portugal"), 2)
+        column, another = rng.sample(("name", "people"), 2)
+        right = f"SELECT {column} FROM city WHERE country = '{country}'"
+        kinds = {
+            "right": 6, "equal": 4, "ordered": 2, "wrong": 4, "another column": 2, "all": 2, "fails": 2, "nothing": 1,
+            "none": 1,
+        }  # fmt: skip
+        kind = rng.choices(list(kinds), weights=list(kinds.values()))[0]
+        query = {
+            "right": right,
+            "equal": f"SELECT {column} FROM city AS c WHERE c.country LIKE '{country}'",
+            "ordered": f"{right} ORDER BY {column} DESC",
+            "wrong": f"SELECT {column} FROM city WHERE country = '{other}'",
+            "another column": f"SELECT {another} FROM city WHERE country = '{country}'",
+            "all": "SELECT * FROM city",
+            "fails": f"SELECT {column} FROM town",
+            "nothing": f"SELECT {column} FROM city WHERE id < 0",
+            "none": "",
+        }[kind]
+        why = f"<think>{thought(rng)}</think>\n"
+        look = f"{why}<sql>SELECT * FROM city LIMIT 1</sql>\n<observation>\n1|Lyon|France|520000\n</observation>\n"
+        end = f"<solution>{query}</solution>"
+        forms = {
+            "plain": (6, f"{why}{end}"),
+            "looked": (6, f"{look}{why}{end}"),
+            "twice": (3, f"{look}{look}{why}{end}"),
+            "no thought": (2, end),
+            "no second thought": (2, f"{look}{end}"),
+            "no solution": (1, f"{look}{why}The query is {query}"),
+            "cut": (1, f"{look}{why}<solution>{query}"),
+            "empty": (1, ""),
+        }
+        form = rng.choices(list(forms), weights=[weight for weight, _ in forms.values()])[0]
+        return Row(f"{kind}, {form}", forms[form][1], {"database": _CITIES, "sql": right})
 
     return make
 

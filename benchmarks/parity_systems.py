@@ -20,8 +20,11 @@ from benchmarks.parity_rows import (
     Row,
     agreeing,
     confident,
+    conversations,
     countdown,
     critiques,
+    distributions,
+    graded,
     knights,
     letters,
     marks,
@@ -111,6 +114,12 @@ _PLAIN = {
 }
 """Texts that are compared as they stand."""
 
+_LAST_LINE = {"regex": r"(?:\A|\n)[^\n]*<answer>([^\n]*?)</answer>[^\n]*\z"}
+"""The last answer of the last line."""
+
+_WORD = {"regex": r"(?s)\A.*<answer>\s*([A-Za-z]+)\s*</answer>"}
+"""The last answer that is a word."""
+
 _LAST = Deviation(("several, *", "first, *"), "The last of several answers counts, so that more guesses cost nothing.")
 _PARTS = Deviation(("either, *", "denied, *"), "F1 pays for `A or B`, and for `not A`.")
 _DOUBLED = Deviation(
@@ -138,6 +147,16 @@ def _think(twice: bool = True) -> Forms:
         ),
         "cut": (2, lambda rng, why, what: f"<think>\n{why}"),
         "empty": (1, lambda rng, why, what: ""),
+    }
+
+
+def _looping() -> Forms:
+    """Returns the same forms, and some whose thought repeats a sentence a number of times."""
+    said = "So I count the squares of the third row once more. "
+    return {
+        **_think(),
+        "looping": (2, lambda rng, why, what: f"<think>\n{said * rng.randint(25, 40)}\n</think>\n{what}"),
+        "repeating": (2, lambda rng, why, what: f"<think>\n{said * rng.randint(2, 15)}\n</think>\n{what}"),
     }
 
 
@@ -206,6 +225,20 @@ _OPEN_INSTRUCT = (
     *("open_instruct.rubrics", "open_instruct.rubrics.run_utils"),
 )
 """Modules of open-instruct that its rewards by rule do not need."""
+
+
+_STEPS = {
+    "patterns": [
+        {"regex": r"Step \d+:|\A\d+\.|\n-|\n\*|First,|Second,|Next,|Finally,", "min": number} for number in (1, 2, 3)
+    ],
+    "mode": "fraction",
+    "view": "full",
+}
+"""Options of `format` that count steps as Open-R1 does."""
+
+
+_VERL_TOOL = ("torch", "tqdm", "verl", "verl.workers", "verl.workers.reward_manager.registry", "published.reward_score")
+"""Modules of verl-tool that its rewards do not need."""
 
 
 def _asked(rng: Random) -> str:
@@ -1209,5 +1242,338 @@ SYSTEMS: Mapping[str, Published] = {
         call="verify_llm_answer(response, '$' + reference + '$')",
         rows=mathematics(_think()),
         deviations=(_THOUGHT,),
+    ),
+    "light-r1": Published(
+        recipe="accuracy_format",
+        params={
+            "options": {"extraction": ["boxed"], "form": "lowest_terms"},
+            "format": {"contains": ["<think>"], "patterns": [{"regex": "</think>", "max": 1}]},
+        },
+        repository="Qihoo360/Light-R1",
+        commit="48c9083b9ca5ae3cecc2a3b7fb82572045447eb0",
+        file="deepscaler-release/deepscaler/rewards/math_reward.py",
+        beside=(
+            "deepscaler-release/deepscaler/rewards",
+            "deepscaler-release/deepscaler/globals.py",
+            "deepscaler-release/deepscaler/system_prompts.py",
+        ),
+        roots=("deepscaler-release",),
+        stubs=("deepscaler.utils",),
+        call="deepscaler_reward_fn(response, reference)",
+        rows=mathematics(_think(), reduced=True),
+        deviations=(Deviation(("thought, twice",), "A box within a second thought counts."),),
+    ),
+    "tina-length": Published(
+        system="tina",
+        recipe="group_length",
+        params={
+            "verifier": "open_r1",
+            "options": {"format": 0, "accuracy": 2, "options": {"extraction": ["boxed"]}},
+            "unit": "characters",
+        },
+        repository="shangshang-wang/Tina",
+        commit="c6274cd7bd9393f7c20696ffec418d16b19514d9",
+        file="tina/post_train_hf/rewards.py",
+        call="(lambda texts, right: 2 * accuracy_reward(texts, right)[place] + len_reward(texts, right)[place])("
+        "[[{'content': each}] for each in responses], ['$' + reference + '$'] * len(responses))",
+        groups=agreeing(_think(), 4),
+        deviations=(Deviation(("thoughts, *",), "A box within the thought counts although the answer has none."),),
+    ),
+    "fast-math-r1": Published(
+        recipe="group_length",
+        params={
+            "verifier": "open_r1",
+            "options": {
+                "options": {"extraction": ["boxed"], "view": "full"},
+                "form": {"patterns": [{"regex": r"(?s)oxed\{.*?\}.*?</think>"}]},
+                "accuracy": 0,
+                "cosine": 1,
+                "longest": 48000,
+                "correct_end": 0.1,
+                "wrong_end": -0.1,
+            },
+            "unit": "characters",
+        },
+        repository="analokmaus/kaggle-aimo2-fast-math-r1",
+        commit="09bf8ff6c71928da3ca4cca35d0643fc68f1b5e7",
+        file="finetune/grpo_rewards.py",
+        stubs=("Levenshtein",),
+        call="(lambda right: format_reward2([response])[0] + get_cosine_scaled_reward(-1.0, -0.1, 0.1, 1.0, 48000, "
+        "True)([response], right)[0] + len_reward(responses, right)[place])([reference] * len(responses))",
+        groups=agreeing(_think(), 4),
+    ),
+    **{
+        name: Published(
+            system="mt-r1-zero",
+            recipe="mt_r1_zero",
+            params=params,
+            repository="fzp0424/MT-R1-Zero",
+            commit="a2e38c47bcc1954be8781ea4fbf85d45db699f1c",
+            file="verl/utils/reward_score/mt_score.py",
+            call="compute_score.__globals__.update(compute_bleu=lambda pair, right, said: sacrebleu.corpus_bleu("
+            f"[said], [[right]], tokenize='13a').score) or compute_score('{metric}', 'continuous', "
+            "100 * signals['quality'], 'de-en', 40, 90, 'Assistant:' + response, reference)",
+            rows=graded(words(think_answer("<translate>{}</translate>"), several=False, single=True), "quality"),
+            note="The published code rounds BLEU to hundredths of a point, which the call leaves out. The score of the "
+            "learned metric is drawn for each row and given to both.",
+        )
+        for name, metric, params in (
+            ("mt-r1-zero-lexical", "BLEU", {}),
+            ("mt-r1-zero-semantic", "Model", {"metric": "quality"}),
+            ("mt-r1-zero-mixed", "Merge", {"metric": "both"}),
+        )
+    },
+    "multi-domain-rlvr-countdown": Published(
+        system="multi-domain-rlvr",
+        recipe="accuracy",
+        params={"verifier": "puzzle", "options": {"task": "countdown", "extraction": [_LAST_LINE]}},
+        repository="Leey21/A-Data-Centric-Study",
+        commit="4d6713e70a1498e42548364dec7bec5c1c3c445d",
+        file="verl/utils/reward_score/countdown.py",
+        call="compute_score('Assistant:' + response, reference, format_score=0.0)",
+        rows=countdown(_TAGS),
+    ),
+    "guru-graphs": Published(
+        system="guru",
+        recipe="accuracy",
+        params={"verifier": "label", "options": {"extraction": [_WORD]}},
+        repository="LLM360/Reasoning360",
+        commit="13158341d2a0dfe5f3bb80e7126ff21de0d16676",
+        file="verl/utils/reward_score/graph_dataset.py",
+        call="compute_score(response, reference)['score']",
+        rows=letters(_TAGS),
+    ),
+    "guru-mathematics": Published(
+        system="guru",
+        recipe="accuracy",
+        params=_REDUCED,
+        repository="LLM360/Reasoning360",
+        commit="13158341d2a0dfe5f3bb80e7126ff21de0d16676",
+        file="verl/utils/reward_score/naive_dapo.py",
+        beside=("verl/utils/reward_score/prime_math", "verl/utils/py_functional.py"),
+        roots=("",),
+        call="compute_score(response, reference, {})['score']",
+        rows=mathematics(_think(), reduced=True),
+        deviations=(_THOUGHT,),
+    ),
+    "thor": Published(
+        recipe="thor",
+        repository="JingMog/THOR",
+        commit="eeabad026970a96fb20851a1e89d3a1509590ac2",
+        file="verl/utils/reward_score/math_verifier.py",
+        beside=("verl/utils/reward_score/eval.py",),
+        roots=("",),
+        stubs=("jsonlines", "pandas"),
+        call="compute_score(response, reference, 'default')",
+        rows=mathematics(_looping(), skip=("equal",)),
+        note="The published grader equates few other spellings of a value, which the rows therefore lack.",
+        deviations=(_THOUGHT,),
+    ),
+    "rose": Published(
+        recipe="accuracy",
+        params={"options": _AS_WRITTEN},
+        repository="ZiqiZhao1/ROSE-rl",
+        commit="2142dc79ceabea43e195dc64b54e150c7b228a4b",
+        file="verl/utils/reward_score/math.py",
+        call="compute_score(response, reference)",
+        rows=mathematics(_think()),
+        deviations=(_THOUGHT,),
+    ),
+    "tina-l1-exact": Published(
+        system="tina",
+        recipe="target_length",
+        params={"options": {"extraction": ["boxed"]}},
+        repository="shangshang-wang/Tina",
+        commit="c6274cd7bd9393f7c20696ffec418d16b19514d9",
+        file="tina/post_train_hf/rewards.py",
+        call="len_reward_l1_exact([[{'content': response}], [{'content': response + '.'}]], "
+        "['$' + reference + '$'] * 2, metadata['target_length'])[0]",
+        rows=noted(mathematics(_think()), {"target_length": (100, 400, 1000, 2400, 3600)}),
+        characters=True,
+        deviations=(_THOUGHT,),
+        note="The published function gives a group of equal lengths nothing; the call has a second response for that.",
+    ),
+    "tina-l1-max": Published(
+        system="tina",
+        recipe="target_length",
+        params={"mode": "max", "options": {"extraction": ["boxed"]}},
+        repository="shangshang-wang/Tina",
+        commit="c6274cd7bd9393f7c20696ffec418d16b19514d9",
+        file="tina/post_train_hf/rewards.py",
+        call="len_reward_l1_max([[{'content': response}], [{'content': response + '.'}]], "
+        "['$' + reference + '$'] * 2, metadata['target_length'])[0]",
+        rows=noted(mathematics(_think()), {"target_length": (100, 400, 1000, 2400, 3600)}),
+        characters=True,
+        deviations=(_THOUGHT,),
+        note="The published function gives a group of equal lengths nothing; the call has a second response for that.",
+    ),
+    "tina-menu": Published(
+        system="tina",
+        recipe="group_length",
+        params={
+            "verifier": "open_r1",
+            "options": {
+                "options": {"extraction": ["boxed"]},
+                "form": {"patterns": [{"regex": "\n</think>\n", "max": 1}]},
+                "tags": 1,
+                "tag_form": {
+                    "patterns": [{"regex": "<think>\n", "max": 1}, {"regex": "\n</think>\n", "max": 1}],
+                    "mode": "fraction",
+                },
+                "steps": 1,
+                "step_verifier": "format",
+                "step_options": _STEPS,
+                "cosine": 1,
+                "wrong_start": 0,
+                "repetition": 1,
+                "loop_options": {"unit": "spaces", "measures": [{"kind": "ngrams", "n": 3}], "view": "full"},
+            },
+            "unit": "characters",
+        },
+        repository="shangshang-wang/Tina",
+        commit="c6274cd7bd9393f7c20696ffec418d16b19514d9",
+        file="tina/post_train_hf/rewards.py",
+        call="(lambda texts, right: accuracy_reward(texts, right)[place] + format_reward(texts)[place] + "
+        "tag_count_reward(texts)[place] + reasoning_steps_reward(texts)[place] + "
+        "get_cosine_scaled_reward(min_value_wrong=0.0)(texts, right)[place] + "
+        "get_repetition_penalty_reward(3, -1.0)(texts)[place] + len_reward(texts, right)[place])("
+        "[[{'content': each}] for each in responses], ['$' + reference + '$'] * len(responses))",
+        groups=agreeing(_think(), 4),
+        deviations=(
+            Deviation(("thoughts, *",), "A box within the thought counts although the answer has none."),
+            Deviation(("*, empty",), "An empty response repeats nothing."),
+        ),
+    ),
+    "reasonmaxxer": Published(
+        recipe="accuracy",
+        params=_BOXED,
+        repository="ansz42/ReasonMaxxer",
+        commit="dae2a3ac131ecc9fb6aa848de4fc2d3afbac5948",
+        file="reasonmaxxer/answer_verification.py",
+        beside=("reasonmaxxer/answer_extraction.py",),
+        roots=("",),
+        call="answers_match(__import__('reasonmaxxer.answer_extraction').answer_extraction.extract_boxed_answer("
+        "response), reference)",
+        rows=mathematics(_think(), skip=("equal",)),
+        deviations=(_THOUGHT,),
+        note="The published grader cannot read `74x + x^2`; the rows have no other spelling of a value.",
+    ),
+    "agentfly-questions": Published(
+        system="agentfly",
+        recipe="accuracy",
+        params={"verifier": "text", "options": {"mode": "f1", "extraction": ["whole"]}},
+        repository="Agent-One-Lab/AgentFly",
+        commit="1256586b1109ba8e0dc0f179f8515b4567d09df4",
+        file="src/agentfly/rewards/qa_reward.py",
+        stubs=("published.reward_base",),
+        call="qa_f1_reward(response, reference, [])['reward']",
+        rows=words(
+            {
+                "alone": (8, lambda rng, why, what: what),
+                "reasoned": (2, lambda rng, why, what: f"{why} {what}"),
+                "empty": (1, lambda rng, why, what: ""),
+            },
+            several=False,
+            single=True,
+        ),
+        deviations=(_PARTS,),
+    ),
+    "agentfly-mathematics": Published(
+        system="agentfly",
+        recipe="accuracy",
+        params={"options": {"extraction": ["boxed", "whole"]}},
+        repository="Agent-One-Lab/AgentFly",
+        commit="1256586b1109ba8e0dc0f179f8515b4567d09df4",
+        file="src/agentfly/rewards/math_reward.py",
+        stubs=("published.reward_base",),
+        call="math_equal_reward(response, reference)",
+        rows=mathematics(_think(), bare=False),
+        deviations=(_THOUGHT,),
+    ),
+    "verltool-search": Published(
+        system="verltool",
+        recipe="accuracy",
+        params={"verifier": "text", "options": {"extraction": ["answer_tag"]}},
+        repository="TIGER-AI-Lab/verl-tool",
+        commit="980962b4b8af660eb96421df9ecf603a2f790570",
+        file="verl_tool/workers/reward_manager/search_r1_qa_em.py",
+        stubs=_VERL_TOOL,
+        call="compute_score(response, {'target': reference})",
+        rows=words(_LOOKED_UP),
+        deviations=(_BEGUN,),
+    ),
+    "verltool-mathematics": Published(
+        system="verltool",
+        recipe="three_outcomes",
+        params={"readable": "any", "wrong": -1, "unreadable": -1, "options": {"extraction": ["boxed"]}},
+        repository="TIGER-AI-Lab/verl-tool",
+        commit="980962b4b8af660eb96421df9ecf603a2f790570",
+        file="verl_tool/workers/reward_manager/reward_score/torl_math.py",
+        beside=("verl_tool/workers/reward_manager/reward_score/torl_eval.py",),
+        stubs=("jsonlines", "pandas"),
+        call="compute_score(response, reference)",
+        rows=mathematics(_think(), skip=("equal",)),
+        deviations=(_THOUGHT,),
+        note="The published grader equates few other spellings of a value, which the rows therefore lack.",
+    ),
+    "verltool-databases": Published(
+        system="verltool",
+        recipe="skyrl_sql",
+        params={"order": "no"},
+        repository="TIGER-AI-Lab/verl-tool",
+        commit="980962b4b8af660eb96421df9ecf603a2f790570",
+        file="verl_tool/workers/reward_manager/sqlcoder.py",
+        beside=("verl_tool/servers/tools/utils/sql_executor.py",),
+        roots=("",),
+        stubs=(*_VERL_TOOL, "pandas", "verl.workers.reward_manager", "verl.protocol"),
+        call="(os.path.exists('cities') or __import__('sqlite3').connect('cities').executescript("
+        "reference['database'])) and (lambda query, form: -1.0 if not form else sql_score_func(query, {'db_path': "
+        "'cities', 'gold_sql': reference['sql']})[0] if query else 0.0)(*verify_format_and_extract(response, "
+        "re.split('(?<=</observation>)\\\\n', response)))",
+        reference=lambda known: {"database": {"script": known["database"]}, "sql": known["sql"]},
+        rows=conversations(),
+    ),
+    **{
+        name: Published(
+            system="format-length-surrogate",
+            recipe="format_length",
+            params=params,
+            repository="insightLLM/rl-without-gt",
+            commit="c1e2077c6b1003f1b9e0e998fc34b2edf74d4218",
+            file="rl/verl/lib/src/rewards/math_reward.py",
+            beside=("rl/verl/lib/src/rewards", "rl/verl/lib/src/eval/evaluator.py"),
+            roots=("rl/verl/lib",),
+            stubs=("math_evaluation",),
+            call=call,
+            rows=mathematics(_think(), length=True),
+            deviations=(
+                Deviation(
+                    ("repeated, *", "several, *"), "The last of several boxes counts, so that more cost nothing."
+                ),
+                Deviation(("corrected, cut", "thought, cut"), "A box within a thought that never ends is an answer."),
+            ),
+        )
+        for name, params, call in (
+            (
+                "format-length",
+                {"thought": 0.5},
+                "(lambda box, length: (0.5 * soft_format_reward_func_v2(response) + 0.5 * box + length) if box > 0 "
+                "else min(0.0, length))(answer_format_reward_func(response), "
+                "length_reward_func_v3(min(token_count, 3072), 0.5, 3072))",
+            ),
+            (
+                "format-alone",
+                {"thought": 0.5, "format_steps": 1000000000},
+                "0.5 * (soft_format_reward_func_v2(response) + answer_format_reward_func(response))",
+            ),
+        )
+    },
+    "rlvr-causal": Published(
+        recipe="rlvr_causal",
+        repository="zhichul/rlcausal",
+        commit="d9d613246e3b3b4f459870f476703af9b4b0426a",
+        file="training/rlvr/score_strict.py",
+        call="compute_score('', response, reference)['reward']",
+        rows=distributions(),
     ),
 }

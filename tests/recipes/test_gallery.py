@@ -57,6 +57,7 @@ OTHERS = frozenset(
         "temporal_r1",
         "crt",
         "np_engine",
+        "rlvr_causal",
     }
 )
 """Those that use verifiers which the toys do not know: their cases say what they pay."""

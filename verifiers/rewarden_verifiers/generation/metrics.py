@@ -62,9 +62,15 @@ def _sentence_score(kind: str, **options: Any) -> Metric:
 
 
 def bleu(
-    *, tokenizer: Tokenizer, smoothing: Smoothing, smoothing_value: float | None, order: int, lowercase: bool
+    *,
+    tokenizer: Tokenizer,
+    smoothing: Smoothing,
+    smoothing_value: float | None,
+    order: int,
+    lowercase: bool,
+    effective: bool,
 ) -> Metric:
-    """Sentence BLEU (Papineni 2002), as `BLEU(effective_order=True).sentence_score` computes it, over 100."""
+    """Sentence BLEU (Papineni 2002), as `BLEU(effective_order=effective).sentence_score` computes it, over 100."""
     return _sentence_score(
         "BLEU",
         tokenize=tokenizer,
@@ -72,7 +78,7 @@ def bleu(
         smooth_value=smoothing_value,
         max_ngram_order=order,
         lowercase=lowercase,
-        effective_order=True,  # a sentence of three words has no 4-grams
+        effective_order=effective,  # a sentence of three words has no 4-grams
     )
 
 

@@ -38,6 +38,8 @@ class SimilarityParams:
     bleu_smoothing: sacrebleu's name: `exp`, `floor`, `add-k`, `none`.
     bleu_smoothing_value: Value for `floor` and `add-k`. If unset, sacrebleu's default.
     bleu_order: Length of the longest n-grams.
+    bleu_effective: Leaves out n-grams that are longer than the text, as of a sentence of three words. If false, BLEU of
+        such a sentence is 0, as it is of a corpus.
     rouge: The value of ROUGE that counts.
     lowercase: Ignores case (ROUGE always does).
     embedding: Settings of the metric `embedding`, `{model, prefix, fit, scale}`: the server's model, the prefix of each
@@ -58,6 +60,7 @@ class SimilarityParams:
     bleu_smoothing: Smoothing = "exp"
     bleu_smoothing_value: float | None = None
     bleu_order: int = 4
+    bleu_effective: bool = True
     rouge: Measure = "f1"
     lowercase: bool = False
     embedding: Nearness = field(default_factory=Nearness)
@@ -105,6 +108,7 @@ class SimilarityParams:
                 smoothing=self.bleu_smoothing,
                 smoothing_value=self.bleu_smoothing_value,
                 order=self.bleu_order,
+                effective=self.bleu_effective,
                 lowercase=self.lowercase,
             )
         if name == "ter":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import zlib
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -19,7 +20,7 @@ from rewarden_verifiers.contract import verifier
 from rewarden_verifiers.outcome import no_answer, scored, too_expensive
 from rewarden_verifiers.words import tokens, visible
 
-Kind = Literal["ngrams", "longest", "lines", "compression"]
+Kind = Literal["ngrams", "frequent", "longest", "lines", "compression"]
 
 MOST_CHARACTERS = 600_000
 """Characters of a response that are looked at; a longer one is `too_expensive`."""
@@ -34,10 +35,12 @@ _N = {"words": 3, "characters": 20}
 class Measure:
     """A measure of repetition: a share from 0 (nothing is repeated) to 1.
 
-    kind: `ngrams`: the share of n-grams that occurred before; `longest`: the longest span that occurs twice, as a share
-        of the text; `lines`: the share of lines that occurred before; `compression`: the share that zlib saves (about a
-        half for a page of plain prose, so set `allowed`).
+    kind: `ngrams`: the share of n-grams that occurred before; `frequent`: 1 if an n-gram occurs more than `times`
+        times, else 0; `longest`: the longest span that occurs twice, as a share of the text; `lines`: the share of
+        lines that occurred before; `compression`: the share that zlib saves (about a half for a page of plain prose, so
+        set `allowed`).
     n: Length of the n-grams; None: 3 words or 20 characters.
+    times: Number of times that an n-gram can occur, for `frequent`.
     allowed: Share up to which there is no penalty.
     full: Share from which the penalty is full.
     weight: Weight of this measure in a mean.
@@ -47,6 +50,7 @@ class Measure:
 
     kind: Kind = "ngrams"
     n: int | None = None
+    times: int = 20
     allowed: float = 0.0
     full: float = 1.0
     weight: float = 1.0
@@ -54,8 +58,10 @@ class Measure:
     def __post_init__(self) -> None:
         if self.n is not None and not 1 <= self.n <= 1000:
             raise ValueError("n must be between 1 and 1000")
-        if self.n is not None and self.kind != "ngrams":
-            raise ValueError("n belongs to the kind 'ngrams'")
+        if self.n is not None and self.kind not in ("ngrams", "frequent"):
+            raise ValueError("n belongs to the kinds 'ngrams' and 'frequent'")
+        if self.times < 1:
+            raise ValueError("times must be at least 1")
         if not 0 <= self.allowed < self.full <= 1:
             raise ValueError("allowed must be at least 0 and below full, and full at most 1")
         if not (math.isfinite(self.weight) and self.weight > 0):
@@ -66,8 +72,10 @@ class Measure:
 class RepetitionParams:
     """Options of `repetition`.
 
-    measures: Measures: kinds (`ngrams`, `longest`, `lines`, `compression`) or `{kind, n, allowed, full, weight}`.
-    unit: n-grams and spans of words or of characters. In scripts without spaces every character is a word.
+    measures: Measures: kinds (`ngrams`, `frequent`, `longest`, `lines`, `compression`) or `{kind, n, times, allowed,
+        full, weight}`.
+    unit: n-grams and spans of `words`, of `characters`, or of what stands between `spaces`, with its punctuation. In
+        scripts without spaces every character is a word.
     combine: Combination of several measures: the `worst` one, or their weighted `mean`.
     shape: `linear`: the penalty grows from 0 at allowed to 1 at full; `step`: 1 above allowed; `adaptive`: linear, but
         at least the current level is allowed. The reference gives that level: a share, or a text to measure.
@@ -77,7 +85,7 @@ class RepetitionParams:
     """
 
     measures: tuple[Kind | Measure, ...] = ("ngrams",)
-    unit: Literal["words", "characters"] = "words"
+    unit: Literal["words", "characters", "spaces"] = "words"
     combine: Literal["worst", "mean"] = "worst"
     shape: Literal["linear", "step", "adaptive"] = "linear"
     max_penalty: float = 1.0
@@ -128,6 +136,11 @@ def repeated_share(units: Sequence[Hashable], n: int) -> float:
     return 1.0 - len(set(_spans(units, n))) / spans if spans > 0 else 0.0
 
 
+def most_occurrences(units: Sequence[Hashable], n: int) -> int:
+    """The number of occurrences of the most frequent n-gram. 0 where there is none."""
+    return max(Counter(_spans(units, n)).values(), default=0) if len(units) >= n else 0
+
+
 def longest_repeat(units: Sequence[Hashable]) -> int:
     """The length of the longest span that stands at two places, which may overlap. 0 where nothing does."""
     numbers, length = _numbered(units), 1
@@ -156,6 +169,8 @@ class _Text:
         self._text, self._params = text, params
         found = self._read(text) if params.unit == "words" else []
         seen = visible(text)
+        if params.unit == "spaces":
+            found = seen.lower().split()
         # A text of few words ("!!!!!!", "No 😂😂😂😂…") is looked at by its characters: it must not go free.
         self.by_words = 4 * sum(map(len, found)) >= len(seen) - seen.count(" ")
         self.units: Sequence[str] = seen
@@ -177,7 +192,10 @@ class _Text:
             return 1.0 - len(set(lines)) / len(lines) if lines else 0.0
         if measure.kind == "longest":
             return longest_repeat(self.units) / len(self.units) if self.units else 0.0
-        return repeated_share(self.units, measure.n or _N["words" if self.by_words else "characters"])
+        n = measure.n or _N["words" if self.by_words else "characters"]
+        if measure.kind == "frequent":
+            return float(most_occurrences(self.units, n) > measure.times)
+        return repeated_share(self.units, n)
 
 
 def _penalty(share: float, measure: Measure, params: RepetitionParams, level: float) -> float:
