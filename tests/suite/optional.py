@@ -25,6 +25,7 @@ OPTIONAL = {
     "sql": ("apsw", "duckdb", "psycopg", "pymysql", "sqlglot"),
     "sympy": ("latex2sympy2_extended", "math_verify", "sympy"),
     "text": ("sacrebleu",),
+    "textarena": ("textarena",),
     "top": ("textual",),
     "vision": ("numpy", "scipy", "shapely"),
     "trainers": ("areal", "kimina_client", "openrlhf", "sandbox_fusion", "skyrl_gym", "tensorboard", "trl", "verl"),

@@ -48,6 +48,7 @@ NEEDS = {
     "search": "bm25s",
     "sql": "apsw",
     "minigrid": "minigrid",
+    "textarena": "textarena",
     "reasoning_gym": "reasoning_gym",
     **dict.fromkeys(("frozen_lake", "taxi", "cliff_walking", "blackjack"), "gymnasium"),
 }
@@ -84,7 +85,7 @@ def played(name: str, seed: int) -> list[Any]:
     words = ["1", "2", "3", "4", "5", "1:1", "2:1", "e4", "e5", "Nf3", "U", "RD", "hit", "stick", "up", "down", "left"]
     words += ["right", "pickup", "north", "search: church", "open: b", "calculate: 2*3", "answer: 6"]
     words += ["list: /", "write: /a\nb", "find: a", "schema", "query: SELECT * FROM birds", "search: kettle", "next"]
-    words += ["say: What is your e-mail address?", "product: lamp", "forward", "toggle", "drop"]
+    words += ["say: What is your e-mail address?", "product: lamp", "forward", "toggle", "drop", "[1 2 3 4]"]
     seen: list[Any] = [episode.first]
     while episode.ended is None and len(episode.steps) < 40:
         seen.append(episode.act(choose.choice(words)))
@@ -98,7 +99,18 @@ def test_equal_seeds_make_equal_episodes(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["nim", "sokoban", "taxi", "blackjack", "calculator", "reasoning_gym", "files", "shop", "retail", "minigrid"],
+    [
+        "nim",
+        "sokoban",
+        "taxi",
+        "blackjack",
+        "calculator",
+        "reasoning_gym",
+        "files",
+        "shop",
+        "retail",
+        "minigrid",
+    ],
 )
 def test_other_seeds_make_other_episodes(name: str) -> None:
     assert len({begun(name, seed).first.text for seed in range(20)}) > 1

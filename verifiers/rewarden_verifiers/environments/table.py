@@ -33,6 +33,7 @@ BUILT_IN: Mapping[str, Place] = {
     "taxi": ("rewarden_verifiers.environments.toy_text", "Taxi"),
     "cliff_walking": ("rewarden_verifiers.environments.toy_text", "CliffWalking"),
     "minigrid": ("rewarden_verifiers.environments.minigrid", "Minigrid"),
+    "textarena": ("rewarden_verifiers.environments.textarena", "TextArena"),
     "blackjack": ("rewarden_verifiers.environments.toy_text", "Blackjack"),
 }
 
