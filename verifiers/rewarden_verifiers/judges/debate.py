@@ -113,7 +113,7 @@ async def debate(
     if params.truth == "required" and not given.correct:
         return wrong("wrong_side")
     mine = _case([*before, response])
-    if len(mine) > params.longest:
+    if len(mine) > params.most_shown:
         return wrong("too_long", flags=("too_long",))
     if same(mine, theirs):
         return ended(0.5, [{"by": "judge", "score": 0.5, "same_text": True}], None, params)
@@ -144,8 +144,8 @@ def _checked(reference: DebateReference, params: DebateParams) -> tuple[str, Seq
     if len(statements) > _MOST_TURNS or len(reference.before) > _MOST_TURNS:
         raise InvalidReference(f"a side may have {_MOST_TURNS} statements at most", path="reference.argument")
     theirs = _case(statements)
-    if max(len(theirs), sum(map(len, reference.before))) > params.longest:
-        raise InvalidReference(f"a side has more than {params.longest} characters", path="reference.argument")
+    if max(len(theirs), sum(map(len, reference.before))) > params.most_shown:
+        raise InvalidReference(f"a side has more than {params.most_shown} characters", path="reference.argument")
     for name, position in (("position", reference.position), ("against", reference.against)):
         if position is not None and not 0 < len(position.strip()) <= _LONGEST_POSITION:
             message = f"a position is a text of at most {_LONGEST_POSITION} characters"

@@ -88,6 +88,9 @@ class Hosted:
             # What was read once is too long only by the tokens that are to be written behind it.
             raise CutOffError("cut off, and the context has no room for more tokens") from error
 
+    async def spare(self, question: Question, judge: str | None = None) -> None:
+        """Nothing: the model itself counts the tokens of what it reads."""
+
     async def _said(self, question: Question, judge: str | None) -> Reply:
         if self.choices:
             task = Choose(input=self._input(question.messages), choices=tuple(self.choices))
