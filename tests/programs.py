@@ -25,6 +25,7 @@ HARDWARE = {"rocq", "verilog"}
 """Verifiers whose cases need the image `scripts`; `tests/verifiers/test_verilog.py` runs them."""
 
 LEAN = {
+    "formalization",
     "lean",
     "lean_proof",
     "lean_statement",

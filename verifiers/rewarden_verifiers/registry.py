@@ -45,6 +45,7 @@ BUILT_IN: Mapping[str, str] = {
     "code_output": "rewarden_verifiers.execution.code_output:code_output",
     "sql": "rewarden_verifiers.sql.verifier:sql",
     "lean": "rewarden_verifiers.lean.verifier:lean",
+    "formalization": "rewarden_verifiers.lean.formalization:formalization",
     "smt": "rewarden_verifiers.smt.smt:smt",
     "box": "rewarden_verifiers.vision.box:box",
     "point": "rewarden_verifiers.vision.point:point",
