@@ -47,6 +47,7 @@ APART = {
     "rewarden_verifiers.registry": "finds a verifier by its name",
     "rewarden_verifiers.group.statistics": "describes groups, beside their verdicts",
     "rewarden_verifiers.judges.resources": "holds what is configured, which has a fingerprint of its own",
+    "rewarden_verifiers.judges.tokens": "also estimates for the server; who judges by it has it in its fingerprint",
     "rewarden_verifiers.lean.resources": "holds what is configured, which has a fingerprint of its own",
     "rewarden_verifiers.models.resources": "holds what is configured, which has a fingerprint of its own",
     "rewarden_verifiers.sql.catalogue": "reads what is configured, which has a fingerprint of its own",
