@@ -38,6 +38,7 @@ from rewarden.types import Batch, Sample, Step, Use, Verdict
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.judges.settings import JudgeEndpoint, JudgeSettings
+from rewarden_server.processes.settings import SandboxSettings
 from tests.judges.scripted import Rule, ScriptedJudge
 
 RESULTS = Path(__file__).with_suffix(".json")
@@ -122,7 +123,11 @@ async def ours(system: Published, rows: Sequence[Row]) -> list[Verdict]:
     """Returns our verdicts. Where a judge is asked, it replies with the row's opinion, one row after the other."""
     with ScriptedJudge() as judge:
         asked = JudgeSettings(named={"main": JudgeEndpoint(**judge.settings(retries=0))} if system.replies else {})
-        engine = Engine(settings=EngineSettings(workers=2), judges=asked)
+        engine = Engine(
+            settings=EngineSettings(workers=2),
+            judges=asked,
+            sandbox=SandboxSettings(launcher="bwrap") if system.sandbox else None,
+        )
         await engine.start()
         try:
             samples = list(samples_of(system, rows))

@@ -705,6 +705,45 @@ def conversations() -> Callable[[random.Random], Row]:
     return make
 
 
+# --- programs ------------------------------------------------------------------------------------------------------
+
+
+def programs() -> Callable[[random.Random], Row]:
+    """Returns a maker of rows whose answer is a program that reads two numbers and prints one."""
+
+    def make(rng: random.Random) -> Row:
+        sign, other = rng.sample("+-*", 2)
+        pairs = [(rng.randint(2, 50), rng.randint(3, 50)) for _ in range(4)]
+        inputs = [f"{a} {b}\n" for a, b in pairs]
+        outputs = [f"{eval(f'{a} {sign} {b}')}\n" for a, b in pairs]  # noqa: S307 - of numbers and an operator
+        read = "a, b = map(int, input().split())\n"
+        kinds = {"right": 6, "wrong": 4, "some": 4, "crash": 2, "syntax": 1, "silent": 1, "spaced": 1}
+        kind = rng.choices(list(kinds), weights=list(kinds.values()))[0]
+        program = {
+            "right": f"{read}print(a {sign} b)",
+            "wrong": f"{read}print((a {other} b) + 7919)",
+            "some": f"{read}print(a {sign} b if a != {pairs[0][0]} else 'no')",
+            "crash": f"{read}print(a {sign} b)\nraise SystemExit(3)",
+            "syntax": f"{read}print(a {sign}",
+            "silent": read.strip(),
+            "spaced": f"{read}print(a {sign} b, end='  \\n\\n')",
+        }[kind]
+        code = f"```python\n{program}\n```"
+        why = thought(rng)
+        forms = {
+            "plain": (10, f"<think>\n{why}\n</think>\n{code}"),
+            "after": (2, f"<think>\n{why}\n</think>\nThis works:\n{code}\nIt takes constant time."),
+            "opened": (2, f"{why}\n</think>\n{code}"),
+            "cut": (2, f"<think>\n{why}\n{code}"),
+            "no program": (2, f"<think>\n{why}\n</think>\nI cannot write it."),
+            "empty": (1, ""),
+        }
+        form = rng.choices(list(forms), weights=[weight for weight, _ in forms.values()])[0]
+        return Row(f"{kind}, {form}", forms[form][1], {"inputs": inputs, "outputs": outputs})
+
+    return make
+
+
 # --- patches -------------------------------------------------------------------------------------------------------
 
 

@@ -33,6 +33,7 @@ from benchmarks.parity_rows import (
     noted,
     numbers,
     patches,
+    programs,
     query,
     searching,
     think_answer,
@@ -63,7 +64,8 @@ class Published:
     file: the published file that `call` uses. beside: further paths to export. roots: folders to import from. stubs:
     modules that the file imports and the reward does not need. env: environment variables. reference: makes our
     reference of a row's. groups: makes the rows of a group in place of `rows`; they have the fields `responses` (those
-    of the group) and `place`. replies: makes a judge's reply of a row's opinion. note: what else a reader must know.
+    of the group) and `place`. replies: makes a judge's reply of a row's opinion. sandbox:
+    programs run in a sandbox. note: what else a reader must know.
     """
 
     recipe: str
@@ -83,6 +85,7 @@ class Published:
     system: str = ""
     results: str = ""
     characters: bool = False
+    sandbox: bool = False
     replies: Callable[[Any], Any] | None = None
     note: str = ""
 
@@ -1575,5 +1578,27 @@ SYSTEMS: Mapping[str, Published] = {
         file="training/rlvr/score_strict.py",
         call="compute_score('', response, reference)['reward']",
         rows=distributions(),
+    ),
+    "klear-reasoner-programs": Published(
+        system="klear-reasoner",
+        recipe="klear_reasoner",
+        params={"verifier": "code", "options": {"scoring": "fraction"}},
+        repository="suu990901/KlearReasoner",
+        commit="5d2d0b8c5cde8527bfcd681333527562408c961e",
+        file="verl/utils/reward_score/code_r1_compute.py",
+        beside=("verl/utils/reward_score/code_r1_reward", "verl/utils/reward_score/reward_config.py"),
+        call="execute_code.__globals__.update(code_executor=lambda code, stdin, timeout: (lambda ended: "
+        "(ended.returncode == 0, ended.stdout))(__import__('subprocess').run([__import__('sys').executable, '-c', "
+        "code], input=stdin, capture_output=True, text=True))) or compute_score(response, reference, is_longcot=True)",
+        reference=lambda tests: {
+            "language": "python",
+            "tests": [
+                {"type": "stdio", "stdin": given, "stdout": told}
+                for given, told in zip(tests["inputs"], tests["outputs"], strict=True)
+            ],
+        },
+        rows=programs(),
+        sandbox=True,
+        note="The call runs programs without the published isolation.",
     ),
 }
