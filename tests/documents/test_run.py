@@ -58,6 +58,7 @@ NOT_RUN = {
         ),
         READER,
     ),
+    "docs/trainers/trl.md": {"python examples/trl/environment.py --target http://127.0.0.1:8080": TRAINER},
     "docs/trainers/README.md": {
         "rewarden check-trainer trl --use math --target http://127.0.0.1:8080 --file rows.jsonl": OWN_ROWS,
     },

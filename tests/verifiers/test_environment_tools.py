@@ -223,8 +223,8 @@ def test_a_long_text_that_a_file_has_can_be_moved_to_its_goal() -> None:
 
 @pytest.fixture(params=["sqlite", "duckdb"])
 def engine(request: pytest.FixtureRequest) -> str:
-    pytest.importorskip({"sqlite": "apsw", "duckdb": "duckdb"}[request.param], reason="the extra sql is not installed")
-    pytest.importorskip("sqlglot", reason="the extra sql is not installed")
+    for package in ({"sqlite": "apsw", "duckdb": "duckdb"}[request.param], "sqlglot"):
+        pytest.importorskip(package, reason=f"{package} is not installed")
     name: str = request.param
     return name
 
@@ -316,7 +316,7 @@ def test_what_a_query_shows_is_bounded_and_a_cell_is_one_line(engine: str) -> No
     ],
 )
 def test_a_question_without_an_answer_is_refused(options: dict[str, Any], path: str) -> None:
-    pytest.importorskip("apsw", reason="the extra sql is not installed")
+    pytest.importorskip("apsw", reason="apsw is not installed")
     with pytest.raises(InvalidReference) as error:
         begun("sql", {**COUNTED, **options})
     assert error.value.details["path"] == ("reference.options." + path).rstrip(".")

@@ -14,7 +14,7 @@ from rewarden_verifiers.words import visible
 Gram = tuple[str, ...]
 
 WHOLE_WORDS = 8
-"""Words from which on a text that stands whole within another is thought to be copied there."""
+"""Words that a text needs at least to count as copied where it stands whole within another."""
 _WHOLE_LETTERS = 40
 """The same in letters and digits, for words that were cut or joined."""
 
@@ -87,7 +87,8 @@ def archive(texts: Sequence[str], orders: int) -> Archive:
 
 
 def near(text: Entry, known: Entry, same: float) -> Near:
-    """Returns how near a text is to an entry. same: the share of words from which on one is the other rearranged."""
+    """Returns how near a text is to an entry. same: the least share of common words at which one only rearranges the
+    other."""
     shared = [_shared(own, theirs) for own, theirs in zip(text.grams, known.grams, strict=False)]
     theirs = _mean(shared, known.grams) if len(known.words) >= WHOLE_WORDS else 0.0
     return Near(_mean(shared, text.grams), theirs, _rearranged(shared[0], text, known, same) or _within(text, known))

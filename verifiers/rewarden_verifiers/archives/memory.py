@@ -39,7 +39,7 @@ class MemoryReference:
 class MemoryParams:
     """Options of `memory`.
 
-    threshold: Lowest F1 of words from which on two statements are the same.
+    threshold: Lowest F1 of words at which two statements count as the same.
     scoring: `f1` of what is expected and given, or 1 only if it is `exact`.
     passing: Lowest score that passes.
     extraction: Where the JSON stands, as `json` has it: `strict` (the whole response), `fenced`, `explicit` (or in an

@@ -25,7 +25,7 @@ class NoveltyParams:
         the model's context.
     n: Length of the longest n-grams, up to 5.
     against: The text of the archive that is `nearest`, or `all` of them as one text, as self-BLEU has it.
-    same: Share of an archived text's words, in whatever order, from which on a response is that text again.
+    same: Lowest share of an archived text's words, in any order, at which a response counts as that text again.
     passing: Lowest score that passes. If unset, verdicts have no `passed`.
     """
 
