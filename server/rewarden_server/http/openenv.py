@@ -300,7 +300,7 @@ async def _step(service: Service, caller: Caller, place: Place, action: Mapping[
     if kind is None:
         try:
             return await act(service, caller, place, _action_of(place.environment, action))
-        except UnknownTool as mistake:  # no action, as in a verdict of the same messages
+        except UnknownTool as mistake:  # no action
             with charged(1):
                 return Seen({"text": str(mistake), "error": "malformed"}, None, place.done)
     if kind == "list_tools":
