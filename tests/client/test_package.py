@@ -59,7 +59,7 @@ def test_the_wheel_is_small_and_whole(tmp_path: Path) -> None:
     build = ["wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation", "-w", str(tmp_path), str(CLIENT)]
     subprocess.run([sys.executable, "-m", "pip", *build], check=True, capture_output=True)
     (wheel,) = tmp_path.glob("rewarden-*.whl")
-    assert wheel.stat().st_size < 250_000
+    assert wheel.stat().st_size < 300_000
     with ZipFile(wheel) as archive:
         packed = {name for name in archive.namelist() if not re.match(r"rewarden-[^/]*\.dist-info/", name)}
         metadata = next(archive.read(name).decode() for name in archive.namelist() if name.endswith("/METADATA"))
