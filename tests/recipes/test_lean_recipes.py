@@ -52,7 +52,7 @@ class Scripted(Registry):
 REGISTRY = Scripted()
 PLANNER = Planner(REGISTRY)
 JUDGE = direct_judge(REGISTRY)
-RECIPES = sorted(LEAN - {"lean"})
+RECIPES = sorted(LEAN - {"formalization", "lean"})
 
 
 async def judged(name: str, words: Sequence[str], params: dict[str, Any] | None = None, **fields: Any) -> list[Any]:
