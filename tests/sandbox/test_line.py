@@ -133,7 +133,7 @@ async def test_a_start_that_fails_after_another_succeeded_is_no_problem_once_nob
     begun = iter(range(2))
     cut_off = asyncio.Event()
 
-    async def start(*_: object) -> IdleSlot:
+    async def start(*_: object, **__: object) -> IdleSlot:
         if next(begun) == 0:
             await cut_off.wait()
             raise NoRoom("the engine has crashed")
