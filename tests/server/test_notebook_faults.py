@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -190,12 +191,13 @@ async def test_a_full_host_where_none_has_started_proves_nothing() -> None:
 async def test_the_control_box_is_of_the_same_kind() -> None:
     lane, tasks = Lane("failed", "ready"), Tasks()
     limits = BoxLimits(memory_mb=300)
-    notebooks, box = await opened(lane, tasks, task="t", env={"OF": "caller", "X": "1"}, limits=limits)
+    caller = {"OF": "caller", "X": "1"}
+    notebooks, box = await opened(lane, tasks, task="t", env=caller, limits=limits, network=("pypi.org",))
     with pytest.raises(NotebookEnded):
         await notebooks.open(box, NotebookRequest(cwd="/app"))
     policys, control = lane.boxes
-    assert control.spec == policys.spec
-    assert control.spec.env == {"OF": "caller", "X": "1"}
+    assert control.spec == replace(policys.spec, label=f"{policys.spec.label}-control")
+    assert (control.spec.env, control.spec.network) == (caller, ("pypi.org",))
     assert tasks.filled == [policys, control]
     assert (control.execs, control.left, policys.left) == (policys.execs, True, True)
 

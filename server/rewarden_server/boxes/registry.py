@@ -343,9 +343,12 @@ class Boxes:
     @asynccontextmanager
     async def control(self, box: Box, *, plain: bool = False) -> AsyncIterator[RemoteBox]:
         """Yields a box of the same kind in which nothing of the policy's has run, for this caller alone: with the same
-        image and limits and, unless plain, environment and task. Errors of the host become ours."""
+        image, limits and network and, unless plain, environment and task. Errors of the host become ours."""
         task = None if plain else box.task
-        spec = BoxSpec(image=box.image, limits=box.remote.limits, env={} if plain else box.env)
+        env = {} if plain else box.env
+        spec = BoxSpec(
+            image=box.image, limits=box.remote.limits, env=env, network=box.network, label=f"{box.id}-control"
+        )
         async with self._controls, AsyncExitStack() as stack:
             begun = None if task is None else await stack.enter_async_context(self._tasks.ready(task))
             with _refusals():
