@@ -257,8 +257,10 @@ async def test_a_box_that_asks_for_nothing_has_nothing(net: Net, site: Site) -> 
 
 async def test_boxes_ask_for_what_the_host_allows_or_are_refused(net: Net) -> None:
     async with net.served.client() as client:
-        with pytest.raises(BadJob, match=r"'pypi\.org' is not allowed on this host; add it to sandbox\.network"):
-            await client.box(BoxSpec(network=("pypi.org",)))
+        with pytest.raises(
+            BadJob, match=r"'packages\.example' is not allowed on this host; add it to sandbox\.network"
+        ):
+            await client.box(BoxSpec(network=("packages.example",)))
         with pytest.raises(BadJob, match="is not HOST"):
             await client.box(BoxSpec(network=("http://x.example",)))
 

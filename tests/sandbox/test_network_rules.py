@@ -15,16 +15,16 @@ from rewarden_sandboxes.settings import HostSettings
 @pytest.mark.parametrize(
     ("rule", "host", "port", "allowed"),
     [
-        ("pypi.org", "pypi.org", 443, True),
-        ("pypi.org", "pypi.org", 80, True),
-        ("pypi.org", "pypi.org", 22, False),
-        ("PyPI.org.:8443", "pypi.org", 8443, True),
-        ("pypi.org:8443", "pypi.org", 443, False),
-        ("pypi.org", "files.pypi.org", 443, False),
-        ("*.pypi.org", "files.pypi.org", 443, True),
-        ("*.pypi.org", "a.b.pypi.org", 443, True),
-        ("*.pypi.org", "pypi.org", 443, False),
-        ("*.pypi.org", "evilpypi.org", 443, False),
+        ("packages.example", "packages.example", 443, True),
+        ("packages.example", "packages.example", 80, True),
+        ("packages.example", "packages.example", 22, False),
+        ("Packages.example.:8443", "packages.example", 8443, True),
+        ("packages.example:8443", "packages.example", 443, False),
+        ("packages.example", "files.packages.example", 443, False),
+        ("*.packages.example", "files.packages.example", 443, True),
+        ("*.packages.example", "a.b.packages.example", 443, True),
+        ("*.packages.example", "packages.example", 443, False),
+        ("*.packages.example", "evilpackages.example", 443, False),
         ("*.1", "127.0.0.1", 443, None),
         ("*", "anything.example", 443, True),
         ("*", "anything.example", 8080, False),
@@ -42,7 +42,17 @@ def test_a_rule_allows_a_name_at_its_ports(rule: str, host: str, port: int, allo
 
 @pytest.mark.parametrize(
     "text",
-    ["", "http://pypi.org", "pypi.org/x", "pypi.org:0", "pypi.org:99999", "a b", "user@x.org", "ex*mple.org", "-x"],
+    [
+        "",
+        "http://packages.example",
+        "packages.example/x",
+        "packages.example:0",
+        "packages.example:99999",
+        "a b",
+        "user@x.org",
+        "ex*mple.org",
+        "-x",
+    ],
 )
 def test_what_is_no_rule_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"HOST|port|name"):
@@ -58,12 +68,12 @@ def test_numbers_that_resolvers_take_for_addresses_are_no_names(text: str) -> No
 @pytest.mark.parametrize(
     ("own", "asked", "covered"),
     [
-        ("*.pypi.org", "files.pypi.org:443", True),
-        ("*.pypi.org", "*.files.pypi.org", True),
-        ("files.pypi.org", "*.pypi.org", False),
-        ("pypi.org:443", "pypi.org", False),
+        ("*.packages.example", "files.packages.example:443", True),
+        ("*.packages.example", "*.files.packages.example", True),
+        ("files.packages.example", "*.packages.example", False),
+        ("packages.example:443", "packages.example", False),
         ("*", "*", True),
-        ("*.pypi.org", "*", False),
+        ("*.packages.example", "*", False),
     ],
 )
 def test_a_box_can_only_narrow_what_the_host_allows(own: str, asked: str, covered: bool) -> None:
@@ -102,8 +112,8 @@ def test_the_operator_can_name_private_addresses() -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"network": ["pypi.org"]}, "network_log must name a file"),
-        ({"network": "pypi.org"}, "network must be a list"),
+        ({"network": ["packages.example"]}, "network_log must name a file"),
+        ({"network": "packages.example"}, "network must be a list"),
         ({"network": ["http://x"]}, "network: 'http://x' is not HOST"),
         ({"network_private": ["10.0.0.1/8"]}, "network_private: 10.0.0.1/8 has host bits set"),
         ({"network_mb_s": 0}, "network_mb_s must be a number above 0"),
@@ -123,8 +133,8 @@ def head(*lines: str) -> bytes:
 
 
 def test_a_tunnel_names_its_host_and_port() -> None:
-    found = read_request(head("CONNECT PyPI.org:443 HTTP/1.1", "Host: other"))
-    assert (found.method, found.host, found.port, found.head) == ("CONNECT", "pypi.org", 443, b"")
+    found = read_request(head("CONNECT Packages.example:443 HTTP/1.1", "Host: other"))
+    assert (found.method, found.host, found.port, found.head) == ("CONNECT", "packages.example", 443, b"")
 
 
 def test_a_plain_request_is_passed_on_for_the_host_of_its_url_alone() -> None:

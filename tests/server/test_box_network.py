@@ -45,8 +45,8 @@ async def test_a_box_and_its_fork_reach_what_was_asked_for_and_the_record_names_
                     assert (await fork.exec(["python3", "-c", text])).stdout == "hello\n"
                     ids = [box.id, fork.id]
                     await fork.close()
-                with pytest.raises(InvalidRequest, match=r"'pypi\.org' is not allowed on this host"):
-                    await client.box("python", network=["pypi.org"]).open()
+                with pytest.raises(InvalidRequest, match=r"'packages\.example' is not allowed on this host"):
+                    await client.box("python", network=["packages.example"]).open()
         finally:
             await asyncio.to_thread(host.end)
     lines = [json.loads(line) for line in log.read_text().splitlines()]

@@ -399,7 +399,7 @@ async def test_times_and_limits_beyond_the_server_are_refused(over_http: AsyncCl
         ({"idle_s": 0}, "idle_s"),
         ({"limits": {"memory_mb": 10**9}}, "memory"),
         ({"limits": {"cpu": 1}}, "and a program in it cpu_s"),
-        ({"network": ["pypi.org"]}, "network: this host gives boxes no network"),
+        ({"network": ["packages.example"]}, "network: this host gives boxes no network"),
     ):
         with pytest.raises(InvalidRequest, match=path):
             await over_http.box(**options).open()

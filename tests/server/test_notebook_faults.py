@@ -192,12 +192,12 @@ async def test_the_control_box_is_of_the_same_kind() -> None:
     lane, tasks = Lane("failed", "ready"), Tasks()
     limits = BoxLimits(memory_mb=300)
     caller = {"OF": "caller", "X": "1"}
-    notebooks, box = await opened(lane, tasks, task="t", env=caller, limits=limits, network=("pypi.org",))
+    notebooks, box = await opened(lane, tasks, task="t", env=caller, limits=limits, network=("packages.example",))
     with pytest.raises(NotebookEnded):
         await notebooks.open(box, NotebookRequest(cwd="/app"))
     policys, control = lane.boxes
     assert control.spec == replace(policys.spec, label=f"{policys.spec.label}-control")
-    assert (control.spec.env, control.spec.network) == (caller, ("pypi.org",))
+    assert (control.spec.env, control.spec.network) == (caller, ("packages.example",))
     assert tasks.filled == [policys, control]
     assert (control.execs, control.left, policys.left) == (policys.execs, True, True)
 
