@@ -8,18 +8,16 @@ protocol is theirs.
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from functools import partial
 from typing import Any, Literal
 
 from fastapi import APIRouter
 from fastapi.routing import APIWebSocketRoute
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket
 
 from rewarden.errors import InternalError, InvalidRequest, RequestError, TooLarge
 from rewarden.wire.json import dumps
@@ -32,7 +30,7 @@ from rewarden_server.environments.lived import Begin, act, begin, begin_of, call
 from rewarden_server.http import openenv_mcp
 from rewarden_server.http.access import RawRoute, needs, service_of
 from rewarden_server.http.body import unless_gone
-from rewarden_server.http.openenv_connection import Closed, held, say, talk
+from rewarden_server.http.openenv_connection import Closed, served
 from rewarden_server.http.replies import json_reply
 from rewarden_server.intake.json_expansion import read_json
 from rewarden_server.observe.logs import get_logger, log_defect
@@ -219,22 +217,11 @@ async def metadata(request: Request) -> Response:
 
 async def socket(websocket: WebSocket) -> None:
     """A connection, with one episode at a time."""
-    name = name_of(websocket.path_params["name"])
-    caller = caller_of(name)
-    caller.demand(SCOPE)
-    service: Service = websocket.app.state.service
-    await websocket.accept()
-    try:
-        async with held(websocket, service, caller, name) as place:
-            await talk(websocket, service, place, partial(_answer, service, caller))
-    except WebSocketDisconnect:
-        return
-    except Full as error:
-        await say(websocket, _failed("CAPACITY_REACHED", error))
-    except RequestError as error:
-        await say(websocket, _failed("SESSION_ERROR", error))
-    with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # the client has closed it
-        await websocket.close()
+    await served(websocket, SCOPE, _answer, _ended)
+
+
+def _ended(error: RequestError) -> dict[str, Any]:
+    return _failed("CAPACITY_REACHED" if isinstance(error, Full) else "SESSION_ERROR", error)
 
 
 async def _answer(service: Service, caller: Caller, text: str | None, place: Place) -> dict[str, Any] | None:

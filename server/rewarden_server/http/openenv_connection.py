@@ -6,16 +6,17 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from rewarden.errors import InvalidRequest
+from rewarden.errors import InvalidRequest, RequestError
 from rewarden.wire.json import dumps
 from rewarden_server.access.caller import Caller
 from rewarden_server.environments.boxed import BoxedEpisode
 from rewarden_server.environments.live import Place
-from rewarden_server.environments.lived import end, place_kind
+from rewarden_server.environments.lived import caller_of, end, name_of, place_kind
 from rewarden_server.service import Service
 
 T = TypeVar("T")
@@ -23,12 +24,34 @@ T = TypeVar("T")
 Answer = Callable[[str | None, Place], Coroutine[Any, Any, Mapping[str, Any] | None]]
 """Answers a message; None for one that has no answer. Raises Closed."""
 
+Answers = Callable[[Service, Caller, str | None, Place], Coroutine[Any, Any, Mapping[str, Any] | None]]
+Failed = Callable[[RequestError], Mapping[str, Any]]
+
 _MOST_AHEAD = 8
 """Messages that may come while another one is answered."""
 
 
 class Closed(Exception):
     """The client said that it is done."""
+
+
+async def served(websocket: WebSocket, scope: str, answer: Answers, failed: Failed) -> None:
+    """Serves a connection to the environment of its address. answer: see `Answer`, for a service and a caller. failed:
+    the last message, about what ended the connection."""
+    name = name_of(websocket.path_params["name"])
+    caller = caller_of(name)
+    caller.demand(scope)
+    service: Service = websocket.app.state.service
+    await websocket.accept()
+    try:
+        async with held(websocket, service, caller, name) as place:
+            await talk(websocket, service, place, partial(answer, service, caller))
+    except WebSocketDisconnect:
+        return
+    except RequestError as error:
+        await say(websocket, failed(error))
+    with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # the client has closed it
+        await websocket.close()
 
 
 @contextlib.asynccontextmanager

@@ -8,7 +8,6 @@ to `step` and in the state, and in none of MCP's.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -17,7 +16,7 @@ from fastapi import APIRouter
 from fastapi.routing import APIWebSocketRoute
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket
 
 from rewarden.errors import InternalError, InvalidRequest, NotFound, RequestError, TooLarge
 from rewarden_server.access.caller import Caller, charged
@@ -26,7 +25,7 @@ from rewarden_server.environments.live import Ended, Place, Seen
 from rewarden_server.environments.lived import act, caller_of, end, name_of, place_kind
 from rewarden_server.http.access import RawRoute, needs, service_of
 from rewarden_server.http.body import check_content_type, read_body, unless_gone
-from rewarden_server.http.openenv_connection import held, say, talk
+from rewarden_server.http.openenv_connection import served
 from rewarden_server.http.replies import JSON, json_reply
 from rewarden_server.intake.json_expansion import read_json
 from rewarden_server.observe.logs import get_logger, log_defect
@@ -63,20 +62,7 @@ async def mcp(request: Request) -> Response:
 
 async def socket(websocket: WebSocket) -> None:
     """A connection on which each message is a request."""
-    name = name_of(websocket.path_params["name"])
-    caller = caller_of(name)
-    caller.demand(SCOPE)
-    service: Service = websocket.app.state.service
-    await websocket.accept()
-    try:
-        async with held(websocket, service, caller, name) as place:
-            await talk(websocket, service, place, partial(_message, service, caller))
-    except WebSocketDisconnect:
-        return
-    except RequestError as error:
-        await say(websocket, _failed(None, error))
-    with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # the client has closed it
-        await websocket.close()
+    await served(websocket, SCOPE, _message, partial(_failed, None))
 
 
 async def _message(service: Service, caller: Caller, text: str | None, place: Place) -> Mapping[str, Any] | None:
