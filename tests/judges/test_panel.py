@@ -63,7 +63,7 @@ async def ask(bench: Bench, fallbacks: dict[str, tuple[str, ...]]) -> AsyncItera
             "judges": seats,
             **{name: given.pop(name) for name in ("combine", "quorum") if name in given},
         }
-        params = {"panel": panel, "quotes": "free", **given.pop("params", {})}
+        params = {"panel": panel, **({} if use == "pairwise" else {"quotes": "free"}), **given.pop("params", {})}
         sample = Sample(**{"prompt": "Which port?", "response": "It was Porto.", "reference": "Oporto", **given})
         result = await engine.verify(Batch(samples=[sample], use=Use(name=use, params=params)))
         return verdict_to_json(result.verdicts[0])
@@ -211,6 +211,146 @@ async def test_a_rubric_s_members_agree_by_criterion(ask: Ask, bench: Bench) -> 
     found = await ask("rubric", reference=criteria, combine="mean")
     assert found["score"] == pytest.approx((2 / 3 + 2 / 3 + 1 / 3) / 3)
     assert found["evidence"]["panel"]["kappa"] == pytest.approx(fleiss_kappa([(3, 0), (0, 3), (2, 1)]))
+
+
+# --- members that compare two texts -------------------------------------------------------------------------------
+
+GOOD, BAD = "Heat the oil first, then add the garlic.", "Garlic is a plant that grows in the ground."
+PLACE = "place"
+"""A member that names the first text, wherever the response stands."""
+
+
+def compare(bench: Bench, *votes: str, response: str = GOOD, strength: int | None = None) -> None:
+    """Script the members' votes on the response; strength: of the votes but the first, which has 3."""
+    for place, (one, vote) in enumerate(zip(bench.values(), votes, strict=False)):
+        for a, b, named in ((response, BAD, "AB"), (BAD, response, "BA")):
+            better = {"win": named[0], "loss": named[1], "tie": "tie", PLACE: "A"}[vote]
+            reply: dict[str, Any] = {"reason": f"{vote} of {place}", "better": better}
+            if strength is not None:
+                reply["strength"] = strength if place else 3
+            one.script({"when": [f"{a}\n[end of response_a", f"{b}\n[end of response_b"], "reply": reply})
+
+
+async def compared(ask: Ask, response: str = GOOD, **given: Any) -> dict[str, Any]:
+    """A panel's verdict on the response against the bad text."""
+    return await ask("pairwise", response=response, reference=BAD, **given)
+
+
+@pytest.mark.parametrize(
+    ("combine", "votes", "score", "reason"),
+    [
+        ("majority", ("win", "win", "loss"), 1.0, None),
+        ("majority", ("win", "loss", "loss"), 0.0, "worse"),
+        ("majority", ("win", "win", "tie"), 1.0, None),
+        ("majority", ("win", "tie", "tie"), 0.5, "tie"),
+        ("majority", ("win", "tie", "loss"), 0.5, "tie"),
+        ("majority", ("loss", "loss", "tie"), 0.0, "worse"),
+        ("mean", ("win", "win", "loss"), 2 / 3, None),
+        ("mean", ("win", "loss", "loss"), 1 / 3, "worse"),
+        ("mean", ("win", "tie", "tie"), 0.5, "tie"),
+        ("mean", ("loss", "tie", "tie"), 0.5, "tie"),
+        ("veto", ("win", "win", "win"), 1.0, None),
+        ("veto", ("win", "win", "tie"), 0.5, "tie"),
+        ("veto", ("win", "tie", "loss"), 0.0, "worse"),
+    ],
+)
+async def test_members_that_compare_say_win_tie_or_loss(
+    ask: Ask, bench: Bench, combine: str, votes: tuple[str, ...], score: float, reason: str | None
+) -> None:
+    compare(bench, *votes)
+    found = await compared(ask, combine=combine)
+    assert (found["score"], found["passed"], found.get("reason")) == (pytest.approx(score), reason is None, reason)
+    members = found["evidence"]["panel"]["members"]
+    assert [one["score"] for one in members.values()] == [{"win": 1, "tie": 0.5, "loss": 0}[vote] for vote in votes]
+    assert found["evidence"]["usage"]["calls"] == 6
+    assert found["evidence"]["judge"] == "ada, ben, cleo"
+
+
+@pytest.mark.parametrize("combine", ["majority", "mean", "veto"])
+@pytest.mark.parametrize("others", ["tie", "loss", PLACE])
+async def test_one_bought_judge_wins_no_comparison(ask: Ask, bench: Bench, combine: str, others: str) -> None:
+    """Attack: the bought one is sure of a win; the others are against it by the least there is, or do not know."""
+    compare(bench, "win", others, others, strength=1)
+    found = await compared(ask, combine=combine, params={"strength": True})
+    assert found["score"] <= 0.5
+    assert not found["passed"]
+
+
+async def test_a_bought_judge_s_strength_turns_no_majority(ask: Ask, bench: Bench) -> None:
+    """Attack: a judge bought by the rival, so sure of a loss that the mean says it too."""
+    compare(bench, "loss", "win", "win", strength=1)
+    assert (await compared(ask, combine="mean", params={"strength": True}))["score"] == 0.5
+    assert (await compared(ask, params={"strength": True}))["score"] == 1.0
+
+
+async def test_a_tie_of_members_that_like_a_place_is_theirs(ask: Ask, bench: Bench) -> None:
+    compare(bench, PLACE, PLACE, "win")
+    found = await compared(ask)
+    assert (found["score"], found["reason"], found["fault"]) == (0.5, "tie", "verifier")
+    assert found["evidence"]["flip_rate"] == pytest.approx(2 / 3)
+    assert "order_flipped" in found["flags"]
+
+
+@pytest.mark.parametrize(
+    ("votes", "agreement", "table"),
+    [
+        (("win", "win", "win"), 1.0, [(3, 0, 0), (0, 0, 3)]),
+        (("win", "win", "loss"), 1 / 3, [(2, 0, 1), (1, 0, 2)]),
+        (("win", "tie", "loss"), 0.0, [(1, 1, 1), (1, 1, 1)]),
+        ((PLACE, PLACE, "win"), 1 / 3, [(3, 0, 0), (2, 0, 1)]),
+    ],
+)
+async def test_members_that_compare_agree_by_order(
+    ask: Ask, bench: Bench, votes: tuple[str, ...], agreement: float, table: list[tuple[int, ...]]
+) -> None:
+    compare(bench, *votes)
+    panel = (await compared(ask))["evidence"]["panel"]
+    assert panel["agreement"] == pytest.approx(agreement)
+    assert panel["kappa"] == pytest.approx(fleiss_kappa(table))
+
+
+async def test_a_liking_for_one_place_that_all_share_is_no_agreement(ask: Ask, bench: Bench) -> None:
+    compare(bench, PLACE, PLACE, PLACE)
+    assert (await compared(ask))["evidence"]["panel"]["kappa"] is None
+
+
+@pytest.mark.parametrize(("tie", "status"), [("fail", "scored"), ("undecided", "undecided")])
+async def test_as_many_wins_as_losses_are_a_tie(ask: Ask, bench: Bench, tie: str, status: str) -> None:
+    compare(bench, "win", "loss")
+    found = await compared(ask, seats=("ada", "ben"), params={"tie": tie})
+    assert (found["status"], found.get("score"), found["reason"]) == (
+        status,
+        0.5 if status == "scored" else None,
+        "tie",
+    )
+
+
+async def test_a_panel_s_tie_passes_where_a_tie_does_and_numbers_break_it(ask: Ask, bench: Bench) -> None:
+    compare(bench, "win", "tie", "tie")
+    assert (await compared(ask, params={"passing": "tie"}))["passed"]
+    found = await compared(ask, params={"criteria": ["judge", "length"]})
+    assert (found["score"], found["evidence"]["decided_by"]) == (1.0, "length")
+    assert len(found["evidence"]["panel"]["members"]) == 3
+
+
+@pytest.mark.parametrize("missing", [DOWN, CHATTY])
+async def test_a_member_that_compares_nothing_is_missing(ask: Ask, bench: Bench, missing: Any) -> None:
+    compare(bench, "win", "win")
+    bench["cleo"].script({"when": "Response A:", "reply": missing})
+    assert (await compared(ask))["status"] != "scored"
+    found = await compared(ask, quorum=2)
+    assert (found["score"], found["flags"]) == (1.0, ["panel_incomplete"])
+
+
+async def test_a_response_that_spoils_a_member_s_replies_loses_that_vote_alone(ask: Ask, bench: Bench) -> None:
+    """Attack: text that keeps the strict members from replying, so that the bought one remains."""
+    compare(bench, "win", "win")
+    for one in list(bench.values())[1:]:
+        one.clear()
+        one.script({"when": "Response A:", "reply": {"reason": "", "better": "tie"}})
+        one.script({"when": GOOD, "reply": CHATTY})
+    found = await compared(ask, quorum=1)
+    assert (found["score"], found["reason"]) == (0, "unreadable_reply")
 
 
 def test_fleiss_kappa_is_that_of_his_own_example() -> None:

@@ -13,6 +13,7 @@ from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.judges.criterion import Given, gather, read_criteria
 from rewarden_verifiers.judges.itemised import ItemisedParams, Sheet, itemised
 from rewarden_verifiers.judges.panel import seated
+from rewarden_verifiers.judges.panel_passes import Passes
 from rewarden_verifiers.judges.parts import Itemised, Part, Vote
 from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.showing import Subject
@@ -107,7 +108,7 @@ async def checklist(
         found = await itemised(ctx, one, items, subject, sheet)
         return found if isinstance(found, Outcome) else _outcome(found, one)
 
-    return await seated(params, judged)
+    return await seated(params, judged, Passes(params, params.passing))
 
 
 def _vote(row: Mapping[str, Any]) -> Vote:

@@ -30,6 +30,7 @@ from rewarden_verifiers.judges.judge_params import Params
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.opinions import Inquiry, Opinion, opinions, readings, refused_subject
 from rewarden_verifiers.judges.panel import seated
+from rewarden_verifiers.judges.panel_passes import Passes
 from rewarden_verifiers.judges.pictures import images
 from rewarden_verifiers.judges.portions import portions, told
 from rewarden_verifiers.judges.prompts import Material
@@ -104,7 +105,8 @@ async def judge(
     early = refused_subject(subject, params, answers, in_portions=params.portions > 1)
     if early is not None:
         return early
-    return await seated(params, partial(_judged, ctx, subject, answers, media))
+    judged = partial(_judged, ctx, subject, answers, media)
+    return await seated(params, judged, Passes(params, params.passing))
 
 
 async def _judged(

@@ -12,6 +12,8 @@ from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.judges.fencing import harmless
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.opinions import Opinion, readings, refused
+from rewarden_verifiers.judges.panel import PanelParams, seated
+from rewarden_verifiers.judges.panel_contests import Contests
 from rewarden_verifiers.judges.pictures import images
 from rewarden_verifiers.judges.preference import ContestParams, Preference, preferences
 from rewarden_verifiers.judges.prompts import Material
@@ -24,7 +26,7 @@ from rewarden_verifiers.view import SHOWN_TO_MODELS
 
 
 @dataclass(frozen=True, kw_only=True)
-class Params(ContestParams):
+class Params(ContestParams, PanelParams):
     """Options of `pairwise`.
 
     against: Which text of a row of preference data is the rival if the row has both: `chosen` or `rejected`.
@@ -68,6 +70,9 @@ async def pairwise(
     favours one position therefore produces ties (flag `order_flipped`), never a win. A response equal to the rival ties
     without a call.
 
+    With `panel` several judges compare, and each says win, tie or loss; the evidence contains them, and their
+    agreement. A win needs more than half of them (`majority`, `mean`) or all (`veto`).
+
     Further `criteria` break ties by numbers: fewer calls, a shorter text (WebThinker, arXiv 2504.21776).
     """
     rival = rival_of(reference, params.against)
@@ -84,6 +89,13 @@ async def pairwise(
         "reference": Material(rival.answer) if rival.answer else None,
     }
     shown_media = images(media) if params.media else ()
+    pair = (Material(response, candidate=True), Material(rival.text))
+
+    async def judging(params: Params) -> Outcome:
+        ledger = Ledger()
+        found = await preferences(ctx, params, pair, shown, ledger, media=shown_media)
+        return decided(found, params, ledger)
+
     judged: Outcome | None = None
     compared: list[dict[str, Any]] = []
     score = 0.5
@@ -94,10 +106,7 @@ async def pairwise(
         elif same(response, rival.text):
             compared.append({"by": JUDGE, "score": 0.5, "same_text": True})
         else:
-            ledger = Ledger()
-            pair = (Material(response, candidate=True), Material(rival.text))
-            found = await preferences(ctx, params, pair, shown, ledger, media=shown_media)
-            judged = decided(found, params, ledger)
+            judged = await seated(params, judging, Contests(params))
             if judged.score is None or judged.reason == "unreadable_reply":
                 return judged
             score = judged.score
@@ -116,7 +125,7 @@ def decided(found: Sequence[Opinion[Preference]], params: ContestParams, ledger:
         return early
     flips = sum(vote.flipped for vote in votes)
     flags = [*ledger.flags(), *["order_flipped"] * (flips > 0)]
-    evidence = {**ledger.evidence(), "flip_rate": flips / len(votes)}
+    evidence = {**ledger.evidence(), "flip_rate": flips / len(votes), "named": [[*vote.named] for vote in votes]}
     if params.disagree == "undecided":
         if flips * 2 > len(votes):
             message = "the judge names another text when they change places"
@@ -130,8 +139,11 @@ def decided(found: Sequence[Opinion[Preference]], params: ContestParams, ledger:
     # Where opinions are counted, one who does not win has not lost yet: that somebody has to say.
     final = 0.5 if min(scores) >= 0.5 > verdict.score or max(scores) <= 0.5 < verdict.score else verdict.score
     nearest = min(votes, key=lambda vote: abs(vote.score - final))
+    passed = final >= params.least
     return scored(
         final,
+        passed=passed,
+        reason=_reason(final, passed),
         # A tie that comes of the judge's liking for a place says nothing of the response.
         fault="verifier" if final == 0.5 and flips else None,
         feedback=nearest.reason[: params.shown] or None,
@@ -148,7 +160,7 @@ def ended(
     outcome = scored(
         score,
         passed=passed,
-        reason=None if passed else "tie" if score == 0.5 else "worse",
+        reason=_reason(score, passed),
         fault=judged.fault if judged is not None and score == 0.5 and not passed else None,
         evidence={"decided_by": compared[-1]["by"] if score != 0.5 else None, "criteria": [*compared]},
     )
@@ -156,6 +168,10 @@ def ended(
         return outcome
     evidence = {**judged.evidence, **outcome.evidence}
     return replace(outcome, evidence=evidence, flags=judged.flags, feedback=judged.feedback)
+
+
+def _reason(score: float, passed: bool) -> str | None:
+    return None if passed else "tie" if score == 0.5 else "worse"
 
 
 def same(one: str, other: str) -> bool:

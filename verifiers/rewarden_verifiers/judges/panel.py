@@ -11,13 +11,13 @@ import statistics
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from rewarden.errors import BudgetExhausted, InvalidParams, MissingDependency, ProviderError, SampleError
 from rewarden.types import Outcome
 from rewarden_verifiers.judges.gather import gather
 from rewarden_verifiers.judges.params import JudgeParams
-from rewarden_verifiers.outcome import scored, undecided
+from rewarden_verifiers.outcome import undecided
 
 MOST_MEMBERS = 15
 
@@ -26,8 +26,9 @@ MOST_MEMBERS = 15
 class Panel:
     """Several judges instead of one. judges: their names in `[judges.named]`; none: no panel. combine: `majority`
     (whether more than half of the members pass the response; `tie` decides a tie), the `mean` of their scores, or
-    `veto` (the lowest of their scores; it passes if all members pass it). quorum: the verdicts that are enough if the
-    other members give none; null: all."""
+    `veto` (the lowest of their scores; it passes if all members pass it). In comparisons `majority` is a win or a loss
+    if more than half of the members say so, else a tie, and a `mean` on another side than theirs is a tie. quorum: the
+    verdicts that are enough if the other members give none; null: all."""
 
     judges: tuple[str, ...] = ()
     combine: Literal["majority", "mean", "veto"] = "majority"
@@ -59,16 +60,24 @@ class PanelParams(JudgeParams):
             message = f"params.panel.quorum must be from 1 to {len(judges)}"
             raise InvalidParams(message, path="params.panel.quorum")
 
-    @property
-    def passing(self) -> float:
-        """The least score that passes."""
-        raise NotImplementedError
+
+class Rules(Protocol):
+    """The rules by which the verdicts of a panel's members become one."""
+
+    def vote(self, one: Outcome) -> str:
+        """A member's vote, by which members agree or not."""
+
+    def kappa(self, heard: Sequence[Outcome]) -> float | None:
+        """Fleiss' kappa over the parts of the members' verdicts; None where it says nothing."""
+
+    def combined(self, heard: Sequence[Outcome], evidence: Mapping[str, Any], flags: Sequence[str]) -> Outcome:
+        """The panel's outcome, by at least one verdict, all of which have a score."""
 
 
 P = TypeVar("P", bound=PanelParams)
 
 
-async def seated(params: P, judged: Callable[[P], Awaitable[Outcome]]) -> Outcome:
+async def seated(params: P, judged: Callable[[P], Awaitable[Outcome]], rules: Rules) -> Outcome:
     """The outcome by `judged`, or by a panel, of which each member judges with these parameters and its own name.
 
     Raises what `judged` raises: with a panel only where the verdicts are fewer than the quorum.
@@ -80,7 +89,7 @@ async def seated(params: P, judged: Callable[[P], Awaitable[Outcome]]) -> Outcom
     said = dict(zip(panel.judges, await gather(*(_heard(judged(one)) for one in asked)), strict=True))
     found = _one_seat_each(said)
     heard = {name: one for name, one in found.items() if isinstance(one, Outcome) and one.score is not None}
-    evidence = _evidence(found, heard)
+    evidence = _evidence(found, heard, rules)
     if len(heard) < (panel.quorum or len(panel.judges)):
         failed = next((one for one in found.values() if isinstance(one, SampleError)), None)
         if failed is not None:
@@ -98,7 +107,7 @@ async def seated(params: P, judged: Callable[[P], Awaitable[Outcome]]) -> Outcom
             flags=_flags(heard.values()),
         )
     flags = [*_flags(heard.values()), *["panel_incomplete"] * (len(heard) < len(found))]
-    return _combined(params, list(heard.values()), evidence, flags)
+    return rules.combined(list(heard.values()), evidence, flags)
 
 
 async def _heard(judged: Awaitable[Outcome]) -> Outcome | SampleError:
@@ -130,43 +139,12 @@ def _judges(one: Outcome | SampleError) -> set[str]:
     return set(str(one.evidence.get("judge", "")).split(", "))
 
 
-def _combined(params: PanelParams, heard: Sequence[Outcome], evidence: dict[str, Any], flags: list[str]) -> Outcome:
-    scores = [one.score or 0.0 for one in heard]
-    yes = sum(bool(one.passed) for one in heard)
-    if params.panel.combine == "mean":
-        score = statistics.fmean(scores)
-        passed = score >= params.passing
-    elif params.panel.combine == "veto":
-        score, passed = min(scores), yes == len(heard)
-    elif 2 * yes == len(heard) and params.tie == "undecided":
-        return undecided("tie", evidence=evidence, flags=tuple(flags))
-    else:
-        passed = 2 * yes > len(heard)
-        score = float(passed)
-    # The member whose verdict is nearest to the panel's gives its reasons.
-    nearest = min(heard, key=lambda one: (bool(one.passed) != passed, abs((one.score or 0.0) - score)))
-    reasons = [one.reason for one in (nearest, *heard) if one.reason is not None and not one.passed]
-    return scored(
-        score,
-        range=nearest.range,
-        passed=passed,
-        reason=None if passed else next(iter(reasons), "panel_mean"),
-        raw=nearest.raw,
-        components=nearest.components,
-        steps=nearest.steps,
-        feedback=nearest.feedback,
-        extracted=nearest.extracted,
-        evidence={**nearest.evidence, **evidence},
-        flags=flags,
-    )
-
-
-def _evidence(found: Mapping[str, Outcome | SampleError], heard: Mapping[str, Outcome]) -> dict[str, Any]:
+def _evidence(found: Mapping[str, Outcome | SampleError], heard: Mapping[str, Outcome], rules: Rules) -> dict[str, Any]:
     members = {name: _told(one) for name, one in found.items()}
-    votes = [bool(one.passed) for one in heard.values()]
+    votes = [rules.vote(one) for one in heard.values()]
     pairs = list(combinations(votes, 2))
     agreement = sum(one == other for one, other in pairs) / len(pairs) if pairs else None
-    panel = {"members": members, "agreement": agreement, "kappa": _kappa(list(heard.values()))}
+    panel = {"members": members, "agreement": agreement, "kappa": rules.kappa(list(heard.values()))}
     said = [one.evidence for one in found.values() if isinstance(one, Outcome) and "usage" in one.evidence]
     judges, models = (", ".join(sorted({str(one[name]) for one in said})) for name in ("judge", "model"))
     return {"panel": panel, "judge": judges, "model": models, "usage": _usage([one["usage"] for one in said])}
@@ -189,20 +167,6 @@ def _usage(said: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _flags(heard: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(flag for one in heard for flag in one.flags))
-
-
-def _kappa(heard: Sequence[Outcome]) -> float | None:
-    """Fleiss' kappa over the parts (criteria, aspects) that all members decided; None for fewer than two parts, of
-    which it says nothing."""
-    names = [name for name in heard[0].components if name] if heard else []
-    table = []
-    for name in names:
-        parts = [one.components[name] for one in heard if name in one.components]
-        scores = [part.score for part in parts if part.score is not None]
-        if len(scores) == len(heard):
-            met = sum(score >= 0.5 for score in scores)
-            table.append((met, len(scores) - met))
-    return fleiss_kappa(table) if len(table) > 1 else None
 
 
 def fleiss_kappa(table: Sequence[Sequence[int]]) -> float | None:

@@ -56,11 +56,12 @@ class ContestParams(PreferenceParams):
 class Preference:
     """The result that the orders of one comparison agree on. score: of the first text, from 0 (worse) over 0.5 to 1
     (better). flipped: the orders named different texts; the score is then 0.5. reason: the judge's, of the first
-    order."""
+    order. named: `A`, `B` or `tie`, in each order."""
 
     score: float
     flipped: bool
     reason: str
+    named: tuple[str, ...] = ()
 
 
 Margin = tuple[float, str]
@@ -147,4 +148,5 @@ def _agreed(seen: Sequence[Opinion[Margin]]) -> Opinion[Preference]:
     flipped = min(margins) < 0 < max(margins)
     agreed = min(margins) > 0 or max(margins) < 0
     margin = sum(margins) / len(margins) if agreed else 0.0
-    return Opinion(Preference(0.5 + margin / 2, flipped, given[0][1]))
+    named = tuple("A" if said > 0 else "B" if said < 0 else "tie" for said, _ in given)
+    return Opinion(Preference(0.5 + margin / 2, flipped, given[0][1], named))

@@ -15,6 +15,7 @@ from rewarden_verifiers.judges.itemised import ItemisedParams, Sheet, itemised
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.opinions import refused_subject
 from rewarden_verifiers.judges.panel import seated
+from rewarden_verifiers.judges.panel_passes import Passes
 from rewarden_verifiers.judges.params import check_portions
 from rewarden_verifiers.judges.parts import Itemised, Vote
 from rewarden_verifiers.judges.resources import JudgeResources
@@ -133,7 +134,7 @@ async def rubric(
         found = await itemised(ctx, one, criteria, subject, _SHEETS[one.grader], most, range=_bounds(one))
         return found if isinstance(found, Outcome) else _outcome(found, one)
 
-    outcome = await seated(params, judged)
+    outcome = await seated(params, judged, Passes(params, params.passing))
     return replace(outcome, evidence={**outcome.evidence, **made}) if made else outcome
 
 
