@@ -62,7 +62,7 @@ class Inquiry(Generic[Reading]):
     prompt: the name of the built-in prompt. variables: see `prompts.render`. schema: of the reply. read: from the
     reply's object, which is of the schema, to what is wanted; it may raise UnreadableError too. direct: reads the reply
     itself, in the place of `read` (token probabilities). form: what is said of the reply's form; none: of the schema.
-    verdicts: see `Question`. plain: see `prompts.render`. portion: the one that is shown of a longer response.
+    verdicts: see `Question`. plain, roles: see `prompts.render`. portion: the one that is shown of a longer response.
     """
 
     prompt: str
@@ -76,6 +76,7 @@ class Inquiry(Generic[Reading]):
     verdicts: int = 1
     media: Sequence[Media] = ()
     plain: bool = False
+    roles: Mapping[str, str] | None = None
     portion: Portion | None = None
 
 
@@ -292,4 +293,5 @@ def rendered(params: JudgeParams, inquiry: Inquiry[Any], *, neutral: StandIn | N
         neutral=neutral,
         media=inquiry.media,
         plain=inquiry.plain,
+        roles=inquiry.roles,
     )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
-from rewarden.errors import InvalidReference
+from rewarden.errors import InvalidParams, InvalidReference, InvalidSample
 from rewarden.types import Media, Outcome
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.judges.fencing import harmless
@@ -19,6 +19,7 @@ from rewarden_verifiers.judges.preference import ContestParams, Preference, pref
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.references import Against, rival_of
 from rewarden_verifiers.judges.resources import JudgeResources
+from rewarden_verifiers.judges.response_roles import by_roles
 from rewarden_verifiers.judges.tiebreaks import JUDGE, Measure, measured, measures_of
 from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import scored, undecided
@@ -34,15 +35,23 @@ class Params(ContestParams, PanelParams):
         `metadata.NAME`, a number in the sample's metadata and in the reference's. The long form is `{"by", "prefer",
         "margin"}`; lower numbers are better by default. With more than one criterion the score is 1, 0.5 or 0.
     media: Whether the judge sees the sample's images.
+    form: How the judge is shown the texts. `letters`: in the prompt, as A and B. `roles`: as messages of the roles
+        `response_1` and `response_2`, without a prompt, for NeMo's generative reward models, which were trained on
+        them; `instructions` is then a message of the role `principle`, for models that have it.
     """
 
     against: Against = "chosen"
     criteria: tuple[str | Measure, ...] = (JUDGE,)
     media: bool = False
+    form: Literal["letters", "roles"] = "letters"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         measures_of(self.criteria)
+        if self.form == "roles" and self.by == "probability":
+            raise InvalidParams("params.by: with form roles the reply is no letter", path="params.by")
+        if self.form == "roles" and (self.prompt.system or self.prompt.user):
+            raise InvalidParams("params.prompt: with form roles there is no prompt", path="params.prompt")
 
 
 @verifier(
@@ -70,6 +79,9 @@ async def pairwise(
     favours one position therefore produces ties (flag `order_flipped`), never a win. A response equal to the rival ties
     without a call.
 
+    With `form: roles` the texts are messages of the roles `response_1` and `response_2`, as NeMo's generative reward
+    models expect them. Their `ranking` (1 to 6) decides, and is a tie if their scores name the other text.
+
     With `panel` several judges compare, and each says win, tie or loss; the evidence contains them, and their
     agreement. A win needs more than half of them (`majority`, `mean`) or all (`veto`).
 
@@ -80,6 +92,11 @@ async def pairwise(
         raise InvalidReference(
             f"the text to compare with has more than {params.most_shown} characters", path="reference"
         )
+    if params.form == "roles":
+        if not (prompt or "").strip():
+            raise InvalidSample("prompt is missing: form roles has a message with the request", path="prompt")
+        if rival.answer:
+            raise InvalidReference("form roles has no message for a known answer", path="reference.answer")
     early = refused(response, params)
     if early is not None:
         return early
@@ -93,7 +110,8 @@ async def pairwise(
 
     async def judging(params: Params) -> Outcome:
         ledger = Ledger()
-        found = await preferences(ctx, params, pair, shown, ledger, media=shown_media)
+        inquire = by_roles if params.form == "roles" else None
+        found = await preferences(ctx, params, pair, shown, ledger, media=shown_media, inquire=inquire)
         return decided(found, params, ledger)
 
     judged: Outcome | None = None

@@ -57,13 +57,16 @@ def render(
     neutral: StandIn | None = None,
     media: Sequence[Media] = (),
     plain: bool = False,
+    roles: Mapping[str, str] | None = None,
 ) -> Chat:
     """The chat of a built-in prompt, or of what the request has in its place.
 
     variables: by name, `Material` (fenced; lists of them too) or the caller's own values, which stand as they are.
     form: what is said of the reply's form, last of all. neutral: makes the texts in the place of the candidates'.
     media: images that are shown behind the text. plain: for models that were trained on a template of their own:
-    nothing is fenced, and where the request has that template, nothing is said beside it.
+    nothing is fenced, and where the request has that template, nothing is said beside it. roles: for models that were
+    trained on roles of their own: the chat is a message each, of the variable that is named, without any prompt; their
+    chat template is the fence, and no text can write its markers, which are made harmless as everywhere.
 
     Raises InvalidParams for a prompt of the request's that is none.
     """
@@ -98,26 +101,29 @@ def render(
             return [fence(f"{label} {place}", item) for place, item in enumerate(value, start=1)]
         return value
 
+    if roles:
+        asked = [(role, cleaned[variable]) for role, variable in roles.items() if cleaned.get(variable) is not None]
+        return Chat(tuple(_message(role, value, media if role == "user" else ()) for role, value in asked), neutralised)
     given = {variable: fence(variable, value) for variable, value in cleaned.items()}
     own = built_in(name)
     bare = plain and prompt.user
     template = prompt.system or ("" if bare else own.system)
     system = _text(template, given, places, "params.prompt.system" if prompt.system else name)
     user = _text(prompt.user or own.user, given, places, "params.prompt.user" if prompt.user else name)
-    asked = user if bare or not form else f"{user}\n\n{form}"
-    if not encodable(system + asked):
-        # Of material they are gone, so one is the caller's.
-        raise InvalidParams("params: what a judge is told has a lone surrogate, which no text can hold", path="params")
-    content: Any = asked
-    if media:
-        content = [
-            {"type": "text", "text": asked},
-            *({"type": "image_url", "image_url": {"url": address_of(one)}} for one in media),
-        ]
+    told = user if bare or not form else f"{user}\n\n{form}"
     if not plain:
         system = f"{system}\n\n{rule(key)}"
-    first = ({"role": "system", "content": system},) if system else ()
-    return Chat((*first, {"role": "user", "content": content}), neutralised)
+    first = (_message("system", system),) if system else ()
+    return Chat((*first, _message("user", told, media)), neutralised)
+
+
+def _message(role: str, value: str | Material, media: Sequence[Media] = ()) -> Message:
+    text = value.text if isinstance(value, Material) else value
+    if not encodable(text):
+        # Of material they are gone, so one is the caller's.
+        raise InvalidParams("params: what a judge is told has a lone surrogate, which no text can hold", path="params")
+    pictures = [{"type": "image_url", "image_url": {"url": address_of(one)}} for one in media]
+    return {"role": role, "content": [{"type": "text", "text": text}, *pictures] if pictures else text}
 
 
 @lru_cache(maxsize=64)
