@@ -60,10 +60,13 @@ def rows_of(system: Published, count: int, seed: int) -> list[Row]:
     made: list[Row] = []
     while len(made) < count:
         members = system.groups(rng)
-        responses = [member.response for member in members]
+        shared = {
+            "group": str(len(made)),
+            "responses": [member.response for member in members],
+            "references": [member.reference for member in members],
+        }
         made += [
-            replace(member, fields={**member.fields, "group": str(len(made)), "responses": responses, "place": place})
-            for place, member in enumerate(members)
+            replace(member, fields={**member.fields, **shared, "place": place}) for place, member in enumerate(members)
         ]
     return made
 

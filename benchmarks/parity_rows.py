@@ -408,6 +408,29 @@ def graded(rows: Callable[[random.Random], Row], signal: str) -> Callable[[rando
     return make
 
 
+def counted(rows: Callable[[random.Random], Row], most: int) -> Callable[[random.Random], Row]:
+    """Returns a maker of the same rows with a count of tokens, which is at most that; none is cut off."""
+
+    def make(rng: random.Random) -> Row:
+        row = rows(rng)
+        return replace(row, fields={**row.fields, "token_count": rng.randint(1, most), "finish_reason": "stop"})
+
+    return make
+
+
+def batched(
+    rows: Callable[[random.Random], Row], share: Callable[[str], bool], signal: str, size: int
+) -> Callable[[random.Random], list[Row]]:
+    """Returns a maker of batches of the same rows, with the share of the responses that have a property as a signal."""
+
+    def make(rng: random.Random) -> list[Row]:
+        batch = [rows(rng) for _ in range(size)]
+        rate = sum(share(row.response) for row in batch) / size
+        return [replace(row, fields={**row.fields, "signals": {signal: rate}}) for row in batch]
+
+    return make
+
+
 def query(rng: random.Random) -> str:
     """Returns what somebody searches for."""
     return f"who built the {rng.choice(_COLOURS)} {rng.choice(_THINGS)}"
@@ -550,6 +573,35 @@ def critiques() -> Callable[[random.Random], Row]:
         }[kind]
         refined = rng.choice((0.0, 1.0))
         return Row(f"{kind}, {right}, refined to {refined:.0f}", what, right, {"signals": {"refined": refined}})
+
+    return make
+
+
+def conclusions() -> Callable[[random.Random], Row]:
+    """Returns a maker of critiques that end with `\\conclusion{T}` if a program is right, and otherwise with F."""
+
+    def make(rng: random.Random) -> Row:
+        right, wrong = rng.sample("TF", 2)
+        words = {"T": "True", "F": "False"}
+        kinds = {
+            "right": 8, "wrong": 8, "word": 3, "wrong word": 2, "revised": 2, "spaced": 1, "other": 1, "bare": 1,
+            "none": 2, "cut": 1, "empty": 1,
+        }  # fmt: skip
+        kind = rng.choices(list(kinds), weights=list(kinds.values()))[0]
+        what = {
+            "right": rf"\conclusion{{{right}}}",
+            "wrong": rf"\conclusion{{{wrong}}}",
+            "word": rf"\conclusion{{{words[right]}}}",
+            "wrong word": rf"\conclusion{{{words[wrong]}}}",
+            "revised": rf"\conclusion{{{wrong}}} {thought(rng)} \conclusion{{{right}}}",
+            "spaced": rf"\conclusion{{ {right} }}",
+            "other": r"\conclusion{unsure}",
+            "bare": f"Conclusion: {right}",
+            "none": "",
+            "cut": r"\conclusion{",
+            "empty": "",
+        }[kind]
+        return Row(f"{kind}, {words[right].lower()}", "" if kind == "empty" else f"{thought(rng)}\n{what}", right)
 
     return make
 

@@ -19,9 +19,12 @@ from benchmarks.parity_rows import (
     Forms,
     Row,
     agreeing,
+    batched,
+    conclusions,
     confident,
     conversations,
     countdown,
+    counted,
     critiques,
     distributions,
     graded,
@@ -63,8 +66,8 @@ class Published:
 
     file: the published file that `call` uses. beside: further paths to export. roots: folders to import from. stubs:
     modules that the file imports and the reward does not need. env: environment variables. reference: makes our
-    reference of a row's. groups: makes the rows of a group in place of `rows`; they have the fields `responses` (those
-    of the group) and `place`. replies: makes a judge's reply of a row's opinion. sandbox:
+    reference of a row's. groups: makes the rows of a group in place of `rows`; they have the fields `responses` and
+    `references` (those of the group) and `place`. replies: makes a judge's reply of a row's opinion. sandbox:
     programs run in a sandbox. note: what else a reader must know.
     """
 
@@ -151,6 +154,20 @@ def _think(twice: bool = True) -> Forms:
         "cut": (2, lambda rng, why, what: f"<think>\n{why}"),
         "empty": (1, lambda rng, why, what: ""),
     }
+
+
+def _choosing() -> Forms:
+    """Returns the same forms but for a second thought, and forms without a thought."""
+    return {
+        **_think(twice=False),
+        "dots": (8, lambda rng, why, what: f"<think>\n...\n</think>\n\n{what}"),
+        "closed": (2, lambda rng, why, what: f"</think>\n\n{what}"),
+    }
+
+
+def _thinks(response: str) -> bool:
+    """Returns true unless a thought is left out, as AutoThink's policy does it."""
+    return not response.startswith(("<think>\n...\n</think>", "</think>"))
 
 
 def _looping() -> Forms:
@@ -1601,4 +1618,97 @@ SYSTEMS: Mapping[str, Published] = {
         sandbox=True,
         note="The call runs programs without the published isolation.",
     ),
+    "critique-coder": Published(
+        recipe="accuracy",
+        params={
+            "verifier": "label",
+            "options": {
+                "labels": [{"name": "T", "aliases": ["True"]}, {"name": "F", "aliases": ["False"]}],
+                "extraction": [{"regex": r"\\conclusion\{(.*?)\}"}],
+            },
+        },
+        repository="TIGER-AI-Lab/Critique-Coder",
+        commit="662e89f4eec4b479ebd604bc9609e5fd7aa02ab2",
+        file="verl_tool/workers/reward_manager/crl.py",
+        stubs=(
+            "torch",
+            "published.reward_score",
+            "verl",
+            "verl.utils",
+            "verl.utils.reward_score",
+            "verl.utils.reward_score.prime_code",
+            "verl.workers",
+            "verl.workers.reward_manager",
+            "verl.workers.reward_manager.prime",
+        ),
+        call="CRLRewardManager.get_cft_data_score(None, [0], [response], [''], [''], [reference == 'T'])[0]['score']",
+        rows=conclusions(),
+    ),
+    "open-agentrl": Published(
+        recipe="soft_overlong",
+        params={"verifier": "text", "options": {**_PLAIN, "extraction": ["boxed"]}, "call_bonus": 0.1},
+        repository="Gen-Verse/Open-AgentRL",
+        commit="1fe5dbd29c63aa822f5f02fd1b7d943d346fb15e",
+        file="recipe/demystify/reward.py",
+        beside=("verl/utils/reward_score/math_dapo.py",),
+        roots=("verl/utils/reward_score",),
+        stubs=(
+            "datasets",
+            "verl",
+            "verl.tools",
+            "verl.tools.base_tool",
+            "verl.tools.sandbox_fusion_tools",
+            "verl.utils",
+            "verl.utils.dataset",
+            "verl.utils.reward_score",
+            "verl.utils.reward_score.livecodebench",
+            "verl.utils.rollout_trace",
+        ),
+        call="compute_score.__globals__.update(math_dapo=__import__('math_dapo')) or compute_score('math', response, "
+        "reference, {'num_turns': 2 + 2 * metadata['calls']})['score'] + min(-(token_count - 16384) / 4096, 0)",
+        rows=counted(noted(mathematics(_think(), display=False), {"calls": (0, 0, 1, 2, 3, 4, 5, 9)}), 20480),
+        deviations=(_THOUGHT,),
+        note="The length is penalized by another file of the repository, whose formula the call repeats.",
+    ),
+    **{
+        name: Published(
+            system="autothink",
+            recipe="autothink",
+            params=params,
+            repository="TU2021/AutoThink",
+            commit="be0bcb09b58eaeed9be99df2de2a4d7010a5a150",
+            file="verl/verl/trainer/main_ppo.py",
+            beside=("deepscaler/rewards", "deepscaler/globals.py", "deepscaler/system_prompts.py"),
+            roots=("",),
+            stubs=(
+                "deepscaler.utils",
+                "hydra",
+                "ray",
+                "torch",
+                "verl",
+                "verl.trainer",
+                "verl.trainer.ppo",
+                "verl.trainer.ppo.ray_trainer",
+                "verl.utils",
+                "verl.utils.reward_score",
+            ),
+            call="RewardManager._reweight_rewards.__globals__.update(torch=type('Arrays', (), {'float32': None, "
+            "'tensor': staticmethod(lambda values, dtype: __import__('numpy').array(values, dtype='float64'))})) or "
+            f"(lambda rewards, right, thought: RewardManager(None, 0, False, 0, 0, {balance})._reweight_rewards("
+            "rewards, [0] * len(rewards), range(len(rewards)), thought, right)[place])(*map(list, zip(*("
+            "deepscaler_reward_fn(text, known) for text, known in zip(responses, references)))))",
+            groups=batched(mathematics(_choosing(), reduced=True), _thinks, "think_rate", 8),
+            deviations=(
+                Deviation(
+                    ("none, dots", "none, closed", "thought, dots", "thought, closed", "bare, dots", "bare, closed"),
+                    "Without a thought, no answer earns more than a wrong one.",
+                ),
+            ),
+            note="The call computes in double precision.",
+        )
+        for name, params, balance in (
+            ("autothink-balanced", {"balance": 0.5}, 0.5),
+            ("autothink-free", {}, 1.0),
+        )
+    },
 }
