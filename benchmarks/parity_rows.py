@@ -760,8 +760,11 @@ def conversations() -> Callable[[random.Random], Row]:
 # --- programs ------------------------------------------------------------------------------------------------------
 
 
-def programs() -> Callable[[random.Random], Row]:
-    """Returns a maker of rows whose answer is a program that reads two numbers and prints one."""
+def programs(tags: bool = False) -> Callable[[random.Random], Row]:
+    """Returns a maker of rows whose answer is a program that reads two numbers and prints one.
+
+    tags: the program stands in answer tags.
+    """
 
     def make(rng: random.Random) -> Row:
         sign, other = rng.sample("+-*", 2)
@@ -781,6 +784,7 @@ def programs() -> Callable[[random.Random], Row]:
             "spaced": f"{read}print(a {sign} b, end='  \\n\\n')",
         }[kind]
         code = f"```python\n{program}\n```"
+        code = f"<answer>\n{code}\n</answer>" if tags else code
         why = thought(rng)
         forms = {
             "plain": (10, f"<think>\n{why}\n</think>\n{code}"),

@@ -156,6 +156,15 @@ def _think(twice: bool = True) -> Forms:
     }
 
 
+def _tested(known: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns our reference of a program's inputs and outputs."""
+    pairs = zip(known["inputs"], known["outputs"], strict=True)
+    return {
+        "language": "python",
+        "tests": [{"type": "stdio", "stdin": given, "stdout": told} for given, told in pairs],
+    }
+
+
 def _choosing() -> Forms:
     """Returns the same forms but for a second thought, and forms without a thought."""
     return {
@@ -1607,14 +1616,25 @@ SYSTEMS: Mapping[str, Published] = {
         call="execute_code.__globals__.update(code_executor=lambda code, stdin, timeout: (lambda ended: "
         "(ended.returncode == 0, ended.stdout))(__import__('subprocess').run([__import__('sys').executable, '-c', "
         "code], input=stdin, capture_output=True, text=True))) or compute_score(response, reference, is_longcot=True)",
-        reference=lambda tests: {
-            "language": "python",
-            "tests": [
-                {"type": "stdio", "stdin": given, "stdout": told}
-                for given, told in zip(tests["inputs"], tests["outputs"], strict=True)
-            ],
-        },
+        reference=_tested,
         rows=programs(),
+        sandbox=True,
+        note="The call runs programs without the published isolation.",
+    ),
+    "multi-domain-rlvr-programs": Published(
+        system="multi-domain-rlvr",
+        recipe="code_format",
+        params={"format": {"patterns": [{"regex": r"(?s)<think>.*</think>.*<answer>.*</answer>\s*\z"}]}},
+        repository="Leey21/A-Data-Centric-Study",
+        commit="4d6713e70a1498e42548364dec7bec5c1c3c445d",
+        file="verl/utils/reward_score/coder1/__init__.py",
+        beside=("verl/utils/reward_score/coder1",),
+        call="remote_check_stdio.__globals__.update(code_exec=lambda code, stdin: (lambda ended: "
+        "(ended.returncode == 0, ended.stdout))(__import__('subprocess').run([__import__('sys').executable, '-c', "
+        "code], input=stdin, capture_output=True, text=True))) or compute_score(response, json.dumps(reference), "
+        "{'prompt': ''})",
+        reference=_tested,
+        rows=programs(tags=True),
         sandbox=True,
         note="The call runs programs without the published isolation.",
     ),
