@@ -17,6 +17,7 @@ needed=(
   iverilog:iverilog         # the verifier verilog, under bubblewrap
   yosys:yosys               # the same
   coqchk:coq                # the verifier rocq, under bubblewrap
+  dafny:dafny               # the verifier dafny, under bubblewrap
   zsh:zsh                   # completion of the command line
   fish:fish                 # the same
 )

@@ -21,7 +21,7 @@ LAUNCHERS = ("docker", "bwrap")
 SANDBOXED = {"code", "code_output", "kernel", "code_all", "code_fraction", "code_format", "puzzle", "task", "swe"}
 """Verifiers and recipes whose cases run programs."""
 
-HARDWARE = {"rocq", "verilog"}
+HARDWARE = {"dafny", "rocq", "verilog"}
 """Verifiers whose cases need the image `scripts`; `tests/verifiers/test_verilog.py` runs them."""
 
 LEAN = {

@@ -25,6 +25,7 @@ FAMILIES: Mapping[str, str] = {
     "lean": "Proofs",
     "smt": "Proofs",
     "rocq": "Proofs",
+    "dafny": "Proofs",
     "kernels": "Programs",
     "vision": "Images and video",
     "tools": "Tool calls",
@@ -57,7 +58,7 @@ _CALLS = {"judge": "Judges", "model": "Reward models", "models": "Reward models"
 """Parameters that name a judge or a model: a recipe with one of them calls it, if only through another verifier."""
 
 _CALLED = {"Judges": "judge", "Reward models": "model"}
-_IN_SANDBOX = ("execution", "kernels", "lean", "rocq", "verilog")
+_IN_SANDBOX = ("dafny", "execution", "kernels", "lean", "rocq", "verilog")
 """Packages whose verifiers run programs in the sandbox."""
 
 

@@ -78,7 +78,7 @@ SAME_PROGRAM = {
 OF_THE_USERS_OWN = {"julia", "swift"}
 """Languages of images that Debian's packages cannot make, and that no machine of ours has."""
 
-NO_PROGRAMS = {"rocq", "yosys"}
+NO_PROGRAMS = {"dafny", "rocq", "yosys"}
 """Languages whose scripts read no input: those of a tool that a verifier runs."""
 
 EXIT_CODES = {"sqlite": 1, "verilog": 1}

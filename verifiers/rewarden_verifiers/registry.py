@@ -40,6 +40,7 @@ BUILT_IN: Mapping[str, str] = {
     "code": "rewarden_verifiers.execution.code:code",
     "verilog": "rewarden_verifiers.verilog.verilog:verilog",
     "rocq": "rewarden_verifiers.rocq.rocq:rocq",
+    "dafny": "rewarden_verifiers.dafny.dafny:dafny",
     "kernel": "rewarden_verifiers.kernels.kernel:kernel",
     "output": "rewarden_verifiers.execution.output:output",
     "code_output": "rewarden_verifiers.execution.code_output:code_output",

@@ -1,0 +1,73 @@
+"""The verifier `dafny`: a program whose declaration keeps a given specification, by Dafny's proof."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rewarden.errors import SandboxError
+from rewarden.types import Outcome
+from rewarden_verifiers.contract import Context, verifier
+from rewarden_verifiers.dafny import rooms
+from rewarden_verifiers.dafny.params import DafnyParams
+from rewarden_verifiers.dafny.reference import DafnyReference, invalid
+from rewarden_verifiers.dafny.tokens import refused
+from rewarden_verifiers.execution.candidate import Missing, find
+from rewarden_verifiers.outcome import no_answer, right, wrong
+
+LABELS = frozenset({"dafny", "dfy"})
+"""Labels that fences use for Dafny."""
+
+MAX_CHARACTERS = 100_000
+"""The maximum size of a response's text."""
+
+_SHOWN = 2_000
+
+
+@verifier(version="1")
+async def dafny(response: str, reference: DafnyReference, *, params: DafnyParams, ctx: Context) -> Outcome:
+    """The response is a program in Dafny whose declaration of the required name keeps the reference's specification.
+
+    A room checks the specification alone: it must be well formed, and what it requires must be possible. In another,
+    the response must verify, within a module of its own. Then a declaration of ours, with the reference's `requires`
+    and `ensures`, calls the response's: it verifies only if the response asks for no more and promises no less. At
+    last the same call must not prove `false`.
+
+    Refused before that is whatever Dafny believes without a proof, or leaves out: `assume`, attributes such as
+    `{:verify false}`, `{:axiom}` and `{:extern}`, traits, iterators, abstract and refined modules, `include`, and
+    lines for a preprocessor. Declarations without a body may promise nothing. A method that need not end
+    (`decreases *`) cannot be called by ours.
+
+    Reasons with score 0: `forbidden_construct`, `compile_error`, `not_verified`, `specification_unmet`,
+    `declaration_differs` (also where it is missing), `contradiction`, `time_limit`, `memory_limit`, `output_limit`,
+    `crashed`, `too_expensive`, `no_answer`.
+
+    The prover's work is bounded in its own steps (`effort`), so that a slow machine finds no fewer proofs. The
+    sandbox's row `dafny` states the version of Dafny.
+    """
+    reference.check()
+    found = find(response, params.rules, LABELS, "refuse")
+    if isinstance(found, Missing):
+        return no_answer(found.reason, flags=found.flags)
+    text, sandbox = found.code.strip(), ctx.sandbox
+
+    def zero(reason: str, words: str | None = None, flags: Iterable[str] = ()) -> Outcome:
+        evidence = {"rule": found.rule}
+        return wrong(reason, feedback=words, extracted=text[:_SHOWN], evidence=evidence, flags=tuple(flags))
+
+    if len(text) > MAX_CHARACTERS:
+        return zero("too_expensive", f"more than {MAX_CHARACTERS} characters", ("too_expensive",))
+    if (construct := refused(text)) is not None:
+        return zero("forbidden_construct", construct, ("forbidden_construct",))
+    if (lacking := await sandbox.lacking([rooms.LANGUAGE])) is not None:
+        raise SandboxError(f"this sandbox cannot verify Dafny: {lacking}")
+    given = await rooms.stated(sandbox, reference, params)
+    if given.failed == "vacuous":
+        raise invalid("requires", "it can never hold, so that any declaration would keep the specification")
+    if given.failed is not None:
+        raise invalid("ensures", f"the specification is not well formed ({given.failed}): {given.message}")
+    checked = await rooms.judged(sandbox, reference, text, params)
+    if checked.failed in rooms.LIMITS:
+        return zero(checked.failed, checked.message, ("too_expensive", checked.failed))
+    if checked.failed is not None:
+        return zero(checked.failed, checked.message)
+    return right(extracted=text[:_SHOWN], evidence={"rule": found.rule})

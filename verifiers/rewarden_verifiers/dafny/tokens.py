@@ -1,0 +1,83 @@
+"""The tokens of a response in Dafny: what it may not contain, whatever Dafny's verifier says of it.
+
+The verifier trusts what it is told to assume. Each construct here lets a program that is wrong verify, with no error
+and an exit code of 0.
+"""
+
+from __future__ import annotations
+
+import re
+
+_TOKEN = re.compile(
+    r"""
+    (?P<blank>\s+|//[^\n]*)
+    |(?P<comment>/\*)
+    |(?P<string>"(?:[^"\\\n]|\\.)*"|@"(?:[^"]|"")*")
+    |(?P<char>'(?:[^'\\\n]|\\[^\n]|\\u[0-9a-fA-F]{4})'(?![A-Za-z0-9_'?]))
+    |(?P<word>[A-Za-z_?][A-Za-z0-9_'?]*)
+    |(?P<attribute>\{:[ \t]*(?P<name>[A-Za-z_]*))
+    |(?P<open>\{)
+    |(?P<close>\})
+    |(?P<other>[\x21-\x7e])
+    """,
+    re.VERBOSE,
+)
+_EDGE = re.compile(r"/\*|\*/")
+
+WORDS = {
+    "assume": "assume",  # is believed
+    "include": "include",  # what is included is not verified
+    "trait": "trait",  # its lemmas need no bodies
+    "iterator": "iterator",  # its specification is believed where it has no body
+    "abstract": "abstract",  # so is that of an abstract module
+    "refines": "refines",
+    "expect": "expect",
+}
+"""Words that a response may not have."""
+
+ATTRIBUTES = frozenset({"trigger", "induction", "opaque", "fuel", "autotriggers", "nowarn"})
+"""The attributes that a response may have. Others turn verification off (`verify`, `axiom`, `extern`), or limit it."""
+
+
+def refused(text: str) -> str | None:
+    """Returns the construct for which a response is refused; None if there is none."""
+    # Attack: `#if`, which removes lines before Dafny sees them, also in comments and texts.
+    if re.search(r"^[ \t]*#", text, re.MULTILINE):
+        return "a line that begins with #"
+    at, depth = 0, 0
+    while at < len(text):
+        found = _TOKEN.match(text, at)
+        if found is None or (found.lastgroup == "other" and found[0] in "'\"#"):
+            return f"a character that cannot be read: {text[at]!a}"
+        at = found.end()
+        kind = found.lastgroup
+        if kind == "comment":
+            end = _comment(text, at)
+            if end is None:
+                return "a comment without an end"
+            at = end
+        elif kind == "word" and found[0] in WORDS:
+            return WORDS[found[0]]
+        elif kind == "attribute":
+            if found["name"] not in ATTRIBUTES:
+                return f"the attribute {{:{found['name'][:40]}}}"
+            depth += 1
+        elif kind == "open":
+            depth += 1
+        elif kind == "close":
+            depth -= 1
+            if depth < 0:  # Attack: the end of the module that the response stands in.
+                return "a brace that closes nothing"
+    return None if depth == 0 else "a brace that is not closed"
+
+
+def _comment(text: str, at: int) -> int | None:
+    """The end of a comment, in which others may stand."""
+    depth = 1
+    while depth:
+        found = _EDGE.search(text, at)
+        if found is None:
+            return None
+        depth += 1 if found[0] == "/*" else -1
+        at = found.end()
+    return at
