@@ -96,6 +96,10 @@ ATTACKS: dict[str, tuple[str, str]] = {
         method("while true decreases * { }", promise="  ensures m >= a && m >= b\n  decreases *\n"),
         method(f"var i := 0; while i < 3 {{ i := i + 1; }} {RIGHT}"),
     ),
+    "a loop without a body": (
+        method("m := a; var i := 0; while i < 3 invariant true"),
+        method(f"var i := 0; while i < 3 invariant i <= 3 {{ i := i + 1; }} {RIGHT}"),
+    ),
     "a promise of less": (
         method("m := a;", promise="  ensures m >= a\n"),
         method(promise="  ensures m >= a && m >= b && (m == a || m == b) && m <= a + b - (if a < b then a else b)\n"),
@@ -141,9 +145,8 @@ async def test_an_attack_earns_nothing_and_its_twin_all(engine: Engine) -> None:
 async def test_a_prover_without_an_answer_is_the_policys_matter(engine: Engine) -> None:
     """Attack: a promise that no prover decides; Dafny ends with 0 where it gives up."""
     hard = "lemma Hard(x: int, y: int, z: int) requires x > 2 && y > 2 ensures x*x*x + y*y*y != z*z*z { }"
-    assert (await judged(engine, method(before=hard), effort=1)).reason == "not_verified"
-    assert (
-    ).score == 0
+    verdict = await judged(engine, method(before=hard), effort=1)
+    assert (verdict.score, verdict.reason) == (0.0, "not_verified")
     verdict = await judged(engine, method(before=hard), effort=2000, cpu_s=8)
     assert (verdict.score, verdict.reason) == (0.0, "time_limit")
 
@@ -178,6 +181,7 @@ async def test_a_reference_that_measures_nothing_is_at_fault(engine: Engine) -> 
         '"a\nassume false; //"',
         "'\"' assume false; '\"'",
         "method M'() { assume false; }",
+        "class C { ghost var f: int ~> bool }",
         "méthod",
         "'{",
     ],
@@ -195,6 +199,7 @@ def test_what_dafny_believes_is_refused(text: str) -> None:
         'method M() { print @"a ""assume"" \\"; }',
         "const c := '{' const d := '\\'' const e := '\"'",
         "predicate P(x': int, assumed: int, x?: bool) { forall y {:trigger F(y)} :: F(y) }",
+        "const f: int -> int := (i: int) => i",
         "method M(a: array<int>) modifies a { a[0] := 1; }",
     ],
 )

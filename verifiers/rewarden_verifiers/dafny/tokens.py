@@ -16,6 +16,7 @@ _TOKEN = re.compile(
     |(?P<char>'(?:[^'\\\n]|\\[^\n]|\\u[0-9a-fA-F]{4})'(?![A-Za-z0-9_'?]))
     |(?P<word>[A-Za-z_?][A-Za-z0-9_'?]*)
     |(?P<attribute>\{:[ \t]*(?P<name>[A-Za-z_]*))
+    |(?P<reading>~>)
     |(?P<open>\{)
     |(?P<close>\})
     |(?P<other>[\x21-\x7e])
@@ -58,6 +59,8 @@ def refused(text: str) -> str | None:
             at = end
         elif kind == "word" and found[0] in WORDS:
             return WORDS[found[0]]
+        elif kind == "reading":  # Attack: one kept in the heap can call itself without an end.
+            return "a function that reads the heap as a value: ~>"
         elif kind == "attribute":
             if found["name"] not in ATTRIBUTES:
                 return f"the attribute {{:{found['name'][:40]}}}"
