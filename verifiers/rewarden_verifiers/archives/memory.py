@@ -128,25 +128,25 @@ def _operations(values: Sequence[Any]) -> list[Operation]:
 
 @verifier(version="1", graded=True, prepare=expect)
 def memory(response: str, prepared: Expected, params: MemoryParams) -> Outcome:
-    """Scores what an agent recalls from a memory, or does to it, by the F1 with what is expected.
+    """Scores what an agent recalls from a memory, or does to it: the F1 against what is expected.
 
-    The response holds JSON. If the reference has `facts`, it is a list of statements, or an object with one under
-    `facts`, `memories`, `memory` or `recalled`. If it has `operations`, it is a list of operations, or an object with
-    one under `memory`, `operations`, `memories` or `actions`: `{"event": "ADD" | "UPDATE" | "DELETE" | "NOOP", "id",
-    "text"}`, as Memory-R1 (arXiv 2508.19828) and mem0 have them.
+    The response contains JSON. For a reference with `facts`, that is a list of statements, or an object with such a
+    list under `facts`, `memories`, `memory` or `recalled`. For a reference with `operations`, it is a list of
+    operations, or an object with such a list under `memory`, `operations`, `memories` or `actions`. An operation is
+    `{"event": "ADD" | "UPDATE" | "DELETE" | "NOOP", "id", "text"}`, as in Memory-R1 (arXiv 2508.19828) and mem0.
 
-    Statements are the same if the F1 of their longest common subsequence of words reaches `threshold`, and they agree
-    in numbers, in capitalised words, and in whether they deny. Each counts for one expected statement at most, so that
-    repeating or listing everything lowers the precision. Operations are compared by what they change in the reference's
-    `memory`: the order does not matter, an operation without effect is a NOOP, and one that names no entry counts as
-    wrong. If nothing is expected, only nothing scores.
+    Two statements match if the F1 of their longest common subsequence of words reaches `threshold` and they agree in
+    numbers, capitalised words and negation. A statement matches at most one expected statement, so repetition and
+    exhaustive lists lower the precision. Operations are compared by their effect on the reference's `memory`: order
+    does not matter, an operation without an effect is a NOOP, and an operation on an unknown entry is wrong. If nothing
+    is expected, only an empty list scores.
 
-    Memory-R1 itself pays for operations by the answer that another agent then gives, MemAgent (arXiv 2507.02259) by the
-    answer at the end: for these use `text` on that answer. This verifier is for rows that know what is to be stored.
+    Memory-R1 itself rewards operations by the answer that another agent then gives, and MemAgent (arXiv 2507.02259) by
+    the final answer: for those, use `text` on that answer. This verifier is for rows that state what must be stored.
 
     Reasons with score 0: `no_answer` (no JSON), `malformed` and others of `json`, `not_facts`, `not_operations`,
-    `hedged` (several lists), `too_expensive` (more than 64), `wrong`. Short of 1: `missing`, `extra` or `partly_right`.
-    A paraphrase with other words is not recognised; give its forms in a list, or ask a judge.
+    `hedged` (several lists), `too_expensive` (more than 64), `wrong`. Reasons with a score between 0 and 1: `missing`,
+    `extra`, `partly_right`. Paraphrases in other words are not recognised; list the accepted forms, or use a judge.
     """
     try:
         found = Finder(params.extraction, "hedge").find(response, (list, dict))

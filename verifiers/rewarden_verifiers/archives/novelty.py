@@ -34,31 +34,32 @@ def _variant(params: NoveltyParams) -> VerifierSpec | None:
 def novelty(
     response: str, params: NoveltyParams, reference: Any = None, metadata: Mapping[str, Any] | None = None
 ) -> Outcome:
-    """Scores how much of a response is new beside an archive: 1 if no text of it shares a word, 0 for a copy.
+    """Scores how new a response is compared with an archive: 1 if it shares no word with any text there, 0 for a copy.
 
-    The reference is the archive: a list of texts, or `{archive: texts}`; an empty list is that of the first response.
-    At most 2,000 texts and 200,000 characters are compared. The score is 1 less the nearness to the nearest text: the
-    share of n-grams that the two have in common, of the response's or of the archived text's, whichever is larger, so
-    that no padding makes a copy new. Case, accents, invisible characters and look-alike letters make no difference.
+    The reference is the archive: a list of texts, or `{archive: texts}`. The first response has an empty list. At most
+    2,000 texts and 200,000 characters are compared. The score is 1 minus the similarity to the most similar text: the
+    share of n-grams in common, relative to the response or to the archived text, whichever is larger, so padding does
+    not make a copy new. Case, accents, invisible characters and look-alike letters are ignored.
 
-    A text of the archive again scores 0 (`known`): the same words in any order, or the whole text within a longer one.
-    So does a response without substance (`blank`, `opener_only`, `claim_only`), a loop (`repeated`), and one of more
-    than 50,000 characters (`too_expensive`).
+    A response that repeats an archived text scores 0 (`known`): the same words in any order, or the whole text inside a
+    longer one. So does a response without substance (`blank`, `opener_only`, `claim_only`), a loop (`repeated`), and a
+    response of more than 50,000 characters (`too_expensive`).
 
-    With `by: embedding` the nearness is the largest cosine of the response's vector with one of at most 256 archived
-    texts, of a kept archive the newest, from one of the server's models: paraphrases are near, too. What scores 0 by
-    n-grams scores 0 here.
+    With `by: embedding`, the similarity is the highest cosine between the response's vector and those of at most 256
+    archived texts (the newest, if the server keeps the archive), from one of the server's models, so paraphrases are
+    similar too. Whatever scores 0 by n-grams scores 0 here as well.
 
-    New is not good: gibberish and paraphrases are new. Pay for novelty only what another verifier passes, in a recipe:
-    `answer.passed ? 0.8 + 0.2 * novelty.score : 0.0`. With the archive in the row a verdict does not depend on what was
-    judged before. Do not put a sample's own earlier response into it when it is judged again: it would be its copy.
+    New does not mean good: gibberish is new. In a recipe, reward novelty only if another verifier passes the response:
+    `answer.passed ? 0.8 + 0.2 * novelty.score : 0.0`. If the archive is in the row, a verdict does not depend on
+    earlier ones. Before you judge a sample again, remove its own earlier response from the archive; otherwise the
+    sample is a copy of itself.
 
-    With `name` the server keeps the archive: it adds each response that scores more than 0, and forgets the oldest
-    beyond 1,000 texts or 200,000 characters, and the archive that was added to longest ago beyond 500. Such verdicts
-    depend on the order in which samples are judged, also when they are rescored; they are never cached, have the flag
+    With `name`, the server keeps the archive. It adds every response that scores more than 0. It drops the oldest texts
+    beyond 1,000 texts or 200,000 characters, and the least recently extended archives beyond 500. Such verdicts depend
+    on the order in which samples are judged, even when you rescore them. They are never cached, they have the flag
     `kept_archive`, and their evidence has the archive's name, size and digest at that moment. Siblings that are judged
-    at the same time may not see each other. Each sample needs an `id` of its own: the same id with the same response is
-    a retry, and not its own copy.
+    at the same time may not see each other. Each sample needs its own `id`: the same id with the same response counts
+    as a retry, not as a copy.
     """
     known = _read(known_texts(reference, metadata, params), params.n)
     if (why := empty_reason(response)) is not None:

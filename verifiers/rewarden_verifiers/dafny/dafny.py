@@ -25,24 +25,26 @@ _SHOWN = 2_000
 
 @verifier(version="1")
 async def dafny(response: str, reference: DafnyReference, *, params: DafnyParams, ctx: Context) -> Outcome:
-    """The response is a program in Dafny whose declaration of the required name keeps the reference's specification.
+    """The response is a Dafny program, and its declaration with the required name satisfies the reference's
+    specification.
 
-    A room checks the specification alone: it must be well formed, and what it requires must be possible. In another,
-    the response must verify, within a module of its own. Then a declaration of ours, with the reference's `requires`
-    and `ensures`, calls the response's: it verifies only if the response asks for no more and promises no less. At
-    last the same call must not prove `false`.
+    One room checks the specification alone: it must be well formed, and its preconditions must be satisfiable. A second
+    room verifies the response in a module of its own. It then verifies a wrapper of ours, which has the reference's
+    `requires` and `ensures` and calls the response's declaration: that succeeds only if the response requires no more
+    and guarantees no less. Finally, the same call must not prove `false`.
 
-    Refused before that is whatever Dafny believes without a proof, or leaves out: `assume`, attributes such as
-    `{:verify false}`, `{:axiom}` and `{:extern}`, traits, iterators, abstract and refined modules, `include`, and
-    lines for a preprocessor. Declarations without a body may promise nothing. A method that need not end
-    (`decreases *`) cannot be called by ours.
+    Everything that Dafny accepts without a proof, or skips, is refused beforehand: `assume`, attributes such as
+    `{:verify false}`, `{:axiom}` and `{:extern}`, traits, iterators, abstract and refining modules, `include`,
+    preprocessor lines, and functions that read the heap as values (`~>`). Declarations without a body cannot have
+    postconditions, and loops without a body do not verify. Our wrapper cannot call a method that may run forever
+    (`decreases *`).
 
     Reasons with score 0: `forbidden_construct`, `compile_error`, `not_verified`, `specification_unmet`,
-    `declaration_differs` (also where it is missing), `contradiction`, `time_limit`, `memory_limit`, `output_limit`,
+    `declaration_differs` (or is missing), `contradiction`, `time_limit`, `memory_limit`, `output_limit`,
     `crashed`, `too_expensive`, `no_answer`.
 
-    The prover's work is bounded in its own steps (`effort`), so that a slow machine finds no fewer proofs. The
-    sandbox's row `dafny` states the version of Dafny.
+    `effort` limits the prover in its own steps, not in seconds, so a slow machine finds the same proofs. The sandbox's
+    language `dafny` states the version of Dafny.
     """
     reference.check()
     found = find(response, params.rules, LABELS, "refuse")

@@ -59,8 +59,8 @@ verify 3.txt task.dfy response.dfy doubt.dfy
 """
 _SUMMARY = re.compile(r"Dafny program verifier finished with (\d+) verified, 0 errors")
 _HARMLESS = re.compile(r"\w+\.dfy\(\d+,\d+\): (?:Warning|Info): (?!.*\bbody\b).*")
-"""What may be said of a program beside the summary. Attack: a loop without a body, which is only warned of: nothing
-changes what its guard says, so that nothing behind it can be reached, and all of it holds."""
+"""Messages that may precede the summary. Attack: a loop without a body, for which Dafny only prints a warning. Nothing
+changes its guard, so the code after it is unreachable, and every promise holds there."""
 _JUDGES = 4
 """The exit code of a run that could not prove something; others say that there is nothing to prove."""
 

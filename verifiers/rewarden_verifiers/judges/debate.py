@@ -86,21 +86,21 @@ class DebateParams(ContestParams):
 async def debate(
     response: str, prompt: str | None, reference: DebateReference | str, params: DebateParams, ctx: Context
 ) -> Outcome:
-    """A language model decides whose case in a debate is better: 1 the response's, 0.5 neither, 0 the other side's.
+    """A language model decides which side of a debate argues better: 1 the response, 0.5 neither, 0 the other side.
 
-    The response is a statement of one side, the last if the reference has others `before` it. The reference is the case
-    of the other side: a text, or `{argument, before, position, against, correct}`. The prompt is the question. Each
-    opinion is asked for in both orders, each side as A and as B, and counts only if both orders agree: a judge that
-    favours a place produces ties (flag `order_flipped`), never a win. The judge's reason is the feedback, and each
-    opinion stands in the evidence.
+    The response is one side's statement, or its last one if the reference has earlier ones in `before`. The reference
+    is the other side's case: a text, or `{argument, before, position, against, correct}`. The prompt is the question.
+    The judge is asked in both orders, and an opinion counts only if both orders agree: a judge that favours one
+    position produces ties (flag `order_flipped`), never a win. The judge's reason is the feedback, and the evidence
+    contains every opinion.
 
-    Each side stands in a fence of its own, within which nothing instructs the judge or speaks for the other side. A
-    case without substance scores 0 without a question (`blank`, `opener_only`, `claim_only`), and so does one that only
-    declares who has won (`declared_victory`). The same case twice is a tie.
+    Each side is fenced separately, and nothing inside a fence can instruct the judge or speak for the other side. A
+    case without substance scores 0 without a call (`blank`, `opener_only`, `claim_only`), and so does a case that only
+    declares who has won (`declared_victory`). Identical cases tie.
 
-    A better case is not a true one: judges can be persuaded of what is wrong. Where the right position is known, use
-    `truth: required`, or gate the score in a recipe. The sources are the debates of Irving et al. 2018 (arXiv
-    1805.00899) and Khan et al. 2024 (arXiv 2402.06782); these ask once and shuffle the order, this asks in both.
+    A better argument is not necessarily a true one: judges can be persuaded of falsehoods. If you know the right
+    position, use `truth: required`, or gate the score in a recipe. The sources are the debates of Irving et al. 2018
+    (arXiv 1805.00899) and Khan et al. 2024 (arXiv 2402.06782), which ask once and shuffle the order.
 
     Raises InvalidReference for a blank case, a position of more than 2,000 characters, more than 64 statements a side,
     and, with `truth: required`, without `correct`.

@@ -30,30 +30,30 @@ def _variant(params: KernelParams) -> VerifierSpec | None:
 
 @verifier(version="1", graded=True, variant=_variant)
 async def kernel(response: str, reference: KernelReference, *, params: KernelParams, ctx: Context) -> Outcome:
-    """The response is a kernel, a function or module on arrays, whose outputs agree with the reference's.
+    """The response is a kernel, a function or module on arrays, whose outputs match the reference's.
 
-    The kernel runs in a locked room that has neither the reference nor expected outputs nor a clock that counts. In
-    another room, the judge makes inputs, sends them as bytes, receives the outputs as bytes, and compares. Inputs are
-    random for each case, dtype and layout, from seeds that depend on the response. Weights are drawn by both from the
-    same seed, as in KernelBench. Outputs must have the type and shape of the reference's. A kernel may change its
-    inputs only as the reference does, and must leave the output of the previous call as it was.
+    The kernel runs in a locked room that contains neither the reference nor the expected outputs, and whose clock is
+    not used. In another room, the judge generates inputs, sends them as bytes, receives the outputs as bytes, and
+    compares them. Inputs are random for each case, dtype and layout, with seeds that depend on the response. Both sides
+    draw their weights from the same seed, as in KernelBench. Outputs must have the reference's dtype and shape. A
+    kernel may modify its inputs only as the reference does, and must not overwrite the output of its previous call.
 
-    With `speed`, the judge's clock runs from the first byte of the inputs to the last byte of the output, also for the
-    reference, which is called in the same way before and after the kernel. Handing over the arrays is part of both
-    times, so that large ratios come out smaller. Each timed call has new inputs, and its output is compared. If the two
-    times of the reference are further apart than `steady`, all is timed again, and after three tries the verdict is an
-    `error` with fault `infra`: noise of the machine is not the kernel's. `raw` is the speed-up.
+    With `speed`, the judge measures from the first byte of the inputs to the last byte of the output. It measures the
+    reference in the same way, before and after the kernel. Both times include the transfer of the arrays, so large
+    speed-ups come out smaller. Every timed call gets new inputs, and its output is compared. If the reference's two
+    times differ by more than `steady`, the judge measures again; after three attempts the verdict is an `error` with
+    fault `infra`, because noise on the machine is not the kernel's fault. `raw` is the speed-up.
 
-    The reference is at fault if it fails, if its output for the same input varies, or if constants or an input returned
-    would be within the tolerance of its outputs. Such a reference measures nothing.
+    The reference is at fault if it fails, if its output varies for the same input, or if constants or one of its inputs
+    would be within tolerance of its outputs. Such a reference measures nothing.
 
-    Kernels for a GPU cannot be judged here: rooms have none. In the image `python-science` they can use torch, C++ by
-    `torch.utils.cpp_extension` and numba.
+    GPU kernels cannot be judged, because rooms have no GPU. In the image `python-science`, kernels can use torch, C++
+    through `torch.utils.cpp_extension`, and numba.
 
-    Reasons with score 0: `kernel_missing`, `load_failed`, `call_failed`, `wrong_shape` (also another dtype),
+    Reasons with score 0: `kernel_missing`, `load_failed`, `call_failed`, `wrong_shape` (or another dtype),
     `wrong_output`, `input_changed`, `output_overwritten`, `forbidden_operation`, `forbidden_construct`,
     `required_missing`, `bad_reply`, `crashed` (also an early exit), `time_limit`, `memory_limit`, `output_limit`,
-    `judge_failed_on_output`, `unsteady` (right at first, and not when it is timed), `too_expensive`, `no_answer`.
+    `judge_failed_on_output`, `unsteady` (correct at first, but not while it is timed), `too_expensive`, `no_answer`.
     """
     reference.check()
     found = find(response, params.rules, LABELS, "refuse")

@@ -134,20 +134,20 @@ class Claim:
 async def formalization(
     response: str, reference: FormalizationReference, *, params: FormalizationParams, ctx: Context
 ) -> Outcome:
-    """The response is a formal statement in Lean that is equivalent to the reference's, as proofs both ways show.
+    """The response is a formal statement in Lean that is provably equivalent to the reference's.
 
-    The statement must compile in the context of the reference: its imports, and the definitions before its theorem.
-    Then each of `attempts` is tried as a proof that the response implies the reference, and as one of the reverse, by
-    the verifier `lean`: by the kernel, and without axioms other than Lean's own. The response is one theorem, with or
-    without proof, after `import` and `open` lines; it can define nothing, and its type can run no tactics.
+    The statement must compile in the reference's context: its imports, and the definitions before its theorem. The
+    verifier `lean` then tries each of `attempts` as a proof that the response implies the reference, and as a proof of
+    the converse; the kernel checks both, and allows no axioms but Lean's own. The response is a single theorem, with or
+    without a proof, after `import` and `open` lines. It cannot define anything, and its type cannot run tactics.
 
-    A pair of statements that is neither proved nor refuted scores 0 with the reason `unproven`. It is not `undecided`,
-    because the policy chooses the statement: one that no tactic can decide would then be a way around every zero. A
-    right formalisation in an unusual form can therefore score 0; give attempts that suit the data. Nor does one
-    direction earn a part: `True` follows from each statement, and each follows from `False`.
+    If equivalence is neither proved nor refuted, the score is 0 and the reason is `unproven`. The verdict is not
+    `undecided`, because the policy chooses the statement: one that no tactic can decide would avoid every zero. A
+    correct formalisation in an unusual form can therefore score 0, so give attempts that suit your data. One direction
+    earns no partial credit: every statement implies `True`, and `False` implies every statement.
 
-    The reference is at fault if it does not compile, if no attempt shows that it implies itself, or if an attempt
-    proves or refutes it alone: then every true statement would be equivalent to it, or every false one.
+    The reference is at fault if it does not compile, if no attempt proves that it implies itself, or if an attempt
+    proves or refutes it on its own: every true statement, or every false one, would then be equivalent to it.
 
     Reasons with score 0: `unproven`, `weaker` (only the reference implies the response), `stronger` (only the reverse),
     `lean_error`, `theorem_missing`, `extra_declarations`, `forbidden_construct`, `too_expensive`, `no_answer`, and

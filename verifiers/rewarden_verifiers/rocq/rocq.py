@@ -24,24 +24,25 @@ _SHOWN = 2_000
 
 @verifier(version="1")
 async def rocq(response: str, reference: RocqReference, *, params: RocqParams, ctx: Context) -> Outcome:
-    """The response is a text in Rocq (Coq) that proves the reference's statement under the required name.
+    """The response is a Rocq (Coq) file that proves the reference's statement under the required name.
 
-    Three locked rooms share compiled libraries alone. The first compiles the preamble and the statement, without the
-    response. The second compiles the response, which begins with the preamble imported; it is a whole text, with its
-    own `Require`, lemmas and definitions. In the third, the theorem must have the type of the statement, and the
-    independent checker `coqchk` examines these libraries anew. It has no tactics, notations, plugins or options, so
-    that a response can change what it sees, and not what is checked. Libraries of the installation are trusted.
+    Three locked rooms share nothing but compiled libraries. The first compiles the preamble and the statement, without
+    the response. The second compiles the response, with the preamble already imported; the response is a whole file,
+    with its own `Require`, lemmas and definitions. In the third, the theorem must have the type of the statement, and
+    the independent checker `coqchk` rechecks the libraries. It has no tactics, notations, plugins or options, so a
+    response cannot influence what is checked. The installation's own libraries are trusted.
 
-    Refused are all axioms that the response declares (`Axiom`, `Parameter`, `Admitted`, also in a lemma that the
-    theorem does not use); those of libraries that the theorem rests on, unless the preamble loads them or `axioms` has
-    them; and definitions that rest on a check that was turned off: guardedness, positivity, universes. Casts by
-    `vm_compute` are evaluated anew by the checker.
+    Three things are refused: any axiom that the response declares (`Axiom`, `Parameter` or `Admitted`, even in a lemma
+    that the theorem does not use); any axiom of a library that the theorem depends on, unless the preamble loads that
+    library or `axioms` lists the axiom; and any definition that depends on a disabled check (guardedness, positivity or
+    universes). The checker evaluates `vm_compute` casts again.
 
-    Reasons with score 0: `compile_error`, `statement_differs` (also where the theorem is missing), `axiom`,
+    Reasons with score 0: `compile_error`, `statement_differs` (or the theorem is missing), `axiom`,
     `unsafe_definition`, `check_failed`, `time_limit`, `memory_limit`, `output_limit`, `crashed`, `too_expensive`,
     `no_answer`.
 
-    `evidence.axioms` has the axioms that the theorem rests on. The sandbox's row `rocq` states the version of Coq.
+    `evidence.axioms` lists the axioms that the theorem depends on. The sandbox's language `rocq` states the version of
+    Coq.
     """
     reference.check()
     found = find(response, params.rules, LABELS, "refuse")

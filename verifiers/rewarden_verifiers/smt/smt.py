@@ -31,26 +31,26 @@ _STATUS = re.compile(r"((?:\bnot|n't)\s+)?\b(un)?sat(?:isfiable)?\b", re.IGNOREC
 
 @verifier(version="1", requires=("smt",), libraries=("z3-solver",), blocking=True, prepare=prepare)
 def smt(response: str, prepared: Problem, params: SmtParams, watch: Watch, finish_reason: str | None = None) -> Outcome:
-    """The response solves an SMT-LIB script, or is one that means the same as the reference's.
+    """The response solves an SMT-LIB script, or is a script equivalent to the reference's.
 
     | task | reference | the response |
     |---|---|---|
     | `solve` | `script`, `status` | `sat` or `unsat`; for `sat` also a model, as solvers print it |
     | `formalise` | `script`, `tests` | a script with the same constants |
 
-    - `solve`: Z3 finds the status of the reference, or confirms it. A model is checked apart from the search: its
-      values are put in place of the constants, and every assertion is evaluated. Values must be literals, and every
-      constant must have one.
-    - `formalise`: the response's assertions must be equivalent to the reference's: neither with the negation of the
-      other has a model. It can declare the reference's constants again, alike, and define functions; it cannot declare
-      others. With `tests`, each a `term` and its `status`, the response's assertions together with each term must have
-      that status instead.
+    - `solve`: Z3 finds or confirms the reference's status. A model is checked without a search: its values replace the
+      constants, and every assertion is evaluated. Values must be literals, and every constant must have one.
+    - `formalise`: the response's assertions must be equivalent to the reference's: each set together with the negation
+      of the other is unsatisfiable. The response may repeat the declarations of the reference's constants and define
+      functions, but not declare other constants. If the reference has `tests`, each with a `term` and a `status`, the
+      response's assertions together with each term must have that status instead.
 
-    Only declarations, definitions and assertions reach the solver, written anew; it runs in a process of its own, with
-    limits. `push`, `pop`, `reset`, assertions after `(check-sat)`, recursive definitions, objectives and output
-    channels are refused as `forbidden_command`. A response whose check Z3 cannot decide is `undecided_formula`, with
-    score 0, if it decides the reference's own checks within the same limits; otherwise the verdict is undecided, with
-    the fault `reference`. A word alone can be guessed; `model: required` pays for `sat` only with a model.
+    Only declarations, definitions and assertions reach the solver. They are serialised again, and the solver runs in a
+    separate process with limits. `push`, `pop`, `reset`, assertions after `(check-sat)`, recursive definitions,
+    objectives and output channels are refused as `forbidden_command`. If Z3 cannot decide a response's check but
+    decides the reference's own checks within the same limits, the score is 0 and the reason `undecided_formula`;
+    otherwise the verdict is undecided, with fault `reference`. A bare `sat` can be guessed; `model: required` rewards
+    it only with a model.
 
     Other reasons with score 0: `wrong_status`, `wrong_model`, `incomplete_model`, `malformed_model`, `model_missing`,
     `hedged`, `malformed`, `redeclared`, `signature_changed`, `unknown_symbol`, `smt_error`, `not_equivalent`,

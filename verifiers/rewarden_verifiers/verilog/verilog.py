@@ -28,25 +28,25 @@ _SHOWN = 1_000
 async def verilog(response: str, reference: VerilogReference, *, params: VerilogParams, ctx: Context) -> Outcome:
     """The response is a hardware design that passes a hidden test bench, or is equivalent to the solution.
 
-    Yosys makes a netlist of the design, alone in a locked room: gates, registers and memories, without modules, system
-    tasks and initial blocks. Only the netlist meets the test bench, in another room, so that no design can print the
-    result, end the simulation, or look into the bench. A design must therefore be synthesizable, and have the ports of
-    the solution.
+    Yosys compiles the design to a netlist, alone in a locked room: gates, registers and memories, without modules,
+    system tasks or initial blocks. Only the netlist reaches the test bench, in another room, so a design cannot print
+    the result, end the simulation or inspect the bench. The design must therefore be synthesizable, and have the same
+    ports as the solution.
 
-    - With `testbench`, Icarus Verilog simulates the bench with the netlist. The output must contain `passes`, and not
-      `fails`.
-    - Without it, the netlist must be equivalent to that of the solution. Combinational designs are compared for all
-      inputs; undefined values of the solution are don't-cares. Sequential designs are compared for `cycles` clock
-      cycles from `reset`, and then by induction without end; they must have the solution's clock, on the same edge.
+    - With `testbench`, Icarus Verilog simulates the bench with the netlist. The output must contain `passes` and must
+      not contain `fails`.
+    - Without it, the netlist must be equivalent to the solution's. Combinational designs are compared for all inputs;
+      undefined values in the solution are don't-cares. Sequential designs are compared for `cycles` clock cycles from
+      `reset`, and then by unbounded induction; they must use the solution's clock and edge.
 
-    If a design fails, the solution goes through the same steps: the reference is at fault if it fails as well.
+    If a design fails, the solution goes through the same steps; if it fails too, the reference is at fault.
 
     Reasons with score 0: `module_missing`, `system_task`, `forbidden_construct`, `not_synthesizable`, `drives_input`,
-    `ports_differ`, `clock_differs`, `not_equivalent`, `unproven` (it agrees for `cycles`, and the induction fails),
+    `ports_differ`, `clock_differs`, `not_equivalent`, `unproven` (equal for `cycles`, but the induction fails),
     `test_failed`, `time_limit`, `memory_limit`, `output_limit`, `crashed`, `too_expensive`, `no_answer`.
 
-    Proofs do not scale to multipliers, memories and designs with much hidden state: give these a test bench. A bench
-    must not print outputs of the design as text (`%s`), because a design could print the pass mark with them.
+    Proofs do not scale to multipliers, memories and designs with much hidden state; give those a test bench. A bench
+    must not print the design's outputs as text (`%s`), because a design could then print the pass mark.
     """
     top = reference.checked()
     found = find(response, params.rules, LABELS, params.unclosed)
