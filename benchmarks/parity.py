@@ -148,7 +148,7 @@ async def ours(system: Published, rows: Sequence[Row]) -> list[Verdict]:
 def samples_of(system: Published, rows: Sequence[Row]) -> Iterator[Sample]:
     """Yields the rows as samples."""
     use = Use(name=system.recipe, params=dict(system.params))
-    fields = ("finish_reason", "group", "metadata", "signals")
+    fields = ("finish_reason", "group", "metadata", "prompt", "signals")
     for row in rows:
         yield Sample(
             response=[{"role": "assistant", "content": row.response}] if system.results else row.response,

@@ -431,6 +431,24 @@ def batched(
     return make
 
 
+def likely(rows: Callable[[random.Random], Row], size: int) -> Callable[[random.Random], list[Row]]:
+    """Returns a maker of groups of the same rows, with log-probabilities of the reference's tokens as signals: those
+    after the reasoning, and those without any, which the group shares."""
+
+    def make(rng: random.Random) -> list[Row]:
+        tokens = rng.randint(1, 6)
+        bare = [-rng.expovariate(0.7) for _ in range(tokens)]
+        made = []
+        for _ in range(size):
+            row = rows(rng)
+            after = [value * rng.choice((0.05, 0.3, 1, 1.5)) for value in bare]
+            signals = {"reference_logprobs": after, "baseline_logprobs": bare}
+            made.append(replace(row, fields={**row.fields, "prompt": "Who built it?", "signals": signals}))
+        return made
+
+    return make
+
+
 def query(rng: random.Random) -> str:
     """Returns what somebody searches for."""
     return f"who built the {rng.choice(_COLOURS)} {rng.choice(_THINGS)}"
@@ -501,6 +519,60 @@ def countdown(forms: Forms) -> Callable[[random.Random], Row]:
         }[kind]
         name, form = drawn(rng, forms)
         return Row(f"{kind}, {name}", form(rng, thought(rng), what), {"target": target, "numbers": numbers})
+
+    return make
+
+
+def cards() -> Callable[[random.Random], Row]:
+    """Returns a maker of rows whose answer is a formula that makes 24 of four cards, in JSON."""
+
+    def make(rng: random.Random) -> Row:
+        value = 0
+        while value != 24:
+            numbers = [rng.randint(1, 13) for _ in range(4)]
+            first, second, third = (rng.choice("+-*") for _ in range(3))
+            a, b, c, d = numbers
+            formula = rng.choice((f"(({a}{first}{b}){second}{c}){third}{d}", f"({a}{first}{b}){second}({c}{third}{d})"))
+            value = eval(formula)  # noqa: S307 - made above of numbers and operators
+        foreign = next(number for number in range(14, 99) if str(number) not in formula)
+        kinds = {
+            "right": 10, "bracketed": 2, "wrong": 6, "left out": 4, "twice": 3, "foreign": 5, "added": 2,
+            "target": 2, "blanks": 1, "signs": 2, "sign first": 1, "no sign": 1, "closed": 1, "words": 1,
+            "other sign": 1, "broken off": 2, "blank": 1,
+        }  # fmt: skip
+        kind = rng.choices(list(kinds), weights=list(kinds.values()))[0]
+        what = {
+            "right": formula,
+            "bracketed": f"({formula})",
+            "wrong": f"{a}+{b}+{c}+{d}" if sum(numbers) != 24 else f"{a}-{b}+{c}+{d}",
+            "left out": f"{a}+{b}*{c}",
+            "twice": f"{formula}+{a}-{a}",
+            "foreign": f"{a}*{b}+{c}+{foreign}",
+            "added": f"{formula}+{foreign}-{foreign}",
+            "target": "24",
+            "blanks": " + ".join(map(str, numbers)),
+            "signs": f"{a}+*{b}+{c}+{d}",
+            "sign first": f"-{a}+{b}+{c}+{d}",
+            "no sign": f"({a}+{b}){c}+{d}",
+            "closed": f"{formula})",
+            "words": "there is no way",
+            "other sign": f"{a}×{b}+{c}+{d}",
+            "broken off": formula[: rng.randint(3, len(formula) - 1)],
+            "blank": "",
+        }[kind]
+        what += rng.choice(("", "=24"))
+        told = json.dumps({"cards": numbers, "number": numbers, "formula": what}, ensure_ascii=False)
+        forms = {
+            "plain": (10, told),
+            "fenced": (3, f"```json\n{told}\n```"),
+            "after": (2, f"{thought(rng)}\n{told}"),
+            "no formula": (1, json.dumps({"cards": numbers, "number": numbers})),
+            "text": (1, f"{thought(rng)} {what}"),
+            "cut": (1, told[:-2]),
+            "empty": (1, ""),
+        }
+        form = rng.choices(list(forms), weights=[weight for weight, _ in forms.values()])[0]
+        return Row(f"{kind}, {form}", forms[form][1], numbers)
 
     return make
 

@@ -20,6 +20,7 @@ from benchmarks.parity_rows import (
     Row,
     agreeing,
     batched,
+    cards,
     conclusions,
     confident,
     conversations,
@@ -30,6 +31,7 @@ from benchmarks.parity_rows import (
     graded,
     knights,
     letters,
+    likely,
     marks,
     mathematics,
     named,
@@ -268,6 +270,22 @@ _STEPS = {
 
 _VERL_TOOL = ("torch", "tqdm", "verl", "verl.workers", "verl.workers.reward_manager.registry", "published.reward_score")
 """Modules of verl-tool that its rewards do not need."""
+
+
+def _answering() -> Forms:
+    """Returns forms of a thought and an answer, among them answers that are not closed or not alone, and loops."""
+    said = "The two parts add up, and so I count them all once more today. "
+    return {
+        **think_answer(),
+        "unclosed": (2, lambda rng, why, what: f"<think>{why}</think>\n<answer>{what}"),
+        "answer twice": (
+            2,
+            lambda rng, why, what: f"<think>{why}</think>\n<answer>no</answer>\n<answer>{what}</answer>",
+        ),
+        "looping": (2, lambda rng, why, what: f"<think>{said * rng.randint(12, 30)}</think>\n<answer>{what}</answer>"),
+        "repeating": (2, lambda rng, why, what: f"<think>{said * rng.randint(2, 8)}</think>\n<answer>{what}</answer>"),
+        "looping, unclosed": (1, lambda rng, why, what: f"<think>{said * rng.randint(12, 30)}"),
+    }
 
 
 def _asked(rng: Random) -> str:
@@ -1731,4 +1749,53 @@ SYSTEMS: Mapping[str, Published] = {
             ("autothink-free", {}, 1.0),
         )
     },
+    "rlpr": Published(
+        recipe="rlpr",
+        params={"source": "signals"},
+        repository="OpenBMB/RLPR",
+        commit="8490fca326c625a1697a09ac1a1476a4f6f76325",
+        file="verl/workers/reward_manager/prob.py",
+        beside=("verl/utils/reward_score/repetition.py",),
+        roots=("verl/utils/reward_score",),
+        stubs=("torch", "verl", "verl.utils", "verl.utils.reward_score"),
+        call="ProbRewardManager.compute_scoreB.__globals__.update(torch=type('Arrays', (), {'float32': None, "
+        "'bfloat16': None, 'mean': np.mean, 'exp': np.exp, 'tensor': staticmethod(lambda value, dtype: "
+        "np.float64(value))})) or (lambda manager, array, begun: (lambda reward: reward + (reward != 0) * "
+        "__import__('repetition').detect_repetition_with_hash(response, 10, 10))(0.9 * manager.shaping_function("
+        "manager.compute_scoreB(np.array(signals['reference_logprobs']).view(array), "
+        "np.full(len(signals['reference_logprobs']), begun).view(array)) - manager.compute_scoreB("
+        "np.array(signals['baseline_logprobs']).view(array), "
+        "np.full(len(signals['baseline_logprobs']), True).view(array))) + 0.1 * format_reward(response)))("
+        "ProbRewardManager(None, 0, 'mean_exp_log_softmax', 'threshold_0'), "
+        "type('Array', (np.ndarray,), {'to': lambda self, dtype: self, 'bool': lambda self: self.astype(bool)}), "
+        "[response.count(tag) for tag in ('<think>', '</think>', '<answer>')] == [1, 1, 1] and "
+        "bool(re.search('(?s)<think>.*</think>.*<answer>', response)))",
+        groups=likely(words(_answering(), several=False), 4),
+        deviations=(
+            Deviation(("*, looping, unclosed",), "A loop costs nothing if the response would earn nothing without it."),
+        ),
+        note="The log-probabilities are drawn for each row and given to both; the call computes in double precision. "
+        "The trainer looks for an answer that the reference can replace, and punishes loops; the call repeats both.",
+    ),
+    "generalpoints-virl": Published(
+        recipe="general_points",
+        repository="LeslieTrue/SFTvsRL",
+        commit="5a6ea5509d4abe8fba855386f370860bc408c798",
+        file="utils_rl.py",
+        beside=("utils_general.py",),
+        roots=("",),
+        stubs=("box", "numpy", "torch", "tqdm", "yaml"),
+        call="step_rewards(reference, re_match(response, 'formula').split('=')[0], [], 24).reward",
+        reference=lambda numbers: {"numbers": numbers},
+        rows=cards(),
+        deviations=(
+            Deviation(
+                ("broken off, *", "blank, *"),
+                "An empty formula, or one that breaks off, costs less than a mistake in its form; one that a solution "
+                "begins with earns 1.",
+            ),
+        ),
+        note="The published penalties for several mistakes in the form of a formula add up; the rows have at most one, "
+        "and no division, since the published code computes with floating point numbers.",
+    ),
 }

@@ -70,7 +70,7 @@ class CountdownChecker:
     all: bool
 
     def check(self, answer: str) -> Finding:
-        """`illegal` where other numbers are used, or not all; `wrong` where the value is another."""
+        """`illegal` where other numbers are used, or not all (both: two mistakes); `wrong` where the value differs."""
         left, equals, right = answer.strip().removesuffix(".").partition("=")
         try:
             if equals and arithmetic.evaluate(right).numbers and not self._plain(right):
@@ -82,10 +82,11 @@ class CountdownChecker:
         except arithmetic.Undefined:
             return wrong("it divides by zero")
         used = Counter(found.numbers)
-        if extra := used - self.numbers:
-            return illegal(f"{min(extra)} is used more often than it is given", used=found.numbers[:50])
-        if self.all and used != self.numbers:
-            return illegal(f"{min(self.numbers - used)} is not used", used=found.numbers[:50])
+        extra, left_out = used - self.numbers, self.numbers - used
+        if extra or (self.all and left_out):
+            both = bool(extra and left_out and self.all)
+            said = f"{min(extra)} is used more often than it is given" if extra else f"{min(left_out)} is not used"
+            return illegal(said, used=found.numbers[:50], mistakes=1 + both)
         value = str(found.value)[:50]
         if found.value != self.target:
             return wrong(f"its value is {value}", value=value)
