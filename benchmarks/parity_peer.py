@@ -33,7 +33,7 @@ class Kind(type):
 
 class Nothing(metaclass=Kind):
     """An instance that does nothing: it and its methods can be called, and return functions unchanged as decorators
-    do."""
+    do; its items are itself."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         pass
@@ -49,6 +49,9 @@ class Nothing(metaclass=Kind):
 
     def __getattr__(self, name: str) -> Any:
         return lambda *_, **__: lambda function: function
+
+    def __getitem__(self, _: Any) -> Any:
+        return self
 
 
 class Stub(types.ModuleType):

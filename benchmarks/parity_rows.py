@@ -577,6 +577,51 @@ def cards() -> Callable[[random.Random], Row]:
     return make
 
 
+# --- rankings ------------------------------------------------------------------------------------------------------
+
+
+def rankings(forms: Forms) -> Callable[[random.Random], Row]:
+    """Returns a maker of rows whose answer ranks numbered passages; the reference has the order and relevant ones."""
+
+    def told(numbers: Sequence[int]) -> str:
+        return " > ".join(f"[{number}]" for number in numbers)
+
+    def make(rng: random.Random) -> Row:
+        count = rng.randint(12, 20)
+        order = rng.sample(range(1, count + 1), count)
+        relevant = sorted(rng.sample(order[:8], rng.randint(1, 4)))
+        moved = list(order)
+        for _ in range(3):
+            first, second = rng.sample(range(count), 2)
+            moved[first], moved[second] = moved[second], moved[first]
+        foreign = [number if number != order[1] else 99 for number in moved]
+        kinds = {
+            "right": 4, "moved": 6, "shuffled": 6, "reversed": 2, "commas": 3, "fewer": 2, "one": 1, "longer": 1,
+            "doubled": 2, "foreign": 2, "words": 1, "blank": 1, "several": 1, "first": 1,
+        }  # fmt: skip
+        kind = rng.choices(list(kinds), weights=list(kinds.values()))[0]
+        what = {
+            "right": told(order),
+            "moved": told(moved),
+            "shuffled": told(rng.sample(order, count)),
+            "reversed": told(order[::-1]),
+            "commas": ", ".join(f"[{number}]" for number in moved),
+            "fewer": told(moved[:-2]),
+            "one": told(order[:1]),
+            "longer": told([*moved, count + 1]),
+            "doubled": told([moved[0], *moved[:-1]]),
+            "foreign": told(foreign),
+            "words": "The passages cannot be ranked.",
+            "blank": " ",
+            "several": f"{told(moved)}</answer> No: <answer>{told(order)}",
+            "first": f"{told(order)}</answer> Or: <answer>{told(moved)}",
+        }[kind]
+        name, form = drawn(rng, forms)
+        return Row(f"{kind}, {name}", form(rng, thought(rng), what), {"order": order, "relevant": relevant})
+
+    return make
+
+
 # --- verdicts ------------------------------------------------------------------------------------------------------
 
 

@@ -40,6 +40,7 @@ from benchmarks.parity_rows import (
     patches,
     programs,
     query,
+    rankings,
     searching,
     think_answer,
     thought,
@@ -1797,5 +1798,22 @@ SYSTEMS: Mapping[str, Published] = {
         ),
         note="The published penalties for several mistakes in the form of a formula add up; the rows have at most one, "
         "and no division, since the published code computes with floating point numbers.",
+    ),
+    "reasonrank": Published(
+        recipe="reasonrank",
+        repository="8421BCD/ReasonRank",
+        commit="06721fd6ef3766c0e00d59a87d2696a0b4b0c17a",
+        file="verl/verl/utils/reward_score/ranking.py",
+        beside=("listwise_prompt_r1.toml",),
+        stubs=("toml",),
+        call="compute_score.__globals__.update(pattern=__import__('tomllib').load(open('listwise_prompt_r1.toml', "
+        "'rb'))['pattern']) or compute_score(response, str(reference['order']), [str(number) for number in "
+        "sorted(reference['order'])], None, [str(number) for number in reference['relevant']])",
+        reference=lambda known: {**known, "catalogue": sorted(known["order"])},
+        rows=rankings(_TAGS),
+        deviations=(
+            Deviation(("foreign, *",), "A number that no passage has makes room for the passages below it."),
+            Deviation(("several, *", "first, *"), "The first of several lists counts."),
+        ),
     ),
 }

@@ -58,6 +58,7 @@ OTHERS = frozenset(
         "crt",
         "np_engine",
         "rlvr_causal",
+        "reasonrank",
     }
 )
 """Those that use verifiers which the toys do not know: their cases say what they pay."""

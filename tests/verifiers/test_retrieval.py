@@ -104,6 +104,20 @@ def test_overlap_of_lists_of_different_length_is_worked_out_by_hand() -> None:
     assert measures.overlap(["a", "b"], ["a", "c", "b", "d"], p, None) == pytest.approx(expected)
 
 
+def test_average_overlap_weighs_all_ranks_the_same() -> None:
+    # Shares of common ids at depths 1 to 3: 0, 2/2, 3/3; a list of one id has 1/1, 1/2 and 1/3 of three.
+    assert measures.overlap(["b", "a", "c"], ["a", "b", "c"], 1, None) == pytest.approx(2 / 3)
+    assert measures.overlap(["a"], ["a", "b", "c"], 1, None) == pytest.approx((1 + 1 / 2 + 1 / 3) / 3)
+
+
+async def test_the_order_for_overlap_can_hold_ids_that_are_not_relevant() -> None:
+    reference = {"relevant": ["b"], "order": ["b", "a", "c"]}
+    assert (await judged("[b] > [a] > [c]", reference, metrics="rbo")).score == pytest.approx(1)
+    assert (await judged("[b] > [c] > [a]", reference, metrics="rbo", rbo_p=1)).score == pytest.approx(
+        (1 + 1 / 2 + 1) / 3
+    )
+
+
 IDS = st.lists(st.from_regex(r"[A-Za-z][A-Za-z0-9]{0,6}", fullmatch=True), min_size=2, max_size=8, unique=True)
 
 
@@ -182,7 +196,7 @@ def test_the_ideal_order_is_the_best(ids: list[str]) -> None:
         {"metrics": "ndcg@²"},
         {"metrics": ["ndcg@3", "NDCG@3"]},
         {"metrics": {"ndcg": -1}},
-        {"rbo_p": 1},
+        {"rbo_p": 1.5},
         {"relevant_from": 0},
         {"length": 0},
         {"threshold": 2},

@@ -84,7 +84,7 @@ def average_precision(hits: Sequence[bool], relevant: int, cut: int | None) -> f
 
 def overlap(found: Sequence[str], ideal: Sequence[str], p: float, cut: int | None) -> float:
     """Rank-biased overlap, extrapolated (Webber, Moffat and Zobel 2010, equation 32): 1 for equal lists, 0 for disjoint
-    ones. `p`: how far down the weight reaches. Ids in each list are distinct.
+    ones. `p`: how far down the weight reaches; 1: all ranks weigh the same. Ids in each list are distinct.
     """
     short, long = sorted((list(found[:cut]), list(ideal[:cut])), key=len)
     s, l = len(short), len(long)  # noqa: E741 - the names of the paper
@@ -106,8 +106,10 @@ def overlap(found: Sequence[str], ideal: Sequence[str], p: float, cut: int | Non
         if depth == s:
             at_s = shared
         total += shared / depth * weight
-        if depth > s:
+        if depth > s and p < 1:
             total += at_s * (depth - s) / (s * depth) * weight
+    if p == 1:
+        return min(1.0, total / l)
     rest = ((shared - at_s) / l + at_s / s) * weight
     return min(1.0, max(0.0, (1 - p) / p * total + rest))
 

@@ -38,13 +38,15 @@ class RetrievalReference:
     """A reference with its catalogue.
 
     qrels: the relevance of each id (0: not relevant). relevant: alternatively the relevant ids, each of relevance 1; a
-    list is in the ideal order. catalogue: all ids that can be listed.
+    list is in the ideal order. order: the ideal order for rank-biased overlap, if it is not by relevance. catalogue:
+    all ids that can be listed.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     qrels: dict[str, float] | None = None
     relevant: tuple[Id, ...] | None = None
+    order: tuple[Id, ...] | None = None
     catalogue: tuple[Id, ...] | None = None
 
 
@@ -62,7 +64,8 @@ class RetrievalParams:
     answers: Form of the answer: ids in their `order`, or the `scores` of ids, from which the order follows.
     gain: Gain of a relevance in nDCG: the relevance itself (`linear`) or 2^relevance - 1 (`exponential`).
     relevant_from: Lowest relevance that counts as relevant, for binary metrics. If unset, any above 0.
-    rbo_p: Persistence of rank-biased overlap: 0.9 puts 86 % of the weight on the first ten ranks.
+    rbo_p: Persistence of rank-biased overlap: 0.9 puts 86 % of the weight on the first ten ranks; 1 weights all ranks
+        the same (average overlap).
     duplicates: A repeated id: earns nothing and keeps its rank (`keep`), or makes the list worthless (`refuse`).
     unknown: An id outside the catalogue: earns nothing and keeps its rank (`keep`), or makes the list worthless
         (`refuse`).
@@ -99,8 +102,8 @@ class RetrievalParams:
             raise ValueError("metrics must name at least one, with weights above 0")
         if not isinstance(self.metrics, str) and len(self.weights) < len(self.metrics):
             raise ValueError("metrics must differ")
-        if not 0 < self.rbo_p < 1:
-            raise ValueError("rbo_p must lie between 0 and 1")
+        if not 0 < self.rbo_p <= 1:
+            raise ValueError("rbo_p must be above 0 and at most 1")
         if self.relevant_from is not None and not (math.isfinite(self.relevant_from) and self.relevant_from > 0):
             raise ValueError("relevant_from must be above 0")
         if self.length is not None and not 1 <= self.length <= MOST_IDS:
@@ -195,7 +198,9 @@ def expect(reference: Reference, params: RetrievalParams) -> Expected:
     pairs = measures.order_pairs(levels)
     if not pairs and any(measure.name in ("pairs", "tau") for measure in params.weights):
         raise InvalidReference("no two ids differ in relevance: there is no order", path="reference")
-    ideal = tuple(sorted(gains, key=lambda one: -gains[one]))  # stable: equal gains keep the reference's order
+    # The sort is stable: equal gains keep the reference's order.
+    by_gain = sorted(gains, key=lambda one: -gains[one])
+    ideal = tuple(dict.fromkeys(map(params.id, reference.order or by_gain)))
     places = tuple(dict.fromkeys(params.id(one) for one in catalogue or ()))
     return Expected(gains, ideal, relevant, allowed, max(gains.values()), places, levels, pairs)
 
@@ -205,7 +210,7 @@ def retrieval(response: str, prepared: Expected, params: RetrievalParams) -> Out
     """Scores a ranked list of ids, the most relevant first, by nDCG, recall, precision, MRR, MAP, RBO or its order.
 
     The reference gives each id's relevance (`{"d3": 2, "d7": 1}`), a list of relevant ids (in the ideal order, for
-    rank-biased overlap), or `{qrels | relevant, catalogue}`. The list is read from a box, an answer tag, a tag
+    rank-biased overlap), or `{qrels | relevant, order, catalogue}`. The list is read from a box, an answer tag, a tag
     `<ranking>` or the whole response. It can be JSON, "[3] > [1] > [2]", a Markdown table, numbered or bulleted lines,
     comma-separated, or one id per line. In a table, the headings identify the column of ids; the ids are ranked from
     top to bottom, or by a column of ranks. Several metrics are combined in a weighted mean, and the components hold
