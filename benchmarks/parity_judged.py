@@ -105,3 +105,25 @@ def diagnoses() -> Callable[[random.Random], Row]:
         return Row(f"{kind}, {name}", form(rng, thought(rng), what), right, {"opinion": grade})
 
     return make
+
+
+def grades(aspects: Sequence[str]) -> Callable[[random.Random], Row]:
+    """Returns a maker of rows with a judge's grade of each aspect, from 1 to 5."""
+    forms: dict[str, tuple[int, Form]] = {
+        "plain": (12, lambda rng, why, what: f"{why} {what}"),
+        "thought": (3, lambda rng, why, what: f"<think>{why}</think>\n{what}"),
+        "short": (2, lambda rng, why, what: what),
+        "cut": (1, lambda rng, why, what: f"<think>{why}"),
+        "empty": (1, lambda rng, why, what: ""),
+    }
+
+    def make(rng: random.Random) -> Row:
+        kind = rng.choice(("mixed", "mixed", "mixed", "best", "worst"))
+        told = {"mixed": (1, 2, 3, 4, 5), "best": (5,), "worst": (1,)}[kind]
+        name, form = drawn(rng, forms)
+        # No two are the same, since a judge is not asked twice about the same response.
+        response = form(rng, thought(rng), f"{rng.choice(_ADVICE)} See case {rng.randrange(10**9)}.")
+        fields = {"prompt": "What now?", "opinion": {aspect: rng.choice(told) for aspect in aspects}}
+        return Row(f"{kind}, {name}", response, None, fields)
+
+    return make

@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.parity_calls import tool_calls
 from benchmarks.parity_instructions import instructions
-from benchmarks.parity_judged import asked, concluded, diagnoses, rubrics
+from benchmarks.parity_judged import asked, concluded, diagnoses, grades, rubrics
 from benchmarks.parity_rows import (
     Forms,
     Row,
@@ -286,6 +286,29 @@ def _answering() -> Forms:
         "looping": (2, lambda rng, why, what: f"<think>{said * rng.randint(12, 30)}</think>\n<answer>{what}</answer>"),
         "repeating": (2, lambda rng, why, what: f"<think>{said * rng.randint(2, 8)}</think>\n<answer>{what}</answer>"),
         "looping, unclosed": (1, lambda rng, why, what: f"<think>{said * rng.randint(12, 30)}"),
+    }
+
+
+def _answered() -> Forms:
+    """Returns forms of an explanation of some length that ends with its answer in SUPERNOVA's words."""
+    said = "The answer is:"
+
+    def long(rng: Random, why: str) -> str:
+        return " ".join([why] * rng.randint(1, 8))
+
+    return {
+        "plain": (10, lambda rng, why, what: f"{long(rng, why)}\n{said} {what}"),
+        "stopped": (3, lambda rng, why, what: f"{long(rng, why)} {said} {what}."),
+        "no colon": (2, lambda rng, why, what: f"{long(rng, why)} The answer is {what}."),
+        "final": (2, lambda rng, why, what: f"{long(rng, why)}\nThe final answer is {what}"),
+        "boxed": (2, lambda rng, why, what: f"{long(rng, why)}\n{said} $\\boxed{{{what}}}$"),
+        "thought": (2, lambda rng, why, what: f"<think>{long(rng, why)}</think>\n{said} {what}"),
+        "twice": (2, lambda rng, why, what: f"{said} nothing. {long(rng, why)}\n{said} {what}"),
+        "after": (2, lambda rng, why, what: f"{long(rng, why)}\n{said} {what}\nI hope this helps."),
+        "other words": (1, lambda rng, why, what: f"{long(rng, why)} It must be {what}."),
+        "alone": (2, lambda rng, why, what: what),
+        "cut": (1, lambda rng, why, what: long(rng, why)),
+        "empty": (1, lambda rng, why, what: ""),
     }
 
 
@@ -1815,5 +1838,31 @@ SYSTEMS: Mapping[str, Published] = {
             Deviation(("foreign, *",), "A number that no passage has makes room for the passages below it."),
             Deviation(("several, *", "first, *"), "The first of several lists counts."),
         ),
+    ),
+    "urial-just-eval": Published(
+        recipe="urial_just_eval",
+        repository="Re-Align/just-eval",
+        commit="3e1a1265e210be1d6ad71624c91da3efc36493ca",
+        file="just_eval/evaluate.py",
+        beside=("just_eval",),
+        stubs=("openai", "published.utils"),
+        call="(lambda told: (sum(value for key, value in told.items() if key.endswith('_mean')) / 5 - 1) / 4)(report(["
+        "{'parsed_result': {aspect: {'reason': '', 'score': str(grade)} for aspect, grade in opinion.items()}, "
+        "'output_cand': response}], 'score_multi', type('Arguments', (), {'eval_output_file': ''})))",
+        rows=grades(("helpfulness", "clarity", "factuality", "depth", "engagement")),
+        replies=lambda opinion: {aspect: {"reason": "", "score": grade} for aspect, grade in opinion.items()},
+        deviations=(Deviation(("*, cut", "*, empty"), "A judge is asked about a response that says nothing."),),
+        note="A judge's grades, from 1 to 5, are drawn for each row and given to both. The published code averages "
+        "each aspect; the call averages the aspects and maps 1 to 5 onto 0 to 1.",
+    ),
+    "supernova": Published(
+        recipe="supernova",
+        repository="asuvarna31/supernova",
+        commit="bb0d6c4c46195edbfabd09931b6fc6d6d7b55f99",
+        file="trl_scripts/accuracy_reward_gr.py",
+        call=f"accuracy_reward_gr_with_length({_MESSAGES}, [reference])[0]",
+        rows=words(_answered(), skip=("spaced",), several=False, single=True),
+        note="The published code also takes two spellings of a number as equal, which the rows do not have, "
+        "and counts blanks within a box.",
     ),
 }

@@ -59,6 +59,7 @@ OTHERS = frozenset(
         "np_engine",
         "rlvr_causal",
         "reasonrank",
+        "supernova",
     }
 )
 """Those that use verifiers which the toys do not know: their cases say what they pay."""
