@@ -622,6 +622,49 @@ def rankings(forms: Forms) -> Callable[[random.Random], Row]:
     return make
 
 
+def recommendations() -> Callable[[random.Random], Row]:
+    """Returns a maker of rows whose answer recommends films, one a line, as `TITLE (YEAR)`."""
+
+    def make(rng: random.Random) -> Row:
+        titles = [f"The {colour} {thing}" for colour in _COLOURS for thing in _THINGS]
+        films = [f"{title} ({rng.randint(1931, 2024)})" for title in rng.sample(titles, len(titles))]
+        right, others = films[: rng.randint(1, 6)], films[6:]
+        kind = rng.choices(
+            ("mixed", "best", "none", "repeated", "small", "no years", "longer", "remarks"), (8, 2, 2, 2, 1, 1, 2, 2)
+        )[0]
+        drawn_ones = rng.sample(right, rng.randint(1, len(right)))
+        listed = rng.sample(others, rng.randint(3, 14)) + (drawn_ones if kind != "none" else [])
+        rng.shuffle(listed)
+        if kind == "best":
+            listed = right + rng.sample(others, 8)
+        elif kind == "repeated":
+            listed = [*drawn_ones, *listed, drawn_ones[0]]
+        elif kind == "small":
+            listed = [film.lower() for film in listed]
+        elif kind == "no years":
+            listed = [film.rpartition(" (")[0] for film in listed]
+        elif kind == "longer":
+            listed = [*rng.sample(others, 19), *right]
+        elif kind == "remarks":
+            listed = [f"{film} - a quiet one" for film in listed]
+        forms = {
+            "lines": (8, "\n".join(listed)),
+            "numbered": (6, "\n".join(f"{place}. {film}" for place, film in enumerate(listed, 1))),
+            "bulleted": (3, "\n".join(f"- {film}" for film in listed)),
+            "introduced": (
+                2,
+                "You may like these:\n" + "\n".join(f"{place}. {film}" for place, film in enumerate(listed, 1)),
+            ),
+            "spaced": (2, "\n\n".join(f"{place}. {film}" for place, film in enumerate(listed, 1))),
+            "prose": (1, f"I would watch {listed[0]} tonight."),
+            "empty": (1, ""),
+        }
+        form = rng.choices(list(forms), weights=[weight for weight, _ in forms.values()])[0]
+        return Row(f"{kind}, {form}", forms[form][1], {"right": right, "films": films})
+
+    return make
+
+
 # --- verdicts ------------------------------------------------------------------------------------------------------
 
 

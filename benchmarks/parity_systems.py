@@ -41,6 +41,7 @@ from benchmarks.parity_rows import (
     programs,
     query,
     rankings,
+    recommendations,
     searching,
     think_answer,
     thought,
@@ -1864,5 +1865,23 @@ SYSTEMS: Mapping[str, Published] = {
         rows=words(_answered(), skip=("spaced",), several=False, single=True),
         note="The published code also takes two spellings of a number as equal, which the rows do not have, "
         "and counts blanks within a box.",
+    ),
+    "rank-grpo": Published(
+        recipe="accuracy",
+        params={"verifier": "retrieval", "options": {"metrics": "ndcg@20"}},
+        repository="yaochenzhu/Rank-GRPO",
+        commit="0808d82c0807396c07b4f4815a6f9bd9c4f03ae8",
+        file="libs/reward_funcs.py",
+        beside=("libs/utils.py", "libs/metrics_align.py"),
+        roots=("",),
+        stubs=("regex", "editdistance", "transformers"),
+        call="(lambda film: reward_func_log_decay([[{'content': response}]], [[film(each) for each in "
+        "reference['right']]], [[]], 20, {film(each) for each in reference['films']})[0][0])(lambda text: "
+        "(text[:-7], int(text[-5:-1]))) / _discounts(20)[:len(reference['right'])].sum()",
+        reference=lambda known: known["right"],
+        rows=recommendations(),
+        note="The published reward of the first rank is the discounted gain of the list, which the call divides by the "
+        "best one; that is the same for a whole group. The further ranks are the verdict's steps. It also takes a year "
+        "that is up to two off, which the rows do not have.",
     ),
 }
