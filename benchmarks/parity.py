@@ -138,7 +138,8 @@ async def ours(system: Published, rows: Sequence[Row]) -> list[Verdict]:
                 return list((await engine.verify(Batch(samples=samples))).verdicts)
             verdicts: list[Verdict] = []
             for row, sample in zip(rows, samples, strict=True):
-                judge.rules = [Rule((), [system.replies(row.fields["opinion"])])]
+                reply = system.replies(row.fields["opinion"])
+                judge.rules = reply if isinstance(reply, list) else [Rule((), [reply])]
                 verdicts += (await engine.verify(Batch(samples=[sample]))).verdicts
             return verdicts
         finally:

@@ -127,3 +127,26 @@ def grades(aspects: Sequence[str]) -> Callable[[random.Random], Row]:
         return Row(f"{kind}, {name}", response, None, fields)
 
     return make
+
+
+def checklists(opinions: int) -> Callable[[random.Random], Row]:
+    """Returns a maker of rows with the weighted items of a checklist, and that many opinions on each, from 0 to 100."""
+    forms: dict[str, tuple[int, Form]] = {
+        "plain": (14, lambda rng, why, what: f"{why} {what}"),
+        "short": (3, lambda rng, why, what: what),
+        "cut": (1, lambda rng, why, what: f"<think>{why}"),
+        "empty": (1, lambda rng, why, what: ""),
+    }
+
+    def make(rng: random.Random) -> Row:
+        names = rng.sample(("cause", "dose", "risk", "source", "limit"), rng.randint(1, 3))
+        items = [{"text": f"Does it name the {name}?", "weight": rng.choice((100, 90, 75, 50, 20))} for name in names]
+        kind = rng.choice(("mixed", "mixed", "mixed", "all", "none"))
+        told = {"mixed": range(101), "all": (100,), "none": (0,)}[kind]
+        opinion = {item["text"]: rng.choices(told, k=opinions) for item in items}
+        name, form = drawn(rng, forms)
+        # No two are the same, since a judge is not asked twice about the same response.
+        response = form(rng, thought(rng), f"{rng.choice(_ADVICE)} See case {rng.randrange(10**9)}.")
+        return Row(f"{kind}, {name}", response, items, {"prompt": "What now?", "opinion": opinion})
+
+    return make

@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.parity_calls import tool_calls
 from benchmarks.parity_instructions import instructions
-from benchmarks.parity_judged import asked, concluded, diagnoses, grades, rubrics
+from benchmarks.parity_judged import asked, checklists, concluded, diagnoses, grades, rubrics
 from benchmarks.parity_rows import (
     Forms,
     Row,
@@ -51,6 +51,7 @@ from benchmarks.parity_rows import (
     votes,
     words,
 )
+from tests.judges.scripted import Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +72,8 @@ class Published:
     file: the published file that `call` uses. beside: further paths to export. roots: folders to import from. stubs:
     modules that the file imports and the reward does not need. env: environment variables. reference: makes our
     reference of a row's. groups: makes the rows of a group in place of `rows`; they have the fields `responses` and
-    `references` (those of the group) and `place`. replies: makes a judge's reply of a row's opinion. sandbox:
-    programs run in a sandbox. note: what else a reader must know.
+    `references` (those of the group) and `place`. replies: makes a judge's reply of a row's opinion, or rules for
+    several. sandbox: programs run in a sandbox. note: what else a reader must know.
     """
 
     recipe: str
@@ -1883,5 +1884,29 @@ SYSTEMS: Mapping[str, Published] = {
         note="The published reward of the first rank is the discounted gain of the list, which the call divides by the "
         "best one; that is the same for a whole group. The further ranks are the verdict's steps. It also takes a year "
         "that is up to two off, which the rows do not have.",
+    ),
+    "rlcf-checklists": Published(
+        recipe="rlcf_checklists",
+        repository="viswavi/RLCF",
+        commit="cd87ddee286633f96f8185fcedb0a99065fce4d8",
+        file="data/construct_offline_preference_data.py",
+        stubs=(
+            *("datasets", "jsonlines", "litellm", "numpy", "prompt", "requests", "sglang", "torch", "tqdm"),
+            *("transformers", "vllm"),
+        ),
+        call="(lambda space, prompts: sum(item['weight'] * score for item, score in zip(reference, query_model("
+        "prompts, [('', response, response, '')] * len(prompts), type('Judge', (LLM,), {'generate': lambda self, "
+        "asked, _: [space(outputs=[space(text=str(number)) for number in next(numbers for text, numbers in "
+        "opinion.items() if text in prompt)]) for prompt in asked]})(), lambda prompt, truncation: "
+        "{'input_ids': []}))) / sum(item['weight'] for item in reference) / 100)(__import__('types').SimpleNamespace, "
+        "[create_judgment_prompt(response, 'What now?', item['text'], False) for item in reference])",
+        rows=checklists(25),
+        replies=lambda opinion: [
+            Rule((text,), [{"items": [{"number": 1, "reason": "", "score": number}]} for number in numbers])
+            for text, numbers in opinion.items()
+        ],
+        deviations=(Deviation(("*, cut", "*, empty"), "A judge is asked about a response that says nothing."),),
+        note="A judge's opinions are drawn for each row and given to both. The rows have no items for programs, with "
+        "whose numbers another published file averages the judge's.",
     ),
 }
