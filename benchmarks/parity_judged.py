@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from benchmarks.parity_rows import Form, Forms, Row, drawn, thought
@@ -17,12 +18,25 @@ _ADVICE = (
 _GENERIC = ("Further diagnostic tests may help.", "Consider the clinical history.", "Confirm the diagnosis first.")
 
 
-def asked(rows: Callable[[random.Random], Row], opinions: Sequence[Any]) -> Callable[[random.Random], Row]:
-    """Returns a maker of the same rows with a judge's opinion, one of these."""
+def asked(
+    rows: Callable[[random.Random], Row], opinions: Sequence[Any], sure: Sequence[str] = ()
+) -> Callable[[random.Random], Row]:
+    """Returns a maker of the same rows with a judge's opinion, one of these; the first for kinds that are sure."""
 
     def make(rng: random.Random) -> Row:
         row = rows(rng)
-        return Row(row.label, row.response, row.reference, {**row.fields, "opinion": rng.choice(opinions)})
+        opinion = opinions[0] if row.label.split(",")[0] in sure else rng.choice(opinions)
+        return Row(row.label, row.response, row.reference, {**row.fields, "opinion": opinion})
+
+    return make
+
+
+def numbered(rows: Callable[[random.Random], Row]) -> Callable[[random.Random], Row]:
+    """Returns a maker of the same rows with different prompts, since a judge is not asked twice about the same."""
+
+    def make(rng: random.Random) -> Row:
+        row = rows(rng)
+        return replace(row, fields={**row.fields, "prompt": f"Question {rng.randrange(10**9)}: which one is it?"})
 
     return make
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.parity_calls import tool_calls
 from benchmarks.parity_instructions import instructions
-from benchmarks.parity_judged import asked, checklists, concluded, diagnoses, grades, rubrics
+from benchmarks.parity_judged import asked, checklists, concluded, diagnoses, grades, numbered, rubrics
 from benchmarks.parity_rows import (
     Forms,
     Row,
@@ -1908,5 +1908,28 @@ SYSTEMS: Mapping[str, Published] = {
         deviations=(Deviation(("*, cut", "*, empty"), "A judge is asked about a response that says nothing."),),
         note="A judge's opinions are drawn for each row and given to both. The rows have no items for programs, with "
         "whose numbers another published file averages the judge's.",
+    ),
+    "behavior-priming": Published(
+        recipe="behavior_priming",
+        repository="cxcscmu/verl-agent-deepresearch",
+        commit="f00f9c0d5ee3e07e38dc1f9b84d21f2687ca43e6",
+        file="agent_system/environments/env_package/deepresearch/deepresearch/reward/evaluation/afm_eval.py",
+        beside=("agent_system/environments/env_package/deepresearch/projection.py",),
+        roots=("agent_system/environments/env_package/deepresearch",),
+        stubs=("dotenv", "openai", "torch"),
+        call="evaluate_afm_answer.__globals__.update(retry_predict=lambda *_, **__: json.dumps({'judgement': 'correct' "
+        "if opinion else 'incorrect'})) or (lambda action: evaluate_afm_answer('Who built it?', action[8:-9], "
+        "reference) if action and action.startswith('<answer>') else 0)(__import__('projection')._split_response("
+        "response)[0])",
+        rows=numbered(
+            asked(words(_TAGS, single=True, years=False), (True, False), sure=("right", "spelled", "spaced"))
+        ),
+        replies=lambda right: {"reason": "", "verdict": "correct" if right else "incorrect"},
+        deviations=(
+            Deviation(("refused, *", "blank, *"), "A judge is asked about an answer that says nothing."),
+            Deviation(("either, *",), "A judge is asked about `A or B`."),
+        ),
+        note="A judge's verdict is drawn for each row and given to both; it is right for the reference's own words, "
+        "about which no judge is asked here. The published code rewards the last turn of a trajectory, as rows are.",
     ),
 }
