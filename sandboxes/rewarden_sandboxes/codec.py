@@ -214,7 +214,8 @@ def session_event_from_answer(answer: pb.Answer) -> SessionEvent:
         case "clock":
             clock = answer.clock
             found = {name: getattr(clock, name) for name in _OF_CLOCK if clock.HasField(name)}
-            return Clock(cpu_s=clock.cpu_s, idle_s=clock.idle_s, **found)
+            lists = {"unserved": tuple(clock.unserved), "refused": tuple(clock.refused)}
+            return Clock(cpu_s=clock.cpu_s, idle_s=clock.idle_s, **found, **lists)
         case "report":
             return _report_from_message(answer.report)
         case _:

@@ -652,7 +652,7 @@ class Host:
                 order |= {"env": {**ENVIRONMENT, **spec.env}, "port": PORT}
             lodge = partial(self._lodge, kind, order, patience, door)
             rest_s = self.settings.box_rest_s
-            async with OpenBox(lodge, self._resolver, spec.image, limits, self.folder, rest_s) as box:
+            async with OpenBox(lodge, self._resolver, spec.image, limits, self.folder, rest_s, door) as box:
                 opened = True
                 self._open_boxes.add(box)
                 try:

@@ -168,7 +168,9 @@ class Clock:
     """The usage of a session, a box or an exec so far. cpu_s: CPU seconds of all its processes together. idle_s:
     seconds in which none of its processes was running or runnable. memory: bytes that it holds now and that the kernel
     cannot reclaim; shared pages count once per process. None if it is not measured. Only for a whole box: disk, the
-    bytes of its files, and processes, their number; its idle_s is 0.
+    bytes of its files, and processes, their number; its idle_s is 0. Only for a box with a network, each as
+    `HOST:PORT`: unserved, requests that its rules allow and that could not be served, also those that still wait;
+    refused, requests that its rules do not allow.
     """
 
     cpu_s: float
@@ -176,6 +178,8 @@ class Clock:
     memory: int | None = None
     disk: int | None = None
     processes: int | None = None
+    unserved: Sequence[str] = ()
+    refused: Sequence[str] = ()
 
 
 JobEvent = CompileResult | CaseResult

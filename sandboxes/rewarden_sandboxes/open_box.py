@@ -37,6 +37,7 @@ from rewarden_sandboxes.box import (
 )
 from rewarden_sandboxes.errors import BadJob, HostError
 from rewarden_sandboxes.job import Clock, Limits, Report
+from rewarden_sandboxes.network.proxy import Door
 from rewarden_sandboxes.reading import report_of
 from rewarden_sandboxes.resolve import Resolver
 from rewarden_sandboxes.session import Begun, Feed, Taken
@@ -72,12 +73,19 @@ class _Kept:
 
 class OpenBox:
     """See the module. Used in an `async with`, at whose end nobody listens any more. `limits`: the box's, settled.
-    `folder`: where its files are kept while it rests, which begins after `rest_s` seconds; 0: never. `opened`: what its
-    caller is told.
+    `folder`: where its files are kept while it rests, which begins after `rest_s` seconds; 0: never. `door`: its way
+    to the network. `opened`: what its caller is told.
     """
 
     def __init__(
-        self, lodge: Lodge, resolver: Resolver, image: str, limits: dict[str, Any], folder: Path, rest_s: float
+        self,
+        lodge: Lodge,
+        resolver: Resolver,
+        image: str,
+        limits: dict[str, Any],
+        folder: Path,
+        rest_s: float,
+        door: Door | None = None,
     ) -> None:
         self.opened: Opened
         self._lodge = lodge
@@ -86,6 +94,7 @@ class OpenBox:
         self._limits = limits
         self._folder = folder
         self._rest_s = rest_s
+        self._door = door
         self._lines: dict[int | None, _Line] = {}
         self._numbers = itertools.count(1)
         self._fault: HostError | None = None
@@ -361,14 +370,19 @@ class OpenBox:
                 raise
         async with self._moving:
             if self._kept is not None and header["op"] == "clock":
-                clock = self._kept.clock
-                event = replace(clock, cpu_s=clock.cpu_s + self._earlier_s, processes=0)
-                self._lines[None].events.put_nowait(event)
+                clock = replace(self._kept.clock, processes=0)
+                self._lines[None].events.put_nowait(self._whole(clock))
             else:
                 await self._tell({**header, "n": None}, body)
         if still is False and self._still:
             self._still = False
             self._vacate()
+
+    def _whole(self, clock: Clock) -> Clock:
+        """Returns the clock of the box, with what is known only here."""
+        clock = replace(clock, cpu_s=clock.cpu_s + self._earlier_s)
+        door = self._door
+        return clock if door is None else replace(clock, unserved=door.unserved(), refused=tuple(door.refused))
 
     async def _listen(self, slot: Slot) -> None:
         try:
@@ -410,9 +424,7 @@ class OpenBox:
             line.events.put_nowait(feed.took(int(header["bytes"])))
         elif event == "clock":
             clock = _clock(header)
-            if header["n"] is None:
-                clock = replace(clock, cpu_s=clock.cpu_s + self._earlier_s)
-            line.events.put_nowait(clock)
+            line.events.put_nowait(self._whole(clock) if header["n"] is None else clock)
         elif event == "still":
             line.events.put_nowait(Still(bool(header["still"])))
         elif event == "ended":

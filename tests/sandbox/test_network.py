@@ -15,6 +15,7 @@ import pytest_asyncio
 
 from rewarden_sandboxes.box import BoxSpec
 from rewarden_sandboxes.errors import BadJob
+from rewarden_sandboxes.network import proxy
 from rewarden_sandboxes.network.proxy import PORT
 from rewarden_sandboxes.network.rules import Address
 from rewarden_sandboxes.remote_box import RemoteBox
@@ -38,7 +39,7 @@ except urllib.error.HTTPError as error:
 
 class Site:
     """A server that answers each request with the same bytes. heads: of the requests, as they came. holds: it does not
-    answer, and waits for the other side to end, which sets `left`."""
+    answer, and waits for the other side to end, which sets `left`. ends: it ends without an answer."""
 
     def __init__(self) -> None:
         self.port = 0
@@ -49,6 +50,7 @@ class Site:
         self.answer = b"hello"
         self.heads: list[bytes] = []
         self.holds = False
+        self.ends = False
         self.left = asyncio.Event()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -59,6 +61,8 @@ class Site:
             return writer.close()
         head = await reader.readuntil(b"\r\n\r\n")
         self.heads.append(head)
+        if self.ends:
+            return writer.close()
         if head.startswith(b"POST"):
             await reader.readexactly(4)
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(self.answer), self.answer))
@@ -288,3 +292,58 @@ while s.recv(100):
         assert not site.left.is_set()
     async with asyncio.timeout(30):
         await site.left.wait()
+
+
+async def unserved(box: RemoteBox) -> tuple[Sequence[str], Sequence[str]]:
+    """What the host says of the requests that went wrong."""
+    clock = await box.clock()
+    return clock.unserved, clock.refused
+
+
+async def test_a_box_s_clock_names_the_requests_that_could_not_be_served(net: Net, site: Site) -> None:
+    rules = (f"*.example:{site.port}", "gone.example:9")
+    async with net.box(*rules) as box:
+        assert await unserved(box) == ((), ())
+        assert await get(box, f"http://files.example:{site.port}/") == "200 5"
+        assert (await get(box, "http://gone.example:9/")).startswith("502")
+        assert (await get(box, f"http://nowhere.example:{site.port}/")).startswith("502")
+        assert (await get(box, "http://other.test/")).startswith("403")
+        assert (await get(box, f"http://inner.example:{site.port}/")).startswith("403")
+        failed, refused = await unserved(box)
+    assert failed == ("gone.example:9", f"nowhere.example:{site.port}")
+    assert refused == ("other.test:80", f"inner.example:{site.port}")
+
+
+async def test_a_host_that_ends_without_an_answer_served_nothing(net: Net, site: Site) -> None:
+    site.ends = True
+    async with net.box(f"files.example:{site.port}") as box:
+        found = await box.run(python(GET.format(url=f"http://files.example:{site.port}/", data=None)))
+        assert found.status == "runtime_error"
+        assert await unserved(box) == ((f"files.example:{site.port}",), ())
+
+
+async def test_a_program_that_leaves_at_once_was_not_let_down(net: Net, site: Site) -> None:
+    # Attack: ask, and leave before anything can answer, so that the network seems to be at fault.
+    site.holds = True
+    asks = f"""
+import socket
+s = socket.create_connection(("127.0.0.1", {PORT}))
+s.sendall(b"GET http://files.example:{site.port}/ HTTP/1.1\\r\\n\\r\\n")
+"""
+    async with net.box(f"files.example:{site.port}") as box:
+        assert (await box.run(python(asks))).status == "ok"
+        assert await unserved(box) == ((), ())
+
+
+async def test_a_request_whose_host_stays_silent_is_named_while_its_program_waits(
+    net: Net, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.holds = True
+    monkeypatch.setattr(proxy, "_STALLED_S", 0.0)
+    async with net.box(f"files.example:{site.port}") as box:
+        waiting = await box.exec(python(GET.format(url=f"http://files.example:{site.port}/", data=None)))
+        async with asyncio.timeout(30):
+            while not (await unserved(box))[0]:
+                await asyncio.sleep(0.01)
+        assert await unserved(box) == ((f"files.example:{site.port}",), ())
+        await waiting.close()

@@ -16,6 +16,7 @@ from rewarden_verifiers.tasks.task import PATH, Command, Copy, TaskFault
 from tests.tasks.folders import EXAMPLES, PARTS, TOML, made, parts, task_of
 
 STEPS = "[[steps]]\nname = 'a'\n[[steps]]\nname = 'a'\n"
+LISTED = TOML + "network_mode = 'allowlist'\nallowed_hosts = ['{}']"
 PARTS_OF_STEP = {"steps/a/instruction.md": "", "steps/a/tests/test.sh": ""}
 OLDER = {"task.yaml": "instruction: x", "Dockerfile": "FROM python\n", "run-tests.sh": ""}
 DOCKERFILE = 'FROM rewarden-sandbox-python:latest\nWORKDIR /app\nENV MODE=fast NAME="a b"\n'
@@ -95,6 +96,31 @@ def test_steps_share_tests_and_have_their_own() -> None:
         task.step(None)
 
 
+@pytest.mark.parametrize(
+    ("verifier", "environment", "network"),
+    [
+        ("", "", ()),
+        ("", "network_mode = 'public'", ("*",)),
+        ("", "allow_internet = true", ("*",)),
+        ("", "allow_internet = false", ()),
+        ("network_mode = 'no-network'", "network_mode = 'public'", ()),
+        ("network_mode = 'public'", "allow_internet = false", ("*",)),
+        (
+            "network_mode = 'allowlist'\nallowed_hosts = ['A.example.', '*.b.example', '::1']",
+            "",
+            ("a.example", "*.b.example", "::1"),
+        ),
+    ],
+)
+def test_the_verifiers_network_comes_before_the_environments(
+    verifier: str, environment: str, network: tuple[str, ...]
+) -> None:
+    toml = TOML.replace("workdir", environment + "\nworkdir") + verifier + "\n"
+    assert task_of(parts(task_toml=toml)).step(None).network == network
+    steps = toml + "[[steps]]\nname = 'a'\n[steps.verifier]\nnetwork_mode = 'allowlist'\nallowed_hosts = ['c']\n"
+    assert [step.network for step in task_of({**parts(task_toml=steps), **PARTS_OF_STEP}).steps] == [("c",)]
+
+
 def test_the_path_of_an_environment_goes_on_where_the_image_s_ends() -> None:
     environment = task_of(with_environment("FROM python\nENV PATH=/opt/x/bin:$PATH A=${PATH}\nRUN a\n")).environment
     assert environment.env == {"PATH": f"/opt/x/bin:{PATH}", "A": PATH}
@@ -159,6 +185,15 @@ def test_copies_are_placed_as_engines_place_them(line: str, placed: set[str]) ->
         (parts(task_toml=TOML + "environment_mode = 'none'"), "must be separate or shared"),
         (parts(task_toml=TOML + "env = {KEY = '${KEY}'}"), "verifier.env.KEY: takes its value from the runner's"),
         (parts(task_toml=TOML + "[verifier.environment]\ndocker_image = 'x'"), "not supported"),
+        (parts(task_toml=TOML + "network_mode = 'some'"), r"verifier\.network_mode: must be no-network, public or"),
+        (parts(task_toml=TOML + "allowed_hosts = ['a']"), r"verifier\.network_mode: must be"),
+        (
+            parts(task_toml=TOML + "network_mode = 'public'\nallowed_hosts = ['a']"),
+            "is only for the network_mode allow",
+        ),
+        (parts(task_toml=LISTED.format("10.0.0.0/8")), "networks of addresses are not supported"),
+        (parts(task_toml=LISTED.format("a.example:80")), "'a.example:80' must be a name or an address, without a port"),
+        (parts(task_toml=LISTED.format("a..b")), "'a..b' is no name of a host"),
         (parts(task_toml=TOML + "[metadata.rewarden]\nkeep = ['/tests/x']"), "/tests/x is never carried"),
         (parts(task_toml=TOML + "[metadata.rewarden]\nkept = []"), "metadata.rewarden.kept: is unknown"),
         ({**PARTS, "environment/docker-compose.yaml": ""}, "several containers are not supported"),

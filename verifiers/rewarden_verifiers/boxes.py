@@ -26,6 +26,15 @@ class BoxEntry:
     size: int
 
 
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """Requests of a box's programs that went wrong, each as `HOST:PORT`. unserved: the box's network allows them, and
+    the host was not reached, or did not answer. refused: the network does not allow them."""
+
+    unserved: Sequence[str] = ()
+    refused: Sequence[str] = ()
+
+
 class LiveBox(Protocol):
     """A box that a rollout lives in. Judging it neither changes it nor ends it."""
 
@@ -75,6 +84,9 @@ class FreshBox(Protocol):
     async def processes(self) -> int:
         """Returns the number of processes that live in the box, also of those that programs left behind."""
 
+    async def requests(self) -> Requests:
+        """Returns the requests of its programs, so far, that went wrong. Without a network, none is made."""
+
     async def list(self, path: str, depth: int) -> Sequence[BoxEntry]:
         """Returns the entries of a folder. Raises BoxFault."""
 
@@ -98,9 +110,12 @@ class FreshBox(Protocol):
 class Boxes(Protocol):
     """Opens boxes. They close at the end of their block, and inherit the request's deadline and cancellation."""
 
-    def open(self, image: str, *, limits: Limits, env: Mapping[str, str]) -> AbstractAsyncContextManager[FreshBox]:
-        """Opens a box, when it is its turn: a holder must not open another. Raises InvalidSample for an unknown image
-        or limits that no host gives, SandboxError where no box could be had."""
+    def open(
+        self, image: str, *, limits: Limits, env: Mapping[str, str], network: Sequence[str] = ()
+    ) -> AbstractAsyncContextManager[FreshBox]:
+        """Opens a box, when it is its turn: a holder must not open another. network: names that its programs may
+        reach. Raises InvalidSample for an unknown image or limits that no host gives, SandboxError where no box could
+        be had, also because a host does not allow the network."""
 
     async def identity(self, image: str, limits: Limits) -> str:
         """Returns the identity of an image's content; empty where there is none. Raises as `open` does."""

@@ -40,6 +40,10 @@ _HEAD_S = 30.0
 _CONNECT_S = 20.0
 _IDLE_S = 120.0
 """Seconds in which neither side sends anything, after which a connection ends."""
+_STALLED_S = 5.0
+"""Seconds without an answer after which a program that leaves was let down. Attack: ask, and leave at once."""
+_MOST_NAMED = 20
+"""Names of failed requests that are kept for a box. Attack: fill the host's memory with names."""
 _PART = 1 << 16
 _REASONS = {200: "Connection established", 400: "Bad Request", 403: "Forbidden", 502: "Bad Gateway", 503: "Unavailable"}
 
@@ -56,12 +60,37 @@ class _Refused(Exception):
         self.text = text
 
 
-@dataclass(slots=True)
-class _Traffic:
-    """The bytes of one connection. sent: by the box."""
+_UNSERVED = frozenset({"unresolved", "unrecorded"})
+"""Decisions that are no fault of the request's."""
+_NOT_ALLOWED = frozenset({"not_listed", "private_address"})
 
+
+@dataclass(eq=False, slots=True)
+class _Traffic:
+    """One connection. name: `HOST:PORT`. sent: bytes by the box. connected: to the host. asked_at: when the box first
+    sent something after what the host last sent; None: it has not."""
+
+    name: str
     sent: int = 0
     received: int = 0
+    connected: bool = False
+    asked_at: float | None = None
+
+    def ask(self, size: int) -> None:
+        """Counts bytes of the box's."""
+        self.sent += size
+        if self.asked_at is None:
+            self.asked_at = time.monotonic()
+
+    def answer(self, size: int) -> None:
+        """Counts bytes of the host's."""
+        self.received += size
+        self.asked_at = None
+
+    @property
+    def owed(self) -> bool:
+        """Returns whether the box waits, or waited to its end, for what does not come."""
+        return not self.connected or (self.asked_at is not None and time.monotonic() - self.asked_at > _STALLED_S)
 
 
 class NetworkProxy:
@@ -146,10 +175,13 @@ class NetworkProxy:
         except _Refused as refused:
             await _say(writer, refused.status, refused.text)
             return
-        began, traffic, ended = time.monotonic(), _Traffic(), "unreachable"
+        began, ended, far_reader = time.monotonic(), "unreachable", None
+        traffic = _Traffic(_name(request))
+        door.open.add(traffic)
         try:
             async with asyncio.timeout(_CONNECT_S):
                 far_reader, far_writer = await asyncio.open_connection(str(address), request.port)
+            traffic.connected = True
             try:
                 ended = "broken"
                 ended = await self._relay(request, (reader, writer), (far_reader, far_writer), traffic, door)
@@ -160,6 +192,10 @@ class NetworkProxy:
                 raise
             await _say(writer, 502, f"{request.host} cannot be reached: {error or 'no answer'}")
         finally:
+            door.open.discard(traffic)
+            cut = far_reader is not None and far_reader.exception() is not None
+            if cut or traffic.owed or ended in ("idle", "unanswered"):
+                door.fail(traffic.name)
             with contextlib.suppress(Unrecorded):  # that it was allowed is written
                 seconds = round(time.monotonic() - began, 3)
                 sizes = {"sent": traffic.sent, "received": traffic.received}
@@ -177,16 +213,25 @@ class NetworkProxy:
             self._note(line, decision="malformed")
             raise _Refused(400, "malformed", str(error)) from None
         line |= {"method": request.method, "host": request.host, "port": request.port}
+        resolving = _Traffic(_name(request))
+        door.open.add(resolving)
         try:
             if not door.allowed.allows(request.host, request.port):
                 raise _Refused(403, "not_listed", f"{request.host}:{request.port} is not allowed for this box")
             if door.bytes >= self._most_bytes:
                 raise _Refused(403, "limit", f"the box has used up its {self._most_bytes >> 20} MiB of network")
             address = await self._address(request, door)
+            self._note(line, decision="allowed", address=str(address))
         except _Refused as refused:
-            self._note(line, decision=refused.decision)
+            if refused.decision in _UNSERVED:
+                door.fail(resolving.name)
+            elif refused.decision in _NOT_ALLOWED:
+                door.refuse(resolving.name)
+            if refused.decision != "unrecorded":
+                self._note(line, decision=refused.decision)
             raise
-        self._note(line, decision="allowed", address=str(address))
+        finally:
+            door.open.discard(resolving)
         return request, address, line
 
     def _note(self, line: dict[str, object], **more: object) -> None:
@@ -231,14 +276,14 @@ class NetworkProxy:
             near[1].write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         else:
             far[1].write(request.head)
-            traffic.sent += len(request.head)
+            traffic.ask(len(request.head))
             most = request.body  # Attack: a second request, which nothing has checked, behind the first
         last = _Last()
 
         async def sending() -> None:
             async for data in self._pieces(near[0], door, last, most):
                 far[1].write(data)
-                traffic.sent += len(data)
+                traffic.ask(len(data))
                 await far[1].drain()
             if most is None and far[1].can_write_eof():
                 far[1].write_eof()
@@ -246,7 +291,7 @@ class NetworkProxy:
         async def receiving() -> None:
             async for data in self._pieces(far[0], door, last, None):
                 near[1].write(data)
-                traffic.received += len(data)
+                traffic.answer(len(data))
                 await near[1].drain()
 
         loop = asyncio.get_running_loop()
@@ -256,6 +301,8 @@ class NetworkProxy:
             if sender.done():
                 await sender
             await receiver
+            if traffic.sent and not traffic.received and not near[0].at_eof():
+                return "unanswered"
         except _Refused as refused:
             return refused.decision
         except TimeoutError:
@@ -311,7 +358,8 @@ class _Last:
 
 
 class Door:
-    """A box's way out, which outlives its slots. label: in the record. bytes: both ways, so far."""
+    """A box's way out, which outlives its slots. label: in the record. bytes: both ways, so far. open: its connections.
+    refused: names of requests that are not allowed."""
 
     def __init__(self, allowed: Allowed, label: str) -> None:
         self.allowed = allowed
@@ -319,6 +367,28 @@ class Door:
         self.bytes = 0
         self.turn = asyncio.Lock()
         self.free_at = 0.0
+        self.open: set[_Traffic] = set()
+        self.refused: dict[str, None] = {}
+        self._failed: dict[str, None] = {}
+
+    def fail(self, name: str) -> None:
+        """Notes a request that is allowed and could not be served."""
+        if len(self._failed) < _MOST_NAMED:
+            self._failed[name] = None
+
+    def refuse(self, name: str) -> None:
+        """Notes a request that is not allowed."""
+        if len(self.refused) < _MOST_NAMED:
+            self.refused[name] = None
+
+    def unserved(self) -> tuple[str, ...]:
+        """Returns the requests that could not be served, also those whose program still waits."""
+        return tuple(dict.fromkeys((*self._failed, *(each.name for each in self.open if each.owed))))
+
+
+def _name(request: Request) -> str:
+    host = f"[{request.host}]" if ":" in request.host else request.host
+    return f"{host}:{request.port}"
 
 
 async def _say(writer: asyncio.StreamWriter, status: int, text: str) -> None:

@@ -63,6 +63,18 @@ def read_rule(text: str) -> Rule:
     return Rule(host.lower().rstrip("."), frozenset(_PORTS if port is None else (port,)))
 
 
+def narrowed(own: Sequence[Rule], hosts: Sequence[str]) -> tuple[str, ...]:
+    """Returns what remains of rules where only these hosts, as `Rule.host` has them, are wanted."""
+    made: dict[str, None] = {}
+    for host in hosts:
+        for rule in own:
+            both = host if _within(host, rule.host) else rule.host if _within(rule.host, host) else None
+            if both is not None:
+                named = f"[{both}]" if ":" in both else both
+                made |= dict.fromkeys(f"{named}:{port}" for port in sorted(rule.ports))
+    return tuple(made)
+
+
 def split(text: str, otherwise: int | None) -> tuple[str, int | None]:
     """Returns host and port of `HOST[:PORT]`; an IPv6 address stands in brackets. Raises ValueError."""
     match = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:/@\s]+)(?::([0-9]{1,5}))?", text)

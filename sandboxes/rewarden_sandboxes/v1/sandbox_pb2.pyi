@@ -105,18 +105,22 @@ class CaseResult(_message.Message):
     def __init__(self, index: _Optional[int] = ..., program: _Optional[_Union[Report, _Mapping]] = ..., partner: _Optional[_Union[Report, _Mapping]] = ..., earlier: _Optional[_Iterable[_Union[CaseResult, _Mapping]]] = ...) -> None: ...
 
 class Clock(_message.Message):
-    __slots__ = ["cpu_s", "disk", "idle_s", "memory", "processes"]
+    __slots__ = ["cpu_s", "disk", "idle_s", "memory", "processes", "refused", "unserved"]
     CPU_S_FIELD_NUMBER: _ClassVar[int]
     DISK_FIELD_NUMBER: _ClassVar[int]
     IDLE_S_FIELD_NUMBER: _ClassVar[int]
     MEMORY_FIELD_NUMBER: _ClassVar[int]
     PROCESSES_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    UNSERVED_FIELD_NUMBER: _ClassVar[int]
     cpu_s: float
     disk: int
     idle_s: float
     memory: int
     processes: int
-    def __init__(self, cpu_s: _Optional[float] = ..., idle_s: _Optional[float] = ..., memory: _Optional[int] = ..., disk: _Optional[int] = ..., processes: _Optional[int] = ...) -> None: ...
+    refused: _containers.RepeatedScalarFieldContainer[str]
+    unserved: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, cpu_s: _Optional[float] = ..., idle_s: _Optional[float] = ..., memory: _Optional[int] = ..., disk: _Optional[int] = ..., processes: _Optional[int] = ..., unserved: _Optional[_Iterable[str]] = ..., refused: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class CompileResult(_message.Message):
     __slots__ = ["report", "who"]

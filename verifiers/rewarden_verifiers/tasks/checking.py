@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from rewarden.errors import SandboxError
 from rewarden_verifiers.boxes import Boxes, BoxFault
-from rewarden_verifiers.tasks.judging import Ran, Size, State, TaskBoxes, build, check_image, kept, solve
+from rewarden_verifiers.tasks.judging import Ran, Size, State, TaskBoxes, build, check_image, kept, solve, unserved
 from rewarden_verifiers.tasks.memory import Checked, Memory, StepCheck
 from rewarden_verifiers.tasks.task import Environment, Step, Task, TaskFault
 
@@ -59,7 +59,7 @@ async def begun(own: TaskBoxes, boxes: Boxes, step: Step, size: Size, memory: Me
     key = task.beginning(step)
     file = await asyncio.to_thread(memory.state, key, own.image_id, own.limits)
     if file is None:  # the check made it; it was forgotten earlier than the check
-        await boxes.together(f"check {task.digest} {own.limits}", lambda: check(boxes, task, size, memory))
+        await boxes.together(f"check {size.digest(task)} {own.limits}", lambda: check(boxes, task, size, memory))
         file = await asyncio.to_thread(memory.state, key, own.image_id, own.limits)
     if file is None:
         raise SandboxError("the beginning of a step was made and not kept")
@@ -71,10 +71,10 @@ async def checked(boxes: Boxes, task: Task, size: Size, memory: Memory) -> Check
     """Returns the check of a task, which is made if none is remembered. Raises SandboxError."""
     limits = size.limits(task.environment)
     image_id = await boxes.identity(task.environment.image, limits)
-    known = await asyncio.to_thread(memory.check, task.digest, image_id, limits)
+    known = await asyncio.to_thread(memory.check, size.digest(task), image_id, limits)
     if known is None:
-        await boxes.together(f"check {task.digest} {limits}", lambda: check(boxes, task, size, memory))
-        known = await asyncio.to_thread(memory.check, task.digest, image_id, limits)
+        await boxes.together(f"check {size.digest(task)} {limits}", lambda: check(boxes, task, size, memory))
+        known = await asyncio.to_thread(memory.check, size.digest(task), image_id, limits)
     if known is None:
         raise SandboxError("the check of a task was made and not kept, or its image was replaced meanwhile")
     return known
@@ -85,15 +85,15 @@ async def check(boxes: Boxes, task: Task, size: Size, memory: Memory) -> Checked
     limits = size.limits(task.environment)
     try:
         async with opened(boxes, task, size, memory) as own:
-            found = await _checked(own, task, memory)
+            found = await _checked(own, task, size, memory)
     except (TaskFault, BoxFault) as fault:
         image_id = await boxes.identity(task.environment.image, limits)
-        found = Checked(task=task.id, digest=task.digest, image_id=image_id, steps=(), problem=str(fault))
+        found = Checked(task=task.id, digest=size.digest(task), image_id=image_id, steps=(), problem=str(fault))
     await asyncio.to_thread(memory.remember, found, limits)
     return found
 
 
-async def _checked(own: TaskBoxes, task: Task, memory: Memory) -> Checked:
+async def _checked(own: TaskBoxes, task: Task, size: Size, memory: Memory) -> Checked:
     """The steps one after the other: each begins where the solutions of those before it ended.
 
     After a step that nothing solves, a solution may fail for want of that one, which proves nothing; the untouched box
@@ -108,7 +108,7 @@ async def _checked(own: TaskBoxes, task: Task, memory: Memory) -> Checked:
                 await memory.keep(task.beginning(step), own.image_id, own.limits, before.pieces())
             async with own.box(before) as box:
                 untouched_state = await stack.enter_async_context(kept(box.changes()))
-            untouched = await own.verify(step, untouched_state)
+            untouched = _served(task, await own.verify(step, untouched_state))
             after: State | None = None
             solved: Ran | None = None
             ended = ""
@@ -117,24 +117,32 @@ async def _checked(own: TaskBoxes, task: Task, memory: Memory) -> Checked:
                     report = await solve(box, task, step, step.solution, task.solution_env)
                     ended = report.status
                     after = await stack.enter_async_context(kept(box.changes()))
-                solved = await own.verify(step, after)
+                solved = _served(task, await own.verify(step, after))
                 if not whole and not _tops(solved):
                     solved = None
-            steps.append(_judged(step, untouched, solved, ended))
+            steps.append(_judged(step, untouched, solved, ended, size))
             if steps[-1].problem is not None:
                 break
             if solved is None:
                 whole = False
             else:
                 before = after
-    return Checked(task=task.id, digest=task.digest, image_id=own.image_id, steps=tuple(steps))
+    return Checked(task=task.id, digest=size.digest(task), image_id=own.image_id, steps=tuple(steps))
 
 
 def _tops(ran: Ran) -> bool:
     return ran.end == "ended" and ran.reward is not None and ran.reward.score >= TOP
 
 
-def _judged(step: Step, untouched: Ran, solved: Ran | None, ended: str) -> StepCheck:
+def _served(task: Task, ran: Ran) -> Ran:
+    """Returns a run that says something of the task. Raises SandboxError for one that the network may have failed: it
+    must not be remembered."""
+    if ran.requests.unserved and not _tops(ran):
+        raise SandboxError(f"the check of task {task.id!r} cannot end: {unserved(ran.requests)}")
+    return ran
+
+
+def _judged(step: Step, untouched: Ran, solved: Ran | None, ended: str, size: Size) -> StepCheck:
     where = f"step {step.name!r}: " if step.name else ""
     problem = None
     if untouched.reward is not None and untouched.reward.score >= TOP:
@@ -155,6 +163,7 @@ def _judged(step: Step, untouched: Ran, solved: Ran | None, ended: str) -> StepC
                 f" ({', '.join(solved.unsearched[:3])} is the policy's, so the tests' box does not search it for "
                 "programs; call them by their path, or list it in metadata.rewarden.keep)"
             )
+        problem += _beyond(step, solved, size)
     return StepCheck(
         step=step.name,
         untouched=untouched.reward.score if untouched.reward is not None else None,
@@ -162,6 +171,19 @@ def _judged(step: Step, untouched: Ran, solved: Ran | None, ended: str) -> StepC
         solution=step.solve in step.solution,
         rewritten=tuple(sorted(untouched.rewritten | (solved.rewritten if solved is not None else frozenset()))),
         left=untouched.left or (solved is not None and solved.left),
+        refused=tuple(sorted({*untouched.requests.refused, *(solved.requests.refused if solved is not None else ())})),
         problem=problem,
         seconds=(solved or untouched).seconds,
     )
+
+
+def _beyond(step: Step, solved: Ran, size: Size) -> str:
+    """Returns what a solution's tests may have missed of the network, in words; empty if nothing."""
+    if solved.requests.refused:
+        return (
+            f" (the tests asked for {', '.join(solved.requests.refused[:3])}, which they may not reach: list such "
+            "hosts in verifier.allowed_hosts, and in the setting tasks.network)"
+        )
+    if step.network and not size.reached(step):
+        return f" (the tests may not reach {', '.join(step.network[:3])}: the setting tasks.network lists no such host)"
+    return ""

@@ -17,6 +17,7 @@ from typing import Any, cast
 import tomllib
 import yaml
 
+from rewarden_sandboxes.network.rules import read_rule
 from rewarden_verifiers.tasks.dockerfile import TIERS, read_dockerfile, tier_of
 from rewarden_verifiers.tasks.task import (
     Copy,
@@ -173,10 +174,15 @@ def _harbor(id: str, files: Files) -> Task:
     named = told.get("steps", [])
     if not isinstance(named, list) or not all(isinstance(step, dict) for step in named):
         raise TaskFault(f"{HARBOR}: steps must be tables [[steps]]")
+    # As in Harbor, a step's own network comes first, then the verifier's, then the environment's. Unlike there, nothing
+    # stated is none.
+    network = _network(verifier, "verifier")
+    if network is None:
+        network = _network(_table(told, "environment"), "environment") or ()
     steps = (
-        tuple(_harbor_step(step, verifier, agent, files, place) for place, step in enumerate(named))
+        tuple(_harbor_step(step, verifier, agent, files, place, network) for place, step in enumerate(named))
         if named
-        else (_step("", "", verifier, agent, {}, files),)
+        else (_step("", "", verifier, agent, {}, files, network),)
     )
     twice = next((step.name for place, step in enumerate(steps) if step.name in {e.name for e in steps[:place]}), None)
     if twice is not None:
@@ -193,7 +199,12 @@ def _harbor(id: str, files: Files) -> Task:
 
 
 def _harbor_step(
-    told: Mapping[str, Any], verifier: Mapping[str, Any], agent: Mapping[str, Any], files: Files, place: int
+    told: Mapping[str, Any],
+    verifier: Mapping[str, Any],
+    agent: Mapping[str, Any],
+    files: Files,
+    place: int,
+    network: Sequence[str],
 ) -> Step:
     name = told.get("name")
     if not isinstance(name, str) or not re.fullmatch(r"(?!\.+$)[\w.-]+", name):
@@ -201,7 +212,9 @@ def _harbor_step(
     own = _table(told, "verifier", f"steps[{place}].")
     if "environment" in own or own.get("collect"):
         raise TaskFault(f"{HARBOR}: steps[{place}].verifier: an image of its own and collect are not supported")
-    return _step(name, f"steps/{name}/", {**verifier, **own}, {**agent, **_table(told, "agent")}, told, files)
+    merged = {**verifier, **own}, {**agent, **_table(told, "agent")}
+    stated = _network(own, f"steps[{place}].verifier")
+    return _step(name, f"steps/{name}/", *merged, told, files, network if stated is None else stated)
 
 
 def _step(
@@ -211,6 +224,7 @@ def _step(
     agent: Mapping[str, Any],
     told: Mapping[str, Any],
     files: Files,
+    network: Sequence[str],
 ) -> Step:
     folder = prefix.rstrip("/")
     inner = below(files, folder) if folder else files
@@ -237,7 +251,34 @@ def _step(
         verifier_s=_seconds(verifier.get("timeout_sec"), "verifier.timeout_sec"),
         env=_texts(verifier.get("env", {}), "verifier.env"),
         mode=cast(Mode, mode),
+        network=network,
     )
+
+
+def _network(told: Mapping[str, Any], where: str) -> tuple[str, ...] | None:
+    """Returns the hosts of a network; none for `no-network`, `*` for `public`, None where nothing is stated."""
+    mode, hosts, older = told.get("network_mode"), told.get("allowed_hosts"), told.get("allow_internet")
+    if mode is None and hosts is None:
+        return None if older is None else ("*",) if older is True else ()
+    if mode not in ("no-network", "public", "allowlist"):
+        raise TaskFault(f"{HARBOR}: {where}.network_mode: must be no-network, public or allowlist, not {mode!r:.100}")
+    if mode != "allowlist":
+        if hosts:
+            raise TaskFault(f"{HARBOR}: {where}.allowed_hosts: is only for the network_mode allowlist")
+        return ("*",) if mode == "public" else ()
+    return tuple(_host(host, where) for host in _words(hosts or [], f"{where}.allowed_hosts"))
+
+
+def _host(text: str, where: str) -> str:
+    text = text.strip()
+    try:
+        if "/" in text:
+            raise ValueError(f"{text[:100]!r}: networks of addresses are not supported; list names or addresses")
+        if text == "*" or text.count(":") == 1:
+            raise ValueError(f"{text[:100]!r} must be a name or an address, without a port")
+        return read_rule(f"[{text}]" if ":" in text else text).host
+    except ValueError as error:
+        raise TaskFault(f"{HARBOR}: {where}.allowed_hosts: {error}") from None
 
 
 def _environment(told: Mapping[str, Any], files: Files) -> Environment:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import io
 import os
 import posixpath
@@ -12,14 +13,15 @@ import tarfile
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.resources import files as resource
 from typing import BinaryIO, Literal
 
 from rewarden.errors import SandboxError
 from rewarden_sandboxes.job import Limits, Report
-from rewarden_verifiers.boxes import BoxEntry, Boxes, BoxFault, FreshBox, LiveBox
+from rewarden_sandboxes.network.rules import narrowed, read_rule
+from rewarden_verifiers.boxes import BoxEntry, Boxes, BoxFault, FreshBox, LiveBox, Requests
 from rewarden_verifiers.tasks import reward
 from rewarden_verifiers.tasks.carried import Carried, merge
 from rewarden_verifiers.tasks.memory import copied
@@ -94,12 +96,14 @@ End = Literal["ended", "time_limit", "memory_limit", "output_limit"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """The most that a task's box gets, MiB, and how much one gets that asks for nothing."""
+    """The most that a task's box gets, MiB, and how much one gets that asks for nothing. network: the names that tests
+    may reach whose task wants them (see `rewarden_sandboxes.network.rules`)."""
 
     memory_mb: int = 2048
     disk_mb: int = 1024
     default_memory_mb: int = 512
     default_disk_mb: int = 512
+    network: Sequence[str] = ()
 
     def limits(self, environment: Environment) -> Limits:
         """Returns the limits of a task's boxes: as much as it asks for, within bounds."""
@@ -108,6 +112,15 @@ class Size:
             disk_mb=min(environment.disk_mb or self.default_disk_mb, self.disk_mb),
         )
 
+    def reached(self, step: Step) -> tuple[str, ...]:
+        """Returns the rules of the network that the tests of a step have: what both the task and the server allow."""
+        return narrowed(tuple(map(read_rule, self.network)), step.network) if self.network else ()
+
+    def digest(self, task: Task) -> str:
+        """Returns the digest by which the check of a task is remembered: what its tests reach can decide it."""
+        reached = [self.reached(step) for step in task.steps]
+        return hashlib.sha256(repr((task.digest, reached)).encode()).hexdigest() if any(reached) else task.digest
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
@@ -115,6 +128,7 @@ class Ran:
     output: the end of what the tests printed. rewritten: test files that were changed, or added, while they ran. left:
     processes lived on after them, which could write the reward. dropped: changes of the policy's to system folders,
     which the tests did not see. unsearched: folders of PATH and the like that are the policy's, which were left out.
+    requests: of the tests, that went wrong.
     """
 
     end: End
@@ -127,6 +141,7 @@ class Ran:
     dropped: Sequence[str] = ()
     unsearched: Sequence[str] = ()
     seconds: float = 0.0
+    requests: Requests = field(default_factory=Requests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,10 +205,10 @@ class TaskBoxes:
             raise SandboxError(f"the task's environment cannot be laid out: {fault}") from None
 
     @asynccontextmanager
-    async def _open(self, disk_mb: int = 0) -> AsyncIterator[FreshBox]:
+    async def _open(self, disk_mb: int = 0, network: Sequence[str] = ()) -> AsyncIterator[FreshBox]:
         environment = self.task.environment
         limits = replace(self.limits, disk_mb=max(self.limits.disk_mb or 0, disk_mb))
-        async with self._boxes.open(environment.image, limits=limits, env=environment.env) as box:
+        async with self._boxes.open(environment.image, limits=limits, env=environment.env, network=network) as box:
             check_image(box, self.image_id)
             yield box
 
@@ -204,9 +219,10 @@ class TaskBoxes:
         homes = [env["HOME"] for env in (task.environment.env, step.env) if "HOME" in env]
         carried = Carried(task.keep, shared=step.mode == "shared", homes=homes)
         env, unsearched = _clean(task.environment.env, carried)
+        network = self._size.reached(step)
         with tempfile.TemporaryFile(prefix="rewarden-task-") as file:
             await asyncio.to_thread(self._merge, state, carried, file)
-            async with self._open(disk_mb) as box:
+            async with self._open(disk_mb, network) as box:
                 try:
                     await box.restore(State(file).pieces())
                     placed = tests_of(step)
@@ -227,6 +243,8 @@ class TaskBoxes:
                     # Attack: whatever the tests have started could write the reward after them.
                     await box.stop()
                     ran = await _result(box, report, placed)
+                    if network:
+                        ran = replace(ran, requests=await box.requests())
                     # A server that was told to end, or a tracker of shared memory, needs a moment to do so.
                     await box.resume()
                     ran = replace(ran, left=not task.services and await _left(box))
@@ -425,6 +443,11 @@ def _is_loaded(name: str) -> bool:
         or any(part.startswith(".") for part in parts)
         or "node_modules" in parts
     )
+
+
+def unserved(requests: Requests) -> str:
+    """Returns in words that requests could not be served."""
+    return f"the tests' requests to {', '.join(requests.unserved[:5])} could not be served"
 
 
 def tail(report: Report, most: int = 2000) -> str:

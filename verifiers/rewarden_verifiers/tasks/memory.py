@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 from rewarden_sandboxes.job import Limits
 from rewarden_verifiers.tasks.shelf import Shelf
 
-VERSION = 2
+VERSION = 3
 """Raised whenever what is kept means something else, or is found out in another way."""
 
 
@@ -25,7 +25,8 @@ VERSION = 2
 class StepCheck:
     """The checks of one step. untouched, solved: the rewards of the untouched box and of the solution; None: the tests
     wrote none, or the solution proves nothing. rewritten: test files that the runs changed or added. left: processes
-    lived on after the tests. problem: why the step cannot judge; None: it can. solution: the step has one."""
+    lived on after the tests. refused: requests of the tests that their network does not allow, each as `HOST:PORT`.
+    problem: why the step cannot judge; None: it can. solution: the step has one."""
 
     step: str
     untouched: float | None
@@ -33,6 +34,7 @@ class StepCheck:
     solution: bool = True
     rewritten: tuple[str, ...] = ()
     left: bool = False
+    refused: tuple[str, ...] = ()
     problem: str | None = None
     seconds: float = 0.0
 
@@ -73,7 +75,10 @@ class Memory:
                 told = json.load(file)
             if told.pop("version") != VERSION:
                 return None
-            steps = tuple(StepCheck(**{**step, "rewritten": tuple(step["rewritten"])}) for step in told.pop("steps"))
+            steps = tuple(
+                StepCheck(**{**step, "rewritten": tuple(step["rewritten"]), "refused": tuple(step["refused"])})
+                for step in told.pop("steps")
+            )
             return Checked(steps=steps, **told)
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return None  # it is found out again

@@ -93,7 +93,8 @@ class Step:
 
     tests: what lies in /tests. script: the file of /tests that is run. solution: what lies in /solution for the oracle.
     solve: the file of it that is run. agent_s,
-    verifier_s: limits of CPU and idle time. env: of the verifier.
+    verifier_s: limits of CPU and idle time. env: of the verifier. network: hosts that the tests may reach, if the
+    server allows them: names, `*.DOMAIN`, or `*`.
     """
 
     name: str
@@ -106,6 +107,7 @@ class Step:
     verifier_s: float = 600.0
     env: Mapping[str, str] = field(default_factory=dict)
     mode: Mode = "separate"
+    network: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-from rewarden.errors import InvalidReference, InvalidSample
+from rewarden.errors import InvalidReference, InvalidSample, SandboxError
 from rewarden.types import Component, Outcome, Sample
 from rewarden_verifiers.boxes import BoxFault, LiveBox
 from rewarden_verifiers.contract import Context, verifier
@@ -17,7 +17,7 @@ from rewarden_verifiers.execution.candidate import Missing, bare, find, rules_of
 from rewarden_verifiers.outcome import no_answer, scored, undecided, wrong
 from rewarden_verifiers.tasks.checking import TOP, begun, checked, opened
 from rewarden_verifiers.tasks.folder import read_task
-from rewarden_verifiers.tasks.judging import Ran, State, TaskBoxes, check_image, kept, put, solve
+from rewarden_verifiers.tasks.judging import Ran, State, TaskBoxes, check_image, kept, put, solve, unserved
 from rewarden_verifiers.tasks.memory import Checked, StepCheck
 from rewarden_verifiers.tasks.params import TaskParams, TaskReference
 from rewarden_verifiers.tasks.resources import TaskResources
@@ -62,7 +62,8 @@ async def task(
     run in a fresh box of the task: a shell script, or files (`form`).
 
     The tests run in a box of their own, with a copy of the files and none of the processes, under the task's time
-    limits and without a network. `/tests` and `/logs/verifier` are the task's. Changes to system folders are carried
+    limits, and without a network unless task and server allow one. A request of theirs that could not be served is an
+    error, never a 0. `/tests` and `/logs/verifier` are the task's. Changes to system folders are carried
     only in the mode `shared`, which is flagged, or if the task lists them. See docs/tasks.md.
 
     A task is checked before it first judges: its solution must get the reward 1, and an untouched box must not.
@@ -158,6 +159,8 @@ class _Judged:
         unchecked = control is None or control.solved is None
         if unchecked:
             self.flags.append("unchecked")
+        if self._refused:
+            self.flags.append("network_refused")
         if ran.left:
             self.flags.append("processes_left")
         # Attack: break the tests of a task without a solution, to go unscored. That they wrote a reward in any box,
@@ -167,6 +170,11 @@ class _Judged:
         details = self._details()
         if ran.rewritten - known:
             return wrong("tests_changed", **details)
+        if not self._reached():
+            if ran.requests.unserved:
+                raise SandboxError(f"task {self.task.id!r}: {unserved(ran.requests)}; see the sandbox host's record")
+            if unchecked and self._refused:
+                return undecided("network_refused", fault="reference", **details)
         if ran.end != "ended":
             return wrong(ran.end, **details) if proven else undecided(ran.end, fault="reference", **details)
         if ran.left and not unchecked and not (control is not None and control.left):
@@ -178,6 +186,19 @@ class _Judged:
         return scored(
             ran.reward.score, passed=passed, reason=None if passed else "tests_failed", components=parts, **details
         )
+
+    def _reached(self) -> bool:
+        """Returns whether the reward is no lower than the solution's, so that nothing can have lowered it."""
+        best = self.control.solved if self.control is not None else None
+        reward = self.ran.reward
+        return self.ran.end == "ended" and reward is not None and reward.score >= (TOP if best is None else best)
+
+    @property
+    def _refused(self) -> list[str]:
+        """Returns the requests that were refused now, and were not made in the check. With a solution, the check shows
+        that the tests need none of them. Attack: files that lead the tests to a refused host, to go unscored."""
+        known = self.control.refused if self.control is not None else ()
+        return [name for name in self.ran.requests.refused if name not in known]
 
     def _details(self) -> dict[str, Any]:
         ran = self.ran
@@ -191,7 +212,11 @@ class _Judged:
             evidence["step"] = self.step.name
         if ran.dropped:
             evidence["dropped"] = list(ran.dropped)
-        said = "\n".join(filter(None, (ran.why, ran.output)))
+        refused = ""
+        if self._refused:
+            evidence["refused"] = self._refused
+            refused = f"the network of the task's tests does not allow {', '.join(self._refused[:5])}"
+        said = "\n".join(filter(None, (refused, ran.why, ran.output)))
         return {
             "evidence": evidence,
             "flags": tuple(self.flags),

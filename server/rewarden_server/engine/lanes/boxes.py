@@ -24,7 +24,7 @@ from rewarden_sandboxes.errors import BadJob, FileFault, HostError
 from rewarden_sandboxes.job import Limits, Report
 from rewarden_sandboxes.settings import cores
 from rewarden_server.engine.lanes.sandbox import SandboxLane
-from rewarden_verifiers.boxes import BoxEntry, BoxFault, FreshBox
+from rewarden_verifiers.boxes import BoxEntry, BoxFault, FreshBox, Requests
 
 if TYPE_CHECKING:
     from rewarden_sandboxes.remote_box import RemoteBox
@@ -33,6 +33,10 @@ T = TypeVar("T")
 
 _FOR_EACH_CORE = 2
 """Boxes at once, for each core: while the files of one are copied, the programs of others run."""
+
+
+_LABEL = "verifier"
+"""The name of verifiers' boxes in the record of the network."""
 
 
 class BoxLane:
@@ -45,11 +49,14 @@ class BoxLane:
         self._shared: dict[str, _Shared] = {}
 
     @asynccontextmanager
-    async def open(self, image: str, *, limits: Limits, env: Mapping[str, str]) -> AsyncIterator[FreshBox]:
+    async def open(
+        self, image: str, *, limits: Limits, env: Mapping[str, str], network: Sequence[str] = ()
+    ) -> AsyncIterator[FreshBox]:
         """See `Boxes.open`."""
+        spec = BoxSpec(image=image, limits=limits, env=dict(env), network=tuple(network), label=_LABEL)
         async with self._turns:
             with said_as_ours():
-                remote = await self._sandbox.box(BoxSpec(image=image, limits=limits, env=dict(env)), patient=True)
+                remote = await self._sandbox.box(spec, patient=True)
             self._identities[image] = remote.image
             try:
                 yield OpenedBox(remote)
@@ -123,6 +130,12 @@ class OpenedBox:
         with said_as_ours():
             return (await self._remote.clock()).processes or 0
 
+    async def requests(self) -> Requests:
+        """See `FreshBox.requests`."""
+        with said_as_ours():
+            clock = await self._remote.clock()
+        return Requests(clock.unserved, clock.refused)
+
     async def list(self, path: str, depth: int) -> Sequence[BoxEntry]:
         """See `FreshBox.list`."""
         with said_as_ours():
@@ -189,6 +202,8 @@ def said_as_ours() -> Iterator[None]:
     except FileFault as error:
         raise BoxFault(error.message) from None
     except BadJob as error:
+        if error.path == "network":  # its names are the operator's, not the sample's
+            raise SandboxError(f"a verifier's box: {error.message}") from None
         raise InvalidSample(f"{error.path or 'the box'}: {error.message}", path=error.path) from None
     except HostError as error:
         raise SandboxError(error.message) from None
