@@ -7,7 +7,7 @@ and its reader refuses it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, cast
 
 from rewarden_sandboxes.agent.room import BOX
@@ -214,8 +214,8 @@ def session_event_from_answer(answer: pb.Answer) -> SessionEvent:
         case "clock":
             clock = answer.clock
             found = {name: getattr(clock, name) for name in _OF_CLOCK if clock.HasField(name)}
-            lists = {"unserved": tuple(clock.unserved), "refused": tuple(clock.refused)}
-            return Clock(cpu_s=clock.cpu_s, idle_s=clock.idle_s, **found, **lists)
+            made = Clock(cpu_s=clock.cpu_s, idle_s=clock.idle_s, **found)
+            return replace(made, unserved=tuple(clock.unserved), refused=tuple(clock.refused))
         case "report":
             return _report_from_message(answer.report)
         case _:

@@ -434,5 +434,5 @@ class OpenBox:
 
 
 def _clock(header: dict[str, Any]) -> Clock:
-    counts = {name: int(header[name]) for name in ("memory", "disk", "processes") if name in header}
+    counts: dict[str, Any] = {name: int(header[name]) for name in ("memory", "disk", "processes") if name in header}
     return Clock(cpu_s=float(header["cpu_s"]), idle_s=float(header["idle_s"]), **counts)

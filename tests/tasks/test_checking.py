@@ -37,11 +37,11 @@ async def test_a_good_task_is_remembered_by_its_digest(boxes: BoxLane, memory: M
     assert found.fault is None
     (step,) = found.steps
     assert (step.untouched, step.solved, step.rewritten) == (0.0, 1.0, ())
-    assert memory.check(task.digest, found.image_id, SIZE.limits(task.environment)) == found
+    assert memory.check(SIZE.digest(task), found.image_id, SIZE.limits(task.environment)) == found
     larger = Size(default_disk_mb=256)
     again = await checked(boxes, task, larger, memory)
     assert again.fault is None
-    assert memory.check(task.digest, found.image_id, larger.limits(task.environment)) == again
+    assert memory.check(larger.digest(task), found.image_id, larger.limits(task.environment)) == again
 
 
 async def test_the_environment_is_made_once_and_seen_by_solution_and_tests(boxes: BoxLane, memory: Memory) -> None:
@@ -206,3 +206,38 @@ async def test_the_examples_can_judge(boxes: BoxLane, memory: Memory, folder: Pa
     found = await check(boxes, read_folder(folder), SIZE, memory)
     assert found.fault is None
     assert all(step.solved == 1.0 and step.untouched != 1.0 for step in found.steps)
+
+
+async def test_hooks_run_in_a_copy_of_the_box_and_leave_files_alone(boxes: BoxLane, memory: Memory) -> None:
+    toml = (
+        TOML
+        + '[verifier.environment]\nenv = { WORD = "own" }\nworkdir = "/work"\nmemory_mb = 300\n'
+        + "[[verifier.collect]]\ncommand = 'sh hook.sh; cat done >collected'\n[[verifier.collect]]\ncommand = 'false'\n"
+    )
+    tests = (
+        '[ "$(cat /app/collected)-$WORD-$PWD" = yes-own-/work ] && reward=1\n'
+        "echo ${reward:-0} >/logs/verifier/reward.txt\n"
+    )
+    hook = "while :; do echo 1 >/logs/verifier/reward.txt; done &"
+    files = {
+        **parts(task_toml=toml, tests__test_sh=tests, solution__solve_sh="echo yes >/app/done"),
+        "environment/hook.sh": hook,  # attack: what a hook leaves running writes the reward after the tests
+    }
+    found = await checks(boxes, memory, files)
+    assert found.fault is None
+    assert [(step.untouched, step.solved, step.left) for step in found.steps] == [(0.0, 1.0, False)]
+
+
+async def test_the_tests_wait_for_health_checks_and_begin_when_these_give_up(boxes: BoxLane, memory: Memory) -> None:
+    health = (
+        "\n[environment.healthcheck]\ncommand = 'echo x >>/app/tries; [ -e /app/done ] && [ $(wc -l <{}) -ge 3 ]'\n"
+    )
+    toml = TOML + health + "interval_sec = 0\nretries = 4\n"
+    tests = "[ $(wc -l </app/tries) -eq 3 ] && reward=1; echo ${reward:-0} >/logs/verifier/reward.txt\n"
+    found = await checks(boxes, memory, parts(task_toml=toml.format("/app/tries"), tests__test_sh=tests))
+    assert found.fault is None
+    assert [(step.untouched, step.solved) for step in found.steps] == [(0.0, 1.0)]
+    never = await checks(boxes, memory, parts(task_toml=toml.format("/dev/null"), tests__test_sh=tests))
+    assert never.fault is not None
+    assert "the reward is 0" in never.fault
+    assert "the health check 'echo x >>/app/tries; " in never.fault

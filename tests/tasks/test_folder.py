@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rewarden_verifiers.tasks.folder import find_folders, read_folder
-from rewarden_verifiers.tasks.task import PATH, Command, Copy, TaskFault
+from rewarden_verifiers.tasks.task import PATH, Command, Copy, HealthCheck, Hook, TaskFault
 from tests.tasks.folders import EXAMPLES, PARTS, TOML, made, parts, task_of
 
 STEPS = "[[steps]]\nname = 'a'\n[[steps]]\nname = 'a'\n"
@@ -121,6 +121,47 @@ def test_the_verifiers_network_comes_before_the_environments(
     assert [step.network for step in task_of({**parts(task_toml=steps), **PARTS_OF_STEP}).steps] == [("c",)]
 
 
+def test_the_tests_box_has_its_own_variables_room_hooks_and_health_checks() -> None:
+    verifier = """
+environment_mode = "separate"
+env = { A = "verifier", B = "verifier" }
+[verifier.environment]
+env = { A = "box", C = "box" }
+memory_mb = 300
+storage_mb = 200
+workdir = "/work"
+network_mode = "public"
+[[verifier.collect]]
+command = "dump all"
+[environment.healthcheck]
+command = "curl localhost"
+interval_sec = 0
+start_period_sec = 1.5
+retries = 2
+"""
+    whole = task_of(parts(task_toml=TOML + verifier)).step(None)
+    assert (whole.memory_mb, whole.disk_mb, whole.workdir, whole.network) == (300, 200, "/work", ("*",))
+    assert whole.env == {"A": "verifier", "B": "verifier", "C": "box"}
+    assert whole.collect == (Hook(shell="dump all", timeout_s=60.0),)
+    assert whole.health == (HealthCheck(shell="curl localhost", interval_s=0.0, start_s=1.5, retries=2),)
+    own = """
+[[steps]]
+name = "a"
+[steps.healthcheck]
+command = "true"
+[[steps.verifier.collect]]
+command = "dump one"
+timeout_sec = 5
+[steps.verifier.environment]
+memory_mb = 100
+"""
+    (step,) = task_of({**parts(task_toml=TOML + verifier + own), **PARTS_OF_STEP}).steps
+    # A step's environment stands for the verifier's, and its hooks and checks come after those of the task.
+    assert (step.memory_mb, step.disk_mb, step.workdir, step.network) == (100, None, None, ())
+    assert [hook.shell for hook in step.collect] == ["dump all", "dump one"]
+    assert [(check.shell, check.retries) for check in step.health] == [("curl localhost", 2), ("true", 3)]
+
+
 def test_the_path_of_an_environment_goes_on_where_the_image_s_ends() -> None:
     environment = task_of(with_environment("FROM python\nENV PATH=/opt/x/bin:$PATH A=${PATH}\nRUN a\n")).environment
     assert environment.env == {"PATH": f"/opt/x/bin:{PATH}", "A": PATH}
@@ -184,7 +225,36 @@ def test_copies_are_placed_as_engines_place_them(line: str, placed: set[str]) ->
         (parts(task_toml=TOML.replace("workdir", "gpus = 1\nworkdir")), "gpus: boxes have none"),
         (parts(task_toml=TOML + "environment_mode = 'none'"), "must be separate or shared"),
         (parts(task_toml=TOML + "env = {KEY = '${KEY}'}"), "verifier.env.KEY: takes its value from the runner's"),
-        (parts(task_toml=TOML + "[verifier.environment]\ndocker_image = 'x'"), "not supported"),
+        (
+            parts(task_toml=TOML + "[verifier.environment]\ndocker_image = 'x'"),
+            r"must be that of the task's environment",
+        ),
+        (parts(task_toml=TOML + "[verifier.environment]\ngpus = 1"), r"verifier\.environment\.gpus: is not supported"),
+        (parts(task_toml=TOML + "[verifier.environment]\ncpu = 1"), r"verifier\.environment\.cpu: is unknown; known: "),
+        (
+            parts(task_toml=TOML + "[verifier.environment]\nmemory = '1'"),
+            r"verifier\.environment\.memory: must be a siz",
+        ),
+        (
+            parts(task_toml=TOML + "environment_mode = 'shared'\n[verifier.environment]\ncpus = 1"),
+            r"verifier\.environment: is only for the environment_mode separate",
+        ),
+        (parts(task_toml=TOML + "[[verifier.collect]]\nservice = 'db'"), r"collect\[0\]\.service: a task has one cont"),
+        (parts(task_toml=TOML + "[[verifier.collect]]\nshell = 'x'"), r"verifier\.collect\[0\]\.shell: is unknown"),
+        (parts(task_toml=TOML + "[[verifier.collect]]\n"), r"verifier\.collect\[0\]\.command: must be a text"),
+        (parts(task_toml=TOML + "collect = 'x'"), r"verifier\.collect: must be tables"),
+        (
+            parts(task_toml=TOML + "[environment.healthcheck]\ntest = 'x'"),
+            r"environment\.healthcheck\.test: is unknown",
+        ),
+        (
+            parts(task_toml=TOML + "[environment.healthcheck]\ncommand = 'x'\nretries = 0"),
+            r"environment\.healthcheck\.retries: must be a whole number from 1 to",
+        ),
+        (
+            parts(task_toml=TOML + "[environment.healthcheck]\ncommand = 'x'\ntimeout_sec = 0"),
+            r"environment\.healthcheck\.timeout_sec: must be a number of seconds above 0",
+        ),
         (parts(task_toml=TOML + "network_mode = 'some'"), r"verifier\.network_mode: must be no-network, public or"),
         (parts(task_toml=TOML + "allowed_hosts = ['a']"), r"verifier\.network_mode: must be"),
         (

@@ -164,6 +164,8 @@ def _judged(step: Step, untouched: Ran, solved: Ran | None, ended: str, size: Si
                 "programs; call them by their path, or list it in metadata.rewarden.keep)"
             )
         problem += _beyond(step, solved, size)
+        if solved.sick:
+            problem += f" (the health check {solved.sick[0][:100]!r} failed)"
     return StepCheck(
         step=step.name,
         untouched=untouched.reward.score if untouched.reward is not None else None,

@@ -10,7 +10,8 @@ import math
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,6 +25,8 @@ from rewarden_verifiers.tasks.task import (
     Environment,
     File,
     Files,
+    HealthCheck,
+    Hook,
     Mode,
     Step,
     Task,
@@ -47,6 +50,20 @@ _YAML = (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, Ari
 
 _VERSIONS = ("1.0", "1.1", "1.2", "1.3", "1.4")
 _VERIFIER_S = 600.0
+_APART = (
+    *("env", "cpus", "memory", "memory_mb", "storage", "storage_mb", "workdir", "docker_image", "os", "skills_dir"),
+    *("network_mode", "allowed_hosts", "allow_internet", "build_timeout_sec"),
+    *("gpus", "gpu_types", "tpu", "mcp_servers", "healthcheck"),
+)
+"""The fields of `[verifier.environment]`. Those of the last line are refused."""
+_OF_HEALTH = {
+    "interval_sec": "interval_s",
+    "timeout_sec": "timeout_s",
+    "start_period_sec": "start_s",
+    "start_interval_sec": "start_interval_s",
+}
+_RETRIES, _MOST_RETRIES = 3, 1000
+_HOOK_S = 60.0
 _OLDER_SCRIPT = b"""bash "$TEST_DIR/run-tests.sh"
 if [ $? -eq 0 ]; then echo 1; else echo 0; fi >/logs/verifier/reward.txt
 """
@@ -162,11 +179,8 @@ def _harbor(id: str, files: Files) -> Task:
     if version not in _VERSIONS:
         raise TaskFault(f"{HARBOR}: schema_version {version!r} is unknown; known: {', '.join(_VERSIONS)}")
     verifier, agent = _table(told, "verifier"), _table(told, "agent")
-    if "environment" in verifier:
-        raise TaskFault(f"{HARBOR}: [verifier.environment]: an image of the verifier's own is not supported")
-    if verifier.get("collect"):
-        raise TaskFault(f"{HARBOR}: [[verifier.collect]] is not supported")
-    environment = _environment(_table(told, "environment"), below(files, "environment"))
+    around = _table(told, "environment")
+    environment = _environment(around, below(files, "environment"))
     ours = _table(_table(told, "metadata"), _OURS, "metadata.")
     unknown = sorted(ours.keys() - {"keep", "services"})
     if unknown:
@@ -174,15 +188,11 @@ def _harbor(id: str, files: Files) -> Task:
     named = told.get("steps", [])
     if not isinstance(named, list) or not all(isinstance(step, dict) for step in named):
         raise TaskFault(f"{HARBOR}: steps must be tables [[steps]]")
-    # As in Harbor, a step's own network comes first, then the verifier's, then the environment's. Unlike there, nothing
-    # stated is none.
-    network = _network(verifier, "verifier")
-    if network is None:
-        network = _network(_table(told, "environment"), "environment") or ()
+    whole = _Whole(files, verifier, agent, around, environment)
     steps = (
-        tuple(_harbor_step(step, verifier, agent, files, place, network) for place, step in enumerate(named))
+        tuple(_harbor_step(step, whole, place) for place, step in enumerate(named))
         if named
-        else (_step("", "", verifier, agent, {}, files, network),)
+        else (_step("", "", verifier, agent, {}, files, _phase(whole, {}, "", {})),)
     )
     twice = next((step.name for place, step in enumerate(steps) if step.name in {e.name for e in steps[:place]}), None)
     if twice is not None:
@@ -198,23 +208,125 @@ def _harbor(id: str, files: Files) -> Task:
     )
 
 
-def _harbor_step(
-    told: Mapping[str, Any],
-    verifier: Mapping[str, Any],
-    agent: Mapping[str, Any],
-    files: Files,
-    place: int,
-    network: Sequence[str],
-) -> Step:
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """What all steps share. told: of the environment."""
+
+    files: Files
+    verifier: Mapping[str, Any]
+    agent: Mapping[str, Any]
+    told: Mapping[str, Any]
+    environment: Environment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Phase:
+    """The surroundings of the tests: fields of `Step`, and the environment variables of `[verifier.environment]`."""
+
+    network: Sequence[str]
+    env: Mapping[str, str]
+    memory_mb: int | None
+    disk_mb: int | None
+    workdir: str | None
+    collect: Sequence[Hook]
+    health: Sequence[HealthCheck]
+
+
+def _phase(whole: _Whole, own: Mapping[str, Any], where: str, step: Mapping[str, Any]) -> _Phase:
+    """Returns the surroundings of a step's tests. own: its table `verifier`, empty without steps; where: its path."""
+    verifier = whole.verifier
+    given = f"{where}verifier.environment" if "environment" in own else "verifier.environment"
+    apart = _table({**verifier, **own}, "environment", "verifier.")
+    if apart and {**verifier, **own}.get("environment_mode") == "shared":
+        raise TaskFault(f"{HARBOR}: {given}: is only for the environment_mode separate")
+    _check_apart(apart, given, whole.environment)
+    # As in Harbor, a step's own network comes first, then the verifier's, then its environment's, then the task's.
+    # Unlike there, nothing stated is none.
+    stated = (
+        _network(own, f"{where}verifier"),
+        _network(verifier, "verifier"),
+        _network(apart, given),
+        None if apart else _network(whole.told, "environment"),
+    )
+    checks = [(whole.told, "environment."), (step, where)]
+    return _Phase(
+        network=next((hosts for hosts in stated if hosts is not None), ()),
+        env=_texts(apart.get("env", {}), f"{given}.env"),
+        memory_mb=_size(apart, "memory", given),
+        disk_mb=_size(apart, "storage", given),
+        workdir=_absolute(str(apart["workdir"])) if apart.get("workdir") else None,
+        collect=(*_hooks(verifier, "verifier"), *_hooks(own, f"{where}verifier")),
+        health=tuple(
+            _health(_table(told, "healthcheck", at), f"{at}healthcheck") for told, at in checks if "healthcheck" in told
+        ),
+    )
+
+
+def _check_apart(told: Mapping[str, Any], where: str, environment: Environment) -> None:
+    """Raises TaskFault for a `[verifier.environment]` that the tests' box, which copies the policy's, cannot have."""
+    _check_known(told, _APART, where)
+    for name in ("gpus", "gpu_types", "tpu", "mcp_servers", "healthcheck"):
+        if told.get(name):
+            raise TaskFault(f"{HARBOR}: {where}.{name}: is not supported")
+    if str(told.get("os", "linux")).lower() != "linux":
+        raise TaskFault(f"{HARBOR}: {where}.os: boxes run Linux")
+    image = told.get("docker_image")
+    if image is not None and tier_of(str(image)) != environment.image:
+        raise TaskFault(
+            f"{HARBOR}: {where}.docker_image: must be that of the task's environment ({environment.image}), as the "
+            "tests' box has a copy of the policy's files; or leave it out"
+        )
+
+
+def _check_known(told: Mapping[str, Any], known: Collection[str], where: str) -> None:
+    unknown = sorted(told.keys() - set(known))
+    if unknown:
+        raise TaskFault(f"{HARBOR}: {where}.{unknown[0]}: is unknown; known: {', '.join(sorted(known))}")
+
+
+def _hooks(verifier: Mapping[str, Any], where: str) -> tuple[Hook, ...]:
+    named = verifier.get("collect", [])
+    if not isinstance(named, list) or not all(isinstance(hook, dict) for hook in named):
+        raise TaskFault(f"{HARBOR}: {where}.collect: must be tables [[{where}.collect]]")
+    return tuple(_hook(hook, f"{where}.collect[{place}]") for place, hook in enumerate(named))
+
+
+def _hook(told: Mapping[str, Any], where: str) -> Hook:
+    _check_known(told, ("command", "service", "timeout_sec", "user"), where)
+    if told.get("service", "main") != "main":
+        raise TaskFault(f"{HARBOR}: {where}.service: a task has one container, main, not {told['service']!r:.100}")
+    seconds = _seconds(told.get("timeout_sec", _HOOK_S), f"{where}.timeout_sec")
+    return Hook(shell=_command(told, where), timeout_s=seconds)
+
+
+def _health(told: Mapping[str, Any], where: str) -> HealthCheck:
+    _check_known(told, ("command", *_OF_HEALTH, "retries"), where)
+    times = {
+        field: _seconds(told[name], f"{where}.{name}", zero=name != "timeout_sec")
+        for name, field in _OF_HEALTH.items()
+        if name in told
+    }
+    retries = told.get("retries", _RETRIES)
+    if type(retries) is not int or not 0 < retries <= _MOST_RETRIES:
+        raise TaskFault(f"{HARBOR}: {where}.retries: must be a whole number from 1 to {_MOST_RETRIES}")
+    return HealthCheck(shell=_command(told, where), retries=retries, **times)
+
+
+def _command(told: Mapping[str, Any], where: str) -> str:
+    command = told.get("command")
+    if not isinstance(command, str) or not command or "\0" in command:
+        raise TaskFault(f"{HARBOR}: {where}.command: must be a text")
+    return command
+
+
+def _harbor_step(told: Mapping[str, Any], whole: _Whole, place: int) -> Step:
     name = told.get("name")
     if not isinstance(name, str) or not re.fullmatch(r"(?!\.+$)[\w.-]+", name):
         raise TaskFault(f"{HARBOR}: steps[{place}].name: must be the name of a folder in steps/")
-    own = _table(told, "verifier", f"steps[{place}].")
-    if "environment" in own or own.get("collect"):
-        raise TaskFault(f"{HARBOR}: steps[{place}].verifier: an image of its own and collect are not supported")
-    merged = {**verifier, **own}, {**agent, **_table(told, "agent")}
-    stated = _network(own, f"steps[{place}].verifier")
-    return _step(name, f"steps/{name}/", *merged, told, files, network if stated is None else stated)
+    where = f"steps[{place}]."
+    own = _table(told, "verifier", where)
+    merged = {**whole.verifier, **own}, {**whole.agent, **_table(told, "agent")}
+    return _step(name, f"steps/{name}/", *merged, told, whole.files, _phase(whole, own, where, told))
 
 
 def _step(
@@ -224,7 +336,7 @@ def _step(
     agent: Mapping[str, Any],
     told: Mapping[str, Any],
     files: Files,
-    network: Sequence[str],
+    phase: _Phase,
 ) -> Step:
     folder = prefix.rstrip("/")
     inner = below(files, folder) if folder else files
@@ -238,8 +350,6 @@ def _step(
     mode = verifier.get("environment_mode") or "separate"
     if mode not in ("separate", "shared"):
         raise TaskFault(f"{HARBOR}: verifier.environment_mode: must be separate or shared, not {mode!r}")
-    if "healthcheck" in told:
-        raise TaskFault(f"{HARBOR}: the health check of a step is not supported")
     if folder and below(inner, "workdir"):
         raise TaskFault(f"{prefix}workdir: files that a step adds to the box are not supported")
     return Step(
@@ -249,9 +359,14 @@ def _step(
         solution=below(inner, "solution"),
         agent_s=_seconds(agent.get("timeout_sec"), "agent.timeout_sec"),
         verifier_s=_seconds(verifier.get("timeout_sec"), "verifier.timeout_sec"),
-        env=_texts(verifier.get("env", {}), "verifier.env"),
+        env={**phase.env, **_texts(verifier.get("env", {}), "verifier.env")},
         mode=cast(Mode, mode),
-        network=network,
+        network=phase.network,
+        memory_mb=phase.memory_mb,
+        disk_mb=phase.disk_mb,
+        workdir=phase.workdir,
+        collect=phase.collect,
+        health=phase.health,
     )
 
 
@@ -287,8 +402,8 @@ def _environment(told: Mapping[str, Any], files: Files) -> Environment:
             raise TaskFault(f"{HARBOR}: environment.{name}: boxes have none")
     if str(told.get("os", "linux")) != "linux":
         raise TaskFault(f"{HARBOR}: environment.os: boxes run Linux")
-    if told.get("mcp_servers") or told.get("healthcheck"):
-        raise TaskFault(f"{HARBOR}: environment.mcp_servers and healthcheck are not supported")
+    if told.get("mcp_servers"):
+        raise TaskFault(f"{HARBOR}: environment.mcp_servers: is not supported")
     for name in files:
         if _COMPOSE.fullmatch(name):
             raise TaskFault(f"environment/{name}: several containers are not supported")
@@ -315,28 +430,28 @@ def _environment(told: Mapping[str, Any], files: Files) -> Environment:
         actions=made.actions,
         workdir=_absolute(str(told.get("workdir") or made.workdir)),
         env={**made.env, **_texts(told.get("env", {}), "environment.env")},
-        memory_mb=_size(told, "memory"),
-        disk_mb=_size(told, "storage"),
+        memory_mb=_size(told, "memory", "environment"),
+        disk_mb=_size(told, "storage", "environment"),
         build_s=_seconds(told.get("build_timeout_sec"), "environment.build_timeout_sec"),
     )
 
 
-def _size(told: Mapping[str, Any], name: str) -> int | None:
+def _size(told: Mapping[str, Any], name: str, where: str) -> int | None:
     """Returns MiB: `memory_mb`, or the older `memory = "2G"`."""
     exact = told.get(f"{name}_mb")
     if exact is not None:
         if type(exact) not in (int, float) or not 0 < exact < _MOST_MB:
-            raise TaskFault(f"{HARBOR}: environment.{name}_mb: must be a number above 0")
+            raise TaskFault(f"{HARBOR}: {where}.{name}_mb: must be a number above 0")
         return math.ceil(float(exact))
     older = told.get(name)
     if older is None:
         return None
     match = _SIZE.fullmatch(str(older).strip())
     if match is None:
-        raise TaskFault(f"{HARBOR}: environment.{name}: must be a size with its unit, such as 2G, not {older!r:.100}")
+        raise TaskFault(f"{HARBOR}: {where}.{name}: must be a size with its unit, such as 2G, not {older!r:.100}")
     size = float(match[1]) * _MB[match[2].upper()]
     if not 0 < size < _MOST_MB:
-        raise TaskFault(f"{HARBOR}: environment.{name}: must be above 0 and below {_MOST_MB:g} MiB")
+        raise TaskFault(f"{HARBOR}: {where}.{name}: must be above 0 and below {_MOST_MB:g} MiB")
     return math.ceil(size)
 
 
@@ -417,11 +532,11 @@ def _words(value: Any, where: str) -> Sequence[str]:
     return tuple(value)
 
 
-def _seconds(value: Any, where: str) -> float:
+def _seconds(value: Any, where: str, *, zero: bool = False) -> float:
     if value is None:
         return _VERIFIER_S
-    if type(value) not in (int, float) or not 0 < value < 1e6:
-        raise TaskFault(f"{where}: must be a number of seconds above 0")
+    if type(value) not in (int, float) or not 0 <= value < 1e6 or (value == 0 and not zero):
+        raise TaskFault(f"{where}: must be a number of seconds {'from' if zero else 'above'} 0")
     return float(value)
 
 

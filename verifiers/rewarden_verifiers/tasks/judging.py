@@ -26,7 +26,18 @@ from rewarden_verifiers.tasks import reward
 from rewarden_verifiers.tasks.carried import Carried, merge
 from rewarden_verifiers.tasks.memory import copied
 from rewarden_verifiers.tasks.reward import Reward, Unreadable
-from rewarden_verifiers.tasks.task import PATH, Copy, Environment, File, Files, Step, Task, TaskFault, absolute
+from rewarden_verifiers.tasks.task import (
+    PATH,
+    Copy,
+    Environment,
+    File,
+    Files,
+    HealthCheck,
+    Step,
+    Task,
+    TaskFault,
+    absolute,
+)
 
 TESTS, SOLUTION, PYTHON = "/tests", "/solution", "/rewarden/python"
 AGENT, RECORD = "/logs/agent", "/logs/rewarden"
@@ -117,9 +128,9 @@ class Size:
         return narrowed(tuple(map(read_rule, self.network)), step.network) if self.network else ()
 
     def digest(self, task: Task) -> str:
-        """Returns the digest by which the check of a task is remembered: what its tests reach can decide it."""
-        reached = [self.reached(step) for step in task.steps]
-        return hashlib.sha256(repr((task.digest, reached)).encode()).hexdigest() if any(reached) else task.digest
+        """Returns the digest by which the check of a task is remembered: what its tests get can decide it."""
+        given = [(self.reached(step), self.limits(_surroundings(task.environment, step))) for step in task.steps]
+        return hashlib.sha256(repr((task.digest, given)).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +139,7 @@ class Ran:
     output: the end of what the tests printed. rewritten: test files that were changed, or added, while they ran. left:
     processes lived on after them, which could write the reward. dropped: changes of the policy's to system folders,
     which the tests did not see. unsearched: folders of PATH and the like that are the policy's, which were left out.
-    requests: of the tests, that went wrong.
+    requests: of the tests, that went wrong. sick: health checks that failed to the end.
     """
 
     end: End
@@ -142,6 +153,7 @@ class Ran:
     unsearched: Sequence[str] = ()
     seconds: float = 0.0
     requests: Requests = field(default_factory=Requests)
+    sick: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +217,13 @@ class TaskBoxes:
             raise SandboxError(f"the task's environment cannot be laid out: {fault}") from None
 
     @asynccontextmanager
-    async def _open(self, disk_mb: int = 0, network: Sequence[str] = ()) -> AsyncIterator[FreshBox]:
+    async def _open(
+        self, disk_mb: int = 0, network: Sequence[str] = (), step: Step | None = None
+    ) -> AsyncIterator[FreshBox]:
+        """Opens a box. step: of whose tests it is."""
         environment = self.task.environment
-        limits = replace(self.limits, disk_mb=max(self.limits.disk_mb or 0, disk_mb))
+        limits = self._size.limits(environment if step is None else _surroundings(environment, step))
+        limits = replace(limits, disk_mb=max(limits.disk_mb or 0, disk_mb))
         async with self._boxes.open(environment.image, limits=limits, env=environment.env, network=network) as box:
             check_image(box, self.image_id)
             yield box
@@ -215,34 +231,66 @@ class TaskBoxes:
     async def verify(self, step: Step, state: State, *, disk_mb: int = 0, trajectory: bytes | None = None) -> Ran:
         """Runs the tests of a step on a copy of a box. disk_mb: of that box, if it is larger than the task's.
         trajectory: the record of what was run in it. Raises SandboxError."""
+        # The policy's files must fit, whatever room the tests have.
+        disk_mb = max(disk_mb, self.limits.disk_mb or 0)
+        if not step.collect:
+            return await self._verify(step, state, disk_mb, trajectory)
+        try:
+            async with self._collected(step, state, disk_mb) as collected:
+                return await self._verify(step, collected, disk_mb, trajectory)
+        except BoxFault as fault:
+            return Ran(end="ended", reward=None, why=str(fault))
+
+    @asynccontextmanager
+    async def _collected(self, step: Step, state: State, disk_mb: int) -> AsyncIterator[State]:
+        """Yields a copy of a box after the hooks have run in it, beside the task's services. As in Harbor, a hook that
+        fails leaves no files, and nothing else comes of it. Its processes end here. Raises BoxFault, SandboxError."""
+        task = self.task
+        env = {"PATH": PATH, **task.environment.env}
+        async with self._open(disk_mb) as box:
+            await box.restore(state.pieces())
+            await self._serve(box, task.environment.workdir, env)
+            for hook in step.collect:
+                limits = Limits(cpu_s=hook.timeout_s, wall_s=hook.timeout_s, output_bytes=_OUTPUT_BYTES)
+                argv = ("/bin/sh", "-c", hook.shell)
+                _check(await box.run(argv, cwd=task.environment.workdir, env=env, limits=limits))
+            async with kept(box.changes()) as made:
+                yield made
+
+    async def _serve(self, box: FreshBox, cwd: str, env: Mapping[str, str]) -> None:
+        for command in self.task.services:
+            shell = f"exec >/dev/null 2>&1; {command}"
+            await box.start(("/bin/sh", "-c", shell), cwd=cwd, env=env)
+
+    async def _verify(self, step: Step, state: State, disk_mb: int, trajectory: bytes | None) -> Ran:
         task = self.task
         homes = [env["HOME"] for env in (task.environment.env, step.env) if "HOME" in env]
         carried = Carried(task.keep, shared=step.mode == "shared", homes=homes)
         env, unsearched = _clean(task.environment.env, carried)
         network = self._size.reached(step)
+        cwd = step.workdir or task.environment.workdir
         with tempfile.TemporaryFile(prefix="rewarden-task-") as file:
             await asyncio.to_thread(self._merge, state, carried, file)
-            async with self._open(disk_mb, network) as box:
+            async with self._open(disk_mb, network, step) as box:
                 try:
                     await box.restore(State(file).pieces())
                     placed = tests_of(step)
                     await place(box, {**_under(placed, TESTS), **_python()})
-                    await _made(box, ("mkdir", "-p", reward.FOLDER, AGENT, "/logs/artifacts"))
+                    await _made(box, ("mkdir", "-p", reward.FOLDER, AGENT, "/logs/artifacts", cwd))
                     if trajectory is not None:
                         await _record(box, File(trajectory))
-                    for command in task.services:
-                        shell = f"exec >/dev/null 2>&1; {command}"
-                        await box.start(("/bin/sh", "-c", shell), cwd=task.environment.workdir, env=env)
+                    await self._serve(box, task.environment.workdir, env)
+                    sick = [check.shell for check in step.health if not await _healthy(box, check, cwd, env)]
                     report = await box.run(
                         ("/bin/bash", "--noprofile", "--norc", posixpath.join(TESTS, step.script)),
-                        cwd=task.environment.workdir,
+                        cwd=cwd,
                         env={**env, **step.env},
                         limits=Limits(cpu_s=step.verifier_s, wall_s=step.verifier_s, output_bytes=_OUTPUT_BYTES),
                     )
                     _check(report)
                     # Attack: whatever the tests have started could write the reward after them.
                     await box.stop()
-                    ran = await _result(box, report, placed)
+                    ran = replace(await _result(box, report, placed), sick=sick)
                     if network:
                         ran = replace(ran, requests=await box.requests())
                     # A server that was told to end, or a tracker of shared memory, needs a moment to do so.
@@ -270,6 +318,29 @@ class TaskBoxes:
             for file, _ in opened:
                 file.close()
         out.flush()
+
+
+def _surroundings(environment: Environment, step: Step) -> Environment:
+    """Returns an environment with the size that the tests of a step ask for."""
+    memory_mb, disk_mb = step.memory_mb or environment.memory_mb, step.disk_mb or environment.disk_mb
+    return replace(environment, memory_mb=memory_mb, disk_mb=disk_mb)
+
+
+async def _healthy(box: FreshBox, check: HealthCheck, cwd: str, env: Mapping[str, str]) -> bool:
+    """Returns whether a check passed. One that does not end within its time has failed."""
+    limits = Limits(cpu_s=check.timeout_s, wall_s=check.timeout_s, output_bytes=_OUTPUT_BYTES)
+    loop = asyncio.get_running_loop()
+    started, failures = loop.time() + check.start_s, 0
+    while True:
+        counts = loop.time() >= started
+        report = await box.run(("/bin/sh", "-c", check.shell), cwd=cwd, env=env, limits=limits)
+        _check(report)
+        if report.status == "ok":
+            return True
+        failures += counts
+        if failures >= check.retries:
+            return False
+        await asyncio.sleep(check.interval_s if counts else check.start_interval_s)
 
 
 async def _record(box: FreshBox, trajectory: File) -> None:

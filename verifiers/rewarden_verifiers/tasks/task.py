@@ -88,13 +88,37 @@ class Environment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Hook:
+    """A shell command that runs in a copy of the policy's box before the tests, and leaves files for them. timeout_s:
+    of CPU and idle time."""
+
+    shell: str
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthCheck:
+    """A shell command that is run until it ends with 0, before the tests. interval_s, start_interval_s: seconds between
+    two runs, the second during the first start_s seconds, in which failures do not count. timeout_s: of one run.
+    retries: failures after which the tests begin all the same."""
+
+    shell: str
+    interval_s: float = 5.0
+    timeout_s: float = 30.0
+    start_s: float = 0.0
+    start_interval_s: float = 5.0
+    retries: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """An instruction and its tests. A task of one step has one, with an empty name.
 
     tests: what lies in /tests. script: the file of /tests that is run. solution: what lies in /solution for the oracle.
     solve: the file of it that is run. agent_s,
     verifier_s: limits of CPU and idle time. env: of the verifier. network: hosts that the tests may reach, if the
-    server allows them: names, `*.DOMAIN`, or `*`.
+    server allows them: names, `*.DOMAIN`, or `*`. memory_mb, disk_mb, workdir: of the tests' box, where they are not
+    the environment's. collect, health: done before the tests.
     """
 
     name: str
@@ -108,6 +132,11 @@ class Step:
     env: Mapping[str, str] = field(default_factory=dict)
     mode: Mode = "separate"
     network: Sequence[str] = ()
+    memory_mb: int | None = None
+    disk_mb: int | None = None
+    workdir: str | None = None
+    collect: Sequence[Hook] = ()
+    health: Sequence[HealthCheck] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

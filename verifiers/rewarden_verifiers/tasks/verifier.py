@@ -216,7 +216,8 @@ class _Judged:
         if self._refused:
             evidence["refused"] = self._refused
             refused = f"the network of the task's tests does not allow {', '.join(self._refused[:5])}"
-        said = "\n".join(filter(None, (refused, ran.why, ran.output)))
+        sick = [f"the health check {check[:100]!r} failed" for check in ran.sick]
+        said = "\n".join(filter(None, (refused, *sick, ran.why, ran.output)))
         return {
             "evidence": evidence,
             "flags": tuple(self.flags),
