@@ -103,3 +103,34 @@ def test_the_tests_of_r2e_gym_are_added_and_its_solution_leaves_tests_alone() ->
 def test_a_row_of_r2e_gym_that_does_not_suffice_is_refused(changed: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         read({**R2E, **changed}, "r2e_gym")
+
+
+def gym_row(dataset: str, inner: Any, **more: Any) -> dict[str, Any]:
+    """Returns a row as NeMo Gym's SWE agents get it."""
+    metadata = {"instance_id": "a", "dataset_name": dataset, "split": "train", "instance_dict": inner, **more}
+    return {"responses_create_params": {"input": [], "metadata": metadata}, "agent_ref": {"name": "swe_agents"}}
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["row", "metadata"])
+@pytest.mark.parametrize(
+    ("dataset", "form", "inner"), [("SWE-Gym/SWE-Gym", "swe_bench", ROW), ("R2E-Gym/R", "r2e_gym", R2E)]
+)
+def test_a_row_of_nemo_gym_holds_one_of_its_set(dataset: str, form: str, inner: Any, whole: bool) -> None:
+    row = gym_row(dataset, json.dumps(inner))
+    given = row if whole else row["responses_create_params"]["metadata"]
+    assert read(given, "nemo_gym_swe", image="swe@sha256:0") == read(inner, form, image="swe@sha256:0")
+
+
+def test_small_letters_and_selected_tests_are_read_of_rows_of_nemo_gym() -> None:
+    inner = {"patch": "gold", "fail_to_pass": ["a::b", "a::c"], "fail_to_pass_select": '["a::b"]', "pass_to_pass": "[]"}
+    found = read(
+        gym_row("nv-internal-1", inner, base_commit="4f2"), "nemo_gym_swe", command="sh run", framework="junit"
+    )
+    assert (found["fail_to_pass"], found["pass_to_pass"], found["commit"], found["patch"]) == (
+        ["a::b"],
+        [],
+        "4f2",
+        "gold",
+    )
+    with pytest.raises(ValueError, match="has no object in instance_dict"):
+        read(gym_row("SWE-Gym", 3), "nemo_gym_swe")

@@ -215,6 +215,7 @@ FORMS: Mapping[str, Form] = {
     "names": Form(puzzles.names),
     "swe_bench": Form(repositories.swe_bench, repositories.BESIDE),
     "r2e_gym": Form(repositories.r2e_gym, repositories.BESIDE),
+    "nemo_gym_swe": Form(repositories.nemo_gym_swe, repositories.BESIDE),
     "reasoning_gym": Form(puzzles.reasoning_gym, ("task", "entry", "metadata")),
 }
 """Name to form."""

@@ -1,10 +1,11 @@
-"""References for `swe`: rows of SWE-bench and of the sets that follow its columns, and rows of R2E-Gym."""
+"""References for `swe`: rows of SWE-bench and of the sets that follow its columns, of R2E-Gym, and of NeMo Gym."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from rewarden.columns import only
@@ -91,6 +92,31 @@ def r2e_gym(sample: Sample) -> dict[str, Any]:
         "patch": _solution(commit),
         **_beside(sample),
     }
+
+
+def nemo_gym_swe(sample: Sample) -> dict[str, Any]:
+    """A row of NeMo Gym's SWE agents, as Nemotron's sets have them, or its `metadata`: `dataset_name` says of which set
+    the row in `instance_dict` is, an object or JSON of one. Metadata as for `swe_bench`. Raises ValueError where the
+    row does not suffice.
+    """
+    told = _row(sample, "NeMo Gym's SWE agents")
+    asked = told.get("responses_create_params")
+    of_request = asked.get("metadata") if isinstance(asked, Mapping) else None
+    of_verifier = told.get("verifier_metadata")
+    for more in (of_request, of_verifier):
+        if isinstance(more, Mapping):
+            told = {**told, **more}
+    inner = dict(_object(told, "instance_dict"))
+    if "R2E-Gym" in str(told.get("dataset_name")):
+        return r2e_gym(replace(sample, reference=inner))
+    for name in ("FAIL_TO_PASS", "PASS_TO_PASS"):
+        # The tests of a row that its own set selects come before all that it lists.
+        found = next((inner[key] for key in (f"{name.lower()}_select", name, name.lower()) if key in inner), None)
+        if found is not None:
+            inner[name] = found
+    if isinstance(told.get("base_commit"), str):
+        inner.setdefault("base_commit", told["base_commit"])
+    return swe_bench(replace(sample, reference=inner))
 
 
 def _row(sample: Sample, name: str) -> Mapping[str, Any]:
