@@ -91,7 +91,7 @@ async def test_an_episode_that_has_a_verdict_goes_no_further(start: Start) -> No
     assert (await agent.told("verify", ROW))["reward"] == 0.0
 
 
-@pytest.mark.parametrize("name", ["seed_session", "reset", "close", "step", "fly", "reverify_mode"])
+@pytest.mark.parametrize("name", ["seed_session", "reset", "close", "step", "fly", "fly/away", "reverify_mode"])
 async def test_a_policy_that_calls_what_is_no_tool_makes_a_mistake(start: Start, name: str) -> None:
     """Attack: a policy that begins its episode anew by easier options, or ends it before a bad reward."""
     server = await start()

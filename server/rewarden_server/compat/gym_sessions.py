@@ -251,7 +251,7 @@ def routes(service: Service) -> list[Route]:
                 ("reset", reset),
                 ("step", step),
                 ("close", close),
-                ("{tool}", any_tool),
+                ("{tool:path}", any_tool),  # attack: a name with a slash, which no route has
             )
         ),
     ]
