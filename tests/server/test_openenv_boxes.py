@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -496,3 +497,98 @@ async def test_the_published_client_lives_a_task(server: Running) -> None:
         judged = await env.step({"tool": "submit", "arguments": {}})
         assert (judged.reward, judged.done) == (1.0, True)
         assert (await env.state())["return"] == 1.0
+
+
+class Frozen:
+    """The clock of the registry of boxes, which passes only when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = time.monotonic()
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(server: Running, monkeypatch: pytest.MonkeyPatch) -> Frozen:
+    """That clock."""
+    made = Frozen()
+    monkeypatch.setattr(server.serving.service.boxes, "_clock", made)
+    return made
+
+
+SCORED = {"score": {"use": "math", "response": "1", "reference": "1"}}
+
+
+async def test_a_policy_that_sleeps_until_its_box_is_over_gets_nothing(server: Running, clock: Frozen) -> None:
+    """Attack: no reward instead of a bad one."""
+    for tool, arguments in (("exec", {"command": "sleep 1000"}), ("python", {"code": "import time; time.sleep(1000)"})):
+        async with session(server, "box") as socket:
+            await asked(socket, "reset", {"ttl_s": 2, **SCORED})
+            assert (await seen(socket, tool, **arguments))["status"] == "time_limit"
+            clock.now += 2
+            told = await did(socket, "exec", {"command": "true"})
+            assert (told["observation"]["error"], told["reward"], told["done"]) == ("box_expired", 0.0, True)
+            state = (await asked(socket, "state"))["data"]
+            (verdict,) = state["verdicts"]
+            assert (verdict["status"], verdict["score"], verdict["reason"]) == ("scored", 0.0, "box_expired")
+            assert (verdict["fault"], state["ended"], state["return"]) == ("policy", "expired", 0.0)
+
+
+async def test_the_steps_of_a_task_that_were_not_reached_get_nothing(server: Running, clock: Frozen) -> None:
+    async with session(server, "task") as socket:
+        await asked(socket, "reset", {"task": "steps", "ttl_s": 3})
+        await seen(socket, "exec", command="echo a >>log")
+        assert (await did(socket, "submit"))["reward"] == 1.0
+        assert (await seen(socket, "exec", command="sleep 1000"))["status"] == "time_limit"
+        clock.now += 3
+        told = await did(socket, "submit")
+        assert (told["reward"], told["done"]) == (0.0, True)
+        state = (await asked(socket, "state"))["data"]
+        assert ([verdict["score"] for verdict in state["verdicts"]], state["return"]) == ([1.0, 0.0], 1.0)
+
+
+async def test_time_that_the_caller_took_is_the_callers(server: Running, clock: Frozen) -> None:
+    for reason, seconds in (("expired", 1000), ("idle", 30)):
+        async with session(server, "box") as socket:
+            await asked(socket, "reset", {"ttl_s": 1000, "idle_s": 30, **SCORED})
+            await seen(socket, "exec", command="true")
+            if reason == "expired":
+                server.serving.service.boxes._open[(await asked(socket, "state"))["data"]["box"]].idle_s = 1e6
+            clock.now += seconds
+            told = await did(socket, "submit")
+            assert (told["code"], told["reason"], told["fault"]) == ("EXECUTION_ERROR", reason, "caller")
+            assert ("ttl_s" if reason == "expired" else "idle_s, 30 s") in told["message"]
+            state = (await asked(socket, "state"))["data"]
+            assert (state["verdicts"], state["done"]) == ([], False)
+
+
+async def test_time_that_the_server_took_is_nobodys(server: Running, clock: Frozen) -> None:
+    """Flake: a host that stands still during a program, for which the policy must not pay."""
+    boxes = server.serving.service.boxes
+    async with session(server, "box") as socket:
+        await asked(socket, "reset", {"ttl_s": 100, "timeout_s": 90, **SCORED})
+        action = {"tool": "exec", "arguments": {"command": "touch begun; while [ ! -e go ]; do sleep 0.01; done"}}
+        await socket.send(json.dumps({"type": "step", "data": action}))
+        (box,) = boxes._open.values()
+        async with asyncio.timeout(60):
+            while not box.execs:
+                await asyncio.sleep(0.01)
+        clock.now += 100
+        boxes.sweep()
+        told = json.loads(await socket.recv())["data"]
+        assert (told["code"], told["reason"], told["fault"]) == ("EXECUTION_ERROR", "expired", "infra")
+        assert (await asked(socket, "state"))["data"]["verdicts"] == []
+
+
+async def test_work_that_was_submitted_in_time_is_not_the_policys_if_its_box_expires(
+    server: Running, clock: Frozen
+) -> None:
+    async with session(server, "box") as socket:
+        await asked(socket, "reset", {"ttl_s": 2, "score": {"use": "math", "response_file": "a"}})  # no reference
+        await seen(socket, "write", path="a", text="1")
+        assert (await seen(socket, "exec", command="sleep 1000"))["status"] == "time_limit"
+        assert (await did(socket, "submit"))["fault"] == "reference"
+        clock.now += 2
+        told = await did(socket, "submit")
+        assert (told["code"], told["reason"], told["fault"]) == ("EXECUTION_ERROR", "expired", "infra")

@@ -52,6 +52,16 @@ class Desk:
         self._notebooks = Notebooks(service.boxes)
         self._caller = caller
         self._surface = surface
+        self._counted_s = 0.0
+
+    @property
+    def counted_s(self) -> float:
+        """Returns the seconds that programs in the foreground, and cells, ran or were idle, by the hosts' measure."""
+        return self._counted_s + self._notebooks.counted_s
+
+    def left_s(self, box: Box) -> float:
+        """Returns the seconds until a box expires; below 0 afterwards."""
+        return self._boxes.left_s(box)
 
     def box(self, id: str, right: Right) -> Box:
         """Returns a box that the caller may use so."""
@@ -99,6 +109,7 @@ class Desk:
                 try:
                     return result_to_json(await running.whole())
                 finally:
+                    self._counted_s += running.counted_s
                     await self._boxes.finish(box, running)
 
     async def events(self, call: BoxCall, stdin: AsyncIterable[bytes] | None = None) -> AsyncGenerator[Any, None]:

@@ -44,6 +44,8 @@ class Notebooks:
     def __init__(self, boxes: Boxes) -> None:
         self._boxes = boxes
         self._settings = boxes.settings
+        self.counted_s = 0.0
+        """Seconds that the cells ran or were idle."""
 
     async def open(self, box: Box, asked: NotebookRequest) -> NotebookInfo:
         """Starts a notebook."""
@@ -83,6 +85,7 @@ class Notebooks:
         async with self._using(box, number) as notebook:
             report = await notebook.run(asked.code, timeout_s=timeout_s, output_bytes=output_bytes)
         self._boxes.cells[report.status] += 1
+        self.counted_s += report.counted_s
         return _result(number, report)
 
     async def variables(self, box: Box, number: int) -> list[Variable]:

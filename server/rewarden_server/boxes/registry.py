@@ -294,6 +294,10 @@ class Boxes:
         _check_right(caller, id, ended.owner, ended.info.rollout, None)
         return ended
 
+    def left_s(self, box: Box) -> float:
+        """Returns the seconds until a box expires; below 0 afterwards."""
+        return box.ends - self._clock()
+
     def task(self, id: str) -> Task:
         """Returns a task, of which boxes can be opened. Raises NotFound."""
         return self._tasks.find(id)
@@ -617,7 +621,9 @@ def _unknown(id: str, caller: Caller) -> NotFound:
 
 def _ended(info: BoxInfo) -> BoxEnded:
     fault = "infra" if info.reason in _INFRA else "caller"
-    return BoxEnded(f"the box has ended: {info.reason}", reason=info.reason, fault=fault, box=info.id)
+    why = {"expired": " (its ttl_s is over)", "idle": f" (nobody used it for its idle_s, {info.idle_s:g} s)"}
+    words = f"the box has ended: {info.reason}{why.get(info.reason or '', '')}"
+    return BoxEnded(words, reason=info.reason, fault=fault, box=info.id)
 
 
 def _check_times(ttl_s: float | None, idle_s: float | None, settings: BoxSettings) -> None:

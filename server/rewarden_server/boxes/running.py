@@ -54,6 +54,13 @@ class Running:
         """Returns whether it has ended, or was lost."""
         return self.result is not None or self.failure is not None
 
+    @property
+    def counted_s(self) -> float:
+        """Returns the seconds that its processes ran or were idle, by the host's measure; 0 before its end. Waiting for
+        a CPU, or for a host that stands still, does not count."""
+        report = self._exec.report
+        return 0.0 if report is None else min(report.wall_time, report.cpu_time + report.idle_time)
+
     async def feed(self, data: bytes) -> None:
         """Writes to its input; waits while it reads nothing. Raises HostError if it has ended."""
         for start in range(0, len(data), _PART):

@@ -22,6 +22,7 @@ from rewarden.boxes.notebook_tool import reply_of
 from rewarden.boxes.types import BoxRequest, CellResult, ScoreRequest
 from rewarden.boxes.wire import answer, to_json
 from rewarden.errors import (
+    BoxEnded,
     Forbidden,
     InternalError,
     InvalidRequest,
@@ -51,6 +52,12 @@ NAMES: Mapping[str, str] = {
 
 _OWN = ("max_steps", "timeout_s", "score")
 _MAX_STEPS = 100
+EXPIRED = "box_expired"
+"""The reason of a verdict, and the error of an observation, for a policy that used up its box."""
+
+_MARGIN_S, _LEAST_S = 5.0, 0.01
+"""Seconds of a box's life that are left for a submission after its last program, and the least for that program."""
+
 _MOST_READ = 4 * MOST_OBSERVED
 """Bytes of a file that are read; so many that as many characters are shown as of an output."""
 
@@ -114,7 +121,9 @@ class Start:
 @dataclass(eq=False, slots=True)
 class BoxedEpisode(Place):
     """A place for one episode in a box at a time. notebook: its number in the box, once the policy has used it.
-    verdicts: of the submissions so far. judging: the work was submitted, and has no verdict yet."""
+    verdicts: of the submissions so far. judging: the work was submitted, and has no verdict yet. life_s: seconds from
+    the first observation to the box's end. Of these, spent_s: the policy's programs and cells ran or were idle, by the
+    host's measure; waited_s: no call was there; until_s: had passed at the last answer."""
 
     start: Start | None = None
     box: Box | None = None
@@ -123,6 +132,10 @@ class BoxedEpisode(Place):
     verdicts: list[Verdict] = field(default_factory=list)
     submitted: int = 0
     judging: bool = False
+    life_s: float = 0.0
+    spent_s: float = 0.0
+    waited_s: float = 0.0
+    until_s: float = 0.0
 
     @property
     def begun(self) -> bool:
@@ -165,6 +178,7 @@ class BoxedEpisode(Place):
             self.verdicts, self.submitted, self.judging = [], 0, False
             told = await desk.open(BoxCall(operation="open", value=to_json(start.box)))
             self.box, self.start = desk.box(told["id"], "read"), start
+            self.life_s, self.spent_s, self.waited_s, self.until_s = desk.left_s(self.box), 0.0, 0.0, 0.0
             return Seen({"text": start.instructions[0]}, None, False)
 
     async def step(self, desk: Desk, action: Mapping[str, Any]) -> Seen:
@@ -174,25 +188,81 @@ class BoxedEpisode(Place):
             start, box = self.start, self.box
             if start is None or box is None or self.done:
                 raise Ended("the episode has ended: reset" if start else "there is no episode: reset first")
-            desk.box(box.id, "exec")  # attack: a box that was lost, whose errors would be taken for the policy's
+            self.waited_s += self._passed(desk, box) - self.until_s
             try:
-                tool, arguments = _read(action)
-            except _Malformed as mistake:
+                return await self._act(desk, start, box, action)
+            except BoxEnded as error:
+                ended = error
+            finally:
+                self.spent_s += desk.counted_s
+                self.until_s = self._passed(desk, box)
+            return self._expired(start, ended)
+
+    async def _act(self, desk: Desk, start: Start, box: Box, action: Mapping[str, Any]) -> Seen:
+        desk.box(box.id, "exec")  # attack: a box that was lost, whose errors would be taken for the policy's
+        try:
+            tool, arguments = _read(action)
+        except _Malformed as mistake:
+            self._check_work()
+            with charged(1):
+                seen = _mistake("malformed", str(mistake))
+        else:
+            if tool == "submit":
+                seen = await self._submit(desk, start, box)
+            elif self.step_count >= start.max_steps:
                 self._check_work()
                 with charged(1):
-                    seen = _mistake("malformed", str(mistake))
+                    return _mistake("no_steps_left", "No steps are left: submit.")
             else:
-                if tool == "submit":
-                    seen = await self._submit(desk, start, box)
-                elif self.step_count >= start.max_steps:
-                    self._check_work()
-                    with charged(1):
-                        return _mistake("no_steps_left", "No steps are left: submit.")
-                else:
-                    self._check_work()
-                    seen = Seen(await self._observed(desk, start, box, tool, arguments), None, False)
-            self.step_count += 1
-            return seen
+                self._check_work()
+                seen = Seen(await self._observed(desk, start, box, tool, arguments), None, False)
+        self.step_count += 1
+        return seen
+
+    def _passed(self, desk: Desk, box: Box) -> float:
+        """Returns the seconds of the box's life that have passed."""
+        return min(self.life_s, self.life_s - desk.left_s(box))
+
+    def _expired(self, start: Start, ended: BoxEnded) -> Seen:
+        """Returns the end of an episode whose policy used up its box. Raises BoxEnded for a box whose end is not the
+        policy's doing, with the fault of whoever took most of its time.
+
+        Attack: a policy that sees no way to a reward sleeps until its box is over, which leaves no verdict. Only time
+        that the host measured in its programs counts against it: neither a pause of the trainer's nor a host that
+        stands still. No program runs to the end of the box (`_patience`), so that the last one is measured as well.
+        """
+        if ended.details.get("reason") != "expired":
+            raise ended
+        ours_s = self.life_s - self.spent_s - self.waited_s
+        took = (
+            f"of its {self.life_s:.0f} s the policy's programs took {self.spent_s:.0f}, waiting for calls "
+            f"{max(0.0, self.waited_s):.0f}, and this server {max(0.0, ours_s):.0f}"
+        )
+        if self.judging:  # the work was submitted in time
+            raise BoxEnded(
+                f"the box expired before a submission had a verdict: {took}", reason="expired", fault="infra"
+            )
+        if self.spent_s <= self.life_s / 2:
+            fault = "infra" if ours_s > self.waited_s else "caller"
+            raise BoxEnded(f"the box expired: {took}; ask for a longer ttl_s", reason="expired", fault=fault)
+        verdict = Verdict(
+            status="scored",
+            score=0.0,
+            passed=False,
+            reason=EXPIRED,
+            fault="policy",
+            feedback=f"the box expired: {took}",
+        )
+        left = start.scores[self.submitted :]
+        self.verdicts += [verdict for asked in left if asked is not None]
+        self.submitted = len(start.scores)
+        reward = 0.0 if any(asked is not None for asked in left) else None
+        return Seen({"text": "The time of the box is over.", "error": EXPIRED}, reward, True)
+
+    def _patience(self, desk: Desk, start: Start, box: Box) -> float:
+        """Returns the seconds that a program or a cell may take: so many that it ends before its box."""
+        left_s = max(0.0, desk.left_s(box))
+        return max(_LEAST_S, min(start.timeout_s, left_s - min(_MARGIN_S, left_s / 4)))
 
     async def leave(self, desk: Desk) -> None:
         """Closes the box, if there is one."""
@@ -251,7 +321,7 @@ class BoxedEpisode(Place):
             return {"text": _cut(error.message), "error": "refused"}
 
     async def _exec(self, desk: Desk, start: Start, box: Box, command: str) -> dict[str, Any]:
-        limits = {"cpu_s": start.timeout_s, "wall_s": start.timeout_s}
+        limits = dict.fromkeys(("cpu_s", "wall_s"), self._patience(desk, start, box))
         value = {"shell": command, "limits": limits, **({"cwd": start.cwd} if start.cwd else {})}
         told = await desk.exec(BoxCall(operation="exec", box=box.id, value=value))
         if told["status"] == "internal_error":
@@ -269,7 +339,7 @@ class BoxedEpisode(Place):
             except NotebookEnded as error:
                 return _lost(error)
             self.notebook = told["notebook"]
-        value = {"code": code, "timeout_s": start.timeout_s}
+        value = {"code": code, "timeout_s": self._patience(desk, start, box)}
         try:
             call = BoxCall(operation="cell", box=box.id, number=self.notebook, value=value)
             result = answer(CellResult, await desk.cell(call))

@@ -80,7 +80,7 @@ _BOX_OBSERVATION: dict[str, Any] = {
         "exit_code": {"type": "integer"},
         "signal": {"type": "integer"},
         "limit": {"type": "string", "description": "The limit that was reached."},
-        "error": {"enum": ["malformed", "refused", "notebook_ended", "no_steps_left"]},
+        "error": {"enum": ["malformed", "refused", "notebook_ended", "no_steps_left", "box_expired"]},
     },
     "required": ["text"],
 }
