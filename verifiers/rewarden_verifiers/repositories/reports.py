@@ -15,7 +15,10 @@ PASSED, FAILED, SKIPPED, XFAILED = "passed", "failed", "skipped", "xfailed"
 _WORST = (FAILED, SKIPPED, XFAILED)
 
 _GO = re.compile(r"\s*--- (PASS|FAIL|SKIP): (\S+) \(")
-_CARGO = re.compile(r"test (\S+)(?: - should panic)? \.\.\. (ok|FAILED|ignored)(?:,.*)?")
+_CARGO = re.compile(
+    r"test (\S+|\S+ - .*\(line \d+\))(?: - (?:should panic|compile fail|compile))? \.\.\. (ok|FAILED|ignored)(?:,.*)?"
+)
+"""The name of a documentation test is its file, what it documents, and its line."""
 _CARGO_BINARY = re.compile(r"\s*(?:Running (?:unittests )?(\S+)|Doc-tests (\S+))")
 _JEST = {"passed": PASSED, "failed": FAILED, "pending": SKIPPED, "todo": SKIPPED, "skipped": SKIPPED}
 _MOST_DEPTH = 50
@@ -160,6 +163,7 @@ def _jest(text: str, noted: _Noted) -> None:
     _check_size(text, ",[{")
     for suite in json.loads(text)["testResults"]:
         files = [one for one in _tails(_text(suite.get("name", ""))) if one in noted.files]
+        noted.failed = noted.failed or suite.get("status") == "failed"  # also one that could not run, without tests
         for one in suite.get("assertionResults", ()):
             status = _JEST.get(_text(one["status"]), FAILED)
             full = _text(one.get("fullName") or "")
