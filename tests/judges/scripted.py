@@ -2,10 +2,11 @@
 
 A rule says what is replied to a chat whose text holds all of `when`; where several do, the one that says most. A reply
 is a text, an object (its JSON), or `{"$reply": {…}}` with any of `text`, `finish` (`length`, `content_filter`),
-`refusal`, `tokens` (first token to probability) and `status` (an HTTP error). A list of replies is given in turn, and
-then from its beginning. A chat that no rule knows is answered with 418, which no test mistakes for a verdict; one
-about a neutral text with a reply that cannot be read, so that the judge is at fault unless a rule says otherwise. A
-reply that is to quote the response's final answer, and whose script has no `answer`, quotes all that is shown of it.
+`refusal`, `tokens` (first token to probability), `calls` (of tools: `[[name, arguments], …]`) and `status` (an HTTP
+error). A list of replies is given in turn, and then from its beginning. A chat that no rule knows is answered with 418,
+which no test mistakes for a verdict; one about a neutral text with a reply that cannot be read, so that the judge is at
+fault unless a rule says otherwise. A reply that is to quote the response's final answer, and whose script has no
+`answer`, quotes all that is shown of it.
 """
 
 from __future__ import annotations
@@ -158,6 +159,19 @@ def _answer(reply: Any, body: Mapping[str, Any]) -> Response:
         "finish_reason": made.get("finish", "stop"),
         "message": {"role": "assistant", "content": made.get("text", ""), "refusal": made.get("refusal")},
     }
+    if "calls" in made:
+        choice["finish_reason"] = made.get("finish", "tool_calls")
+        choice["message"]["tool_calls"] = [
+            {
+                "id": f"call_{number}",
+                "type": "function",
+                "function": {
+                    "name": name,
+                    "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments),
+                },
+            }
+            for number, (name, arguments) in enumerate(made["calls"])
+        ]
     if body.get("logprobs") and "tokens" in made:
         best = [{"token": token, "logprob": math.log(share), "bytes": None} for token, share in made["tokens"].items()]
         choice["logprobs"] = {"content": [{**best[0], "top_logprobs": best}], "refusal": None}

@@ -25,7 +25,8 @@ class Question:
     log-probabilities. temperature, top_p, max_tokens, seed: None: as the judge is configured. verdicts: how many one
     reply holds, by which the configured tokens grow. more: as many times the tokens are allowed, for a reply that was
     cut off. sample: which of several answers to the same question this is; attempt: 0, then 1, 2 … for a question that
-    is asked again. Questions that are equal in all of these have one answer, which is remembered.
+    is asked again. tools: the functions that the model may call, in OpenAI's form. Questions that are equal in all of
+    these have one answer, which is remembered.
     """
 
     messages: Sequence[Message]
@@ -39,6 +40,7 @@ class Question:
     seed: int | None = None
     sample: int = 0
     attempt: int = 0
+    tools: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +49,14 @@ class Alternative:
 
     text: str
     logprob: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A model's call of a function. arguments: as the model wrote them, which need not be JSON."""
+
+    name: str
+    arguments: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +74,8 @@ class Usage:
 class Reply:
     """A model's answer. judge: the name of the judge that answered, which is not the asked one where that one
     failed and has a fallback (`fallback`). model: as its server calls it. finish: `length`: cut off. alternatives: of
-    the first token, where they were asked for and the server gives them. usage: of this reply, whether or not it was
-    remembered (`cached`: then nothing was spent).
+    the first token, where they were asked for and the server gives them. calls: of the question's tools, none of a
+    reply that was cut off. usage: of this reply, whether or not it was remembered (`cached`: then nothing was spent).
     """
 
     text: str
@@ -73,6 +83,7 @@ class Reply:
     model: str
     finish: Finish = "stop"
     alternatives: Sequence[Alternative] = ()
+    calls: Sequence[Call] = ()
     usage: Usage = field(default_factory=Usage)
     cached: bool = False
     fallback: bool = False

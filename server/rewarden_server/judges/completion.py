@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from rewarden_server.judges.failure import malformed
 from rewarden_server.judges.price import cost
 from rewarden_server.judges.settings import JudgeEndpoint
-from rewarden_verifiers.chat import Alternative, Finish, Reply, Usage
+from rewarden_verifiers.chat import Alternative, Call, Finish, Reply, Usage
 
 _FINISH: Mapping[str | None, Finish] = {
     None: "stop",
@@ -25,6 +26,10 @@ _FINISH: Mapping[str | None, Finish] = {
 }
 """The names that servers have for a reply's end. Whatever else they say (`length`, vLLM's `abort`) is a reply that is
 not whole."""
+
+_MOST_CALLS = 64
+_LONGEST_CALL = 50_000
+"""Characters of a call's name and arguments; what is longer is no call that a tool could take."""
 
 
 def read_completion(body: Any, name: str, settings: JudgeEndpoint, bound: Usage) -> Reply:
@@ -55,6 +60,7 @@ def read_completion(body: Any, name: str, settings: JudgeEndpoint, bound: Usage)
         model=model if isinstance(model, str) and model else settings.model,
         finish=ended,
         alternatives=_alternatives(choice.get("logprobs")),
+        calls=_calls(message.get("tool_calls")) if ended == "stop" else (),
         usage=_usage(body.get("usage"), settings, bound),
     )
 
@@ -69,6 +75,18 @@ def _text(content: Any) -> str:
         parts = [part.get("text") for part in content if isinstance(part, Mapping)]
         return "".join(part for part in parts if isinstance(part, str))
     raise malformed("its message's content is not text")
+
+
+def _calls(said: Any) -> list[Call]:
+    """The calls of functions. Some servers give arguments as an object in the place of its JSON."""
+    found = []
+    for one in said[:_MOST_CALLS] if isinstance(said, list) else []:
+        function = one.get("function") if isinstance(one, Mapping) else None
+        name, given = (function.get("name"), function.get("arguments")) if isinstance(function, Mapping) else (None, "")
+        arguments = json.dumps(given) if isinstance(given, Mapping) else given
+        if isinstance(name, str) and isinstance(arguments, str) and len(name) + len(arguments) <= _LONGEST_CALL:
+            found.append(Call(name=name, arguments=arguments))
+    return found
 
 
 def _usage(said: Any, settings: JudgeEndpoint, bound: Usage) -> Usage:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -42,7 +41,7 @@ def bound(settings: JudgeEndpoint, question: Question) -> Usage:
 
 def needed(settings: JudgeEndpoint, question: Question) -> int:
     """Returns about how many tokens of a judge's context a question and its reply take; rather too many."""
-    size = tokens_at_most(json.dumps(question.schema)) if question.schema is not None else 0
+    size = tokens_at_most(_forms(question))
     for message in question.messages:
         content = message.get("content")
         parts: Any = content if isinstance(content, list) else [{"text": content}]
@@ -61,14 +60,20 @@ def reply_tokens(settings: JudgeEndpoint, question: Question) -> int:
 
 
 def prompt_bytes(question: Question) -> int:
-    """Bytes of a question's text and of its schema, which servers may put into the prompt; an image counts as the
-    tokens that it can become."""
-    size = len(msgspec.json.encode(question.schema)) if question.schema is not None else 0
+    """Bytes of a question's text, and of its schema and tools, which servers may put into the prompt; an image counts
+    as the tokens that it can become."""
+    size = len(_forms(question).encode())
     for message in question.messages:
         content = message.get("content")
         parts: Any = content if isinstance(content, list) else [{"text": content}]
         size += sum(_part_bytes(part) for part in parts)
     return size
+
+
+def _forms(question: Question) -> str:
+    """Returns the schema and the tools, as a prompt may show them."""
+    forms = [*([] if question.schema is None else [question.schema]), *question.tools]
+    return "".join(msgspec.json.encode(one).decode() for one in forms)
 
 
 def _part_bytes(part: Mapping[str, Any]) -> int:

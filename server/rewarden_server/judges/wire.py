@@ -42,7 +42,10 @@ class Wire:
             "seed": question.seed,
         }
         found |= {name: value for name, value in sampling.items() if value is not None and name not in self.dropped}
-        if question.alternatives:
+        if question.tools:
+            # An enforced form would leave no room for a call.
+            found["tools"] = list(question.tools)
+        elif question.alternatives:
             # The first token is what is wanted, and an enforced form would make it a brace.
             found |= {"logprobs": True, "top_logprobs": question.alternatives}
         elif question.schema is not None and self.structured == "json_schema":

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rewarden.errors import InvalidReference
+from rewarden.errors import InvalidReference, SampleError
 from rewarden_verifiers.judges.references import known
 
 MOST_PASSAGES = 200
@@ -36,33 +36,39 @@ def read_evidence(reference: Given) -> Evidence:
     if isinstance(reference, Mapping):
         known(reference, ("evidence", "claims"), "reference")
         claims, reference, path = reference.get("claims"), reference.get("evidence", []), "reference.evidence"
-    given = [reference] if isinstance(reference, (str, Mapping)) else reference
-    if not isinstance(given, (list, tuple)):
-        raise InvalidReference(f"{path} must be a text or a list of passages", path=path)
-    passages = [_passage(one, f"{path}[{place}]") for place, one in enumerate(given)]
-    if not any(passage.strip() for passage in passages):
-        raise InvalidReference(f"{path}: there is no evidence to hold claims against", path=path)
-    _bound(passages, MOST_PASSAGES, path)
+    passages = read_passages(reference, path)
     if claims is None:
-        return Evidence(tuple(passages))
+        return Evidence(passages)
     if not isinstance(claims, (list, tuple)) or not all(isinstance(one, str) and one.strip() for one in claims):
         raise InvalidReference("reference.claims must be a list of texts", path="reference.claims")
     _bound(claims, MOST_CLAIMS, "reference.claims")
-    return Evidence(tuple(passages), tuple(claims))
+    return Evidence(passages, tuple(claims))
 
 
-def _passage(value: Any, path: str) -> str:
+def read_passages(given: Any, path: str, error: type[SampleError] = InvalidReference) -> tuple[str, ...]:
+    """A text or a list of passages. Raises the error for what is none, for nothing but blanks, and for too much."""
+    rows = [given] if isinstance(given, (str, Mapping)) else given
+    if not isinstance(rows, (list, tuple)):
+        raise error(f"{path} must be a text or a list of passages", path=path)
+    passages = tuple(_passage(one, f"{path}[{place}]", error) for place, one in enumerate(rows))
+    if not any(passage.strip() for passage in passages):
+        raise error(f"{path}: there is no evidence to hold claims against", path=path)
+    _bound(passages, MOST_PASSAGES, path, error)
+    return passages
+
+
+def _passage(value: Any, path: str, error: type[SampleError]) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, Mapping) and isinstance(value.get("text"), str) and set(value) <= {"title", "text"}:
         title = value.get("title")
         if title is None or isinstance(title, str):
             return f"{title}\n{value['text']}" if title else str(value["text"])
-    raise InvalidReference(f"{path} must be a text or an object of title and text", path=path)
+    raise error(f"{path} must be a text or an object of title and text", path=path)
 
 
-def _bound(texts: Sequence[str], most: int, path: str) -> None:
+def _bound(texts: Sequence[str], most: int, path: str, error: type[SampleError] = InvalidReference) -> None:
     if len(texts) > most:
-        raise InvalidReference(f"{path} has {len(texts)} entries; at most {most}", path=path)
+        raise error(f"{path} has {len(texts)} entries; at most {most}", path=path)
     if sum(map(len, texts)) > LONGEST:
-        raise InvalidReference(f"{path} has more than {LONGEST} characters", path=path)
+        raise error(f"{path} has more than {LONGEST} characters", path=path)

@@ -30,7 +30,10 @@ from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.quotes import quoted, readable
 from rewarden_verifiers.judges.reach import Reach, joined, reaches
 from rewarden_verifiers.judges.replies import by_number, numbered, object_of
+from rewarden_verifiers.judges.research import researched, reserved
 from rewarden_verifiers.judges.showing import Show, Subject
+from rewarden_verifiers.judges.toolbox import toolbox
+from rewarden_verifiers.judges.tools import Tools
 from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import undecided
 
@@ -57,6 +60,7 @@ class ItemisedParams(PanelParams):
     show: What the judge sees: the `response`, as selected by the view, or the whole `transcript`: all messages of the
         response, including tool calls and their results.
     media: Whether the judge sees the sample's images.
+    tools: Tools that the judge may call before it judges, if its server has function calling.
     """
 
     calls: Literal["together", "each"] = "together"
@@ -66,9 +70,11 @@ class ItemisedParams(PanelParams):
     threshold: float | None = None
     show: Show = "response"
     media: bool = False
+    tools: Tools = field(default_factory=Tools)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.tools.check("params.tools")
         if self.threshold is not None and not -100 <= self.threshold <= 1:
             raise InvalidParams("params.threshold must be at most 1", path="params.threshold")
 
@@ -181,7 +187,15 @@ async def _ask_portions(
     if most == 1 or not criteria:
         return await _ask(ctx, params, criteria, subject, sheet, ledger, details)
     batch = _batches(criteria, params, sheet)[0]
-    shown = await portions(ctx, params, subject, lambda one: _inquiry(batch, one, params, sheet, None), most, **details)
+    room = reserved(params.tools)
+    shown = await portions(
+        ctx,
+        params,
+        subject,
+        lambda one: replace(_inquiry(batch, one, params, sheet, None), findings=room),
+        most,
+        **details,
+    )
     if isinstance(shown, Outcome):
         return shown
     if len(shown) == 1:
@@ -232,6 +246,10 @@ async def _ask(
     batches = _batches(criteria, params, sheet)
     text = readable(subject.text()) if params.quotes == "require" else None
     inquiries = [_inquiry(batch, subject, params, sheet, text, reach) for batch in batches]
+    if params.tools.use:
+        box = await toolbox(ctx, params.tools, subject.sample)
+        learned = await gather(*(researched(ctx, params, params.tools, box, one, ledger) for one in inquiries))
+        inquiries = [replace(one, findings=known) for one, known in zip(inquiries, learned, strict=True)]
     found = await gather(*(opinions(ctx, params, inquiry, ledger) for inquiry in inquiries))
     votes: dict[str, list[Vote]] = {}
     refused: list[Outcome] = []

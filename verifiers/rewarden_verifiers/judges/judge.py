@@ -36,9 +36,11 @@ from rewarden_verifiers.judges.portions import portions, told
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.references import accepted
 from rewarden_verifiers.judges.replies import ALTERNATIVES
+from rewarden_verifiers.judges.research import researched, reserved
 from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.showing import Subject
 from rewarden_verifiers.judges.solution import solved
+from rewarden_verifiers.judges.toolbox import toolbox
 from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import scored, undecided
 from rewarden_verifiers.view import SHOWN_TO_MODELS
@@ -87,6 +89,10 @@ async def judge(
     where the final answer stands. In the other modes each of up to `portions` portions is judged, and the lowest
     verdict counts; `evidence.portions` states them.
 
+    With `tools` the judge may search the sample's `metadata.documents`, calculate and run programs before its verdict;
+    `evidence.research` states its calls. A tool that fails by our fault is told to it as that (flag `tool_failed`), and
+    a judge that cannot call tools is an error (`provider_refused`).
+
     With `panel` several judges give a verdict each; the evidence contains them, and their agreement. Reasons for no
     score: `panel_incomplete`, `tie`, `unsolved` (mode `solve`: the judge has no definite answer of its own).
 
@@ -122,7 +128,9 @@ async def _judged(
         answers = [solution]
     shown = [subject]
     if params.portions > 1:
-        cut = await portions(ctx, params, subject, lambda one: _inquiry(one, answers, media, params), params.portions)
+        room = reserved(params.tools)
+        asking = partial(_inquiry, answers=answers, media=media, params=params, findings=room)
+        cut = await portions(ctx, params, subject, asking, params.portions)
         if isinstance(cut, Outcome):
             return cut
         # A final answer stands at the end; an answer that was given up further on must not count.
@@ -160,6 +168,10 @@ async def _opinions(
 ) -> list[Opinion[Vote]]:
     """The opinions on a response or a portion, with credit only for what it holds."""
     asking = partial(_inquiry, subject, answers, media, params)
+    if params.tools.use:
+        box = await toolbox(ctx, params.tools, subject.sample)
+        findings = await researched(ctx, params, params.tools, box, asking(), ledger)
+        asking = partial(asking, findings=findings)
     found = await opinions(ctx, params, asking(), ledger)
     if not params.quoting:
         return found
@@ -184,8 +196,9 @@ def _inquiry(
     *,
     again: bool = False,
     alone: str | None = None,
+    findings: Sequence[Material] = (),
 ) -> Inquiry[Vote]:
-    """Returns the question. again, alone: see `confirmation.Asking`."""
+    """Returns the question. again, alone: see `confirmation.Asking`. findings: of the judge's tools."""
     quotes = params.quoting and alone is None
     shown = subject.shown() if alone is None else {"response": Material(alone, candidate=True), "transcript": []}
     variables: dict[str, Any] = {
@@ -208,6 +221,7 @@ def _inquiry(
         "variables": variables,
         "media": images(media) if params.media else (),
         "portion": subject.portion if alone is None else None,
+        "findings": findings if alone is None else (),
     }
     if params.by == "text":
         verdicts = max(1, len(params.aspects))

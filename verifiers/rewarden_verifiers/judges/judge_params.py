@@ -12,6 +12,7 @@ from rewarden_verifiers.judges.panel import PanelParams
 from rewarden_verifiers.judges.params import check_portions, positive_share
 from rewarden_verifiers.judges.scales import Scale
 from rewarden_verifiers.judges.showing import Show
+from rewarden_verifiers.judges.tools import Tools
 
 MOST_ASPECTS = 32
 
@@ -62,6 +63,7 @@ class Params(PanelParams):
         the built-in prompt and `by: text`, else `free`.
     portions: The maximum number of portions into which a response that is longer than the judge's context is cut; what
         takes more gets the lowest score (`too_long`).
+    tools: Tools that the judge may call before its verdict, if its server has function calling.
     """
 
     mode: Literal["reference", "solve", "scale", "accept", "aspects"] = "reference"
@@ -77,6 +79,7 @@ class Params(PanelParams):
     media: bool = False
     quotes: Literal["require", "free"] | None = None
     portions: int = 8
+    tools: Tools = field(default_factory=Tools)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -96,6 +99,10 @@ class Params(PanelParams):
             raise InvalidParams("params.aspects go with mode aspects, at least one", path="params.aspects")
         self._check_aspects()
         check_portions(self.portions)
+        self.tools.check("params.tools")
+        if self.tools.use and self.mode == "solve":
+            message = "params.tools: in mode `solve` the judge compares with its own answer, and calls nothing"
+            raise InvalidParams(message, path="params.tools")
 
     @property
     def quoting(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +11,8 @@ from rewarden_verifiers.chat import Reply
 
 @dataclass
 class Ledger:
-    """All replies that one outcome rests on. What was remembered cost nothing now, and is counted apart."""
+    """All replies that one outcome rests on. What was remembered cost nothing now, and is counted apart. research: the
+    judge's calls of tools, see `research.py`; tools_failed: those that failed by our fault."""
 
     judges: set[str] = field(default_factory=set)
     models: set[str] = field(default_factory=set)
@@ -23,6 +25,8 @@ class Ledger:
     completion_tokens: int = 0
     cost_usd: float | None = None
     estimated: bool = False
+    research: list[Mapping[str, Any]] = field(default_factory=list)
+    tools_failed: int = 0
 
     def enter(self, reply: Reply) -> None:
         """Count one reply."""
@@ -55,6 +59,8 @@ class Ledger:
         found: dict[str, Any] = {"judge": ", ".join(sorted(self.judges)), "model": ", ".join(sorted(self.models))}
         if self.neutralised:
             found["neutralised"] = self.neutralised
+        if self.research:
+            found["research"] = self.research
         return {**found, "usage": usage}
 
     def counted(self) -> dict[str, Any]:
@@ -63,5 +69,9 @@ class Ledger:
 
     def flags(self) -> list[str]:
         """`judge_fallback`: another judge than the asked one answered. `neutralised`: the material had control
-        sequences or invisible characters."""
-        return ["judge_fallback"] * self.fallback + ["neutralised"] * bool(self.neutralised)
+        sequences or invisible characters. `tool_failed`: a tool that the judge called failed by our fault."""
+        return [
+            *["judge_fallback"] * self.fallback,
+            *["neutralised"] * bool(self.neutralised),
+            *["tool_failed"] * bool(self.tools_failed),
+        ]

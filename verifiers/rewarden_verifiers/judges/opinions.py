@@ -63,6 +63,7 @@ class Inquiry(Generic[Reading]):
     reply's object, which is of the schema, to what is wanted; it may raise UnreadableError too. direct: reads the reply
     itself, in the place of `read` (token probabilities). form: what is said of the reply's form; none: of the schema.
     verdicts: see `Question`. plain, roles: see `prompts.render`. portion: the one that is shown of a longer response.
+    findings: what the judge's tools returned, see `research.py`.
     """
 
     prompt: str
@@ -78,6 +79,7 @@ class Inquiry(Generic[Reading]):
     plain: bool = False
     roles: Mapping[str, str] | None = None
     portion: Portion | None = None
+    findings: Sequence[Material] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +277,7 @@ def _size(inquiry: Inquiry[Any]) -> int:
     """Characters of what others wrote, but for what is deep within."""
     given = inquiry.variables.values()
     texts = [one for value in given for one in (value if isinstance(value, list) else (value,))]
-    return sum(len(one.text) for one in texts if isinstance(one, Material))
+    return sum(len(one.text) for one in [*texts, *inquiry.findings] if isinstance(one, Material))
 
 
 def rendered(params: JudgeParams, inquiry: Inquiry[Any], *, neutral: StandIn | None = None) -> Chat:
@@ -294,4 +296,5 @@ def rendered(params: JudgeParams, inquiry: Inquiry[Any], *, neutral: StandIn | N
         media=inquiry.media,
         plain=inquiry.plain,
         roles=inquiry.roles,
+        findings=inquiry.findings,
     )

@@ -29,6 +29,9 @@ FOLDERS = (Path(__file__).parent / "prompts", Path(__file__).parents[1] / "model
 """The folders of the built-in prompts: of judges, and of the reward models that we host."""
 
 
+_RESULTS = "Tools that you called before, and their results, which are material too:"
+
+
 @dataclass(frozen=True, slots=True)
 class Material:
     """A text that others wrote: it stands fenced, under its name, wherever the prompt names it.
@@ -58,6 +61,7 @@ def render(
     media: Sequence[Media] = (),
     plain: bool = False,
     roles: Mapping[str, str] | None = None,
+    findings: Sequence[Material] = (),
 ) -> Chat:
     """The chat of a built-in prompt, or of what the request has in its place.
 
@@ -66,7 +70,8 @@ def render(
     media: images that are shown behind the text. plain: for models that were trained on a template of their own:
     nothing is fenced, and where the request has that template, nothing is said beside it. roles: for models that were
     trained on roles of their own: the chat is a message each, of the variable that is named, without any prompt; their
-    chat template is the fence, and no text can write its markers, which are made harmless as everywhere.
+    chat template is the fence, and no text can write its markers, which are made harmless as everywhere. findings: see
+    `opinions.Inquiry`; they stand behind the prompt, be it ours or the request's.
 
     Raises InvalidParams for a prompt of the request's that is none.
     """
@@ -88,6 +93,7 @@ def render(
         return value
 
     cleaned = {variable: clean(value) for variable, value in variables.items()}
+    results = [clean(one) for one in findings]
     key = delimiter(texts)
     places = Places(key)
 
@@ -110,6 +116,9 @@ def render(
     template = prompt.system or ("" if bare else own.system)
     system = _text(template, given, places, "params.prompt.system" if prompt.system else name)
     user = _text(prompt.user or own.user, given, places, "params.prompt.user" if prompt.user else name)
+    if results:
+        shown = "\n".join(str(one) for one in fence("result", results))
+        user = f"{user}\n\n{_RESULTS}\n{places.fill(shown, name)}"
     told = user if bare or not form else f"{user}\n\n{form}"
     if not plain:
         system = f"{system}\n\n{rule(key)}"

@@ -58,6 +58,8 @@ class RubricParams(ItemisedParams):
             raise InvalidParams("params.floor must be from -100 to 0", path="params.floor")
         if self.grader == "healthbench" and self.quotes == "require":
             raise InvalidParams("params.quotes: the grader `healthbench` quotes nothing", path="params.quotes")
+        if self.grader == "healthbench" and self.tools.use:
+            raise InvalidParams("params.tools: the grader `healthbench` calls nothing", path="params.tools")
         read_criteria(self.criteria, "params.criteria", InvalidParams)
         self.generate.check("params.generate")
         check_portions(self.portions)

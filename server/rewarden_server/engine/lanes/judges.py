@@ -112,7 +112,8 @@ def _of_chain(errors: list[SampleError]) -> SampleError:
 
 
 def _weight(reply: Reply) -> int:
-    return OVERHEAD + 2 * len(reply.text) + 100 * len(reply.alternatives)
+    called = sum(len(call.name) + len(call.arguments) + OVERHEAD for call in reply.calls)
+    return OVERHEAD + 2 * (len(reply.text) + called) + 100 * len(reply.alternatives)
 
 
 def _key(endpoint: Endpoint, question: Question) -> bytes:
