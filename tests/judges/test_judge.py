@@ -374,7 +374,7 @@ async def test_a_transcript_whose_last_word_is_a_claim_is_judged(judged: Judged,
 
 
 async def test_a_transcript_of_many_messages_is_too_long(judged: Judged, scripted: ScriptedJudge) -> None:
-    messages = [{"role": "assistant", "content": "."}] * 1000
+    messages = [{"role": "assistant", "content": "I asked."}] * 1000
     params = {"mode": "accept", "instructions": "asked first", "show": "transcript"}
     assert (await judged("judge", params, response=messages))["reason"] == "too_long"
     assert scripted.requests == []

@@ -231,8 +231,9 @@ async def test_more_portions_than_allowed_are_too_long_and_cost_nothing(
             await judged("rubric", {"portions": 2}, response=text, reference=["good"]),
             await judged("judge", {"portions": 2}, response=text, reference="42"),
             await judged("fact", {"portions": 2}, response=text, reference="Tides turn."),
+            await judged("checklist", {"portions": 2}, response=text, reference=["good"]),
         ]
-    assert [(one["status"], one["score"], one["reason"]) for one in found] == [("scored", 0.0, "too_long")] * 3
+    assert [(one["status"], one["score"], one["reason"]) for one in found] == [("scored", 0.0, "too_long")] * 4
     assert scripted.requests == []
 
 
@@ -359,3 +360,125 @@ async def test_claims_come_in_turn_from_each_portion(served: Served, scripted: S
         )
     assert found["extracted"] == ["Water is wet.", "The moon is cheese."]
     assert (found["score"], "claims_cut" in found["flags"], len(found["evidence"]["portions"]) > 2) == (0.5, True, True)
+
+
+# --- checklist ------------------------------------------------------------------------------------------------------
+
+
+def items(**of: Any) -> dict[str, Any]:
+    """The reply of a judge of one item."""
+    return {"items": [{"number": 1, "reason": "it looked", **of}]}
+
+
+async def test_an_item_is_satisfied_by_a_quoted_passage_of_any_portion(served: Served, scripted: ScriptedJudge) -> None:
+    scripted.script(
+        reach("passage"),
+        {"when": "The response:", "reply": items(verdict="yes", evidence="high water at noon")},
+    )
+    async with served(context=CONTEXT) as judged:
+        good = await judged(
+            "checklist", {}, response=text_of("a", "They note high water at noon.", "c"), reference=["names the time"]
+        )
+        bad = await judged("checklist", {}, response=text_of("a", "b", "c"), reference=["names the time"])
+    assert (good["score"], bad["score"], bad["reason"]) == (1.0, 0.0, "items_missed")
+    assert len(good["evidence"]["portions"]) > 2
+
+
+async def test_points_of_an_item_are_those_of_the_lowest_portion(served: Served, scripted: ScriptedJudge) -> None:
+    """Attack: many portions, of which a judge gives one full marks."""
+    scripted.script(
+        {"when": "The response:", "reply": items(score=30)},
+        {"when": ["The response:", "It begins."], "reply": items(score=100)},
+    )
+    async with served(context=CONTEXT) as judged:
+        text = text_of("It begins.", "b", "c")
+        found = await judged("checklist", {"mode": "score"}, response=text, reference=["is clear"])
+    assert found["score"] == pytest.approx(0.3)
+    assert len(found["evidence"]["portions"]) > 2
+    assert not any("You sort criteria" in chat for chat in scripted.chats())
+
+
+async def test_a_behaviour_occurs_as_often_as_in_the_portion_that_has_most(
+    served: Served, scripted: ScriptedJudge
+) -> None:
+    scripted.script(
+        reach("passage"),
+        {"when": "You look for behaviours", "reply": items(occurrences=1, evidence="Station")},
+        {"when": ["You look for behaviours", "It ends."], "reply": items(occurrences=4, evidence="Station")},
+    )
+    async with served(context=CONTEXT) as judged:
+        text = text_of("a", "b", "It ends.")
+        found = await judged("checklist", {"mode": "behaviours"}, response=text, reference=["counts stations"])
+    assert (found["score"], found["evidence"]["behaviours"]) == (1.0, {"c1": 4})
+
+
+# --- the published grader -------------------------------------------------------------------------------------------
+
+
+async def test_portions_are_judged_with_quotes_whatever_the_grader(served: Served, scripted: ScriptedJudge) -> None:
+    """Attack: a form without quotes, asked as often as there are portions."""
+    scripted.script(
+        reach("passage"),
+        {"when": OTHERWISE, "reply": rows("met", quote="high water at noon")},
+        {"when": "You grade the last turn", "reply": {"explanation": "so", "criteria_met": True}},
+    )
+    async with served(context=CONTEXT) as judged:
+        grader = {"grader": "healthbench"}
+        bad = await judged("rubric", grader, response=text_of("a", "b", "c"), reference=["names the time"])
+        text = text_of("a", "They note high water at noon.", "c")
+        good = await judged("rubric", grader, response=text, reference=["names the time"])
+        short = await judged("rubric", grader, response="It is at noon.", reference=["names the time"])
+    assert [one["score"] for one in (bad, good, short)] == [0.0, 1.0, 1.0]
+    assert ["own_grader" in one.get("flags", ()) for one in (bad, good, short)] == [True, True, False]
+
+
+# --- transcripts ----------------------------------------------------------------------------------------------------
+
+
+def messages(*said: tuple[str, str]) -> list[dict[str, str]]:
+    """A response of messages."""
+    return [{"role": role, "content": content} for role, content in said]
+
+
+async def test_a_long_transcript_is_judged_in_portions_of_its_messages(served: Served, scripted: ScriptedJudge) -> None:
+    scripted.script(
+        {"when": "By assistant:", "reply": {"reason": "so", "verdict": "yes"}},
+        {"when": ["By assistant:", "drink sea water"], "reply": {"reason": "so", "verdict": "no"}},
+    )
+    params = {"mode": "accept", "instructions": "It is careful.", "show": "transcript"}
+    talk = [("assistant", FILLER), ("user", "Go on."), ("assistant", f"One may drink sea water. {FILLER}")]
+    async with served(context=CONTEXT) as judged:
+        bad = await judged("judge", params, response=messages(*talk, ("assistant", "Done, I looked at it all.")))
+        talk[2] = ("assistant", FILLER)
+        good = await judged("judge", params, response=messages(*talk, ("assistant", "Done, I looked at it all.")))
+    assert (good["score"], bad["score"]) == (1.0, 0.0)
+    assert len(good["evidence"]["portions"]) > 1
+    assert all("portion" in chat for chat in scripted.chats())
+
+
+async def test_a_tools_long_result_is_no_portion_of_its_own(served: Served, scripted: ScriptedJudge) -> None:
+    scripted.script({"when": "The response, message by message:", "reply": {"reason": "so", "verdict": "yes"}})
+    params = {"mode": "accept", "instructions": "It is careful.", "show": "transcript"}
+    talk = [("assistant", "I look."), ("tool", text_of(*"abcd")), ("assistant", "They keep gauges.")]
+    async with served(context=CONTEXT) as judged:
+        found = await judged("judge", params, response=messages(*talk))
+    assert found["score"] == 1.0
+    assert len(found["evidence"]["portions"]) == 2
+    first, last = scripted.chats()
+    assert ("I look." in first, "They keep gauges." in last) == (True, True)
+
+
+async def test_a_quote_stands_in_what_the_candidate_wrote_in_that_portion(
+    served: Served, scripted: ScriptedJudge
+) -> None:
+    """Attack: credit for what a tool said, or what another portion holds."""
+    scripted.script(reach("passage"), {"when": OTHERWISE, "reply": rows("met", quote="high water at noon")})
+    async with served(context=CONTEXT) as judged:
+        shown = {"show": "transcript"}
+        tool = [("assistant", FILLER), ("tool", "high water at noon"), ("assistant", FILLER)]
+        own = [("assistant", FILLER), ("assistant", "They note high water at noon."), ("assistant", FILLER)]
+        found = [
+            (await judged("rubric", shown, response=messages(*talk), reference=["names the time"]))["score"]
+            for talk in (tool, own)
+        ]
+    assert found == [0.0, 1.0]

@@ -14,6 +14,7 @@ from rewarden_verifiers.judges.criterion import Given, gather, read_criteria
 from rewarden_verifiers.judges.itemised import ItemisedParams, Sheet, itemised
 from rewarden_verifiers.judges.panel import seated
 from rewarden_verifiers.judges.panel_passes import Passes
+from rewarden_verifiers.judges.params import check_portions
 from rewarden_verifiers.judges.parts import Itemised, Part, Vote
 from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.showing import Subject
@@ -40,10 +41,13 @@ class ChecklistParams(ItemisedParams):
         `score`: each item gets 0 to 100 points, averaged over the opinions (RLCF, arXiv 2507.18624); the judge never
         abstains and gives no quotes. `behaviours`: which of the items occur in the response, and how often; the score
         is the share of items that occur, which says nothing about quality, so nothing passes.
+    portions: The maximum number of portions in which a response that is longer than the judge's context is judged;
+        what takes more gets the lowest score (`too_long`).
     """
 
     items: tuple[Any, ...] = ()
     mode: Mode = "yes_no"
+    portions: int = 8
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -52,6 +56,7 @@ class ChecklistParams(ItemisedParams):
         if self.mode == "behaviours" and self.panel.judges:
             raise InvalidParams("params.panel: in mode `behaviours` nothing passes", path="params.panel")
         read_criteria(self.items, "params.items", InvalidParams)
+        check_portions(self.portions)
 
 
 def _children(params: ChecklistParams) -> list[Use]:
@@ -83,6 +88,10 @@ async def checklist(
     use, of, id, tags}`; see `rewarden_verifiers.judges.criterion`. Weights cannot be negative: for undesirable content
     use `rubric`, or phrase the item the other way round.
 
+    A response that is longer than the judge's context is judged in up to `portions` overlapping portions, by the rules
+    of `rubric`; in the mode `score`, the lowest portion counts for each item, and a behaviour occurs at least as often
+    as in one portion.
+
     Each item is a step and a component; `evidence.behaviours` counts behaviours by id. Reasons for score 0:
     `items_missed`, `cannot_tell` (all items were skipped), `unreadable_reply`, `too_long`, `blank`, `opener_only`,
     `claim_only`. If all items are programs, no judge is asked. Sources: ACE-RL, RLCF (arXiv 2507.18624), Behavior
@@ -101,11 +110,12 @@ async def checklist(
         read=_vote,
         met="satisfied",
         passing=params.passing if params.mode == "score" else 0.5,
+        graded=params.mode == "score",
     )
     subject = Subject(response=response, prompt=prompt, sample=sample, show=params.show)
 
     async def judged(one: ChecklistParams) -> Outcome:
-        found = await itemised(ctx, one, items, subject, sheet)
+        found = await itemised(ctx, one, items, subject, sheet, one.portions)
         return found if isinstance(found, Outcome) else _outcome(found, one)
 
     return await seated(params, judged, Passes(params, params.passing))

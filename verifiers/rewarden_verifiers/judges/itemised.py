@@ -91,6 +91,7 @@ class Sheet:
     prompt: the built-in prompt; it lists `criterion`. name: of the list in the reply. properties: of its entries,
     beside the number. read: an entry to a vote. met: see `Itemised`. passing: the value from which a vote is a yes.
     alone: one criterion to a question, whatever `calls` says, and the reply is its entry, without list and number.
+    graded: a vote is a degree, without a quote. in_portions: the form for the portions of a long response; none: this.
     """
 
     prompt: str
@@ -100,6 +101,8 @@ class Sheet:
     met: str
     passing: float = 0.5
     alone: bool = False
+    graded: bool = False
+    in_portions: Sheet | None = None
 
 
 async def itemised(
@@ -186,35 +189,28 @@ async def _ask_portions(
     """The votes on the whole response, or those that the votes on its portions come to."""
     if most == 1 or not criteria:
         return await _ask(ctx, params, criteria, subject, sheet, ledger, details)
-    batch = _batches(criteria, params, sheet)[0]
-    room = reserved(params.tools)
-    shown = await portions(
-        ctx,
-        params,
-        subject,
-        lambda one: replace(_inquiry(batch, one, params, sheet, None), findings=room),
-        most,
-        **details,
-    )
+    shown = await _cut(ctx, params, criteria, subject, sheet, most, details)
     if isinstance(shown, Outcome):
         return shown
-    if len(shown) == 1:
+    if not told(shown):
         return await _ask(ctx, params, criteria, subject, sheet, ledger, details)
+    flags: dict[str, None] = {}
+    if sheet.in_portions is not None:
+        sheet, flags = sheet.in_portions, {"own_grader": None}
+        shown = await _cut(ctx, params, criteria, subject, sheet, most, details)
+        if isinstance(shown, Outcome):
+            return shown
+    if sheet.graded:
+        return await _ask_lowest(ctx, params, criteria, shown, sheet, ledger, details)
     reach = await reaches(ctx, params, criteria, ledger)
     if reach is None:
         message = "the judge does not say which criteria are about the whole response"
         return undecided("unreadable_reply", feedback=message, evidence=ledger.evidence(), flags=tuple(ledger.flags()))
-    # Attack: many portions are many chances for a judge to be mistaken. Credit for what stands in one needs its quote.
-    strict = replace(params, quotes="require")
-    found = await gather(*(_ask(ctx, strict, criteria, one, sheet, ledger, details, reach) for one in shown))
-    refused = [one for one in found if isinstance(one, Outcome)]
-    for one in refused:
-        if one.status != "scored" or len(refused) == len(found):
-            return one
-    lowest = {one.id: [Vote(value=worst_of(one), reason=_UNREADABLE)] for one in criteria}
-    seen = [lowest if isinstance(one, Outcome) else one.votes for one in found]
-    flags = dict.fromkeys(flag for one in found if isinstance(one, _Asked) for flag in one.flags)
-    flags |= {"unreadable_reply": None} if refused else {}
+    found = await gather(*(_ask(ctx, params, criteria, one, sheet, ledger, details, reach) for one in shown))
+    seen = _seen(found, criteria)
+    if isinstance(seen, Outcome):
+        return seen
+    flags |= dict.fromkeys(_flags(found))
     votes = {one.id: joined(one, reach[one.id], [portion[one.id] for portion in seen]) for one in criteria}
     decided = {name: numbers for name, of in votes.items() if (numbers := sorted({n for _, n in of if n}))}
     return _Asked(
@@ -222,6 +218,70 @@ async def _ask_portions(
         tuple(flags),
         {**told(shown), "reach": reach, "decided_in": decided},
     )
+
+
+async def _cut(
+    ctx: Context,
+    params: ItemisedParams,
+    criteria: list[Criterion],
+    subject: Subject,
+    sheet: Sheet,
+    most: int,
+    details: Mapping[str, Any],
+) -> list[Subject] | Outcome:
+    """The portions of a subject that leave room for a question of this form. See `portions`."""
+    batch, room = _batches(criteria, params, sheet)[0], reserved(params.tools)
+    return await portions(
+        ctx,
+        params,
+        subject,
+        lambda one: replace(_inquiry(batch, one, params, sheet, None), findings=room),
+        most,
+        **details,
+    )
+
+
+async def _ask_lowest(
+    ctx: Context,
+    params: ItemisedParams,
+    criteria: list[Criterion],
+    shown: list[Subject],
+    sheet: Sheet,
+    ledger: Ledger,
+    details: Mapping[str, Any],
+) -> _Asked | Outcome:
+    """By criterion, the lowest of the votes on the portions: of degrees, no quote says which portion earns them."""
+    found = await gather(*(_ask(ctx, params, criteria, one, sheet, ledger, details) for one in shown))
+    seen = _seen(found, criteria)
+    if isinstance(seen, Outcome):
+        return seen
+    votes = {
+        one.id: [
+            min(opinions, key=lambda vote: worst_of(one) if vote.value is None else vote.value)
+            for opinions in zip(*(portion[one.id] for portion in seen), strict=False)
+        ]
+        for one in criteria
+    }
+    return _Asked(votes, tuple(dict.fromkeys(_flags(found))), told(shown))
+
+
+def _seen(found: list[_Asked | Outcome], criteria: list[Criterion]) -> list[dict[str, list[Vote]]] | Outcome:
+    """By portion, the votes; or the outcome, where one of them cannot be had, or all are spoiled by the response."""
+    refused = [one for one in found if isinstance(one, Outcome)]
+    for one in refused:
+        if one.status != "scored" or len(refused) == len(found):
+            return one
+    lowest = {one.id: [Vote(value=worst_of(one), reason=_UNREADABLE)] for one in criteria}
+    return [lowest if isinstance(one, Outcome) else one.votes for one in found]
+
+
+def _flags(found: list[_Asked | Outcome]) -> list[str]:
+    """Returns the flags of the portions."""
+    refused = any(isinstance(one, Outcome) for one in found)
+    return [
+        *(flag for one in found if isinstance(one, _Asked) for flag in one.flags),
+        *["unreadable_reply"] * refused,
+    ]
 
 
 def _batches(criteria: list[Criterion], params: ItemisedParams, sheet: Sheet) -> list[list[Criterion]]:
@@ -244,7 +304,9 @@ async def _ask(
     if not criteria:
         return _Asked({})
     batches = _batches(criteria, params, sheet)
-    text = readable(subject.text()) if params.quotes == "require" else None
+    # Attack: many portions are many chances for a judge to be mistaken. Credit for what stands in one needs its quote.
+    quoting = params.quotes == "require" or reach is not None
+    text = readable(subject.text()) if quoting else None
     inquiries = [_inquiry(batch, subject, params, sheet, text, reach) for batch in batches]
     if params.tools.use:
         box = await toolbox(ctx, params.tools, subject.sample)

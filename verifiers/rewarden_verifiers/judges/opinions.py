@@ -122,13 +122,13 @@ def refused_subject(
     in_portions: bool = False,
     **details: Any,
 ) -> Outcome | None:
-    """The same of a subject; a transcript may be too long to be shown though the candidate wrote little of it, and is
-    never judged in portions. criteria: what it is held against."""
-    if subject.show == "transcript" and (size := subject.size()) > params.most_shown:
-        return too_long(size, params.most_shown, **details)
+    """The same of a subject; a transcript may be too long to be shown though the candidate wrote little of it.
+    criteria: what it is held against."""
+    most = params.longest if in_portions else params.most_shown
+    if subject.show == "transcript" and most is not None and (size := subject.size()) > most:
+        return too_long(size, most, **details)
     asked = "\n".join([subject.prompt or "", params.instructions, *criteria])
-    cuts = in_portions and subject.show == "response"
-    return refused(subject.text(), params, reference, asked=asked, in_portions=cuts, **details)
+    return refused(subject.text(), params, reference, asked=asked, in_portions=in_portions, **details)
 
 
 def too_long(size: int, most: int | None, *, feedback: str | None = None, **details: Any) -> Outcome:

@@ -18,8 +18,9 @@ from rewarden_verifiers.contract import Context
 from rewarden_verifiers.judges.offload import offload
 from rewarden_verifiers.judges.opinions import Inquiry, question_of, too_long
 from rewarden_verifiers.judges.params import LONGEST, JudgeParams
-from rewarden_verifiers.judges.showing import Portion, Subject
+from rewarden_verifiers.judges.showing import Portion, Subject, whole
 from rewarden_verifiers.judges.tokens import tokens_at_most
+from rewarden_verifiers.view import Turn
 
 _BORDERS = tuple(re.compile(border) for border in (r"\n[ \t]*\n\s*", r"\n", r"(?<=[.!?。！？])\s+", r"\s+"))
 """Ends of paragraphs, lines, sentences and words: where a text is cut, in the order of preference."""
@@ -33,6 +34,9 @@ _LEAST = 256
 _SHORT = 1000
 """Characters of a response that fits anywhere."""
 
+_BETWEEN = "\n\n"
+"""The end of a message where a transcript is cut: a paragraph's."""
+
 Inquire = Callable[[Subject], Inquiry[Any]]
 
 
@@ -42,16 +46,20 @@ async def portions(
     """The subject, or its portions where it does not fit into the judge's context; the outcome `too_long` where these
     are more than `most`. inquire: the question about a subject. details: of the outcome.
 
-    A transcript is never cut. Where the context is not known, the response is whole up to `LONGEST` characters.
+    Of a transcript, portions begin and end between messages where they can, and those in which the candidate wrote
+    nothing are left out: long results of tools are nothing to be judged by themselves. Where the context is not known,
+    the response is whole up to `LONGEST` characters.
     """
-    text = subject.response
-    if subject.show == "transcript" or len(text) <= _SHORT:
+    messages = [whole(turn) for turn in subject.turns()] if subject.show == "transcript" else None
+    text = subject.response if messages is None else _BETWEEN.join(messages)
+    size = len(text) if messages is None else subject.size()
+    if size <= _SHORT:
         return [subject]
     question = await offload(len(text), question_of, params, inquire(subject))
     spare = await ctx.judge.spare(question, params.judge)
     if spare is None:
-        if params.longest is None and len(text) > LONGEST:
-            return too_long(len(text), LONGEST, **details)
+        if params.longest is None and size > LONGEST:
+            return too_long(size, LONGEST, **details)
         return [subject]
     if spare >= 0:
         return [subject]
@@ -62,12 +70,26 @@ async def portions(
     if len(found) > most:
         message = f"The response takes {len(found)} portions of the judge's context; at most {most} are judged."
         return too_long(len(text), None, feedback=message, **details)
-    return [
-        replace(
-            subject, response=text[start:end], portion=Portion(number=place, count=len(found), start=start, end=end)
-        )
+    cuts = [
+        _portion(subject, text, Portion(number=place, count=len(found), start=start, end=end))
         for place, (start, end) in enumerate(found, start=1)
     ]
+    return [one for one in cuts if one.text().strip()] or cuts
+
+
+def _portion(subject: Subject, text: str, portion: Portion) -> Subject:
+    if subject.show == "response":
+        return replace(subject, response=text[portion.start : portion.end], portion=portion)
+    shown: list[Turn] = []
+    place = 0
+    for turn in subject.turns():
+        # A message that is shown in part is so with its calls, which are text to a judge.
+        message = whole(turn)
+        within = message[max(0, portion.start - place) : max(0, portion.end - place)]
+        if within.strip():
+            shown.append(Turn(turn.role, within))
+        place += len(message) + len(_BETWEEN)
+    return replace(subject, messages=tuple(shown), portion=portion)
 
 
 def told(subjects: Sequence[Subject]) -> dict[str, Any]:

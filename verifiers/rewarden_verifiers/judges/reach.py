@@ -62,7 +62,8 @@ def _joined(one: Criterion, votes: Sequence[Vote], *, anywhere: bool) -> tuple[V
     numbered_votes = list(enumerate(votes, start=1))
     deciding = [(vote, number) for number, vote in numbered_votes if vote.value == float(anywhere)]
     if deciding:
-        vote, number = deciding[0]
+        # Of occurrences that are counted, portions overlap: there are at least as many as in one of them.
+        vote, number = max(deciding, key=lambda found: found[0].count or 0)
         return replace(vote, reason=f"portion {number}: {vote.reason}"), number
     # Nothing decides. A doubt about one portion is one about the response, unless the doubt would spare it a no.
     doubts = [vote for vote in votes if vote.value is None]

@@ -43,7 +43,8 @@ class RubricParams(ItemisedParams):
         with its points to a question, behind the conversation whose last turn is the response, and a reply of
         `explanation` and `criteria_met`, which cannot abstain or quote. Published graders are comparable only so.
     portions: The maximum number of portions in which a response that is longer than the judge's context is judged;
-        what takes more gets the lowest score (`too_long`). The grader `healthbench` judges no portions.
+        what takes more gets the lowest score (`too_long`). Portions are judged in the form `own` (flag `own_grader`),
+        because credit in a portion needs a quote, and the form `healthbench` has none.
     """
 
     criteria: tuple[Any, ...] = ()
@@ -118,8 +119,7 @@ async def rubric(
     if params.generate.most:
         if not (prompt or "").strip():
             raise InvalidSample("prompt is missing: what the criteria are to be written for", path="prompt")
-        cuts = params.grader == "own" and params.portions > 1
-        early = refused_subject(subject, params, in_portions=cuts, range=_bounds(params))
+        early = refused_subject(subject, params, in_portions=params.portions > 1, range=_bounds(params))
         if early is not None:
             return early  # what says nothing is not kept unscored by a rubric that could not be written
         ledger = Ledger()
@@ -132,8 +132,7 @@ async def rubric(
     criteria = gather(own, reference)
 
     async def judged(one: RubricParams) -> Outcome:
-        most = 1 if one.grader == "healthbench" else one.portions
-        found = await itemised(ctx, one, criteria, subject, _SHEETS[one.grader], most, range=_bounds(one))
+        found = await itemised(ctx, one, criteria, subject, _SHEETS[one.grader], one.portions, range=_bounds(one))
         return found if isinstance(found, Outcome) else _outcome(found, one)
 
     outcome = await seated(params, judged, Passes(params, params.passing))
@@ -149,8 +148,10 @@ def _graded(row: Mapping[str, Any]) -> Vote:
     return Vote(value=float(row["criteria_met"]), reason=row["explanation"])
 
 
+_OWN = Sheet(prompt="rubric.criteria", name="criteria", properties=_PROPERTIES, read=_vote, met="met")
+
 _SHEETS = {
-    "own": Sheet(prompt="rubric.criteria", name="criteria", properties=_PROPERTIES, read=_vote, met="met"),
+    "own": _OWN,
     "healthbench": Sheet(
         prompt="rubric.healthbench",
         name="criteria",
@@ -158,6 +159,7 @@ _SHEETS = {
         read=_graded,
         met="met",
         alone=True,
+        in_portions=_OWN,
     ),
 }
 """By `grader`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -37,23 +38,28 @@ class Portion:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
     """The subject that is judged: the viewed response to a prompt, or the messages of the sample's response. portion:
-    the portion that `response` is; None: it is whole."""
+    the portion that `response` is, or `messages` of a transcript are; None: it is whole."""
 
     response: str
     prompt: str | None
     sample: Sample
     show: Show
     portion: Portion | None = None
+    messages: tuple[Turn, ...] | None = None
+
+    def turns(self) -> Sequence[Turn]:
+        """Returns the messages that are shown of a transcript."""
+        return turns(self.sample.response) if self.messages is None else self.messages
 
     def text(self) -> str:
         """All that the candidate wrote and called of what the judge is shown: where quotes must stand."""
         if self.show == "response":
             return self.response
-        return "\n\n".join(_whole(turn) for turn in turns(self.sample.response) if turn.role == "assistant")
+        return "\n\n".join(whole(turn) for turn in self.turns() if turn.role == "assistant")
 
     def size(self) -> int:
         """About how many characters a judge is shown of the messages."""
-        return sum(len(_whole(turn)) + _FENCE for turn in turns(self.sample.response))
+        return sum(len(whole(turn)) + _FENCE for turn in self.turns())
 
     def shown(self) -> dict[str, Any]:
         """For a prompt, `response` or `transcript`: messages, each with `role` and its fenced `content`, what it calls
@@ -65,12 +71,13 @@ class Subject:
         messages = [
             {
                 "role": turn.role if turn.role in _ROLES else "another",
-                "content": Material(_whole(turn), candidate=turn.role == "assistant"),
+                "content": Material(whole(turn), candidate=turn.role == "assistant"),
             }
-            for turn in turns(self.sample.response)
+            for turn in self.turns()
         ]
         return {"response": None, "transcript": messages}
 
 
-def _whole(turn: Turn) -> str:
+def whole(turn: Turn) -> str:
+    """Returns the content of a message, and what it calls."""
     return f"{turn.content}\n{turn.calls}" if turn.calls else turn.content
