@@ -63,7 +63,12 @@ async def ask(bench: Bench, fallbacks: dict[str, tuple[str, ...]]) -> AsyncItera
             "judges": seats,
             **{name: given.pop(name) for name in ("combine", "quorum") if name in given},
         }
-        params = {"panel": panel, **({} if use == "pairwise" else {"quotes": "free"}), **given.pop("params", {})}
+        free = {"quotes": "free"} if use in ("judge", "rubric", "checklist") else {}
+        params = {"panel": panel, **free, **given.pop("params", {})}
+        rows = given.pop("samples", None)
+        if rows is not None:
+            group = Batch(samples=[Sample(**row, group="g") for row in rows], use=Use(name=use, params=params))
+            return {"verdicts": [verdict_to_json(one) for one in (await engine.verify(group)).verdicts]}
         sample = Sample(**{"prompt": "Which port?", "response": "It was Porto.", "reference": "Oporto", **given})
         result = await engine.verify(Batch(samples=[sample], use=Use(name=use, params=params)))
         return verdict_to_json(result.verdicts[0])
@@ -395,3 +400,82 @@ async def test_a_member_that_is_not_configured_is_the_caller_s_mistake(ask: Ask,
     found = await ask(seats=("ada", "dora"), quorum=1)
     assert (found["status"], found["fault"]) == ("error", "caller")
     assert "unknown judge 'dora'" in found["feedback"]
+
+
+@pytest.mark.parametrize(
+    ("combine", "votes", "score"),
+    [
+        ("majority", ("win", "win", "loss"), 1.0),
+        ("majority", ("win", "tie", "loss"), 0.5),
+        ("majority", ("win", PLACE, PLACE), 0.5),
+        ("mean", ("win", "win", "loss"), 2 / 3),
+        ("veto", ("win", "win", "loss"), 0.0),
+    ],
+)
+async def test_a_panel_decides_a_debate(
+    ask: Ask, bench: Bench, combine: str, votes: tuple[str, ...], score: float
+) -> None:
+    compare(bench, *votes)
+    found = await ask("debate", response=GOOD, reference=BAD, combine=combine)
+    assert (found["score"], found["passed"]) == (pytest.approx(score), score > 0.5)
+    assert found["evidence"]["judge"] == "ada, ben, cleo"
+    assert len(found["evidence"]["panel"]["members"]) == 3
+
+
+async def test_a_debate_on_which_a_member_is_down_has_no_verdict(ask: Ask, bench: Bench) -> None:
+    compare(bench, "win", "win")
+    bench["cleo"].script({"when": "The case of side A:", "reply": DOWN})
+    found = await ask("debate", response=GOOD, reference=BAD)
+    assert (found["status"], found["fault"]) == ("error", "infra")
+    found = await ask("debate", response=GOOD, reference=BAD, quorum=2)
+    assert (found["score"], "panel_incomplete" in found["flags"]) == (1.0, True)
+
+
+# --- members that rank a group ------------------------------------------------------------------------------------
+
+ROWS = [{"prompt": "How?", "response": GOOD}, {"prompt": "How?", "response": BAD}]
+
+
+@pytest.mark.parametrize(
+    ("combine", "votes", "scores"),
+    [
+        ("majority", ("win", "win", "loss"), (1.0, 0.0)),
+        # Attack: one bought judge, beside others that see no difference.
+        ("majority", ("win", "tie", "tie"), (0.5, 0.5)),
+        ("mean", ("win", "win", "loss"), (2 / 3, 1 / 3)),
+        ("veto", ("win", "win", "loss"), (0.0, 0.0)),
+    ],
+)
+async def test_members_that_rank_a_group_give_each_sample_a_score(
+    ask: Ask, bench: Bench, combine: str, votes: tuple[str, ...], scores: tuple[float, float]
+) -> None:
+    compare(bench, *votes)
+    found = (await ask("listwise", samples=ROWS, combine=combine))["verdicts"]
+    assert [one["score"] for one in found] == [pytest.approx(score) for score in scores]
+    assert [one["passed"] for one in found] == [score > 0.5 for score in scores]
+    members = found[0]["evidence"]["panel"]["members"]
+    assert [one["score"] for one in members.values()] == [{"win": 1, "tie": 0.5, "loss": 0}[vote] for vote in votes]
+    assert found[0]["evidence"]["judge"] == "ada, ben, cleo"
+    assert found[0]["evidence"]["usage"]["calls"] == 6
+
+
+async def test_an_even_panel_lifts_nothing_by_half_of_it(ask: Ask, bench: Bench) -> None:
+    compare(bench, "win", "loss")
+    found = (await ask("listwise", samples=ROWS, seats=("ada", "ben")))["verdicts"]
+    assert [one["score"] for one in found] == [0.0, 0.0]
+
+
+async def test_a_ranking_in_which_a_member_is_down_has_no_verdict(ask: Ask, bench: Bench) -> None:
+    compare(bench, "win", "win")
+    bench["cleo"].script({"when": "response_a", "reply": DOWN})
+    found = (await ask("listwise", samples=ROWS))["verdicts"]
+    assert [(one["status"], one["fault"]) for one in found] == [("error", "infra")] * 2
+    found = (await ask("listwise", samples=ROWS, quorum=2))["verdicts"]
+    assert [(one["score"], "panel_incomplete" in one["flags"]) for one in found] == [(1.0, True), (0.0, True)]
+
+
+async def test_a_text_without_substance_is_so_for_all_members(ask: Ask, bench: Bench) -> None:
+    compare(bench, "win", "win", "win")
+    rows = [*ROWS, {"prompt": "How?", "response": "Let's solve this step by step."}]
+    found = (await ask("listwise", samples=rows))["verdicts"][2]
+    assert (found["status"], found["score"], found["reason"]) == ("scored", 0.0, "opener_only")

@@ -14,6 +14,8 @@ from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.opinions import Inquiry, refused
 from rewarden_verifiers.judges.pairwise import decided, ended, same
+from rewarden_verifiers.judges.panel import PanelParams, seated
+from rewarden_verifiers.judges.panel_contests import Contests
 from rewarden_verifiers.judges.preference import ContestParams, Margin, PreferenceParams, inquiry, preferences
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.resources import JudgeResources
@@ -64,7 +66,7 @@ class DebateReference:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DebateParams(ContestParams):
+class DebateParams(ContestParams, PanelParams):
     """Options of `debate`.
 
     truth: Whether a side must be right to score: with `required`, one whose position is known to be wrong scores 0
@@ -98,6 +100,9 @@ async def debate(
     case without substance scores 0 without a call (`blank`, `opener_only`, `claim_only`), and so does a case that only
     declares who has won (`declared_victory`). Identical cases tie.
 
+    With `panel`, several judges decide, and each says win, tie or loss; the evidence contains their votes and their
+    agreement. A win needs more than half of them (`majority`, `mean`) or all (`veto`).
+
     A better argument is not necessarily a true one: judges can be persuaded of falsehoods. If you know the right
     position, use `truth: required`, or gate the score in a recipe. The sources are the debates of Irving et al. 2018
     (arXiv 1805.00899) and Khan et al. 2024 (arXiv 2402.06782), which ask once and shuffle the order.
@@ -125,11 +130,14 @@ async def debate(
         a, b = positions if texts[0].candidate else positions[::-1]
         return inquiry(params, texts, {**shown, "position_a": a, "position_b": b}, media, _PROMPT)
 
-    ledger = Ledger()
     shown = {"prompt": Material(prompt) if prompt else None}
     pair = (Material(mine, candidate=True), Material(theirs))
-    found = await preferences(ctx, params, pair, shown, ledger, inquire=inquire)
-    judged = decided(found, params, ledger)
+
+    async def judging(params: DebateParams) -> Outcome:
+        ledger = Ledger()
+        return decided(await preferences(ctx, params, pair, shown, ledger, inquire=inquire), params, ledger)
+
+    judged = await seated(params, judging, Contests(params))
     if judged.score is None or judged.reason == "unreadable_reply":
         return judged
     outcome = ended(judged.score, [{"by": "judge", "score": judged.score}], judged, params)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from rewarden.errors import InvalidParams, InvalidSample, SampleError
@@ -16,6 +16,8 @@ from rewarden_verifiers.judges.fencing import harmless
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.offload import offload
 from rewarden_verifiers.judges.opinions import refused, refuses
+from rewarden_verifiers.judges.panel import PanelParams, seated_group
+from rewarden_verifiers.judges.panel_standings import Standings
 from rewarden_verifiers.judges.pictures import images
 from rewarden_verifiers.judges.preference import PreferenceParams
 from rewarden_verifiers.judges.prompts import Material
@@ -34,7 +36,7 @@ _ANCHORS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Params(PreferenceParams):
+class Params(PreferenceParams, PanelParams):
     """Options of `listwise`. Several opinions on a comparison are combined by `mean` or `median`.
 
     mode: `round_robin`: each member against each other; `rank`: all in one question; `reference`: each member against
@@ -125,9 +127,23 @@ async def listwise(samples: list[Member], params: Params, ctx: Context) -> Seque
     compared with no other scores 0.5 (`not_compared`). `standard_error` estimates the random error of the score, and
     `flip_rate` is the share of comparisons that depended on the order.
 
+    With `panel` several judges rank the group, and each member's standings become one; the evidence contains them.
+
     Raises InvalidSample for a group of one, and for a group whose members answer different prompts.
     """
-    return await ranked(samples, params, ctx, Ledger(), Contest)
+
+    async def judged(params: Params) -> Sequence[Outcome | SampleError]:
+        return [_with_usage(one) for one in await ranked(samples, params, ctx, Ledger(), Contest)]
+
+    return await seated_group(params, judged, Standings(params, params.threshold), len(samples))
+
+
+def _with_usage(one: Outcome | SampleError) -> Outcome | SampleError:
+    """Returns an outcome that says of itself whom the group's comparisons asked, and what they took."""
+    if isinstance(one, SampleError) or "group" not in one.evidence:
+        return one
+    asked = {name: one.evidence["group"][name] for name in ("judge", "model", "usage")}
+    return replace(one, evidence={**one.evidence, **asked})
 
 
 async def ranked(

@@ -27,8 +27,9 @@ class Panel:
     """Several judges instead of one. judges: their names in `[judges.named]`; none: no panel. combine: `majority`
     (whether more than half of the members pass the response; `tie` decides a tie), the `mean` of their scores, or
     `veto` (the lowest of their scores; it passes if all members pass it). In comparisons `majority` is a win or a loss
-    if more than half of the members say so, else a tie, and a `mean` on another side than theirs is a tie. quorum: the
-    verdicts that are enough if the other members give none; null: all."""
+    if more than half of the members say so, else a tie, and a `mean` on another side than theirs is a tie. In a ranking
+    of a group, `majority` is the highest score that more than half of the members give at least. quorum: the verdicts
+    that are enough if the other members give none; null: all."""
 
     judges: tuple[str, ...] = ()
     combine: Literal["majority", "mean", "veto"] = "majority"
@@ -75,6 +76,7 @@ class Rules(Protocol):
 
 
 P = TypeVar("P", bound=PanelParams)
+Heard = TypeVar("Heard")
 
 
 async def seated(params: P, judged: Callable[[P], Awaitable[Outcome]], rules: Rules) -> Outcome:
@@ -85,8 +87,38 @@ async def seated(params: P, judged: Callable[[P], Awaitable[Outcome]], rules: Ru
     panel = params.panel
     if not panel.judges:
         return await judged(params)
-    asked = [replace(params, judge=name, panel=Panel()) for name in panel.judges]
-    said = dict(zip(panel.judges, await gather(*(_heard(judged(one)) for one in asked)), strict=True))
+    said = await gather(*(_heard(judged(one)) for one in _seats(params)))
+    return _combined(panel, dict(zip(panel.judges, said, strict=True)), rules)
+
+
+async def seated_group(
+    params: P, judged: Callable[[P], Awaitable[Sequence[Outcome | SampleError]]], rules: Rules, size: int
+) -> Sequence[Outcome | SampleError]:
+    """The outcomes of a group of so many by `judged`, or by a panel, whose verdicts on each sample are combined."""
+    panel = params.panel
+    if not panel.judges:
+        return await judged(params)
+    said = await gather(*(_heard(judged(one)) for one in _seats(params)))
+    outcomes: list[Outcome | SampleError] = []
+    for place in range(size):
+        own = {
+            name: one if isinstance(one, SampleError) else one[place]
+            for name, one in zip(panel.judges, said, strict=True)
+        }
+        try:
+            outcomes.append(_combined(panel, own, rules))
+        except SampleError as error:
+            outcomes.append(error)
+    return outcomes
+
+
+def _seats(params: P) -> list[P]:
+    """Returns the parameters by which each member judges."""
+    return [replace(params, judge=name, panel=Panel()) for name in params.panel.judges]
+
+
+def _combined(panel: Panel, said: Mapping[str, Outcome | SampleError], rules: Rules) -> Outcome:
+    """Returns what the members' verdicts on a sample come to. Raises the error of a member that is lacking."""
     found = _one_seat_each(said)
     heard = {name: one for name, one in found.items() if isinstance(one, Outcome) and one.score is not None}
     evidence = _evidence(found, heard, rules)
@@ -110,8 +142,8 @@ async def seated(params: P, judged: Callable[[P], Awaitable[Outcome]], rules: Ru
     return rules.combined(list(heard.values()), evidence, flags)
 
 
-async def _heard(judged: Awaitable[Outcome]) -> Outcome | SampleError:
-    """The outcome of a member, or why it could not be asked."""
+async def _heard(judged: Awaitable[Heard]) -> Heard | SampleError:
+    """The verdict of a member, or why it could not be asked."""
     try:
         return await judged
     except (ProviderError, BudgetExhausted, MissingDependency) as error:
