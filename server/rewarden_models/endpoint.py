@@ -33,7 +33,8 @@ class ModelEndpoint:
 
     concurrency: tasks in flight at once. timeout_s: a task times out if no task of any model on the device, or of the
     other engine's model, had a result for this long. task: what another engine's model does, if the engine cannot tell:
-    `classify`, `score`, `rate`, `embed` or `generate`.
+    `classify`, `score`, `rate`, `embed` or `generate`. weak: whether verdicts by it are flagged as those of a model
+    that is too small to judge.
     """
 
     model: Annotated[Text, doc("a folder, a GGUF file, or the name by which it is served")]
@@ -58,6 +59,7 @@ class ModelEndpoint:
     timeout_s: Positive = 600.0
     task: Literal["classify", "score", "rate", "embed", "generate"] | None = None
     tokenizer: Text | None = None
+    weak: bool = False
 
     @property
     def key(self) -> str | None:

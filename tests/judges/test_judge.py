@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from rewarden.types import Batch, Sample, Use
 from rewarden_server.engine.engine import Engine
+from rewarden_server.engine.settings import EngineSettings
+from rewarden_server.judges.settings import JudgeEndpoint, JudgeSettings
 from tests.judges.conftest import Judged
 from tests.judges.driven import differences
 from tests.judges.scripted import ScriptedJudge
@@ -447,3 +450,17 @@ async def test_a_bad_option_is_named(judged: Judged, params: dict[str, Any], pat
     verdict = await judged("judge", params, response="Paris", reference="Paris")
     assert (verdict["reason"], verdict["fault"]) == ("invalid_params", "caller")
     assert path in str(verdict)
+
+
+@pytest.mark.parametrize("weak", [True, False])
+async def test_verdicts_by_a_judge_that_is_configured_as_weak_say_so(scripted: ScriptedJudge, weak: bool) -> None:
+    scripted.script({"when": "Porto", "reply": CORRECT})
+    named = {"main": JudgeEndpoint(**scripted.settings(retries=0, weak=weak))}
+    engine = Engine(settings=EngineSettings(workers=1), judges=JudgeSettings(named=named))
+    await engine.start()
+    try:
+        sample = Sample(response="Porto", reference="Porto")
+        found = (await engine.verify(Batch(samples=[sample], use=Use(name="judge")))).verdicts[0]
+        assert ("weak_judge" in found.flags) == weak
+    finally:
+        await engine.close(drain_s=0)

@@ -76,6 +76,7 @@ class Reply:
     failed and has a fallback (`fallback`). model: as its server calls it. finish: `length`: cut off. alternatives: of
     the first token, where they were asked for and the server gives them. calls: of the question's tools, none of a
     reply that was cut off. usage: of this reply, whether or not it was remembered (`cached`: then nothing was spent).
+    weak: the judge is configured as too weak for its verdicts to count.
     """
 
     text: str
@@ -87,6 +88,7 @@ class Reply:
     usage: Usage = field(default_factory=Usage)
     cached: bool = False
     fallback: bool = False
+    weak: bool = False
 
 
 class Judge(Protocol):

@@ -49,6 +49,7 @@ class Facts:
     """The provenance of a result. model: its configured name; version: identifies weights, revision and dtype, and
     changes when they are swapped. tokens: that were read; written: that were generated. truncated: the policy `fit` had
     to drop some; neutralised: control tokens were made harmless. cached: remembered, or computed for another too.
+    weak: the model is configured as too small for its numbers to count.
     """
 
     model: str
@@ -58,6 +59,7 @@ class Facts:
     truncated: bool = False
     neutralised: bool = False
     cached: bool = False
+    weak: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,11 +9,13 @@ from rewarden_server.judges.settings import JudgeEndpoint, JudgeSettings
 
 
 def identity(settings: JudgeEndpoint) -> Mapping[str, Any]:
-    """The model and its sampling; keys, limits and prices change no reply, and neither should the address."""
+    """The model and its sampling, and whether verdicts are flagged as weak; keys, limits and prices change no reply,
+    and neither should the address."""
     names = ("provider", "model", "temperature", "top_p", "max_tokens", "thinking_tokens", "structured", "extra")
     # Where it is not declared, it is not known before the judge's server is asked.
     context = {} if settings.context is None else {"context": settings.context}
-    return {**{name: getattr(settings, name) for name in names}, **context}
+    weak = {"weak": True} if settings.weak else {}
+    return {**{name: getattr(settings, name) for name in names}, **context, **weak}
 
 
 def default_judge(settings: JudgeSettings) -> str | None:

@@ -44,7 +44,8 @@ class JudgeEndpoint:
     counts). Questions then wait, and one at a time is sent, with pauses of at most breaker_s seconds. outage_s: the
     seconds that one question waits in total.
 
-    fallback: judges to call instead, in order, if this one is not available. input_usd, output_usd: the price of a
+    fallback: judges to call instead, in order, if this one is not available. weak: whether its verdicts are flagged as
+    those of a model that is too small to judge. input_usd, output_usd: the price of a
     million tokens. budget_usd, budget_tokens, budget_calls: the limit for all requests of this process together, which
     is exceeded by at most one request. A request whose end is unknown counts with its upper bound.
     """
@@ -75,6 +76,7 @@ class JudgeEndpoint:
     breaker_s: Positive = 15.0
     outage_s: Positive = 600.0
     fallback: Annotated[tuple[str, ...], doc("a list of judges' names")] = ()
+    weak: bool = False
     input_usd: Amount | None = None
     output_usd: Amount | None = None
     budget_usd: Amount | None = None

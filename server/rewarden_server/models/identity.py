@@ -14,7 +14,8 @@ def identity(settings: ModelEndpoint) -> Mapping[str, Any]:
     """The model and how it is run; keys, limits and where it lies or is reached change no number."""
     names = ("backend", "revision", "dtype", "context", "attention", "compile", "pooling", "head", "task")
     places = {name: source(place) for name in ("model", "tokenizer") if (place := getattr(settings, name)) is not None}
-    return {**places, **{name: getattr(settings, name) for name in names}}
+    weak = {"weak": True} if settings.weak else {}
+    return {**places, **{name: getattr(settings, name) for name in names}, **weak}
 
 
 def source(model: str) -> str:

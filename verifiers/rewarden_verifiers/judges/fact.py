@@ -11,11 +11,13 @@ from itertools import zip_longest
 from typing import Any, Literal
 
 from rewarden.errors import InvalidParams
-from rewarden.types import Outcome, Sample, StepScore
+from rewarden.types import Outcome, Sample, StepScore, Use
 from rewarden_verifiers.contract import Context, verifier
+from rewarden_verifiers.judges.entailment import Entailment, Word, entailed
 from rewarden_verifiers.judges.evidence import MOST_CLAIMS, Evidence, Given, read_evidence
 from rewarden_verifiers.judges.gather import gather
 from rewarden_verifiers.judges.ledger import Ledger
+from rewarden_verifiers.judges.offload import offload
 from rewarden_verifiers.judges.opinions import Inquiry, opinions, readings, refused
 from rewarden_verifiers.judges.params import JudgeParams, Prompt, check_portions
 from rewarden_verifiers.judges.portions import portions, told
@@ -25,10 +27,9 @@ from rewarden_verifiers.judges.replies import by_number, numbered, object_of
 from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.showing import Subject
 from rewarden_verifiers.judges.votes import combine
+from rewarden_verifiers.models.segments import segments_of
 from rewarden_verifiers.outcome import no_answer, scored, undecided
 from rewarden_verifiers.view import SHOWN_TO_MODELS
-
-Word = Literal["supported", "refuted", "unknown"]
 
 _WORDS: tuple[Word, ...] = ("supported", "refuted", "unknown")
 
@@ -66,6 +67,9 @@ class FactParams(JudgeParams):
     threshold: The lowest score that passes.
     extract_prompt: Templates that replace the built-in prompt for extracting claims; `prompt` replaces the one for
         checking them.
+    by: Who checks the claims: a `judge`; or the model of `entailment`, a small classifier, which needs no judge. Its
+        verdicts are flagged `entailment`, because it is weaker than a judge.
+    entailment: The classifier of `by: entailment`. Claims are those of the reference, or the response's sentences.
     portions: The maximum number of portions from which claims are extracted if the response is longer than the judge's
         context; what takes more gets the lowest score (`too_long`).
     """
@@ -79,10 +83,13 @@ class FactParams(JudgeParams):
     no_claims: Literal["zero", "one", "undecided"] = "zero"
     threshold: float = 1.0
     extract_prompt: Prompt = field(default_factory=Prompt)
+    by: Literal["judge", "entailment"] = "judge"
+    entailment: Entailment = field(default_factory=Entailment)
     portions: int = 8
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.entailment.check("params.entailment")
         if not 1 <= self.most <= MOST_CLAIMS:
             raise InvalidParams(f"params.most must be from 1 to {MOST_CLAIMS}", path="params.most")
         for name in ("unknown", "penalty", "refusal", "threshold"):
@@ -125,12 +132,17 @@ class _Held:
     words: tuple[Word, ...]
 
 
+def _children(params: FactParams) -> list[Use]:
+    return [params.entailment.use()] if params.by == "entailment" else []
+
+
 @verifier(
     version="3",
     graded=True,
     determinism="sampled",
     requires=("judge",),
     resources=JudgeResources,
+    children=_children,
     view=SHOWN_TO_MODELS,
 )
 async def fact(
@@ -144,6 +156,10 @@ async def fact(
     response. The model's own knowledge does not count. From a response that is longer than the judge's context, claims
     are extracted portion by portion, in turn from each; `evidence.portions` states them.
 
+    With `by: entailment`, a classifier of entailment (a cross-encoder of natural language inference) checks the claims
+    that the reference gives, or else the response's sentences, against each passage: supported by the passage that
+    entails it most, else refuted by one that contradicts it. No judge is asked.
+
     Each claim is a step; `extracted` contains the claims. Reasons: `refusal`, `no_claims`, `refuted_claims`,
     `unsupported_claims`; with score 0: `unreadable_reply`, `too_long`, `blank`, `opener_only`, `claim_only`. Source:
     KnowRL (arXiv 2506.19807).
@@ -152,6 +168,8 @@ async def fact(
     early = refused(response, params, in_portions=params.portions > 1)
     if early is not None:
         return early
+    if params.by == "entailment":
+        return await _by_entailment(ctx, params, response, evidence)
     ledger = Ledger()
     flags: list[str] = []
     if evidence.claims is not None:
@@ -175,6 +193,30 @@ async def fact(
         return held
     outcome = _outcome(held, params, ledger, flags)
     return replace(outcome, evidence={**outcome.evidence, **found.portions})
+
+
+async def _by_entailment(ctx: Context, params: FactParams, response: str, evidence: Evidence) -> Outcome:
+    sentences = await offload(len(response), segments_of, response, "sentences")
+    claims = list({_key(claim): claim for claim in evidence.claims or sentences}.values())
+    flags = ["entailment"]
+    if evidence.claims is None and len(claims) > params.most:
+        # Attack: many harmless sentences at the beginning, so that the others are cut.
+        claims = [claims[place * len(claims) // params.most] for place in range(params.most)]
+        flags.append("claims_cut")
+    if not claims:
+        return _nothing(_Found(()), params, Ledger())
+    checked = await entailed(ctx, params.entailment, claims, evidence.passages)
+    if isinstance(checked, Outcome):
+        return checked
+    held = [
+        _Held(one.claim, one.word, params.worth(one.word), _Vote(one.word, one.passage, one.reason), (one.word,))
+        for one in checked
+    ]
+    shared = dict.fromkeys(flag for one in checked for flag in one.flags)
+    outcome = _outcome(held, params, Ledger(), [*flags, *shared])
+    models = {name: version for one in checked for name, version in one.models.items()}
+    known = {name: value for name, value in outcome.evidence.items() if name not in ("judge", "model", "usage")}
+    return replace(outcome, evidence={**known, "models": models})
 
 
 async def _extract(ctx: Context, params: FactParams, subject: Subject, ledger: Ledger) -> _Found | Outcome:

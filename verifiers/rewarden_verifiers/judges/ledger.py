@@ -21,6 +21,7 @@ class Ledger:
     unreadable: int = 0
     neutralised: int = 0
     fallback: bool = False
+    weak: bool = False
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float | None = None
@@ -33,6 +34,7 @@ class Ledger:
         self.judges.add(reply.judge)
         self.models.add(reply.model)
         self.fallback |= reply.fallback
+        self.weak |= reply.weak
         if reply.cached:
             self.cached += 1
             return
@@ -69,9 +71,11 @@ class Ledger:
 
     def flags(self) -> list[str]:
         """`judge_fallback`: another judge than the asked one answered. `neutralised`: the material had control
-        sequences or invisible characters. `tool_failed`: a tool that the judge called failed by our fault."""
+        sequences or invisible characters. `weak_judge`: a judge that is configured as weak answered. `tool_failed`: a
+        tool that the judge called failed by our fault."""
         return [
             *["judge_fallback"] * self.fallback,
             *["neutralised"] * bool(self.neutralised),
+            *["weak_judge"] * self.weak,
             *["tool_failed"] * bool(self.tools_failed),
         ]

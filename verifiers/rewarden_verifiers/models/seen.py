@@ -19,6 +19,7 @@ class Seen:
     written: int = 0
     truncated: bool = False
     neutralised: bool = False
+    weak: bool = False
 
     def enter(self, facts: Facts) -> None:
         """Count one result."""
@@ -29,6 +30,7 @@ class Seen:
         self.written += facts.written
         self.truncated |= facts.truncated
         self.neutralised |= facts.neutralised
+        self.weak |= facts.weak
 
     def evidence(self) -> dict[str, Any]:
         """`models`: name to version (several, where weights were swapped meanwhile: joined by a comma); `usage`."""
@@ -40,6 +42,12 @@ class Seen:
 
     def flags(self) -> list[str]:
         """`truncated`: tokens were dropped. `neutralised`: the input held control tokens of the model's.
-        `swapped`: the outcome rests on results of several versions of one model."""
+        `swapped`: the outcome rests on results of several versions of one model. `weak_model`: on those of a model that
+        is configured as weak."""
         swapped = any(len(versions) > 1 for versions in self.versions.values())
-        return ["truncated"] * self.truncated + ["neutralised"] * self.neutralised + ["swapped"] * swapped
+        return [
+            *["truncated"] * self.truncated,
+            *["neutralised"] * self.neutralised,
+            *["swapped"] * swapped,
+            *["weak_model"] * self.weak,
+        ]

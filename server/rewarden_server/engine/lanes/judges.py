@@ -48,7 +48,7 @@ class JudgeLane:
                 self._observer.judge_asked(name, "exhausted" if isinstance(error, BudgetExhausted) else "failed")
                 errors.append(error)
                 continue
-            return reply if name == first.name else replace(reply, fallback=True)
+            return replace(reply, fallback=name != first.name, weak=self._endpoints[name].settings.weak)
         raise _of_chain(errors)
 
     async def spare(self, question: Question, judge: str | None = None) -> int | None:

@@ -189,7 +189,7 @@ class ModelLane:
         self._observer.model_worked(served.name, kind, time.monotonic() - started, facts.tokens, facts.written)
         served.problem = None
         self._saw(served, facts.version, swaps)
-        return result
+        return cast(R, _weak(result)) if served.settings.weak else result
 
     async def _learn(self, served: _Served, patience_s: float | None = None) -> None:
         swaps = served.swaps
@@ -267,6 +267,10 @@ def _key(served: _Served, kind: str, digest: bytes) -> bytes:
 
 def _remembered(result: Any) -> Any:
     return replace(result, facts=replace(result.facts, cached=True))
+
+
+def _weak(result: Any) -> Any:
+    return replace(result, facts=replace(result.facts, weak=True))
 
 
 def _stopped(name: str) -> ModelError:

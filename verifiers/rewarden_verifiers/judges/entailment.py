@@ -1,0 +1,111 @@
+"""Claims checked by a classifier of entailment: a cross-encoder that reads a passage and a claim.
+
+A small model for where there is no judge. It knows no context beyond the two texts and errs more often than a judge;
+verdicts by it say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from rewarden.errors import InvalidParams, InvalidReference
+from rewarden.types import Outcome, Sample, Use
+from rewarden_verifiers.contract import Context
+from rewarden_verifiers.judges.gather import gather
+from rewarden_verifiers.judges.offload import offload
+from rewarden_verifiers.judges.portions import cut
+
+Word = Literal["supported", "refuted", "unknown"]
+
+_PASSAGE = 400
+"""Tokens of a piece of a passage, by our estimate, which is about twice what English takes: such models read 512."""
+
+_MOST_PAIRS = 4000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entailment:
+    """A classifier of pairs. model: its name in `[models.named]`; null: the server's default. supported, refuted: its
+    labels for a passage that entails or contradicts a claim; refuted: null: it has none. least: the share of a label
+    from which it counts."""
+
+    model: str | None = None
+    supported: str | int = "entailment"
+    refuted: str | int | None = "contradiction"
+    least: float = 0.5
+
+    def check(self, path: str) -> None:
+        """Raises InvalidParams for what means nothing."""
+        if not 0 < self.least <= 1:
+            raise InvalidParams(f"{path}.least must be above 0 and at most 1", path=f"{path}.least")
+        if self.supported == self.refuted:
+            raise InvalidParams(f"{path}.supported and refuted are one label", path=f"{path}.refuted")
+
+    def use(self) -> Use:
+        """Returns the verifier that asks the classifier."""
+        measures = {"supported": {"label": self.supported, "model": self.model}}
+        if self.refuted is not None:
+            measures["refuted"] = {"label": self.refuted, "model": self.model}
+        return Use(name="style_metric", params={"on": "pair", "measures": measures, "copied": "ask", "hollow": "ask"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """A claim, and the passage that decides it. models: by name, the version. flags: of the classifier's outcomes."""
+
+    claim: str
+    word: Word
+    passage: str = ""
+    reason: str = ""
+    models: Mapping[str, str] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
+
+
+async def entailed(
+    ctx: Context, entailment: Entailment, claims: Sequence[str], passages: Sequence[str]
+) -> list[Checked] | Outcome:
+    """The claims in their order; or the outcome of a question that came to no number.
+
+    Raises InvalidReference for more claims and evidence than can be held against each other.
+    """
+    pieces = await offload(sum(map(len, passages)), _pieces, passages)
+    if len(claims) * len(pieces) > _MOST_PAIRS:
+        message = f"{len(claims)} claims and {len(pieces)} pieces of evidence are more than {_MOST_PAIRS} pairs"
+        raise InvalidReference(message, path="reference")
+    use = entailment.use()
+    pairs = [Sample(prompt=piece, response=claim) for claim in claims for piece in pieces]
+    found = await gather(*(ctx.verify(use, sample=one) for one in pairs))
+    lacking = next((one for one in found if one.status != "scored"), None)
+    if lacking is not None:
+        return lacking
+    rows = [found[place : place + len(pieces)] for place in range(0, len(found), len(pieces))]
+    return [_checked(claim, row, pieces, entailment.least) for claim, row in zip(claims, rows, strict=True)]
+
+
+def _pieces(passages: Sequence[str]) -> list[str]:
+    return [text[start:end] for text in passages if text.strip() for start, end in cut(text, _PASSAGE)]
+
+
+def _checked(claim: str, row: Sequence[Outcome], pieces: Sequence[str], least: float) -> Checked:
+    """A claim that one passage supports is so, whatever another one denies, which may be about something else."""
+    models: dict[str, Any] = {}
+    for one in row:
+        models |= one.evidence.get("models", {})
+    flags = tuple(dict.fromkeys(flag for one in row for flag in one.flags))
+    words: tuple[Word, ...] = ("supported", "refuted")
+    for word in words:
+        shares = [_share(one, word) for one in row]
+        best = max(range(len(row)), key=shares.__getitem__)
+        if shares[best] >= least:
+            reason = f"the classifier finds it {word}, by {shares[best]:.2f}"
+            return Checked(claim=claim, word=word, passage=pieces[best], reason=reason, models=models, flags=flags)
+    reason = "no passage decides it, says the classifier"
+    return Checked(claim=claim, word="unknown", reason=reason, models=models, flags=flags)
+
+
+def _share(one: Outcome, word: Word) -> float:
+    """Returns the share of a label. A claim that is too long for the model has none."""
+    component = one.components.get(word)
+    return component.score if component is not None and component.score is not None else 0.0
