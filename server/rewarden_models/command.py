@@ -20,10 +20,10 @@ from pathlib import Path
 import uvicorn
 import uvloop
 
+from rewarden_models.adapter import locate_here, onto
 from rewarden_models.app import App
 from rewarden_models.checkpoint import check
 from rewarden_models.failure import Failure
-from rewarden_models.folder import find_here
 from rewarden_models.http_server import HttpServer
 from rewarden_models.settings import ProcessSettings, settings_from_json
 from rewarden_sandboxes.stale import remove_stale
@@ -66,9 +66,12 @@ def refusals(settings: ProcessSettings) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
     for name, model in settings.models.items():
         try:
-            folder = find_here(model.model, model.revision)
-            if folder is not None:
-                check(folder, model.head)
+            located = locate_here(model)
+            if located is not None:
+                folder, adapter = located
+                checkpoint = check(folder, model.head)
+                if adapter is not None:
+                    onto(adapter, checkpoint)
                 found[name] = None
         except Failure as failure:
             found[name] = failure.message

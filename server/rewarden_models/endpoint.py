@@ -29,7 +29,7 @@ class ModelEndpoint:
     compile: torch.compile. prefix: whether the shared prefix of siblings is encoded once. pooling: of an embedding,
     unless the model's folder sets it. head: of a causal checkpoint whose config.json does not mention it: `value` and
     `step_value` (TRL's `v_head` for the whole and for steps), `logit` (the logit of token 0). reload_from: folders from
-    which weights can be reloaded, besides `model` itself.
+    which weights can be reloaded, besides `model` itself. base: the model into which the LoRA adapter `model` is added.
 
     concurrency: tasks in flight at once. timeout_s: a task times out if no task of any model on the device, or of the
     other engine's model, had a result for this long. task: what another engine's model does, if the engine cannot tell:
@@ -54,6 +54,7 @@ class ModelEndpoint:
     prefix: bool = True
     pooling: Literal["mean", "cls", "last"] | None = None
     head: Literal["auto", "value", "step_value", "logit"] = "auto"
+    base: Text | None = None
     reload_from: tuple[str, ...] = ()
     concurrency: Annotated[Whole, Le(100_000)] = 1024
     timeout_s: Positive = 600.0

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rewarden_models.failure import Failure
 
 INDEX = "model.safetensors.index.json"
 """The file that says which shard has which weight."""
+
+_Files = TypeVar("_Files")
 
 _PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 _HUB = re.compile(r"[\w][\w.-]*/[\w][\w.-]*(?:/[\w./-]+\.gguf)?|[\w][\w.-]*")
@@ -63,15 +65,25 @@ def find(model: str, revision: str | None, *, fetch: bool = True) -> Folder:
     return _downloaded(model, revision, fetch=fetch)
 
 
-def find_here(model: str, revision: str | None) -> Folder | None:
-    """As `find`, but nothing is downloaded. Returns None for a hub's name whose files are not all here. Raises Failure
-    for a place of this machine, as `find` does."""
+def if_here(model: str, read: Callable[[], _Files]) -> _Files | None:
+    """The files that `read` finds without fetching any. Returns None for a hub's name whose files are not all here.
+    Raises Failure for a place of this machine, as `read` does."""
     try:
-        return find(model, revision, fetch=False)
+        return read()
     except (ImportError, Failure):  # without the library there is no hub, and nothing was fetched from it
         if Path(model).expanduser().exists() or not _is_hub_name(model):
             raise
         return None
+
+
+def adapter_folder(model: str, revision: str | None, *, fetch: bool = True) -> Path:
+    """The folder of an adapter; that of a hub's name is downloaded, without pickled weights, unless `fetch` is off.
+    Raises Failure for what is not there."""
+    place = Path(model).expanduser()
+    if place.is_dir():
+        return place
+    _refuse_path(model)
+    return _snapshot(model, model, revision, [*_WANTED, "adapter_model.safetensors"], fetch=fetch)
 
 
 def files_beside(model: str, revision: str | None) -> Folder:
@@ -123,8 +135,11 @@ def _snapshot(model: str, name: str, revision: str | None, wanted: list[str], *,
 
 def _local(folder: Path, source: str) -> Folder:
     if (folder / "adapter_config.json").exists():
+        told = Folder(folder, (), source).read("adapter_config.json").get("base_model_name_or_path")
         raise Failure(
-            "loading", f"{folder}: contains an adapter; merge it into its model (peft's merge_and_unload) first"
+            "loading",
+            f"{folder}: contains an adapter; set base to the folder or name of the model that it was trained on"
+            f"{f' (its adapter_config.json says {told!r})' if told else ''}, or merge it (peft's merge_and_unload)",
         )
     one, index = folder / "model.safetensors", folder / INDEX
     if one.is_file():

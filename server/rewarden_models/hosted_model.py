@@ -249,8 +249,8 @@ def defect(what: str, error: Exception) -> Failure:
 def _check_room(name: str, settings: ModelEndpoint) -> None:
     """Raises Failure where a folder's weights are more than this machine has memory left for: to run out of it would
     cost the model that works. A GPU says so by itself."""
-    place = Path(settings.model)
-    files = list(place.glob("*.safetensors")) if place.is_dir() else [place] if place.is_file() else []
+    places = [Path(model) for model in (settings.model, settings.base) if model is not None]
+    files = [file for place in places for file in ([place] if place.is_file() else place.glob("*.safetensors"))]
     need, free = sum(file.stat().st_size for file in files), available()
     if free is not None and need > free:
         raise Failure(

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rewarden_models.adapter import Adapter, locate, merge, onto, outputs, reads
 from rewarden_models.checkpoint import Checkpoint, Head, Pooling, check, failure_of, refuse_unfit
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_models.failure import Failure
-from rewarden_models.folder import Folder, find
+from rewarden_models.folder import Folder
 from rewarden_models.heads import DescribedHead
 from rewarden_models.model_version import files_of, software, version_of
 from rewarden_models.rendering import Reader
@@ -101,9 +102,9 @@ def load(name: str, settings: ModelEndpoint) -> Loaded:
     Raises Failure (`loading`), which names the place and the mend: for what is not there or what `checkpoint.check`
     refuses, or does not fit the device (`memory`).
     """
-    folder = find(settings.model, settings.revision)
+    folder, adapter = locate(settings)
     try:
-        return _load(name, settings, folder)
+        return _load(name, settings, folder, adapter)
     except Failure:
         raise
     except Exception as error:  # noqa: BLE001  # a checkpoint of others may break the library anywhere
@@ -114,7 +115,7 @@ def load(name: str, settings: ModelEndpoint) -> Loaded:
         raise failure_of(folder, error) from None
 
 
-def _load(name: str, settings: ModelEndpoint, folder: Folder) -> Loaded:
+def _load(name: str, settings: ModelEndpoint, folder: Folder, adapter: Adapter | None) -> Loaded:
     import torch
     import transformers
     from transformers.utils.logging import disable_progress_bar
@@ -123,13 +124,16 @@ def _load(name: str, settings: ModelEndpoint, folder: Folder) -> Loaded:
     device = _device(settings.device)
     dtype = settings.dtype if settings.dtype != "auto" else "bfloat16" if device.type == "cuda" else "float32"
     checkpoint = check(folder, settings.head)
+    if adapter is not None:
+        checkpoint = onto(adapter, checkpoint)
+    words = reads(adapter, folder)
     head, sees = checkpoint.head, checkpoint.sees
     common: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
     if folder.gguf:
         common["gguf_file"] = folder.gguf
     processor: Any = transformers.AutoProcessor.from_pretrained(folder.path, **common) if sees else None
     # A processor's tokenizer knows the marks of images, which the folder's own may lack.
-    tokenizer = processor.tokenizer if sees else transformers.AutoTokenizer.from_pretrained(folder.path, **common)
+    tokenizer = processor.tokenizer if sees else transformers.AutoTokenizer.from_pretrained(words, **common)
     options: dict[str, Any] = {**common, "dtype": getattr(torch, dtype), "output_loading_info": True}
     if not folder.gguf:
         options["use_safetensors"] = True
@@ -140,8 +144,14 @@ def _load(name: str, settings: ModelEndpoint, folder: Folder) -> Loaded:
     described = checkpoint.described
     if described is None:
         auto = getattr(transformers, "AutoModelForImageTextToText" if sees and head == "causal" else _AUTO[head])
-        model, told = auto.from_pretrained(folder.path, **options)
+        brought = outputs(adapter, checkpoint)
+        sized = {} if brought is None else {"num_labels": brought}
+        model, told = auto.from_pretrained(folder.path, **options, **sized)
+        if adapter is not None and brought is not None:
+            told = {**told, "missing_keys": set(told["missing_keys"]) - set(adapter.head)}
         refuse_unfit(checkpoint, model, told)
+        if adapter is not None:
+            merge(adapter, model)
     else:
         model = _described(checkpoint, described, tokenizer, options)
     model.to(device)
@@ -160,6 +170,8 @@ def _load(name: str, settings: ModelEndpoint, folder: Folder) -> Loaded:
         *(str(context), settings.attention, str(settings.compile)),
         software("torch", "transformers", "tokenizers"),
     )
+    if adapter is not None:
+        version = version_of(adapter.folder, files_of(adapter.folder, [adapter.file]), version)
     headed = head in ("sequence", "token")
     labels: Mapping[int, str] = dict(enumerate(described.labels)) if described else _labels(model) if headed else {}
     return Loaded(
@@ -183,7 +195,7 @@ def _load(name: str, settings: ModelEndpoint, folder: Folder) -> Loaded:
         version=version,
         dtype=dtype,
         device=str(device),
-        source=folder.source,
+        source=folder.source if adapter is None else adapter.source,
         architecture=checkpoint.architecture if described else "",
         turn=tuple(model.turn) if described else (),
     )

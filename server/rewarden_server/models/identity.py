@@ -13,7 +13,9 @@ from rewarden_server.models.settings import ModelSettings
 def identity(settings: ModelEndpoint) -> Mapping[str, Any]:
     """The model and how it is run; keys, limits and where it lies or is reached change no number."""
     names = ("backend", "revision", "dtype", "context", "attention", "compile", "pooling", "head", "task")
-    places = {name: source(place) for name in ("model", "tokenizer") if (place := getattr(settings, name)) is not None}
+    places = {
+        name: source(place) for name in ("model", "base", "tokenizer") if (place := getattr(settings, name)) is not None
+    }
     weak = {"weak": True} if settings.weak else {}
     return {**places, **{name: getattr(settings, name) for name in names}, **weak}
 

@@ -25,6 +25,9 @@ def _checked(models: Mapping[str, ModelEndpoint]) -> Mapping[str, ModelEndpoint]
         if model.address is None and not ours:
             message = f"is missing: set the URL of {model.backend}, such as http://HOST:8000"
             raise Misfit(message, f".{name}.address")
+        if model.base is not None and not ours:
+            # Ignored, it would be another model that answers.
+            raise Misfit(f"is for our own process; give the adapter to {model.backend}", f".{name}.base")
         if model.address is not None and not _is_address(model.address, unix=ours):
             # An address may hold a password: it is not repeated.
             message = f"must be {'unix:PATH or ' if ours else ''}http://HOST:PORT"
