@@ -11,8 +11,10 @@ from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.judges.gather import gather
 from rewarden_verifiers.judges.offload import offload
 from rewarden_verifiers.judges.references import accepted
+from rewarden_verifiers.models.implicit import ratios
 from rewarden_verifiers.models.likely_tokens import Tokens, behind, measured, reasoning_of, sent, weights_of, whole
-from rewarden_verifiers.models.model_tasks import refused, too_long
+from rewarden_verifiers.models.model_tasks import beginning, refused, too_long
+from rewarden_verifiers.models.outputs import sigmoid
 from rewarden_verifiers.models.resources import OWN_MODELS, ModelResources
 from rewarden_verifiers.models.rm_likelihood_params import Params
 from rewarden_verifiers.models.seen import Seen
@@ -54,6 +56,9 @@ async def rm_likelihood(
     unless the trainer weights them (`weighted`).
 
     A likely answer is not necessarily right: the score measures what the model believes after reading the reasoning.
+    With `against: model` it is DPO's implicit reward: beta times the logarithm of how much likelier `model` finds the
+    response than `reference_model` does. The token that ends a turn is not counted.
+
     `group_stats` with `exclude_std_at_most` excludes groups whose members are all equally likely.
 
     Reasons for the lowest score: `no_answer`, `unclosed_thought`, `too_long`, `repetitive` (models find repetition very
@@ -69,12 +74,36 @@ async def rm_likelihood(
     try:
         if params.source == "signals":
             return await offload(_numbers_in(sample), _of_signals, sample, params, seen)
+        if params.against == "model":
+            return await _implicit(response, sample, params, ctx, seen)
         if params.of == "response":
             tokens = await whole(response, sample.prompt, params, ctx, seen)
             return await offload(len(tokens.logprobs) * 4, ended, tokens, None, None, params, seen)
         return await _of_reference(response, sample, reference, params, ctx, seen)
     except InputTooLong as error:
         return too_long(error, range=params.range)
+
+
+async def _implicit(response: str, sample: Sample, params: Params, ctx: Context, seen: Seen) -> Outcome:
+    text = params.text if params.input == "text" else None
+    given = beginning(sample.prompt, "", response, text=text, system=params.system, fit=params.fit)
+    assert params.reference_model is not None  # the parameters are checked
+    names = params.model, params.reference_model
+    found = await ratios(given, response, [len(response)], names, ctx, seen)
+    reward = params.beta * (found.sums[-1] if params.measure == "sum" else found.mean)
+    score = sigmoid(reward)
+    passed = None if params.threshold is None else score >= params.threshold
+    evidence = {
+        "measure": params.measure,
+        "source": params.source,
+        "log_ratio": found.sums[-1],
+        "tokens": found.own_tokens,
+        "sum_logprob": found.own[-1],
+        "reference_sum_logprob": found.other[-1],
+        **seen.evidence(),
+    }
+    reason = "unlikely" if passed is False else None
+    return scored(score, passed=passed, reason=reason, raw=reward, evidence=evidence, flags=seen.flags())
 
 
 async def _of_reference(

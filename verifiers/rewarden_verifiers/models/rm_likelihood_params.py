@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rewarden.errors import InvalidParams
+from rewarden_verifiers.models.implicit import check_reference
 from rewarden_verifiers.models.params import ModelParams, within
 
 
@@ -20,7 +21,12 @@ class Params(ModelParams):
         sum of the logarithms, that of the whole sequence, from `floor` to 0).
     floor: The lower limit for `log` and `sum`; lower values are raised to it, with the flag `clipped`; null: -10 and
         -1000.
-    against: What to subtract: `nothing`, or the reference's likelihood without any reasoning (`no_reasoning`).
+    against: What to subtract: `nothing`, the reference's likelihood without any reasoning (`no_reasoning`), or the
+        likelihood of the response by another model (`model`): the implicit reward of DPO (arXiv 2305.18290), beta *
+        (log p - log p_reference), for `of: response` with `measure: sum`, or per token with `log`. The score is its
+        sigmoid.
+    reference_model: For `against: model`: the name of the model with which the training of `model` began.
+    beta: For `against: model`: the factor; use that of the training.
     signed: Whether a difference can be negative. If not, negative differences become 0.
     weighted: Whether `signals.reference_weights` gives each token's weight, for `mean`, `geometric` and `log`.
     cut: The text with which the answer begins, after the closed thinking block. Everything before it is the reasoning.
@@ -39,7 +45,9 @@ class Params(ModelParams):
     of: Literal["reference", "response"] = "reference"
     measure: Literal["mean", "geometric", "min", "log", "sum"] = "mean"
     floor: float | None = None
-    against: Literal["nothing", "no_reasoning"] = "nothing"
+    against: Literal["nothing", "no_reasoning", "model"] = "nothing"
+    reference_model: str | None = None
+    beta: float = 0.1
     signed: bool = False
     weighted: bool = False
     cut: str = "<answer>"
@@ -55,9 +63,19 @@ class Params(ModelParams):
         if self.frame.count("{reference}") != 1:
             raise InvalidParams("params.frame must hold {reference} once", path="params.frame")
         within("floor", self.floor, -1e9, -1e-3)
+        implicit = self.against == "model"
+        check_reference(self.reference_model, implicit, self.model, "against: model")
+        within("beta", self.beta, 1e-6, 1e3)
+        if implicit and (self.of, self.source) != ("response", "model"):
+            raise InvalidParams("params.against: model needs of: response and source: model", path="params.against")
+        if implicit and self.measure not in ("sum", "log"):
+            raise InvalidParams("params.against: model has the measures sum and log", path="params.measure")
+        if implicit and (self.per_token or self.floor is not None):
+            name = "per_token" if self.per_token else "floor"
+            raise InvalidParams(f"params.{name} is not for against: model", path=f"params.{name}")
         if self.against == "no_reasoning" and self.of == "response":
             raise InvalidParams("params.against is for the likelihood of a reference", path="params.against")
-        if self.signed and self.against == "nothing":
+        if self.signed and self.against != "no_reasoning":
             raise InvalidParams("params.signed is for a difference; see params.against", path="params.signed")
         if self.weighted and (self.of == "response" or self.measure in ("min", "sum")):
             raise InvalidParams(
@@ -75,6 +93,8 @@ class Params(ModelParams):
     @property
     def range(self) -> tuple[float, float]:
         """Within which the score lies."""
+        if self.against == "model":
+            return 0.0, 1.0
         low, high = (self.lowest, 0.0) if self.measure == "sum" else (0.0, 1.0)
         if self.against == "nothing":
             return low, high

@@ -36,7 +36,8 @@ async def rm_process(response: str, sample: Sample, params: Params, ctx: Context
     `head`: a token-classification head, as in Qwen2.5-Math-PRM. `token`: good or bad at the mark after the step, as in
     Math-Shepherd (arXiv 2312.08935). `prefix`: a value model on each prefix, as in ReST-MCTS* (arXiv 2406.03816).
     `written`: a generative model's verdicts on each step; the value is the share of verifications that call the step
-    right, as in SPARK. `signals`: values from the trainer, or how many continuations from each step succeed.
+    right, as in SPARK. `implicit`: the implicit rewards of a model trained on outcomes, as in EurusPRM (arXiv
+    2412.01981). `signals`: values from the trainer, or how many continuations from each step succeed.
 
     `steps` contains the value of each step or, with `clip`, `delta`, `clip_delta` and `progress`, its reward. The
     evidence contains the values and the first wrong step (`first_error`). A step is `right`, `wrong`, or `empty`, which

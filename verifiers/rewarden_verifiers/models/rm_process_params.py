@@ -8,6 +8,7 @@ from typing import Literal
 
 from rewarden.errors import InvalidParams
 from rewarden_verifiers.judges.splitting import Split
+from rewarden_verifiers.models.implicit import check_reference
 from rewarden_verifiers.models.params import ModelParams, within
 
 Aggregate = Literal["min", "product", "mean", "last", "max", "sum", "clip", "delta", "clip_delta", "progress"]
@@ -23,7 +24,11 @@ class Params(ModelParams):
     by: Where the values of steps come from. `head`: a token-classification head at the mark after each step. `token`:
         the probability of `good` against `bad` at that position. `prefix`: a sequence-classification head on the
         response up to the end of each step. `written`: verifications that a generative model writes, with a verdict on
-        each step. `signals`: the trainer sends them.
+        each step. `implicit`: of two causal models, see `reference_model`. `signals`: the trainer sends them.
+    reference_model: For `implicit`: the model with which the training of `model` began. The value of a step is beta *
+        (log p - log p_reference) of the response up to its end, as in Implicit PRM and EurusPRM (arXiv 2412.01981), or
+        by default its sigmoid. With `activation: none`, `aggregate: progress` gives each step its own part.
+    beta: For `implicit`: the factor.
     models: Several models of the server's `[models.named]` to ask, instead of `model`.
     ensemble: How to combine the values of several models for a step: their `mean` or `min`.
     split: How to split the response if the sample has no steps: into `paragraphs`, `lines`, `numbered` steps or `tags`.
@@ -71,7 +76,9 @@ class Params(ModelParams):
     threshold: The lowest score that passes; null: `passed` is not set.
     """
 
-    by: Literal["head", "token", "prefix", "written", "signals"] = "head"
+    by: Literal["head", "token", "prefix", "written", "implicit", "signals"] = "head"
+    reference_model: str | None = None
+    beta: float = 0.05
     models: tuple[str, ...] = ()
     ensemble: Literal["mean", "min"] = "mean"
     split: Split = "paragraphs"
@@ -117,7 +124,7 @@ class Params(ModelParams):
         if not self.low < self.high:
             raise InvalidParams("params.low must be below params.high", path="params.low")
         if (self.low, self.high) != (0, 1) and not (
-            self.by == "signals" or (self.by in ("head", "prefix") and self.activation == "none")
+            self.by == "signals" or (self.by in ("head", "prefix", "implicit") and self.activation == "none")
         ):
             raise InvalidParams(
                 "params.low and params.high are for activation none and for signals; other values are from 0 to 1",
@@ -131,6 +138,12 @@ class Params(ModelParams):
         within("shortest", self.shortest, 0, 10_000)
         if self.aggregate == "product" and not 0 <= self.low < self.high <= 1:
             raise InvalidParams("params.aggregate product is for values from 0 to 1", path="params.aggregate")
+        implicit = self.by == "implicit"
+        check_reference(self.reference_model, implicit, self.model, "by: implicit")
+        within("beta", self.beta, 1e-6, 1e3)
+        if implicit and (self.models or self.output is not None or self.activation == "softmax"):
+            name = "models" if self.models else "activation" if self.output is None else "output"
+            raise InvalidParams(f"params.{name} is not for by: implicit", path=f"params.{name}")
         if not re.fullmatch(r"[A-Za-z_][\w.-]{0,63}", self.tag):
             raise InvalidParams("params.tag must be a tag's name", path="params.tag")
         if not self.mark:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,7 @@ from rewarden.types import Text
 from rewarden_verifiers.contract import Context
 from rewarden_verifiers.inference import Classify, Input, Rate
 from rewarden_verifiers.judges.gather import gather
+from rewarden_verifiers.models.implicit import ratios
 from rewarden_verifiers.models.model_tasks import ask, beginning
 from rewarden_verifiers.models.outputs import sigmoid
 from rewarden_verifiers.models.rm_process_params import Params
@@ -45,10 +47,13 @@ class Total:
 async def by_model(
     steps: Sequence[str], prompt: Text | None, model: str | None, params: Params, ctx: Context, seen: Seen
 ) -> Values:
-    """The values of steps by one model's head, by its choice between two texts, or by its values of prefixes.
+    """The values of steps by one model's head, by its choice between two texts, by its values of prefixes, or by the
+    likelihoods of two models.
     Raises what `ctx.model.run` raises, and InvalidSample where nothing stands before the steps."""
     if params.by == "prefix":
         return await _prefixes(steps, prompt, model, params, ctx, seen)
+    if params.by == "implicit":
+        return await _implicit(steps, prompt, model, params, ctx, seen)
     choosing = params.by == "token"
     result = await ask(
         ctx,
@@ -177,6 +182,22 @@ async def _prefixes(
     inputs = [_input(prompt, prefix, prefix, params) for prefix in prefixes]
     results = await gather(*(ask(ctx, Classify(input=one), model, seen) for one in inputs))
     return _brought_in([value_of(one.values, one.labels, one.multi, params) for one in results], params)
+
+
+async def _implicit(
+    steps: Sequence[str], prompt: Text | None, model: str | None, params: Params, ctx: Context, seen: Seen
+) -> Values:
+    """The values by two models' likelihoods. A separator of two steps belongs to the one before."""
+    join = params.between or "\n\n"
+    text = join.join(steps)
+    ends = list(itertools.accumulate(len(step) + len(join) for step in steps))
+    assert params.reference_model is not None  # the parameters are checked
+    names = model, params.reference_model
+    found = await ratios(_input(prompt, "", text, params), text, [*ends[:-1], len(text)], names, ctx, seen)
+    rewards = [params.beta * one for one in found.sums]
+    if params.activation == "none":
+        return _brought_in(rewards, params)
+    return Values([sigmoid(one) for one in rewards], evidence={"log_ratios": found.sums})
 
 
 def _input(prompt: Text | None, begun: str, candidate: str, params: Params) -> Input:
