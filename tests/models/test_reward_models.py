@@ -1,0 +1,114 @@
+"""Published reward models by the name of their architecture: each loads, or is refused with what a user can do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rewarden_models.failure import Failure
+from tests.models.heads import PUBLISHED, Published, body, loaded, save, tokenizer
+from tests.models.real import packages_lacking
+
+pytestmark = pytest.mark.skipif(packages_lacking() is not None, reason=str(packages_lacking()))
+
+DESCRIBED = {
+    "Qwen2.5-Math-PRM": "rate",
+    "Qwen2.5-Math-RM": "classify",
+    "Skywork-o1-PRM": "rate",
+    "GRM": "classify",
+    "UltraRM": "classify",
+    "URM": "classify",
+    "ArmoRM": "classify",
+    "QRM": "classify",
+    "INF-ORM": "classify",
+    "Eurus-RM": "classify",
+    "Nemotron": "classify",
+}
+"""By model, the task that it can do."""
+
+PLAIN = {
+    "FsfairX": ("LlamaForSequenceClassification", "classify"),
+    "Skywork-Reward (Llama)": ("LlamaForSequenceClassification", "classify"),
+    "Skywork-Reward (Gemma)": ("Gemma2ForSequenceClassification", "classify"),
+    "Skywork-Reward (Qwen3)": ("Qwen3ForSequenceClassification", "classify"),
+    "GRM, fine-tuned": ("LlamaForSequenceClassification", "classify"),
+    "EurusPRM": ("Qwen2ForCausalLM", "likelihood"),
+    "EurusPRM's reference": ("LlamaForCausalLM", "likelihood"),
+}
+"""Models of which transformers has the class."""
+
+REFUSED = {
+    "internlm2-reward": ({"architectures": ["InternLM2ForRewardModel"], "model_type": "internlm2"}, "vLLM or SGLang"),
+    "PairRM": ({"architectures": ["DebertaV2PairRM"], "model_type": "deberta-v2"}, "rm_pairwise"),
+    "a Nemotron saved as a classifier without its head": (
+        {"architectures": ["LlamaForSequenceClassification"], "model_type": "llama"},
+        "score.weight",
+    ),
+    "an architecture of a later release": (
+        {"architectures": ["LlamaForGuessingRewards"], "model_type": "llama"},
+        "what LlamaForGuessingRewards computes is not known here",
+    ),
+    "ArmoRM on another body": (
+        {"architectures": ["LlamaForRewardModelWithGating"], "model_type": "qwen2"},
+        "stands on llama",
+    ),
+}
+"""By model, its config.json and what the refusal says."""
+
+
+@pytest.mark.parametrize("name", DESCRIBED)
+def test_a_model_with_a_head_of_its_own_loads_by_its_architecture(name: str, tmp_path: Path) -> None:
+    published = PUBLISHED[name]
+    save(tmp_path, published)
+    model = loaded(tmp_path, published)
+    assert model.kinds == (DESCRIBED[name],)
+    assert model.about.details["architecture"] == published.architecture
+
+
+@pytest.mark.parametrize("name", DESCRIBED)
+def test_such_a_model_with_a_weight_too_many_or_too_few_is_refused_by_its_name(name: str, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    published = PUBLISHED[name]
+    save(tmp_path, published)
+    tensors = load_file(tmp_path / "model.safetensors")
+    lost = next(iter(published.shapes))
+    for changed, said in (
+        ({**tensors, "second_head.weight": tensors["model.norm.weight"].clone()}, "second_head.weight"),
+        ({key: tensor for key, tensor in tensors.items() if key != lost}, lost),
+    ):
+        save_file(changed, tmp_path / "model.safetensors", {"format": "pt"})
+        with pytest.raises(Failure) as found:
+            loaded(tmp_path, published)
+        assert (found.value.kind, said in found.value.message) == ("loading", True)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_model_of_a_class_of_transformers_loads(name: str, tmp_path: Path) -> None:
+    import torch
+    import transformers
+
+    architecture, kind = PLAIN[name]
+    config: Any = body(architecture.partition("For")[0]).config
+    config.num_labels = 1
+    torch.manual_seed(3)
+    getattr(transformers, architecture)(config).save_pretrained(tmp_path)
+    tokenizer().save_pretrained(tmp_path)
+    assert kind in loaded(tmp_path, PUBLISHED["Eurus-RM"]).kinds
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_another_model_is_refused_with_what_can_be_done(name: str, tmp_path: Path) -> None:
+    told, said = REFUSED[name]
+    headless = Published("LlamaForCausalLM", "Llama", "sequence", {}, lambda *_: None)
+    save(tmp_path, headless)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, **told}))
+    with pytest.raises(Failure) as found:
+        loaded(tmp_path, headless)
+    assert found.value.kind == "loading"
+    assert str(tmp_path) in found.value.message
+    assert said in found.value.message
