@@ -133,6 +133,41 @@ async def test_a_cascade_tries_the_next_and_says_who_decided() -> None:
     assert (await run(given, "good answer 5")).asked == ["math"]  # a wrong answer is decided
 
 
+TWO_REFERENCES = recipe(
+    uses={"answer": "math", "evidence": {"name": "math", "reference": "metadata.evidence"}},
+    score="0.5 * answer.score + 0.5 * evidence.score",
+)
+
+
+@pytest.mark.parametrize(("evidence", "score"), [("4", 1.0), ("5", 0.5)])
+async def test_a_use_can_have_a_reference_of_its_own(evidence: str, score: float) -> None:
+    judged = await run(TWO_REFERENCES, "answer 4", metadata={"evidence": evidence})
+    assert judged.outcome.score == score
+    assert judged.outcome.components["answer"].score == 1.0
+
+
+async def test_a_row_without_a_uses_own_reference_is_the_callers_fault() -> None:
+    for metadata in (None, {"other": "4"}):
+        error = await refusal(TWO_REFERENCES, "answer 4", metadata=metadata)
+        assert isinstance(error, InvalidSample)
+        assert error.details["path"] == "metadata.evidence"
+
+
+async def test_members_of_a_group_have_their_own_second_references() -> None:
+    given = recipe(
+        uses={"short": "lengths", "evidence": {"name": "math", "reference": "metadata.evidence"}},
+        main="evidence",
+        score="evidence.score",
+        passed="short.passed",
+    )
+    spec = recipe_spec(parse_recipe(given), ToyRegistry())
+    samples = [Sample(response="answer 4", group="g", metadata={"evidence": one}) for one in ("4", "5")]
+    ctx = Recorder(samples[0], ToyRegistry())
+    members = [Member(index=place, sample=one, response="answer 4") for place, one in enumerate(samples)]
+    outcomes = await spec.function(samples=members, progress=None, ctx=ctx)
+    assert [one.score for one in outcomes] == [1.0, 0.0]
+
+
 async def test_a_cascade_that_runs_out_is_as_unscored_as_its_last() -> None:
     given = recipe(uses={"answer": {"cascade": ["judge", "math"]}}, score="answer.score")
     outcome = (await run(given, "answer ?", outcomes={"judge": ERROR})).outcome

@@ -34,14 +34,14 @@ SEARCHED = frozenset({"parallelsearch"})
 """Those that count searches: their cases say what they pay."""
 AGREED = frozenset({"ttrl", "empo"})
 """Those that judge groups by the agreement of their members: their cases say what they pay."""
-READ = frozenset({"klear_reasoner", "openvlthinker", "rlcr", "sparkle", "ssrl", "toolrl", "npr"})
+READ = frozenset({"klear_reasoner", "openvlthinker", "rlcr", "sparkle", "ssrl", "toolrl", "npr", "tgrl"})
 """Those that read tags which the toys do not know: their cases say what they pay."""
 LENGTHS = frozenset({"open_r1", "group_length", "target_length"})
 """Those that measure the length or the repetition of a response: their cases say what they pay."""
 STATED = frozenset(
     {
         *("critique_rl", "router_r1", "mt_r1_zero", "ftrl", "openchat_c_rlft", "tir_judge", "confclip"),
-        *("step_progress", "autothink", "lightsearcher", "r1_searcher_pp", "artist"),
+        *("step_progress", "autothink", "lightsearcher", "r1_searcher_pp", "artist", "acqo", "eviomni"),
     }
 )
 """Those that read what a trainer or an environment says: their cases say what they pay."""
@@ -60,13 +60,17 @@ OTHERS = frozenset(
         "rlvr_causal",
         "reasonrank",
         "supernova",
+        "rsrm",
+        "chemrlformer",
+        "comfyui_r1",
+        "arm2",
     }
 )
 """Those that use verifiers which the toys do not know: their cases say what they pay."""
 ELSEWHERE = SQL | LEAN | JUDGED | MODELLED | PATCHES | PLANNED | SEARCHED | AGREED | READ | LENGTHS | STATED | OTHERS
 """Those that the toys here cannot stand in for; test_lean_recipes.py tries the ones that prove."""
 WITHOUT_REFERENCE = {
-    "crt",
+    *("crt", "acqo", "chemrlformer"),
     *("lean_statement", "openbezoar", "reward_design_lms", "urial_just_eval", "writing_zero", "writing_zero_grm"),
     *("a_lol", "cgpo", "deepseek_grm", "fetch", "genrm", "libra_rm", "longwriter_zero", "math_shepherd", "restl"),
     *(

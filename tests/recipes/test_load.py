@@ -203,6 +203,16 @@ def test_an_inline_recipe_may_be_yaml_text_and_then_has_lines() -> None:
             "shaping[0]",
             "is taken",
         ),
+        (
+            {"uses": {"answer": {"name": "math", "reference": "evidence"}}},
+            "uses.answer.reference",
+            "'metadata.KEY'",
+        ),
+        (
+            {"uses": {"answer": {"name": "lengths", "reference": "metadata.evidence"}}},
+            "uses.answer.reference",
+            "own references",
+        ),
     ],
 )
 def test_a_wrong_field_is_refused_by_its_path(changes: dict[str, Any], path: str, says: str) -> None:

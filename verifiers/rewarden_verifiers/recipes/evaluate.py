@@ -235,6 +235,11 @@ class Run:
                 use = use_of(candidate, self._known, self._params)
             except EvaluationError as error:
                 self._defect(f"uses.{name}", error)
+            if candidate.reference is not None and candidate.reference not in (self._sample.metadata or {}):
+                field = f"metadata.{candidate.reference}"
+                raise InvalidSample(
+                    f"recipe {self._recipe.name!r}: {name!r} needs its reference in {field!r}", path=field
+                )
             outcome = await self._verify(candidate, use)
             label = use.name or "recipe"
             self._ran[name] = outcome

@@ -92,6 +92,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "floor": Function(1, 1, "double", "double", lambda x: float(math.floor(x))),
     "ceil": Function(1, 1, "double", "double", lambda x: float(math.ceil(x))),
     "sqrt": Function(1, 1, "double", "double", math.sqrt),
+    "cos": Function(1, 1, "double", "double", math.cos),
     "exp": Function(1, 1, "double", "double", math.exp),
     "log": Function(1, 1, "double", "double", math.log),
     "pow": Function(2, 2, "double", "double", math.pow),

@@ -22,7 +22,7 @@ def for_samples(recipe: Recipe, watch: Watch | None = None) -> Callable[..., Awa
 
     async def judge(sample: Sample, progress: Progress | None, ctx: Context, params: Any = None) -> Outcome:
         async def verify(candidate: Candidate, use: Use) -> Outcome:
-            return await ctx.verify(use)
+            return await ctx.verify(use, **_own_fields(candidate, sample))
 
         return await Run(recipe, sample, params, progress, verify, watch).outcome()
 
@@ -43,7 +43,7 @@ def for_groups(
         async def of_member(place: int, member: Member) -> Outcome | SampleError:
             async def verify(candidate: Candidate, use: Use) -> Outcome:
                 if not groups[candidate.path]:
-                    return await ctx.verify(use, sample=member.sample)
+                    return await ctx.verify(use, sample=member.sample, **_own_fields(candidate, member.sample))
                 if candidate.path not in whole:
                     whole[candidate.path] = asyncio.ensure_future(ctx.verify_group(use, samples))
                 # Shielded: cancelling one member must not cancel the group's work.
@@ -68,3 +68,10 @@ def for_groups(
                 task.cancel()
 
     return judge
+
+
+def _own_fields(candidate: Candidate, sample: Sample) -> dict[str, Any]:
+    """Returns the fields of the sample that this candidate sees otherwise: its own reference, which is there."""
+    if candidate.reference is None or sample.metadata is None:
+        return {}
+    return {"reference": sample.metadata[candidate.reference]}

@@ -92,7 +92,11 @@ def _children(recipe: Recipe, registry: Resolver) -> dict[tuple[str | int, ...],
     found: dict[tuple[str | int, ...], VerifierSpec] = {}
     for component in recipe.components.values():
         for candidate in component.candidates:
-            found[candidate.path] = _child(recipe, candidate, known, params, registry)
+            found[candidate.path] = child = _child(recipe, candidate, known, params, registry)
+            if candidate.reference is not None and child.group:
+                raise recipe.source.problem(
+                    (*candidate.path, "reference"), "a verifier of groups gets the samples with their own references"
+                )
     return found
 
 

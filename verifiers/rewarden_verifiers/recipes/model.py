@@ -36,12 +36,14 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A verifier that can judge a component. `params` can contain expressions in place of values."""
+    """A verifier that can judge a component. `params` can contain expressions in place of values. `reference` is the
+    key of the sample's metadata that holds the reference for this verifier; None: it gets the sample's own."""
 
     path: tuple[str | int, ...]
     name: str | Expression | None = None
     recipe: Mapping[str, Any] | None = None
     params: Any = None
+    reference: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

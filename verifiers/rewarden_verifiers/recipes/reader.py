@@ -207,12 +207,12 @@ class _Reader:
             self._fail(("uses",), f"at most {MAX_COMPONENTS} uses")
         if isinstance(value, str):
             value = {"name": value}
-        given = self._mapping(value, path, ("name", "params", "recipe", "cascade", "default"))
+        given = self._mapping(value, path, ("name", "params", "recipe", "reference", "cascade", "default"))
         default = self._number_only(given["default"], (*path, "default")) if "default" in given else None
         if "cascade" not in given:
             one = {key: item for key, item in given.items() if key != "default"}
             return Component(name=name, candidates=(self._candidate(one, path),), default=default)
-        if extra := set(given) & {"name", "params", "recipe"}:
+        if extra := set(given) & {"name", "params", "recipe", "reference"}:
             self._fail((*path, sorted(extra)[0]), "goes inside the list of 'cascade'")
         items = self._items(given["cascade"], (*path, "cascade"))
         if not items:
@@ -223,7 +223,7 @@ class _Reader:
     def _candidate(self, value: Any, path: Path) -> Candidate:
         if isinstance(value, str):
             value = {"name": value}
-        given = self._mapping(value, path, ("name", "params", "recipe"))
+        given = self._mapping(value, path, ("name", "params", "recipe", "reference"))
         if ("name" in given) == ("recipe" in given):
             self._fail(path, "give either the 'name' of a verifier or a 'recipe'")
         params = self._filled(given.get("params", {}), (*path, "params"))
@@ -241,7 +241,15 @@ class _Reader:
         recipe = given.get("recipe")
         if recipe is not None and not isinstance(recipe, Mapping):
             self._fail((*path, "recipe"), "an inline recipe is a mapping")
-        return Candidate(path=path, name=name, recipe=recipe, params=params)
+        reference = self._metadata_key(given["reference"], (*path, "reference")) if "reference" in given else None
+        return Candidate(path=path, name=name, recipe=recipe, params=params, reference=reference)
+
+    def _metadata_key(self, value: Any, path: Path) -> str:
+        """Returns the key of a field of the sample's metadata, written `metadata.KEY`."""
+        key = value.removeprefix("metadata.") if isinstance(value, str) else ""
+        if not key or key == value or not key.isidentifier():
+            self._fail(path, "a reference of a use's own is a field of the sample's metadata: 'metadata.KEY'")
+        return key
 
     def _filled(self, value: Any, path: Path) -> Any:
         """Returns the parameters of a use: data, with `{cel: …}` in place of any value."""

@@ -114,7 +114,15 @@ def _sample(recipe: Recipe) -> Sample:
         reference="answer",
         token_count=1,
         finish_reason="stop",
-        metadata={path[2]: 0.0 for path in recipe.reads if path[:2] == ("sample", "metadata") and len(path) > 2},
+        metadata={
+            **{path[2]: 0.0 for path in recipe.reads if path[:2] == ("sample", "metadata") and len(path) > 2},
+            **{
+                candidate.reference: "answer"
+                for component in recipe.components.values()
+                for candidate in component.candidates
+                if candidate.reference is not None
+            },
+        },
         signals={path[2]: 0.0 for path in recipe.reads if path[:2] == ("sample", "signals") and len(path) > 2},
     )
 
