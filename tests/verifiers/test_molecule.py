@@ -231,6 +231,9 @@ async def test_metadata_that_is_no_molecule_is_not_the_policys_fault() -> None:
         {"parts": "properties"},
         {"parts": "substructures"},
         {"parts": ["attributes", "identity"]},
+        {"parts": "attributes", "attribute_ranges": {"sweetness": [0, 1]}},
+        {"parts": "attributes", "attribute_ranges": {"logP": [2, 1]}},
+        {"attribute_ranges": {"logP": [1, 2]}},
         {"parts": "properties", "properties": [{"name": "karma", "min": 0}]},
         {"parts": "properties", "properties": [{"name": "logP"}]},
         {"parts": "properties", "properties": [{"name": "logP", "min": 2, "max": 1}]},
@@ -279,6 +282,28 @@ async def test_parts_that_need_a_reference_say_so() -> None:
 )
 async def test_attributes_that_are_stated(text: str, share: float) -> None:
     assert (await judged(text, DRUGS[0], parts="attributes")).score == pytest.approx(share)
+
+
+RANGES = {"logP": (1, 4), "TPSA": (0, 50), "HBD": (0, 2)}
+"""Aspirin's logP (1.31) and donors (1) lie in them, its polar surface (63.6) does not."""
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        ("<name>logP: improve, TPSA: not improve, HBD: improve</name>", 1.0),
+        ("logP: improves\nTPSA: does not improve", 1.0),
+        ("logP: improve, TPSA: improve", 1 / 2),
+        ("logP: not improve", 0.0),
+        ("logP: improve, sweetness: improve", 1.0),
+        ("logP: improve, logP: not improve", 0.0),
+        ("sweetness: improve", 0.0),
+        ("logP: 1.31", 0.0),
+    ],
+)
+async def test_attributes_that_are_said_to_favour_the_target(text: str, share: float) -> None:
+    found = await judged(text, DRUGS[0], parts="attributes", attribute_ranges=RANGES, attributes_wanted=1)
+    assert found.score == pytest.approx(share)
 
 
 async def test_without_rdkit_the_pip_command_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Literal
 
@@ -85,6 +85,8 @@ class MoleculeParams:
     elements: Elements that can occur. If unset, all.
     attribute_tolerance: Permitted error of a stated attribute, as a share of the true value (of 1 if that is less).
     attributes_wanted: Number of attributes to state; fewer earn less.
+    attribute_ranges: Ranges, `{property: [low, high]}`, in which properties favour the target. With them the part
+        `attributes` reads whether a property improves it ("logP: improve", "TPSA: not improve") instead of its value.
     threshold: Lowest score that passes.
     graded: Gives intermediate scores; if false, 1 from the threshold up, and 0 below it.
     """
@@ -110,6 +112,7 @@ class MoleculeParams:
     elements: tuple[str, ...] | None = None
     attribute_tolerance: float = 0.05
     attributes_wanted: int = 3
+    attribute_ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
     threshold: float = 1.0
     graded: bool = True
 
@@ -135,6 +138,12 @@ class MoleculeParams:
             raise ValueError("attribute_tolerance must lie between 0 and 1")
         if not 1 <= self.attributes_wanted <= properties.MOST_STATED:
             raise ValueError(f"attributes_wanted must lie between 1 and {properties.MOST_STATED}")
+        for name, (low, high) in self.attribute_ranges.items():
+            properties.known(name)
+            if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+                raise ValueError(f"attribute_ranges: {name!r} needs two finite ends, the lower one first")
+        if self.attribute_ranges and "attributes" not in self.weights:
+            raise ValueError("attribute_ranges are for the part 'attributes'")
         if self.formula is not None and not _PLAIN_FORMULA.fullmatch(self.formula.strip()):
             raise ValueError(f"formula {self.formula!r} is none: write it like C9H8O4")
         for pattern in (*self.required, *self.forbidden):
@@ -484,7 +493,12 @@ def _judge_formula(found: Extracted, expected: tuple[Formula, ...]) -> Outcome:
 def _judge_attributes(response: str, prepared: Expected, params: MoleculeParams) -> Outcome:
     if not response.strip():
         return no_answer()
-    found = properties.stated(response, prepared.molecules[0], params.attribute_tolerance)
+    molecule = prepared.molecules[0]
+    found = (
+        properties.favoured(response, molecule, params.attribute_ranges)
+        if params.attribute_ranges
+        else properties.stated(response, molecule, params.attribute_tolerance)
+    )
     if found is None:
         return wrong("hedged", flags=("hedged",))
     if not found:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -103,12 +104,20 @@ class Property:
         return max(0.0, 1.0 - away / self.fall) if self.fall else 0.0
 
 
+_FAVOURED = re.compile(
+    r"(?:^|[,;>|])[\s*•+\-]{0,8}([A-Za-z][A-Za-z0-9 _\-]{1,48}?)\s{0,4}:\s{0,4}"
+    r"((?:not|does not|do not)\s{1,4})?improves?\b",
+    re.MULTILINE | re.IGNORECASE,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A stated property: RDKit's name, what was said, what is true, and whether they agree."""
+    """A stated property: RDKit's name, what was said (a value, or whether it lies in a range), the true value, and
+    whether they agree."""
 
     name: str
-    said: float
+    said: float | bool
     true: float
     right: bool
 
@@ -131,4 +140,28 @@ def stated(response: str, molecule: Molecule, tolerance: float) -> list[Stated] 
         true = value(molecule.mol, name)
         if true is not None:
             found.append(Stated(name, number, true, abs(number - true) <= tolerance * max(1.0, abs(true))))
+    return found
+
+
+def favoured(response: str, molecule: Molecule, ranges: Mapping[str, tuple[float, float]]) -> list[Stated] | None:
+    """The properties that the response calls favourable or not ("logP: improve, TPSA: not improve"), each once, if
+    `ranges` says where they are; None where one is called both (a hedge). Linear."""
+    wanted = {known(name): ends for name, ends in ranges.items()}
+    said: dict[str, bool] = {}
+    for match in _FAVOURED.finditer(response):
+        try:
+            name = known(match.group(1))
+        except ValueError:
+            continue
+        good = match.group(2) is None
+        if name in wanted and said.setdefault(name, good) != good:
+            return None
+        if len(said) >= MOST_STATED:
+            break
+    found: list[Stated] = []
+    for name, good in said.items():
+        true = value(molecule.mol, name)
+        if true is not None:
+            low, high = wanted[name]
+            found.append(Stated(name, good, true, (low <= true <= high) == good))
     return found
