@@ -31,6 +31,7 @@ BUILT_IN: Mapping[str, str] = {
     "label": "rewarden_verifiers.answer.label.verifier:label",
     "text": "rewarden_verifiers.answer.text.verifier:text",
     "time": "rewarden_verifiers.answer.time.verifier:time",
+    "first_order": "rewarden_verifiers.answer.logic.first_order:first_order",
     "format": "rewarden_verifiers.structure.format:format",
     "json": "rewarden_verifiers.structure.json.verifier:json",
     "length": "rewarden_verifiers.structure.length:length",

@@ -1,0 +1,1 @@
+"""Formulas of first-order logic: reading, and comparison by truth tables."""
