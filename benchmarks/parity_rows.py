@@ -10,6 +10,7 @@ import json
 import math
 import random
 import re
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -408,12 +409,12 @@ def graded(rows: Callable[[random.Random], Row], signal: str) -> Callable[[rando
     return make
 
 
-def counted(rows: Callable[[random.Random], Row], most: int) -> Callable[[random.Random], Row]:
-    """Returns a maker of the same rows with a count of tokens, which is at most that; none is cut off."""
+def counted(rows: Callable[[random.Random], Row], most: int, least: int = 1) -> Callable[[random.Random], Row]:
+    """Returns a maker of the same rows with a count of tokens within these bounds; none is cut off."""
 
     def make(rng: random.Random) -> Row:
         row = rows(rng)
-        return replace(row, fields={**row.fields, "token_count": rng.randint(1, most), "finish_reason": "stop"})
+        return replace(row, fields={**row.fields, "token_count": rng.randint(least, most), "finish_reason": "stop"})
 
     return make
 
@@ -444,6 +445,35 @@ def likely(rows: Callable[[random.Random], Row], size: int) -> Callable[[random.
             after = [value * rng.choice((0.05, 0.3, 1, 1.5)) for value in bare]
             signals = {"reference_logprobs": after, "baseline_logprobs": bare}
             made.append(replace(row, fields={**row.fields, "prompt": "Who built it?", "signals": signals}))
+        return made
+
+    return make
+
+
+def posed(rows: Callable[[random.Random], Row], prompt: str) -> Callable[[random.Random], Row]:
+    """Returns a maker of the same rows with a prompt."""
+
+    def make(rng: random.Random) -> Row:
+        row = rows(rng)
+        return replace(row, fields={**row.fields, "prompt": prompt})
+
+    return make
+
+
+def standing(
+    rows: Callable[[random.Random], Row], right: Callable[[Row], bool], signal: str, size: int
+) -> Callable[[random.Random], list[Row]]:
+    """Returns a maker of groups of the same rows, with a signal: how many standard deviations a response is longer than
+    the mean of the right ones, or of the wrong ones, whichever it is."""
+
+    def make(rng: random.Random) -> list[Row]:
+        group = [rows(rng) for _ in range(size)]
+        made = []
+        for row in group:
+            lengths = [len(other.response) for other in group if right(other) == right(row)]
+            spread = max(statistics.stdev(lengths), 1e-6) if len(lengths) > 1 else 1.0
+            far = (len(row.response) - statistics.fmean(lengths)) / spread
+            made.append(replace(row, fields={**row.fields, "signals": {signal: far}}))
         return made
 
     return make
@@ -483,6 +513,45 @@ def knights(forms: Forms) -> Callable[[random.Random], Row]:
             "other words": "\n".join(f"{name} tells the truth" for name in names),
             "denied": f"It is not true that {told(right)}",
             "all": "\n".join(f"{name} is a knight or {name} is a knave" for name in names),
+        }[kind]
+        name, form = drawn(rng, forms)
+        return Row(f"{kind}, {name}", form(rng, thought(rng), what), right)
+
+    return make
+
+
+# --- tables of houses ------------------------------------------------------------------------------------------------
+
+
+def houses(forms: Forms) -> Callable[[random.Random], Row]:
+    """Returns a maker of rows whose answer is a table of houses and what is in them, as JSON."""
+
+    def make(rng: random.Random) -> Row:
+        size = rng.randint(2, 4)
+        columns = {
+            "Name": rng.sample(_FIRST, size),
+            "Drink": rng.sample(("tea", "milk", "water", "coffee", "cocoa"), size),
+            "Pet": rng.sample(("cat", "dog", "bird", "fish", "horse"), size),
+        }
+        right = {f"House {place + 1}": {key: column[place] for key, column in columns.items()} for place in range(size)}
+        first, second = rng.sample(list(right), 2)
+        turned = {**right, first: right[second], second: right[first]}
+        swapped = {**right, first: {**right[first], "Pet": right[second]["Pet"]}}
+        kinds = {"right": 8, "bare": 2, "turned": 6, "some": 3, "same": 1, "left out": 2, "strangers": 3, "prose": 2,
+                 "broken": 1, "blank": 1, "list": 1}  # fmt: skip
+        kind = rng.choices(list(kinds), weights=list(kinds.values()))[0]
+        what = {
+            "right": json.dumps({"solution": right}),
+            "bare": json.dumps(right),
+            "turned": json.dumps({"solution": turned}),
+            "some": json.dumps({"solution": swapped}),
+            "same": json.dumps({"solution": dict.fromkeys(right, right[first])}),
+            "left out": json.dumps({"solution": {name: row for name, row in right.items() if name != first}}),
+            "strangers": json.dumps({"solution": {name: dict.fromkeys(row, "nothing") for name, row in right.items()}}),
+            "prose": "I cannot decide who lives where.",
+            "broken": json.dumps({"solution": right}).removesuffix("}}"),
+            "blank": " ",
+            "list": json.dumps(list(right.values())),
         }[kind]
         name, form = drawn(rng, forms)
         return Row(f"{kind}, {name}", form(rng, thought(rng), what), right)
@@ -825,6 +894,45 @@ def letters(forms: Forms, skip: Sequence[str] = ()) -> Callable[[random.Random],
     return make
 
 
+# --- time ----------------------------------------------------------------------------------------------------------
+
+
+def intervals(forms: Forms, length: float) -> Callable[[random.Random], Row]:
+    """Returns a maker of rows whose answer is an interval of a video, as JSON with texts for the seconds."""
+
+    def told(start: float, end: float) -> str:
+        return json.dumps({"start_time": f"{start:g}", "end_time": f"{end:g}"})
+
+    def make(rng: random.Random) -> Row:
+        start = rng.randint(5, int(length) // 2)
+        end = start + rng.randint(4, int(length) // 3)
+        kinds = {
+            "right": 6, "overlaps": 8, "elsewhere": 3, "whole": 1, "longer": 2, "turned": 2, "point": 1, "numbers": 3,
+            "spaced": 1, "one end": 1, "prose": 2, "broken": 1, "blank": 1, "list": 1,
+        }  # fmt: skip
+        kind = rng.choices(list(kinds), weights=list(kinds.values()))[0]
+        what = {
+            "right": told(start, end),
+            "overlaps": told(start + rng.randint(-4, 3), end + rng.randint(-3, 6) + 0.5),
+            "elsewhere": told(end + 3, end + 9),
+            "whole": told(0, length),
+            "longer": told(start, length + 20),
+            "turned": told(end, start),
+            "point": told(start + 1, start + 1),
+            "numbers": json.dumps({"start_time": start + 1, "end_time": end}),
+            "spaced": f'{{ "start_time" : "{start}" ,\n "end_time" : "{end}" }}',
+            "one end": json.dumps({"start_time": str(start)}),
+            "prose": f"from {start} to {end} seconds",
+            "broken": told(start, end).removesuffix("}"),
+            "blank": " ",
+            "list": f"[{start}, {end}]",
+        }[kind]
+        name, form = drawn(rng, forms)
+        return Row(f"{kind}, {name}", form(rng, thought(rng), what), [start, end], {"length": length})
+
+    return make
+
+
 # --- distributions -------------------------------------------------------------------------------------------------
 
 
@@ -920,10 +1028,10 @@ def conversations() -> Callable[[random.Random], Row]:
 # --- programs ------------------------------------------------------------------------------------------------------
 
 
-def programs(tags: bool = False) -> Callable[[random.Random], Row]:
+def programs(tags: bool = False, spaces: bool = True) -> Callable[[random.Random], Row]:
     """Returns a maker of rows whose answer is a program that reads two numbers and prints one.
 
-    tags: the program stands in answer tags.
+    tags: the program stands in answer tags. spaces: some programs print white space at the end.
     """
 
     def make(rng: random.Random) -> Row:
@@ -932,7 +1040,15 @@ def programs(tags: bool = False) -> Callable[[random.Random], Row]:
         inputs = [f"{a} {b}\n" for a, b in pairs]
         outputs = [f"{eval(f'{a} {sign} {b}')}\n" for a, b in pairs]  # noqa: S307 - of numbers and an operator
         read = "a, b = map(int, input().split())\n"
-        kinds = {"right": 6, "wrong": 4, "some": 4, "crash": 2, "syntax": 1, "silent": 1, "spaced": 1}
+        kinds = {
+            "right": 6,
+            "wrong": 4,
+            "some": 4,
+            "crash": 2,
+            "syntax": 1,
+            "silent": 1,
+            **({"spaced": 1} if spaces else {}),
+        }
         kind = rng.choices(list(kinds), weights=list(kinds.values()))[0]
         program = {
             "right": f"{read}print(a {sign} b)",
@@ -956,6 +1072,38 @@ def programs(tags: bool = False) -> Callable[[random.Random], Row]:
         }
         form = rng.choices(list(forms), weights=[weight for weight, _ in forms.values()])[0]
         return Row(f"{kind}, {form}", forms[form][1], {"inputs": inputs, "outputs": outputs})
+
+    return make
+
+
+def functions() -> Callable[[random.Random], Row]:
+    """Returns a maker of rows whose response is a function without arguments that works out a number."""
+
+    def make(rng: random.Random) -> Row:
+        a, b, c = rng.randint(2, 40), rng.randint(2, 30), rng.randint(2, 9)
+        right = a * b + c
+        body = f"    boxes = {a}\n    each = {b}\n    loose = {c}\n"
+        kinds = {
+            "right": 8, "wrong": 6, "float": 2, "raises": 2, "nothing": 2, "syntax": 1, "other name": 1, "helper": 1,
+            "argument": 1, "empty": 1,
+        }  # fmt: skip
+        kind = rng.choices(list(kinds), weights=list(kinds.values()))[0]
+        told = f"    '''{thought(rng)}'''\n{body}"
+        head = f"def simple_math_problem() -> int:\n{told}"
+        response = {
+            "right": f"{head}    return boxes * each + loose\n",
+            "wrong": f"{head}    return boxes * (each + loose) + 1\n",
+            "float": f"{head}    return boxes * each + loose * 1.0\n",
+            "raises": f"{head}    return boxes * each + lose\n",
+            "nothing": head,
+            "syntax": f"{head}    return boxes * (each\n",
+            "other name": f"def solve() -> int:\n{told}    return boxes * each + loose\n",
+            "helper": f"def twice(number):\n    return 2 * number\n\n{head}    return boxes * each + loose\n",
+            "argument": f"def simple_math_problem(boxes) -> int:\n{told}    return boxes * each + loose\n",
+            "empty": "",
+        }[kind]
+        breaks = rng.randint(1, 2)
+        return Row(f"{kind}, line {breaks + 1}", "\n" * breaks + response if response else "", right)
 
     return make
 

@@ -28,7 +28,10 @@ from benchmarks.parity_rows import (
     counted,
     critiques,
     distributions,
+    functions,
     graded,
+    houses,
+    intervals,
     knights,
     letters,
     likely,
@@ -38,11 +41,13 @@ from benchmarks.parity_rows import (
     noted,
     numbers,
     patches,
+    posed,
     programs,
     query,
     rankings,
     recommendations,
     searching,
+    standing,
     think_answer,
     thought,
     turns_with_tools,
@@ -179,6 +184,32 @@ def _choosing() -> Forms:
     }
 
 
+_NO_THOUGHT = Deviation(
+    ("none, dots", "none, closed", "thought, dots", "thought, closed", "bare, dots", "bare, closed"),
+    "Without a thought, no answer earns more than a wrong one.",
+)
+
+_AUTOTHINK: Mapping[str, Any] = {
+    "repository": "TU2021/AutoThink",
+    "commit": "be0bcb09b58eaeed9be99df2de2a4d7010a5a150",
+    "file": "verl/verl/trainer/main_ppo.py",
+    "beside": ("deepscaler/rewards", "deepscaler/globals.py", "deepscaler/system_prompts.py"),
+    "roots": ("",),
+    "stubs": (
+        *("deepscaler.utils", "hydra", "ray", "torch", "verl", "verl.trainer", "verl.trainer.ppo"),
+        *("verl.trainer.ppo.ray_trainer", "verl.utils", "verl.utils.reward_score"),
+    ),
+}
+
+_ARRAYS = (
+    "RewardManager._reweight_rewards.__globals__.update(torch=type('Arrays', (), {'float32': None, 'tensor': "
+    "staticmethod(lambda values, dtype: __import__('numpy').array(values, dtype='float64').view(type('Array', "
+    "(__import__('numpy').ndarray,), {'std': lambda self, unbiased: type('Deviation', (), {'clamp_min': lambda "
+    "_, least: max(__import__('statistics').stdev(self.tolist()), least)})()})))}))"
+)
+"""Gives AutoThink's reward arrays with the deviation of a sample, in double precision, in place of tensors."""
+
+
 def _thinks(response: str) -> bool:
     """Returns true unless a thought is left out, as AutoThink's policy does it."""
     return not response.startswith(("<think>\n...\n</think>", "</think>"))
@@ -312,6 +343,30 @@ def _answered() -> Forms:
         "cut": (1, lambda rng, why, what: long(rng, why)),
         "empty": (1, lambda rng, why, what: ""),
     }
+
+
+_CRITIQUE_CODER = (
+    *("torch", "published.reward_score", "verl", "verl.utils", "verl.utils.reward_score"),
+    *("verl.utils.reward_score.prime_code", "verl.workers", "verl.workers.reward_manager"),
+    "verl.workers.reward_manager.prime",
+)
+"""Modules of Critique-Coder that its rewards do not need."""
+
+
+_AGENT_RL = (
+    *("datasets", "verl", "verl.tools", "verl.tools.base_tool", "verl.tools.sandbox_fusion_tools", "verl.utils"),
+    *("verl.utils.dataset", "verl.utils.reward_score", "verl.utils.reward_score.livecodebench"),
+    "verl.utils.rollout_trace",
+)
+"""Modules of Open-AgentRL that its rewards do not need."""
+
+_RUNNER = "verl.utils.reward_score.livecodebench.lcb_runner"
+_AGENT_RL_CODE = (
+    *("requests", "verl.utils.reward_score.sandbox_fusion", "verl.utils.reward_score.sandbox_fusion.utils"),
+    *(_RUNNER, f"{_RUNNER}.benchmarks", f"{_RUNNER}.benchmarks.code_generation", f"{_RUNNER}.evaluation"),
+    *(f"{_RUNNER}.evaluation.compute_code_generation_metrics", f"{_RUNNER}.evaluation.pass_k_utils"),
+)
+"""Those that its reward of programs does not need."""
 
 
 def _asked(rng: Random) -> str:
@@ -1694,17 +1749,7 @@ SYSTEMS: Mapping[str, Published] = {
         repository="TIGER-AI-Lab/Critique-Coder",
         commit="662e89f4eec4b479ebd604bc9609e5fd7aa02ab2",
         file="verl_tool/workers/reward_manager/crl.py",
-        stubs=(
-            "torch",
-            "published.reward_score",
-            "verl",
-            "verl.utils",
-            "verl.utils.reward_score",
-            "verl.utils.reward_score.prime_code",
-            "verl.workers",
-            "verl.workers.reward_manager",
-            "verl.workers.reward_manager.prime",
-        ),
+        stubs=_CRITIQUE_CODER,
         call="CRLRewardManager.get_cft_data_score(None, [0], [response], [''], [''], [reference == 'T'])[0]['score']",
         rows=conclusions(),
     ),
@@ -1716,18 +1761,7 @@ SYSTEMS: Mapping[str, Published] = {
         file="recipe/demystify/reward.py",
         beside=("verl/utils/reward_score/math_dapo.py",),
         roots=("verl/utils/reward_score",),
-        stubs=(
-            "datasets",
-            "verl",
-            "verl.tools",
-            "verl.tools.base_tool",
-            "verl.tools.sandbox_fusion_tools",
-            "verl.utils",
-            "verl.utils.dataset",
-            "verl.utils.reward_score",
-            "verl.utils.reward_score.livecodebench",
-            "verl.utils.rollout_trace",
-        ),
+        stubs=_AGENT_RL,
         call="compute_score.__globals__.update(math_dapo=__import__('math_dapo')) or compute_score('math', response, "
         "reference, {'num_turns': 2 + 2 * metadata['calls']})['score'] + min(-(token_count - 16384) / 4096, 0)",
         rows=counted(noted(mathematics(_think(), display=False), {"calls": (0, 0, 1, 2, 3, 4, 5, 9)}), 20480),
@@ -1739,35 +1773,14 @@ SYSTEMS: Mapping[str, Published] = {
             system="autothink",
             recipe="autothink",
             params=params,
-            repository="TU2021/AutoThink",
-            commit="be0bcb09b58eaeed9be99df2de2a4d7010a5a150",
-            file="verl/verl/trainer/main_ppo.py",
-            beside=("deepscaler/rewards", "deepscaler/globals.py", "deepscaler/system_prompts.py"),
-            roots=("",),
-            stubs=(
-                "deepscaler.utils",
-                "hydra",
-                "ray",
-                "torch",
-                "verl",
-                "verl.trainer",
-                "verl.trainer.ppo",
-                "verl.trainer.ppo.ray_trainer",
-                "verl.utils",
-                "verl.utils.reward_score",
-            ),
+            **_AUTOTHINK,
             call="RewardManager._reweight_rewards.__globals__.update(torch=type('Arrays', (), {'float32': None, "
             "'tensor': staticmethod(lambda values, dtype: __import__('numpy').array(values, dtype='float64'))})) or "
             f"(lambda rewards, right, thought: RewardManager(None, 0, False, 0, 0, {balance})._reweight_rewards("
             "rewards, [0] * len(rewards), range(len(rewards)), thought, right)[place])(*map(list, zip(*("
             "deepscaler_reward_fn(text, known) for text, known in zip(responses, references)))))",
             groups=batched(mathematics(_choosing(), reduced=True), _thinks, "think_rate", 8),
-            deviations=(
-                Deviation(
-                    ("none, dots", "none, closed", "thought, dots", "thought, closed", "bare, dots", "bare, closed"),
-                    "Without a thought, no answer earns more than a wrong one.",
-                ),
-            ),
+            deviations=(_NO_THOUGHT,),
             note="The call computes in double precision.",
         )
         for name, params, balance in (
@@ -1931,5 +1944,212 @@ SYSTEMS: Mapping[str, Published] = {
         ),
         note="A judge's verdict is drawn for each row and given to both; it is right for the reference's own words, "
         "about which no judge is asked here. The published code rewards the last turn of a trajectory, as rows are.",
+    ),
+    "autothink-length": Published(
+        system="autothink",
+        recipe="autothink",
+        params={"rate": 0.05},
+        **_AUTOTHINK,
+        call=f"{_ARRAYS} or (lambda rewards, right, thought: RewardManager(None, 0, False, 0.05, 0.05, 1.0)."
+        "_reweight_rewards(rewards, list(map(len, responses)), [0] * len(rewards), thought, right)[place])("
+        "*map(list, zip(*(deepscaler_reward_fn(text, known) for text, known in zip(responses, references)))))",
+        groups=standing(
+            mathematics(_choosing(), skip=("equal", "several", "thought", "bare", "corrected"), reduced=True),
+            lambda row: row.label.startswith(("right", "repeated")) and "</think>" in row.response,
+            "length_z",
+            8,
+        ),
+        deviations=(_NO_THOUGHT,),
+        note="The call computes in double precision, and measures lengths in characters.",
+    ),
+    **{
+        name: Published(
+            system="temporal-r1",
+            recipe="temporal_r1",
+            params=params,
+            repository="appletea233/Temporal-R1",
+            commit="f364f6c837db5b07c6cad17dbfb99a888bb4d151",
+            file=f"verl/utils/reward_score/{file}.py",
+            call=call,
+            rows=rows,
+            deviations=deviations,
+        )
+        for name, params, file, call, rows, deviations in (
+            (
+                "temporal-r1-grounding",
+                {},
+                "tvg",
+                "tvg_compute_score(response, [each / length for each in reference], length)",
+                intervals(_TAGS, 60.0),
+                (),
+            ),
+            (
+                "temporal-r1-questions",
+                {
+                    "verifier": "math",
+                    "options": {
+                        "extraction": [{"regex": r"(?s)\A.*?<answer>([^\n]*?)</answer>"}, "whole"],
+                        "form": "lowest_terms",
+                        "view": "full",
+                    },
+                    "form": {"patterns": [{"regex": r"(?s)\A<think>.*?</think>\s*<answer>.*?</answer>\z"}]},
+                },
+                "r1v",
+                "r1v_compute_score(response, reference)",
+                values(_TAGS),
+                (),
+            ),
+        )
+    },
+    **{
+        name: Published(
+            system="rlsp",
+            recipe="rlsp",
+            params=params,
+            repository="GuanghaoYe/Emergence-of-Thinking",
+            commit="e7feea7d39e2a8ec8cdee396f9ee73d6502e5017",
+            file="openrlhf/cli/orm_server.py",
+            beside=("evaluation/grader.py", "evaluation/parser.py", "evaluation/utils.py", "evaluation/examples.py"),
+            roots=("",),
+            stubs=("datasets", "fastapi", "pydantic", "tqdm", "openrlhf", "openrlhf.cli", "openrlhf.cli.gpt_reward"),
+            call="_compute_single_reward.__globals__.update(math_equal=lambda known, told, timeout: "
+            "__import__('evaluation.grader').grader.math_equal(known, told), args=type('Arguments', (), {"
+            f"'model_name': 'qwen', 'length_penalty': 20.0, 'use_gpt': {bool(params.get('effort', 1))}}}), "
+            "ground_truth_dict={'q': reference}, tokenizer=lambda text: {'input_ids': range(token_count)}, "
+            "grade_cot=lambda *_, **__: opinion) or _compute_single_reward('<|im_start|>user\\nProblem: q<|im_end|>\\n"
+            "<|im_start|>assistant\\n' + response)",
+            rows=asked(posed(counted(mathematics(_think()), 4000, least=20), "q"), (0.0, 0.2, 0.5, 0.75, 1.0)),
+            replies=lambda grade: {"reason": "", "score": grade},
+            deviations=deviations,
+            note="The tokens before the box and a judge's grade are drawn for each row and given to both. No count is "
+            "below 20, where our penalty for brevity ends.",
+        )
+        for name, params, deviations in (
+            ("rlsp-length", {"effort": 0}, (_THOUGHT,)),
+            (
+                "rlsp-effort",
+                {},
+                (
+                    _THOUGHT,
+                    Deviation(
+                        ("none, *", "*, cut", "*, empty"), "A judge grades the effort although there is no answer."
+                    ),
+                ),
+            ),
+        )
+    },
+    "critique-coder-programs": Published(
+        system="critique-coder",
+        recipe="code_fraction",
+        repository="TIGER-AI-Lab/Critique-Coder",
+        commit="662e89f4eec4b479ebd604bc9609e5fd7aa02ab2",
+        file="verl_tool/workers/reward_manager/crl.py",
+        beside=("verl/verl/utils/reward_score/prime_code",),
+        roots=("verl/verl/utils/reward_score",),
+        stubs=(*_CRITIQUE_CODER, "pyext"),
+        call="(lambda prime: prime.compute_score.__globals__.update(apps_check_correctness=lambda in_outs, generation, "
+        "timeout, debug: (lambda told: (told[0], [told[1]]))(prime.utils.run_test(json.loads(json.dumps("
+        "in_outs)), generation, debug, "
+        "timeout))) or prime.testing_util.run_test.__globals__.update(reliability_guard=lambda: None, "
+        "RuntimeModule=type('RuntimeModule', (), {'from_string': staticmethod(lambda name, _, code: (lambda made: exec("
+        "code, vars(made)) or made)("
+        "type(json)(name)))})) or prime_code_compute_score_async.__globals__.update(prime_code_compute_score="
+        "prime.compute_score))(__import__('prime_code')) or prime_code_compute_score_async('taco', parse_code("
+        "re.sub('<think>(.|\\n)*?</think>', '', response), 'all_in_last_turn'), json.dumps(reference))",
+        reference=_tested,
+        rows=programs(),
+        sandbox=True,
+        deviations=(
+            Deviation(("crash, *",), "A program that ends with a failure passes if it printed the output."),
+            Deviation(("right, cut", "some, cut", "spaced, cut"), "A program in a thought that never ends counts."),
+        ),
+        note="The call runs programs without the published isolation.",
+    ),
+    "echo-chamber-programs": Published(
+        system="echo-chamber",
+        recipe="code_all",
+        params={"extraction": "lax"},
+        repository="rosieyzh/openrlhf-pretrain",
+        commit="34d239dabd076363b2f666dc6f0d351ec0f5be0b",
+        file="openrlhf/utils/math_verifier.py",
+        stubs=("jsonlines", "torch", "tqdm"),
+        call="float(verify_llm_answer(response, str(reference)))",
+        reference=lambda value: {
+            "language": "python",
+            "tests": [{"type": "call", "target": "simple_math_problem", "args": [], "returns": value}],
+        },
+        rows=functions(),
+        sandbox=True,
+        note="The published code finds no function in the first line, where the rows have none. It also runs what "
+        "stands in `llm-code` tags, which the recipe does not read.",
+    ),
+    "multi-domain-rlvr-mathematics": Published(
+        system="multi-domain-rlvr",
+        recipe="accuracy",
+        params={"options": {"extraction": [{"regex": r"<answer>[^\n]*(\\boxed\{[^\n]*\})[^\n]*?</answer>"}]}},
+        repository="Leey21/A-Data-Centric-Study",
+        commit="4d6713e70a1498e42548364dec7bec5c1c3c445d",
+        file="verl/utils/reward_score/hf_math_verify.py",
+        beside=("verl/utils/reward_score/qwen_math_eval_toolkit",),
+        stubs=("latex2sympy2",),
+        call="compute_score.__globals__.update(hf_math_equal_subprocess=hf_verify_with_try) or "
+        "compute_score(response, reference)",
+        rows=values(think_answer(r"<answer> \boxed{{{}}} </answer>"), skip=("boxed", "several", "first")),
+        note="The call grades without the published processes. The rows' answers stand in boxes, without which the "
+        "published code takes the last number of the answer.",
+    ),
+    "multi-domain-rlvr-zebra": Published(
+        system="multi-domain-rlvr",
+        recipe="accuracy",
+        params={
+            "verifier": "puzzle",
+            "options": {
+                "task": "zebra",
+                "credit": "partial",
+                "extraction": [{"regex": r'(\{\s*"solution":\s*\{(?:[^{}]|\{[^{}]*\})*\}\s*\})'}],
+            },
+        },
+        repository="Leey21/A-Data-Centric-Study",
+        commit="4d6713e70a1498e42548364dec7bec5c1c3c445d",
+        file="verl/utils/reward_score/zebra.py",
+        call="compute_score(response, json.dumps(reference), format_score=0.0)",
+        reference=lambda solution: {"solution": solution},
+        rows=houses(_TAGS),
+        deviations=(
+            Deviation(("turned, *",), "A house is known by its first value, so that the houses' order does not count."),
+            Deviation(
+                ("some, *", "same, *", "left out, *"), "A table that says the same of every house earns a part of 1."
+            ),
+        ),
+    ),
+    "open-agentrl-programs": Published(
+        system="open-agentrl",
+        recipe="soft_overlong",
+        params={
+            "verifier": "code",
+            "options": {"scoring": "fraction", "syntax_errors": "compile_error"},
+            "call_bonus": 0.1,
+            "graded": True,
+        },
+        repository="Gen-Verse/Open-AgentRL",
+        commit="1fe5dbd29c63aa822f5f02fd1b7d943d346fb15e",
+        file="recipe/demystify/reward.py",
+        beside=("verl/utils/reward_score/livecodebench/code_math.py", "verl/utils/reward_score/sandbox_fusion"),
+        roots=("verl/utils/reward_score", "verl/utils/reward_score/livecodebench"),
+        stubs=(*_AGENT_RL, *_AGENT_RL_CODE),
+        call="(lambda code, sandbox: sandbox._process_single_case.__globals__.update(call_sandbox_api=lambda code, "
+        "stdin, **_: (lambda ended: ({'status': 'Failed' if ended.returncode else 'Success', 'run_result': {'status': "
+        "'Finished', 'return_code': ended.returncode, 'stdout': ended.stdout}}, None))(__import__('subprocess').run(["
+        "__import__('sys').executable, '-c', code], input=stdin, capture_output=True, text=True))) or "
+        "code.compute_score.__globals__.update(check_correctness=sandbox.check_correctness) or "
+        "compute_score.__globals__.update(code_math=code))(__import__('code_math'), "
+        "__import__('sandbox_fusion.utils').utils) or compute_score('code', response, json.dumps(reference), "
+        "{'num_turns': 2 + 2 * metadata['calls']})['score'] + min(-(token_count - 16384) / 4096, 0)",
+        reference=_tested,
+        rows=counted(noted(programs(spaces=False), {"calls": (0, 0, 1, 2, 3, 4, 5, 9)}), 20480),
+        sandbox=True,
+        deviations=(Deviation(("*, cut",), "A program in a thought that never ends counts, or earns more than none."),),
+        note="The call runs programs without the published sandbox. Its comparison of outputs counts white space at "
+        "the ends of lines, which the rows do not have.",
     ),
 }
