@@ -112,7 +112,7 @@ def test_it_prints_a_line_for_each_system_and_recipe_and_the_counts_last(capsys:
     split = [re.split(r"\s{2,}", line) for line in lines]
     assert ["ace-rl", "ace_rl", "mapped", "judge"] in split
     assert ["rethinkmcts", "code_fraction (public tests)", "mapped", "sandbox"] in split
-    assert ["supernova", 'accuracy {"verifier": "answer"}', "mapped"] in split
+    assert ["synlogic", 'accuracy_format {"verifier": "text"} (one solution)', "mapped"] in split
     assert ["swe-rl", "swe_rl", "verified", "data"] in split
     assert any(each[1] == "outside" and len(each[-1]) > 20 for each in split)
     covered = {name for name, found in coverings().items() if found}
