@@ -295,7 +295,7 @@ while s.recv(100):
 
 
 async def unserved(box: RemoteBox) -> tuple[Sequence[str], Sequence[str]]:
-    """What the host says of the requests that went wrong."""
+    """Returns the requests that went wrong, as the host tells them: unserved, and refused."""
     clock = await box.clock()
     return clock.unserved, clock.refused
 

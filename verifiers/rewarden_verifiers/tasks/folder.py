@@ -210,7 +210,7 @@ def _harbor(id: str, files: Files) -> Task:
 
 @dataclass(frozen=True, slots=True)
 class _Whole:
-    """What all steps share. told: of the environment."""
+    """The parts of a task that all steps share. told: of the environment."""
 
     files: Files
     verifier: Mapping[str, Any]
