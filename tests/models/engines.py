@@ -114,8 +114,15 @@ class FakeVllm(FakeEngine):
         return [self.shown(self.toy.outputs(ids[: place + 1], self.labels), raw) for place in range(len(ids))]
 
     def _complete(self, body: dict[str, Any]) -> dict[str, Any]:
-        ids = body["prompt"]
-        choice: dict[str, Any] = {"index": 0, "text": " written", "finish_reason": "length"}
+        prompts = body["prompt"]
+        many = prompts if isinstance(prompts[0], list) else [prompts]
+        choices = [self._choice(body, ids, place) for place, ids in enumerate(many)]
+        # Those of several prompts come in no order that was promised.
+        usage = {"prompt_tokens": sum(map(len, many)), "completion_tokens": len(many)}
+        return {"choices": choices[::-1], "usage": usage}
+
+    def _choice(self, body: dict[str, Any], ids: list[int], place: int) -> dict[str, Any]:
+        choice: dict[str, Any] = {"index": place, "text": " written", "finish_reason": "length"}
         if body.get("prompt_logprobs") is not None:
             rows: list[Any] = [None]
             for place in range(1, len(ids)):
@@ -126,7 +133,7 @@ class FakeVllm(FakeEngine):
             wanted = body["logprob_token_ids"] if self.chosen else [7]
             row = {f"token_id:{token}": self.toy.logprob(ids, token) for token in wanted}
             choice["logprobs"] = {"top_logprobs": [row], "tokens": ["?"], "token_logprobs": [0.0], "text_offset": [0]}
-        return {"choices": [choice], "usage": {"prompt_tokens": len(ids), "completion_tokens": 1}}
+        return choice
 
 
 class FakeSglang(FakeEngine):

@@ -72,7 +72,44 @@ async def test_a_version_that_names_the_likeliest_tokens_alone_is_asked_for_each
     with _vllm(chosen=False) as fake:
         found = await _client(fake).predicted(Row(ids=IDS, reads=[7], targets=[[12, 13]]))
         assert found == [pytest.approx([fake.toy.logprob(IDS, token) for token in (12, 13)])]
-        assert [body.get("prompt") for _, body in fake.requests] == [IDS, [*IDS, 12], [*IDS, 13]]
+        assert [body.get("prompt") for _, body in fake.requests] == [[IDS], [*IDS, 12], [*IDS, 13]]
+
+
+async def test_steps_are_asked_at_once_behind_the_longest() -> None:
+    """The server computes the longest once, and remembers it for the others, which are its beginnings."""
+    with _vllm() as fake:
+        row = Row(ids=IDS, reads=[1, 3, 5, 7], targets=[[11, 12]] * 4)
+        found = await _client(fake).predicted(row)
+        expected = [[fake.toy.logprob(IDS[: read + 1], token) for token in (11, 12)] for read in row.reads]
+        assert found == [pytest.approx(one) for one in expected]
+        assert [body["prompt"] for _, body in fake.requests] == [[IDS], [IDS[:2], IDS[:4], IDS[:6]]]
+        assert all(body["logprob_token_ids"] == [11, 12] for _, body in fake.requests)
+
+
+@pytest.mark.parametrize("indices", [[], [0], [0, 0], [0, 2], [1, 2], [0, 1, 2], [None, 1]])
+async def test_numbers_of_another_prompt_are_never_taken(indices: list[Any]) -> None:
+    told = {"top_logprobs": [{"token_id:11": -1.0}]}
+    reply = {"choices": [{"index": index, "finish_reason": "length", "logprobs": told} for index in indices]}
+
+    class Confused(FakeVllm):
+        def routes(self) -> dict[str, Any]:
+            usual = super().routes()
+            complete = usual["/v1/completions"]
+            return {**usual, "/v1/completions": lambda body: reply if len(body["prompt"]) > 1 else complete(body)}
+
+    with Confused() as fake, pytest.raises(Failure) as raised:
+        await _client(fake).predicted(Row(ids=IDS, reads=[1, 3, 7], targets=[[11]] * 3))
+    assert raised.value.kind == "failed"
+
+
+async def test_a_model_that_is_pooled_by_step_is_refused_with_the_option_that_helps() -> None:
+    """vLLM's default for Qwen2.5-Math-PRM: outputs at the tokens of its own mark alone."""
+    with (
+        _replying("/pooling", {"data": [{"index": 0, "data": [[0.1, 0.9]]}]}) as fake,
+        pytest.raises(Failure) as raised,
+    ):
+        await _client(fake).labelled(IDS)
+    assert "--pooler-config" in str(raised.value)
 
 
 async def test_heads_and_vectors_are_raw(asked: tuple[FakeEngine, Engine]) -> None:

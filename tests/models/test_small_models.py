@@ -34,8 +34,8 @@ def test_all_that_the_example_configures_is_weak_and_on_the_cpu() -> None:
     config = load_config(EXAMPLE / "rewarden.toml", environ={})
     assert config.judges.named.keys() == {"small"}
     assert config.models.named.keys() == {"vectors", "words"}
-    assert all(one.weak for one in (*config.judges.named.values(), *config.models.named.values()))
-    assert all(one.device == "cpu" for one in config.models.named.values())
+    assert all(one.weak for one in config.judges.named.values())
+    assert all(one.weak and one.device == "cpu" for one in config.models.named.values())
 
 
 def test_each_row_names_what_is_configured() -> None:

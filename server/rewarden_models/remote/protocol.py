@@ -74,6 +74,20 @@ def first(reply: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return found[0]
 
 
+def in_order(reply: Mapping[str, Any], name: str, count: int) -> list[Mapping[str, Any]]:
+    """The entries of a list of so many objects by their `index`. Raises Failure for another number of them, and where
+    an index is missing: a number of one prompt must not be taken for another's."""
+    found = reply.get(name)
+    rows = {
+        row["index"]: row
+        for row in (found if isinstance(found, list) else [])
+        if isinstance(row, Mapping) and isinstance(row.get("index"), int)
+    }
+    if rows.keys() != set(range(count)) or len(found or ()) != count:
+        raise Failure("failed", f"the model's server says no {name!r} of {count} entries, each with its index")
+    return [rows[place] for place in range(count)]
+
+
 def logprob(value: Any) -> float:
     """A log-probability. Raises Failure for what is none."""
     made = numbers(value, "a log-probability")[0]

@@ -11,7 +11,7 @@ from typing import Any
 
 from rewarden_models.failure import Failure
 from rewarden_models.remote.connection import Connection
-from rewarden_models.remote.protocol import Served, first, logprob, numbers
+from rewarden_models.remote.protocol import Served, first, in_order, logprob, numbers
 from rewarden_models.row import Row
 from rewarden_verifiers.inference import Written
 
@@ -61,12 +61,16 @@ class Vllm:
         }
         rows = first(await self._connection.post("/pooling", body), "data").get("data")
         if not isinstance(rows, list) or len(rows) != len(ids):
-            raise Failure("failed", f"the model's server says no output for each of the {len(ids)} tokens")
+            raise Failure(
+                "failed",
+                f"the model's server says no output for each of the {len(ids)} tokens; a model that vLLM pools by STEP "
+                """needs --pooler-config '{"pooling_type": "ALL"}', since steps are marked here""",
+            )
         return [numbers(row, "an output") for row in rows]
 
     async def predicted(self, row: Row) -> list[list[float]]:
         """See `Engine.predicted`. The tokens that stand in the row are read from one pass over it; others, by asking
-        what comes next behind the tokens up to there, of which the server remembers the beginning."""
+        what comes next behind the tokens up to there, in two requests however many there are."""
         assert row.targets is not None
         ids = row.ids
         if row.reads[-1] == len(ids) - 1 and len(row.reads) > 1 and len(row.targets[-1]) == 1:
@@ -81,10 +85,15 @@ class Vllm:
             given = await self._given(ids)
             for place in own:
                 found[place] = [given[row.reads[place] + 1]]
-        # One after another, shortest first: each begins as the one before it, which the server remembers by then.
-        for place in sorted(range(len(found)), key=lambda place: row.reads[place]):
-            if found[place] is None:
-                found[place] = await self._next(ids[: row.reads[place] + 1], row.targets[place])
+        open_places = [place for place, known in enumerate(found) if known is None]
+        if open_places:
+            # The longest first, which the server remembers; the others are beginnings of it, and are asked at once.
+            longest = max(open_places, key=lambda place: row.reads[place])
+            for places in ([longest], [place for place in open_places if place != longest]):
+                prompts = [ids[: row.reads[place] + 1] for place in places]
+                made = await self._next(prompts, [row.targets[place] for place in places])
+                for place, known in zip(places, made, strict=True):
+                    found[place] = known
         return [known for known in found if known is not None]
 
     async def written(
@@ -123,23 +132,29 @@ class Vllm:
             made.append(logprob(entry.get("logprob")))
         return made
 
-    async def _next(self, ids: Sequence[int], targets: Sequence[int]) -> list[float]:
+    async def _next(self, prompts: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[list[float]]:
+        """The log-probabilities of each prompt's targets behind it, by one request for all prompts."""
+        if not prompts:
+            return []
         body = {
             "model": self._model,
-            "prompt": list(ids),
+            "prompt": [list(ids) for ids in prompts],
             "max_tokens": 1,
             "temperature": 1.0,  # an own temperature would change what some versions report
             "logprobs": 1,
-            "logprob_token_ids": list(targets),
+            "logprob_token_ids": sorted({target for wanted in targets for target in wanted}),
             "return_tokens_as_token_ids": True,
         }
-        choice = first(await self._connection.post("/v1/completions", body), "choices")
-        told = choice.get("logprobs")
-        rows = told.get("top_logprobs") if isinstance(told, Mapping) else None
-        row = rows[0] if isinstance(rows, list) and rows and isinstance(rows[0], Mapping) else {}
-        made: list[float] = []
-        for target in targets:
-            value: Any = row.get(f"token_id:{target}")
-            # A version that does not know the wish for certain tokens names the likeliest alone.
-            made.append(logprob(value) if value is not None else (await self._given([*ids, target]))[-1])
+        choices = in_order(await self._connection.post("/v1/completions", body), "choices", len(prompts))
+        made: list[list[float]] = []
+        for ids, wanted, choice in zip(prompts, targets, choices, strict=True):
+            told = choice.get("logprobs")
+            rows = told.get("top_logprobs") if isinstance(told, Mapping) else None
+            row = rows[0] if isinstance(rows, list) and rows and isinstance(rows[0], Mapping) else {}
+            values: list[float] = []
+            for target in wanted:
+                value: Any = row.get(f"token_id:{target}")
+                # A version that does not know the wish for certain tokens names the likeliest alone.
+                values.append(logprob(value) if value is not None else (await self._given([*ids, target]))[-1])
+            made.append(values)
         return made
