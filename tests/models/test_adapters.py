@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -188,6 +189,26 @@ def test_the_adapters_own_tokenizer_reads_where_it_brings_one(tmp_path: Path) ->
     (folder / "tokenizer_config.json").write_text(json.dumps({**told, "auto_map": {"AutoTokenizer": ["own.T", None]}}))
     with pytest.raises(Failure, match=r"own\.T"):
         load(tmp_path)
+
+
+async def test_a_reload_names_another_adapter_to_the_same_base(tmp_path: Path) -> None:
+    """As a policy's adapter is swapped in during training."""
+    from rewarden_models.hosted_model import HostedModel
+    from rewarden_models.loading import load as load_model
+
+    tensors = matrices(base(tmp_path), dict.fromkeys(LAYERS, RANK))
+    first = adapter(tmp_path, tensors)
+    (tmp_path / "steps").mkdir()
+    second = first.rename(tmp_path / "steps" / "adapter")
+    adapter(tmp_path, {name: tensor * 2 for name, tensor in tensors.items()})
+    own = settings(tmp_path, reload_from=(str(tmp_path / "steps"),))
+    with ThreadPoolExecutor(1) as loads:
+        hosted = HostedModel("m", own, loads)
+        begun = load_model("m", own).version
+        about = await hosted.reload(str(second), None)
+        assert about.version == load_model("m", replace(own, model=str(second))).version != begun
+        with pytest.raises(Failure, match="can only be reloaded from"):
+            await hosted.reload(str(tmp_path / "base"), None)
 
 
 @pytest.mark.parametrize(

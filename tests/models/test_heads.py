@@ -232,14 +232,3 @@ def test_a_plain_head_of_one_or_two_labels_is_that_of_transformers(family: str, 
             alone = [made(input_ids=torch.tensor([row])).logits[0].tolist() for row in rows]
         for result, one, other in zip(computed(model, tasks), together, alone, strict=True):
             assert result.values == [near(value) for value in one] == [near(value) for value in other]
-
-
-def test_the_configuration_pages_process_reward_model_is_one_that_loads(tmp_path: Path) -> None:
-    import tomllib
-
-    page = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
-    examples = [part.split("```")[0] for part in page.split("```toml\n")[1:]]
-    named = next(tomllib.loads(one)["models"]["named"] for one in examples if "[models.named.prm]" in one)
-    published = PUBLISHED[named["prm"]["model"].split("/")[1].removesuffix("-7B")]
-    save(tmp_path, published)
-    assert loaded(tmp_path, published).kinds == ("rate",)

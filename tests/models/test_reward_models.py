@@ -7,12 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tomllib
 
+from rewarden_models.endpoint import ModelEndpoint
 from rewarden_models.failure import Failure
 from tests.models.heads import PUBLISHED, Published, body, loaded, save, tokenizer
 from tests.models.real import packages_lacking
 
 pytestmark = pytest.mark.skipif(packages_lacking() is not None, reason=str(packages_lacking()))
+
+if packages_lacking() is None:
+    from rewarden_models.loading import load
 
 DESCRIBED = {
     "Qwen2.5-Math-PRM": "rate",
@@ -98,6 +103,39 @@ def test_a_model_of_a_class_of_transformers_loads(name: str, tmp_path: Path) -> 
     getattr(transformers, architecture)(config).save_pretrained(tmp_path)
     tokenizer().save_pretrained(tmp_path)
     assert kind in loaded(tmp_path, PUBLISHED["Eurus-RM"]).kinds
+
+
+@pytest.mark.parametrize("name", ["reward", "prm", "embed"])
+def test_the_configuration_pages_own_example_loads(name: str, tmp_path: Path) -> None:
+    """With tiny weights of its models' architectures, and with its settings of the model, as far as a CPU has them."""
+    import transformers
+
+    page = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
+    examples = [part.split("```")[0] for part in page.split("```toml\n")[1:]]
+    named = next(tomllib.loads(one)["models"]["named"] for one in examples if "[models.named.prm]" in one)
+    assert {"reward", "prm", "embed"} == {key for key, told in named.items() if "backend" not in told}
+    source, kind = {
+        "reward": ("/srv/models/skywork-reward-8b", "classify"),
+        "prm": ("Qwen/Qwen2.5-Math-PRM-7B", "rate"),
+        "embed": ("sentence-transformers/all-MiniLM-L6-v2", "embed"),
+    }[name]
+    told = dict(named[name])
+    assert told.pop("model") == source
+    if name == "prm":
+        save(tmp_path, PUBLISHED["Qwen2.5-Math-PRM"])
+    else:
+        made = body("Llama").config
+        if name == "embed":
+            bert = transformers.BertConfig(vocab_size=267, hidden_size=48, num_hidden_layers=1, num_attention_heads=2)
+            transformers.BertModel(bert).save_pretrained(tmp_path)
+        else:
+            made.num_labels = 1
+            transformers.LlamaForSequenceClassification(made).save_pretrained(tmp_path)
+        tokenizer().save_pretrained(tmp_path)
+    settings = ModelEndpoint(**{**told, "model": str(tmp_path), "revision": None, "device": "cpu", "threads": 1})
+    model = load(name, settings)
+    assert model.kinds == (kind,)
+    assert model.context <= settings.context if settings.context else model.context
 
 
 @pytest.mark.parametrize("name", REFUSED)
