@@ -1,5 +1,6 @@
-"""Writes what is generated: docs/verifiers/, the gallery of recipes, the pages of commands and of reasons, the drawing
-of the house, the arguments that shells complete, and the one-line summaries that the server's pages list.
+"""Writes what is generated: docs/verifiers/, the gallery of recipes with its pages and drawings, the pages of commands
+and of reasons, the drawing of the house, the arguments that shells complete, and the one-line summaries that the
+server's pages list.
 
 `python docs/generate.py` writes; `python docs/generate.py --check` exits with 1 when something is out of date.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from making import arguments, commands, contents, drawing, gym, reasons, summaries, verifier
+from making import arguments, commands, contents, drawing, gym, reasons, recipe, summaries, verifier
 
 from rewarden_verifiers.registry import BUILT_IN, Registry
 from rewarden_verifiers.summaries import FILE as SUMMARIES
@@ -29,6 +30,7 @@ def pages(registry: Registry) -> dict[Path, str]:
         docs / "verifiers/README.md": NOTE + contents.verifiers(registry),
         **{docs / f"verifiers/{name}.md": NOTE + verifier.page(registry.get(name)) for name in BUILT_IN},
         docs / "gallery.md": NOTE + contents.recipes(registry),
+        **gallery(registry, docs / "gallery"),
         docs / "cli.md": NOTE + commands.page(),
         ROOT / "client/rewarden/commands/arguments.json": arguments.generate("rewarden.commands"),
         ROOT / "server/rewarden_server/cli/arguments.json": arguments.generate("rewarden_server.cli"),
@@ -37,6 +39,17 @@ def pages(registry: Registry) -> dict[Path, str]:
         docs / "site/house.svg": drawing.drawing(graph()),
         SUMMARIES: summaries.generate(registry),
     }
+
+
+def gallery(registry: Registry, folder: Path) -> dict[Path, str]:
+    """The pages of the recipes, with their drawings."""
+    found: dict[Path, str] = {}
+    for name in registry.recipe_names():
+        made = recipe.make(registry, name)
+        found |= {folder / f"{name}.md": NOTE + made.page, folder / f"{name}.tree.svg": made.formula}
+        if made.curve is not None:
+            found[folder / f"{name}.shape.svg"] = made.curve
+    return found
 
 
 def main() -> int:

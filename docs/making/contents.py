@@ -42,8 +42,9 @@ def recipes(registry: Registry) -> str:
         "# Gallery of recipes",
         "",
         "These recipes ship with Rewarden; each reproduces a published reward. To use one, give its name as the `use`.",
-        "`rewarden recipes NAME` prints it with its source. *Parity*: `verified` was run against the published code,",
-        "`reading` was checked by reading that code, and `mapped` was made from a description of the reward.",
+        "Its page shows its formula, what each part earns, its curve and its weaknesses. *Parity*: `verified` was run",
+        "against the published code, `reading` was checked by reading that code, and `mapped` was made from a",
+        "description of the reward.",
         "[Recipes](recipes.md) explains how to write one.",
         "",
         FILTER,
@@ -53,7 +54,7 @@ def recipes(registry: Registry) -> str:
     for name in registry.recipe_names():
         spec = registry.get(name)
         parity = cell(written(name).get("parity", ""))
-        row = (f"`{name}`", cell(spec.summary), scores(spec), parity, cell(origin(name)))
+        row = (f"[`{name}`](gallery/{name}.md)", cell(spec.summary), scores(spec), parity, cell(origin(name)))
         rows[need(registry, name)].append(row)
     for title, found in rows.items():
         lines += [f"## {title}", "", *table(("recipe", "summary", "scores", "parity", "source"), found)]
@@ -70,7 +71,7 @@ def _systems(registry: Registry) -> list[str]:
             params = f" `{json.dumps(one.params, ensure_ascii=False)}`" if one.params else ""
             part = f" ({one.part})" if one.part else ""
             parity = one.parity or written(name).get("parity", "")
-            row = (_paper(known[one.system]), cell(f"`{name}`{params}{part}"), parity, called)
+            row = (_paper(known[one.system]), cell(f"[`{name}`](gallery/{name}.md){params}{part}"), parity, called)
             rows.setdefault(one.system, []).append(row)
     return [
         "## Published systems",

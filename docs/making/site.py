@@ -2,7 +2,7 @@
 
 Pages link to files beside docs/ (examples, protocols, sources) by the paths of the repository. Here each such file
 becomes one of the site's, under `files/`, and the links follow: nothing points out of the site, and nothing is
-fetched from elsewhere. The verifiers' pages are filled into the navigation, where it says `verifiers/README.md`.
+fetched from elsewhere. The pages of verifiers and recipes are filled into the navigation, after their contents.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
 ASIDE = "files/"
+CONTENTS = ("verifiers/README.md", "gallery.md")
+"""Generated contents; the navigation lists the pages that they link to."""
 _LINK = re.compile(r"(?P<before>\]\()(?P<path>[^)\s#:]+)(?P<after>(?:#[^)\s]*)?\))")
 _FENCE = re.compile(r"(^|\n)(```|~~~).*?\n\2", re.DOTALL)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """The navigation's line for the verifiers' contents becomes all of their pages, family by family."""
+    """The navigation's lines for contents become all of their pages, heading by heading."""
     config.nav = [_filled(item) for item in config.nav or []]
     return config
 
@@ -89,17 +91,17 @@ def _filled(item: Any) -> Any:
     if isinstance(item, dict):
         return {title: _filled(value) for title, value in item.items()}
     if isinstance(item, list):
-        return [one for part in item for one in (_families() if part == "verifiers/README.md" else [_filled(part)])]
+        return [one for part in item for one in (_listed(part) if part in CONTENTS else [_filled(part)])]
     return item
 
 
-def _families() -> list[Any]:
-    """The contents page and its sections: `## Family` and the links in it."""
-    found: list[Any] = ["verifiers/README.md"]
-    for line in (ROOT / "docs/verifiers/README.md").read_text(encoding="utf-8").split("\n"):
+def _listed(contents: str) -> list[Any]:
+    """The contents page and its sections: `## Heading` and the links in its tables; headings without any are left
+    out."""
+    sections: dict[str, list[Any]] = {}
+    for line in (ROOT / "docs" / contents).read_text(encoding="utf-8").split("\n"):
         if line.startswith("## "):
-            found.append({line.removeprefix("## "): []})
-        elif row := re.match(r"\| \[`(\w+)`\]\((\w+\.md)\)", line):
-            (pages,) = found[-1].values()
-            pages.append({row[1]: f"verifiers/{row[2]}"})
-    return found
+            pages = sections.setdefault(line.removeprefix("## "), [])
+        elif row := re.match(r"\| \[`(\w+)`\]\(([\w/]+\.md)\)", line):
+            pages.append({row[1]: posixpath.join(posixpath.dirname(contents), row[2])})
+    return [contents, *({title: found} for title, found in sections.items() if found)]
