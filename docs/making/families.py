@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import yaml
@@ -103,6 +104,7 @@ def uses(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part for part in _strings(written(name)["uses"]) if part in BUILT_IN))
 
 
+@cache
 def written(name: str) -> Mapping[str, Any]:
     """Returns a recipe of the gallery as it is written."""
     data: Mapping[str, Any] = yaml.safe_load((GALLERY / f"{name}.yaml").read_text(encoding="utf-8"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -20,6 +21,12 @@ TOKENS = 500
 """The length of a response, where nothing else is said."""
 
 STATES: tuple[State, ...] = ("right", "wrong", "no_answer", "fails")
+
+
+_LOOP = asyncio.Runner()
+"""One for all evaluations: a loop costs more than an evaluation."""
+
+atexit.register(_LOOP.close)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +63,7 @@ class Rehearsal:
 
         run = Run(self.recipe, sample or self.sample(), self._params, progress or Progress(), verify)
         try:
-            outcome = asyncio.run(run.outcome())
+            outcome = _LOOP.run(run.outcome())
         except SampleError:
             return None
         return Rehearsed(outcome, tuple(dict.fromkeys(asked)))
@@ -91,7 +98,7 @@ class Rehearsal:
             return right(score=spec.score_range[1], range=spec.score_range)
 
         try:
-            asyncio.run(Run(self.recipe, self.sample(), self._params, Progress(), verify).outcome())
+            _LOOP.run(Run(self.recipe, self.sample(), self._params, Progress(), verify).outcome())
         except SampleError:
             return []
         return found
