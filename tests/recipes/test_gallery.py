@@ -72,9 +72,7 @@ OTHERS = frozenset(
 ELSEWHERE = SQL | LEAN | JUDGED | MODELLED | PATCHES | PLANNED | SEARCHED | AGREED | READ | LENGTHS | STATED | OTHERS
 """Those that the toys here cannot stand in for; test_lean_recipes.py tries the ones that prove."""
 WITHOUT_REFERENCE = {
-    *("crt", "acqo", "chemrlformer", "drlc"),
-    "crt",
-    "best_of_n",
+    *("crt", "acqo", "chemrlformer", "drlc", "best_of_n"),
     *("lean_statement", "openbezoar", "reward_design_lms", "urial_just_eval", "writing_zero", "writing_zero_grm"),
     *("a_lol", "cgpo", "deepseek_grm", "fetch", "genrm", "libra_rm", "longwriter_zero", "math_shepherd", "restl"),
     *(
