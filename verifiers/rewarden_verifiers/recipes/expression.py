@@ -29,7 +29,7 @@ class Expression:
     """An expression. `type` is the type of its value, `reads` lists all values that it can read. Immutable and
     thread-safe."""
 
-    __slots__ = ("_constant", "_reads", "_root", "reads", "text", "type")
+    __slots__ = ("_certain", "_constant", "_reads", "_root", "reads", "text", "type")
 
     def __init__(self, text: str, scope: Scope) -> None:
         """Raises ExpressionError with the place of what is wrong."""
@@ -40,6 +40,8 @@ class Expression:
         self._reads = checked.reads
         self.reads = tuple(dict.fromkeys(checked.reads.values()))
         self._constant: Any = None
+        self._certain: dict[Node, tuple[Read, ...]] = {}
+        self._find_certain(self._root)
 
     def lacks(self, known: Known) -> list[Read]:
         """Returns the values that are certainly needed next and not yet known, in the order of the text; empty if none
@@ -94,7 +96,24 @@ class Expression:
 
     # --- the walk -----------------------------------------------------------------------------------------------
 
+    def _find_certain(self, node: Node) -> bool:
+        """Notes the reads of each part that has no branch within it: all of them are needed whenever the part is."""
+        inner = [self._find_certain(child) for child in node.children]
+        if node.kind == "macro":
+            # Its body runs for every item, with its own variable: everything in it is needed.
+            self._certain[node] = tuple(self._within(node))
+            return True
+        if node.kind in ("if", "and", "or") or not all(inner):
+            return False
+        read = self._reads.get((node.start, node.end)) if node.kind in ("select", "index") else None
+        below = (read for child in node.children for read in self._certain[child])
+        self._certain[node] = tuple(dict.fromkeys([*([read] if read is not None else []), *below]))
+        return True
+
     def _lacks(self, node: Node, known: Known) -> list[Read]:
+        certain = self._certain.get(node)
+        if certain is not None:
+            return [read for read in certain if not _present(read, known)]
         if node.kind == "if":
             condition, yes, no = node.children
             return self._lacks(condition, known) or self._lacks(yes if self._decided(condition, known) else no, known)
@@ -104,9 +123,6 @@ class Expression:
                 if lacking or self._decided(child, known) == (node.kind == "or"):
                     return lacking
             return []
-        if node.kind == "macro":
-            # Its body runs for every item, with its own variable: everything in it is needed.
-            return [read for read in self._within(node) if not _present(read, known)]
         read = self._reads.get((node.start, node.end)) if node.kind in ("select", "index") else None
         found = [] if read is None or _present(read, known) else [read]
         for child in node.children:
