@@ -38,7 +38,7 @@ from rewarden_server.boxes.box import Box
 from rewarden_server.boxes.requests import request_of
 from rewarden_server.boxes.scoring import check_use, judges_boxes
 from rewarden_server.environments.live import Ended, Place, Seen, error_of
-from rewarden_verifiers.environments.contract import MOST_OBSERVED, MOST_STEPS
+from rewarden_verifiers.environments.contract import MOST_OBSERVED, MOST_STEPS, function_schema
 
 if TYPE_CHECKING:
     from rewarden_server.boxes.desk import Desk
@@ -72,17 +72,7 @@ class BoxTool:
 
     def schema(self) -> dict[str, Any]:
         """The tool as chat templates take it."""
-        properties = {name: {"type": "string", "description": meaning} for name, meaning in self.arguments.items()}
-        parameters = {
-            "type": "object",
-            "properties": properties,
-            "required": list(properties),
-            "additionalProperties": False,
-        }
-        return {
-            "type": "function",
-            "function": {"name": self.name, "description": self.meaning, "parameters": parameters},
-        }
+        return function_schema(self.name, self.meaning, self.arguments)
 
 
 TOOLS: tuple[BoxTool, ...] = (

@@ -48,6 +48,17 @@ class BadOptions(ValueError):
         self.path = path
 
 
+def function_schema(name: str, meaning: str, arguments: Mapping[str, str]) -> dict[str, Any]:
+    """Returns a tool as chat templates take it. arguments: names to meanings; all are texts, and all are required."""
+    parameters = {
+        "type": "object",
+        "properties": {key: {"type": "string", "description": text} for key, text in arguments.items()},
+        "required": [*arguments],
+        "additionalProperties": False,
+    }
+    return {"type": "function", "function": {"name": name, "description": meaning, "parameters": parameters}}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
     """A kind of action, as a tool that the policy calls.
@@ -83,16 +94,7 @@ class Tool:
 
     def schema(self) -> dict[str, Any]:
         """The tool as chat templates take it."""
-        parameters = {
-            "type": "object",
-            "properties": {name: {"type": "string", "description": f"The {name}."} for name in self.arguments},
-            "required": [*self.arguments],
-            "additionalProperties": False,
-        }
-        return {
-            "type": "function",
-            "function": {"name": self.name, "description": self.meaning, "parameters": parameters},
-        }
+        return function_schema(self.name, self.meaning, {name: f"The {name}." for name in self.arguments})
 
 
 def read_action(tools: Sequence[Tool], action: str) -> tuple[str, tuple[str, ...]]:
