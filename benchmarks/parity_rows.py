@@ -70,6 +70,37 @@ def think_answer(answer: str = "<answer>{}</answer>", between: str = "\n") -> Fo
     }
 
 
+def reasoned() -> Forms:
+    """Returns the forms of an answer after a format of reasoning, of one without any, and of mixtures."""
+
+    def answer(what: str) -> str:
+        return f"<ANSWER>\n{what}\n</ANSWER>"
+
+    def program(what: str) -> str:
+        return f"<CODE>\ndef work():\n    return {{'answer': {what!r}}}\nprint(work())\n</CODE>"
+
+    def run(what: str) -> str:
+        return f"{program(what)}\n<OBSERVATION>\nresult = {{'answer': {what!r}}}\n</OBSERVATION>\n{answer(what)}"
+
+    return {
+        "direct": (6, lambda rng, why, what: answer(what)),
+        "short": (6, lambda rng, why, what: f"<COT>\n{why}\n</COT>\n{answer(what)}"),
+        "long": (6, lambda rng, why, what: f"<LONG_COT>\n{why} {why}\n</LONG_COT>\n{answer(what)}"),
+        "program": (4, lambda rng, why, what: run(what)),
+        "not run": (1, lambda rng, why, what: f"{program(what)}\n{answer(what)}"),
+        "opened": (1, lambda rng, why, what: f"<COT>\n{why}\n{answer(what)}"),
+        "after": (1, lambda rng, why, what: f"<COT>\n{why}\n</COT>\n{answer(what)}\nI hope this helps."),
+        "before": (1, lambda rng, why, what: f"Sure! <COT>\n{why}\n</COT>\n{answer(what)}"),
+        "indented": (1, lambda rng, why, what: f"\n<COT>\n{why}\n</COT>\n{answer(what)}"),
+        "mixed": (1, lambda rng, why, what: f"<COT>\n{why}\n</COT>\n<LONG_COT>\n{why}\n</LONG_COT>\n{answer(what)}"),
+        "reversed": (1, lambda rng, why, what: f"{answer(what)}\n<COT>\n{why}\n</COT>"),
+        "twice": (1, lambda rng, why, what: f"<COT>\n{why}\n</COT>\n{answer(what)}\n{answer(what)}"),
+        "no tags": (1, lambda rng, why, what: f"{why} {what}"),
+        "cut": (1, lambda rng, why, what: f"<LONG_COT>\n{why}"),
+        "empty": (1, lambda rng, why, what: ""),
+    }
+
+
 def named(forms: Forms, thought: str) -> Forms:
     """Returns the same forms, with the thought in other tags than `think`."""
 
@@ -417,6 +448,11 @@ def counted(rows: Callable[[random.Random], Row], most: int, least: int = 1) -> 
         return replace(row, fields={**row.fields, "token_count": rng.randint(least, most), "finish_reason": "stop"})
 
     return make
+
+
+def grouped(rows: Callable[[random.Random], Row], size: int) -> Callable[[random.Random], list[Row]]:
+    """Returns a maker of groups of the same rows."""
+    return lambda rng: [rows(rng) for _ in range(size)]
 
 
 def batched(

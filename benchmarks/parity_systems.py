@@ -30,6 +30,7 @@ from benchmarks.parity_rows import (
     distributions,
     functions,
     graded,
+    grouped,
     houses,
     intervals,
     knights,
@@ -45,6 +46,7 @@ from benchmarks.parity_rows import (
     programs,
     query,
     rankings,
+    reasoned,
     recommendations,
     searching,
     standing,
@@ -208,6 +210,9 @@ _ARRAYS = (
     "_, least: max(__import__('statistics').stdev(self.tolist()), least)})()})))}))"
 )
 """Gives AutoThink's reward arrays with the deviation of a sample, in double precision, in place of tensors."""
+
+
+_ADA_GRPO = "compute_ada_grpo_w_length_penalty_outcome_advantage"
 
 
 def _thinks(response: str) -> bool:
@@ -2152,4 +2157,49 @@ SYSTEMS: Mapping[str, Published] = {
         note="The call runs programs without the published sandbox. Its comparison of outputs counts white space at "
         "the ends of lines, which the rows do not have.",
     ),
+    **{
+        name: Published(
+            system="arm2",
+            recipe="arm2",
+            params=params,
+            repository="TEAM-ARM/arm2",
+            commit="5634999dc30cc890dbf552a35e210726da68c084",
+            file="verl/verl/trainer/ppo/core_algos.py",
+            beside=tuple(f"verl/verl/utils/reward_score/{each}.py" for each in ("code_exec_utils", "csqa", "gsm8k")),
+            roots=("verl/verl/utils",),
+            stubs=("torch", "verl", "verl.utils", "verl.utils.torch_functional"),
+            call=f"{_ADA_GRPO}.__globals__.update(torch=type('Arrays', (), {{"
+            "'no_grad': __import__('contextlib').nullcontext, 'exp': staticmethod(math.exp), 'tensor': staticmethod("
+            "lambda value, **_: value), 'mean': staticmethod(lambda _: 0.0), 'std': staticmethod(lambda _: 1.0)})) or "
+            f"(lambda score: {_ADA_GRPO}(np.array([score(text, known, True, './samples/rows.jsonl') for text, known in "
+            "zip(responses, references)], dtype='float64').view(type('Array', (np.ndarray,), {'sum': lambda self, dim: "
+            "self, 'unsqueeze': lambda self, _: self, 'tile': lambda self, _: self, 'device': None})), 1, [0] * "
+            "len(responses), responses, np.array(list(map(len, responses))), 0, 1, len(responses), 0.0)[0][place])("
+            f"__import__('reward_score.{file}').{file}.compute_score)",
+            groups=grouped(rows, 8),
+            characters=True,
+            deviations=deviations,
+            note="The call computes in double precision, measures lengths in characters, and leaves out that the "
+            "trainer compares a reward with the group's.",
+        )
+        for name, params, file, rows, deviations in (
+            (
+                "arm2-mathematics",
+                {},
+                "gsm8k",
+                numbers(reasoned()),
+                (
+                    Deviation(("*, twice",), "Several answers count as one text, in which the last number is found."),
+                    Deviation(("signed, *",), "The published grader reads no number after a plus sign."),
+                ),
+            ),
+            (
+                "arm2-choices",
+                {"verifier": "text", "options": {"mode": "exact", "extraction": [{"tag": "ANSWER"}]}},
+                "csqa",
+                letters(reasoned()),
+                (),
+            ),
+        )
+    },
 }
