@@ -595,6 +595,96 @@ def houses(forms: Forms) -> Callable[[random.Random], Row]:
     return make
 
 
+def sudokus(forms: Forms) -> Callable[[random.Random], Row]:
+    """Returns a maker of rows whose answer is a grid of 9 by 9, of which a puzzle leaves some cells blank."""
+
+    def make(rng: random.Random) -> Row:
+        digits = rng.sample(range(1, 10), 9)
+        lines = [line for band in rng.sample(range(3), 3) for line in rng.sample(range(3 * band, 3 * band + 3), 3)]
+        right = [[digits[(3 * (line % 3) + line // 3 + column) % 9] for column in range(9)] for line in lines]
+        blanks = [divmod(cell, 9) for cell in rng.sample(range(81), 12)]
+        puzzle = [list(line) for line in right]
+        for line, column in blanks:
+            puzzle[line][column] = 0
+        wrong = [list(line) for line in right]
+        wrong[blanks[0][0]][blanks[0][1]] = right[blanks[0][0]][blanks[0][1]] % 9 + 1
+        changed = [[cell % 9 + 1 for cell in line] for line in right]
+        written = "\n".join(" ".join(map(str, line)) for line in right)
+        kinds = {"right": 10, "wrong": 6, "changed": 2, "puzzle": 2, "short": 2, "wide": 1, "spaced": 2, "flat": 1,
+                 "packed": 1, "commas": 1, "words": 1, "blank": 1}  # fmt: skip
+        kind = rng.choices(list(kinds), weights=list(kinds.values()))[0]
+        what = {
+            "right": written,
+            "wrong": "\n".join(" ".join(map(str, line)) for line in wrong),
+            "changed": "\n".join(" ".join(map(str, line)) for line in changed),
+            "puzzle": "\n".join(" ".join(map(str, line)) for line in puzzle),
+            "short": written.rpartition("\n")[0],
+            "wide": written.replace("\n", " 1\n"),
+            "spaced": "\n" + written.replace(" ", "  ") + "\n",
+            "flat": written.replace("\n", " "),
+            "packed": written.replace(" ", ""),
+            "commas": written.replace(" ", ", "),
+            "words": "It has no solution.",
+            "blank": " ",
+        }[kind]
+        name, form = drawn(rng, forms)
+        return Row(f"{kind}, {name}", form(rng, thought(rng), what), {"puzzle": puzzle, "solution": right})
+
+    return make
+
+
+def sequences(forms: Forms, brackets: bool) -> Callable[[random.Random], Row]:
+    """Returns a maker of rows whose answer is a list of whole numbers, or without brackets, numbers and blanks."""
+    between, around = (", ", "[{}]") if brackets else (" ", "{}")
+
+    def make(rng: random.Random) -> Row:
+        right = [rng.randrange(10) for _ in range(rng.randint(3, 9))]
+        written = between.join(map(str, right))
+        kinds = {"right": 10, "wrong": 8, "short": 3, "long": 2, "spaced": 2, "other marks": 1, "words": 1, "blank": 1}
+        kind = rng.choices(list(kinds), weights=list(kinds.values()))[0]
+        what = {
+            "right": around.format(written),
+            "wrong": around.format(between.join(map(str, [*right[:-1], 9 - right[-1]]))),
+            "short": around.format(between.join(map(str, right[:-1]))),
+            "long": around.format(f"{written}{between}{right[0]}"),
+            "spaced": "\n" + around.format(written.replace(" ", "  ")) + "\n",
+            "other marks": written if brackets else f"[{written}]",
+            "words": "There is no rule.",
+            "blank": " ",
+        }[kind]
+        name, form = drawn(rng, forms)
+        return Row(f"{kind}, {name}", form(rng, thought(rng), what), right)
+
+    return make
+
+
+def spelled(forms: Forms) -> Callable[[random.Random], Row]:
+    """Returns a maker of rows whose answer is one word in small letters."""
+    known = [name.lower() for name in (*_FIRST, *_COLOURS)]
+
+    def make(rng: random.Random) -> Row:
+        right, wrong = rng.sample(known, 2)
+        kinds = {"right": 10, "wrong": 8, "capital": 2, "spaced": 1, "stopped": 1, "quoted": 1, "sentence": 2,
+                 "either": 1, "denied": 1, "blank": 1}  # fmt: skip
+        kind = rng.choices(list(kinds), weights=list(kinds.values()))[0]
+        what = {
+            "right": right,
+            "wrong": wrong,
+            "capital": right.capitalize(),
+            "spaced": f"\n  {right}\n",
+            "stopped": f"{right}.",
+            "quoted": f'"{right}"',
+            "sentence": f"It is {right}",
+            "either": f"{right} or {wrong}",
+            "denied": f"not {right}",
+            "blank": " ",
+        }[kind]
+        name, form = drawn(rng, forms)
+        return Row(f"{kind}, {name}", form(rng, thought(rng), what), right)
+
+    return make
+
+
 # --- arithmetic with given numbers -----------------------------------------------------------------------------------
 
 

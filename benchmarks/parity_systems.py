@@ -49,7 +49,10 @@ from benchmarks.parity_rows import (
     reasoned,
     recommendations,
     searching,
+    sequences,
+    spelled,
     standing,
+    sudokus,
     think_answer,
     thought,
     turns_with_tools,
@@ -211,6 +214,9 @@ _ARRAYS = (
 )
 """Gives AutoThink's reward arrays with the deviation of a sample, in double precision, in place of tensors."""
 
+
+_THINKS_ONCE = {"tags": ["think", {"name": "answer", "empty": True}], "outside": "allow"}
+_GRID = {"regex": r"<answer>\s*(\d(?:[ \t]+\d)*(?:\s*\n\s*\d(?:[ \t]+\d)*)+)\s*</answer>"}
 
 _ADA_GRPO = "compute_ada_grpo_w_length_penalty_outcome_advantage"
 
@@ -2199,6 +2205,84 @@ SYSTEMS: Mapping[str, Published] = {
                 "csqa",
                 letters(reasoned()),
                 (),
+            ),
+        )
+    },
+    **{
+        f"backtracking-study-{name}": Published(
+            system="backtracking-study",
+            recipe="accuracy_format",
+            params={"verifier": verifier, "options": options, "format": _THINKS_ONCE, "format_reward": 0.1},
+            repository="jchy20/how-much-backtrack",
+            commit="df310b4fe7e55a49f2221992117f09466e11a886",
+            file=f"verl/utils/reward_score/{file}.py",
+            call=f"compute_score('Assistant:' + response, {known})",
+            reference=(lambda known: " ".join(map(str, known))) if name == "arc" else (lambda known: known),
+            rows=rows,
+            deviations=deviations,
+            note=note,
+        )
+        for name, verifier, options, file, known, rows, deviations, note in (
+            (
+                "countdown",
+                "puzzle",
+                {"task": "countdown", "extraction": ["answer_tag"]},
+                "countdown",
+                "reference",
+                countdown(_TAGS),
+                (),
+                "",
+            ),
+            (
+                "sudoku",
+                "puzzle",
+                {"task": "sudoku", "extraction": [_GRID]},
+                "sudoku",
+                "reference",
+                sudokus(_TAGS),
+                (),
+                "The published code compares with the known solution, which is the only one of its puzzles.",
+            ),
+            (
+                "words",
+                "text",
+                {**_PLAIN, "extraction": ["answer_tag"]},
+                "zebra_puzzles",
+                "reference",
+                spelled(_TAGS),
+                (),
+                "The published code for cubes is the same, and for an angle or a radius too, whose answers have no "
+                "letters. It reads an orthocentre's coordinates one by one, so that blanks between them do not count.",
+            ),
+            (
+                "self-reference",
+                "number",
+                {"extraction": [{"regex": r"<answer>\s*([-+]?\d+)\s*</answer>"}]},
+                "self_reference",
+                "reference",
+                numbers(_TAGS),
+                (),
+                "The published code fails on references that are not whole.",
+            ),
+            (
+                "lists",
+                "json",
+                {"extraction": ["answer_tag"], "reference_as": "value"},
+                "list_functions",
+                "str(reference)",
+                sequences(_TAGS, brackets=True),
+                (),
+                "The published code also reads lists without commas, which the rows do not have.",
+            ),
+            (
+                "arc",
+                "text",
+                {**_PLAIN, "extraction": [{"regex": r"<answer>\s*(\d+(?:\s+\d+)*)\s*</answer>"}]},
+                "arc_1d",
+                "{'test_example': {'output': reference}}",
+                sequences(_TAGS, brackets=False),
+                (),
+                "",
             ),
         )
     },
