@@ -1237,6 +1237,46 @@ def functions() -> Callable[[random.Random], Row]:
 # --- patches -------------------------------------------------------------------------------------------------------
 
 
+def combinations() -> Callable[[random.Random], Row]:
+    """Returns a maker of rows whose answer is a function of two numbers, with assertions about it."""
+
+    def make(rng: random.Random) -> Row:
+        sign, other = rng.sample("+-*", 2)
+        pairs = rng.sample([(a, b) for a in range(2, 40) for b in range(3, 30)], 4)
+        values = [eval(f"{a} {sign} {b}") for a, b in pairs]  # noqa: S307 - of numbers and an operator
+        head = f"def combine(a, b):\n    # {thought(rng)}\n"
+        kinds = {
+            "right": 8, "wrong": 5, "some": 5, "raises": 2, "nothing": 1, "syntax": 1, "other name": 1, "prints": 1,
+            "exits": 2, "imports": 2,
+        }  # fmt: skip
+        kind = rng.choices(list(kinds), weights=list(kinds.values()))[0]
+        program = {
+            "right": f"{head}    return a {sign} b",
+            "wrong": f"{head}    return (a {other} b) + 7919",
+            "some": f"{head}    return a {sign} b if a < {sorted(pairs)[2][0]} else None",
+            "raises": f"{head}    return a {sign} c",
+            "nothing": f"{head}    a {sign} b",
+            "syntax": f"{head}    return (a {sign} b",
+            "other name": f"def solve(a, b):\n    return a {sign} b",
+            "prints": f"{head}    print('working')\n    return a {sign} b",
+            "exits": f"import sys\n\n{head}    return a {other} b - 7919\n\nsys.exit(0)",
+            "imports": f"import math\n\n{head}    return math.floor(a {sign} b)",
+        }[kind]
+        forms = {
+            "plain": (8, f"```python\n{program}\n```"),
+            "before": (3, f"{thought(rng)}\n```python\n{program}\n```"),
+            "after": (3, f"```python\n{program}\n```\nIt takes constant time."),
+            "no label": (2, f"```\n{program}\n```"),
+            "no program": (1, "I cannot write it."),
+            "empty": (1, ""),
+        }
+        form = rng.choices(list(forms), weights=[weight for weight, _ in forms.values()])[0]
+        known = [[a, b, value] for (a, b), value in zip(pairs, values, strict=True)]
+        return Row(f"{kind}, {form}", forms[form][1], known)
+
+    return make
+
+
 def patches() -> Callable[[random.Random], Row]:
     """Returns a maker of rows whose response changes files by blocks of search and replacement."""
 

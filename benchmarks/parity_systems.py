@@ -21,6 +21,7 @@ from benchmarks.parity_rows import (
     agreeing,
     batched,
     cards,
+    combinations,
     conclusions,
     confident,
     conversations,
@@ -217,6 +218,11 @@ _ARRAYS = (
 
 _THINKS_ONCE = {"tags": ["think", {"name": "answer", "empty": True}], "outside": "allow"}
 _GRID = {"regex": r"<answer>\s*(\d(?:[ \t]+\d)*(?:\s*\n\s*\d(?:[ \t]+\d)*)+)\s*</answer>"}
+
+_CODETREE: Mapping[str, Any] = {
+    "repository": "SalesforceAIResearch/CodeTree",
+    "commit": "72c9c874f831e1b4f8b4c449ac8ffeb141dc8fbd",
+}
 
 _ADA_GRPO = "compute_ada_grpo_w_length_penalty_outcome_advantage"
 
@@ -2286,4 +2292,44 @@ SYSTEMS: Mapping[str, Published] = {
             ),
         )
     },
+    "codetree-tests": Published(
+        system="codetree",
+        recipe="code_fraction",
+        **_CODETREE,
+        file="common.py",
+        beside=("executors", "generators/parse.py"),
+        roots=("", "generators"),
+        stubs=("astunparse",),
+        call="(lambda executor: executor.PyExecutor.execute.__globals__.update(subprocess=type('Here', (), {"
+        "'TimeoutExpired': TimeoutError, 'run': staticmethod(lambda command, timeout, **rest: __import__('subprocess')."
+        "run([__import__('sys').executable, command[1]], **rest))})) or __import__('os').makedirs('temp_files', "
+        "exist_ok=True) or gen_test_eval(executor.PyExecutor(), __import__('parse').parse_code_block(response, "
+        "'python'), [f'assert combine({a}, {b}) == {value}' for a, b, value in reference])[2])("
+        "__import__('executors.py_executor').py_executor)",
+        reference=lambda known: {
+            "language": "python",
+            "tests": [{"type": "call", "target": "combine", "args": [a, b], "returns": value} for a, b, value in known],
+        },
+        rows=combinations(),
+        sandbox=True,
+        deviations=(Deviation(("exits, *",), "A program that ends before the assertions passes them."),),
+        note="The call runs programs without the published limit of a second.",
+    ),
+    "codetree-critic": Published(
+        system="codetree",
+        recipe="accuracy",
+        params={"verifier": "judge", "options": {"mode": "accept", "instructions": "The program solves the task."}},
+        **_CODETREE,
+        file="generators/py_generate.py",
+        beside=("generators/generator_utils.py", "generators/parse.py"),
+        stubs=("config", "published.model", "published.generator_types"),
+        call="float(PyGenerator.agent_eval(None, prompt, type('Model', (), {'generate_chat': staticmethod("
+        "lambda **_: f'It was checked.\\n{opinion}')}), prev_func_impl=response, feedback='')[0])",
+        reference=lambda known: "\n".join(f"combine({a}, {b}) == {value}" for a, b, value in known),
+        rows=asked(numbered(combinations()), (True, False)),
+        replies=lambda accepted: {"reason": "", "verdict": "yes" if accepted else "no"},
+        deviations=(Deviation(("*, empty",), "A judge is asked about an empty response."),),
+        note="A judge's verdict is drawn for each row and given to both. The published search asks for it where the "
+        "visible tests pass; where they fail, it asks how far the outputs are off, which the recipe does not.",
+    ),
 }
