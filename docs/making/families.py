@@ -37,6 +37,7 @@ FAMILIES: Mapping[str, str] = {
     "planning": "Plans and games",
     "games": "Plans and games",
     "environments": "Plans and games",
+    "geometry": "Science",
     "graphs": "Graphs and optimisation",
     "optimisation": "Graphs and optimisation",
     "science": "Science",

@@ -68,6 +68,7 @@ BUILT_IN: Mapping[str, str] = {
     "graph": "rewarden_verifiers.graphs.graph:graph",
     "optimization": "rewarden_verifiers.optimisation.optimization:optimization",
     "symbolic_regression": "rewarden_verifiers.science.symbolic_regression:symbolic_regression",
+    "geometry": "rewarden_verifiers.geometry.geometry:geometry",
     "timeseries": "rewarden_verifiers.science.timeseries:timeseries",
     "molecule": "rewarden_verifiers.science.molecule:molecule",
     "judge": "rewarden_verifiers.judges.judge:judge",

@@ -1,0 +1,1 @@
+"""Plane geometry: constructions, numerical diagrams, and the claims that hold in them."""
