@@ -190,6 +190,28 @@ def test_a_bad_reference_names_its_field(reference: dict[str, Any], field: str) 
     assert caught.value.details["path"] == f"reference.{field}"
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "P = midpoint A B",
+        "p := midpoint(a, b)",
+        r"$P = \text{midpoint}(A, B)$",
+        "1. p = midpoint of a and b",
+        "`p=midpoint a b`",
+    ],
+)
+def test_constructions_may_be_written_in_several_ways(answer: str) -> None:
+    assert judged(answer, goals=("midp p a b",), **POINT).score == 1.0
+
+
+@pytest.mark.parametrize(
+    "answer", [r"\text{para D E B C}", '["para d e b c"]', "- parallel(D, E, B, C).", "coll a d b, para d e b c"]
+)
+def test_claims_may_be_written_in_several_ways(answer: str) -> None:
+    midline = (*TRIANGLE, "d = midpoint a b", "e = midpoint a c")
+    assert claimed(answer, midline, "para d e b c").score == 1.0
+
+
 def test_the_verdict_is_the_same_each_time() -> None:
     outcomes = {judged("p = on_line a b", goals=("coll a b p",), **POINT).score for _ in range(3)}
     assert outcomes == {1.0}

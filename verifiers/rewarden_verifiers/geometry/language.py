@@ -57,7 +57,7 @@ def clauses(text: str) -> list[Clause]:
 
 def clause(text: str) -> Clause:
     """One construction, `d = midpoint a b`. Raises Unread."""
-    left, equals, right = _called(text).partition("=")
+    left, equals, right = _called(text).replace(":=", "=").partition("=")
     names = left.replace(",", " ").split()
     if not equals or not names or "=" in right:
         raise Unread(f"{text[:80]!r} is not of the form `points = construction`")
