@@ -13,6 +13,7 @@ from random import Random
 from typing import Any
 
 from benchmarks.parity_calls import tool_calls
+from benchmarks.parity_formulas import formulas
 from benchmarks.parity_instructions import instructions
 from benchmarks.parity_judged import asked, checklists, concluded, diagnoses, grades, numbered, rubrics
 from benchmarks.parity_rows import (
@@ -2331,5 +2332,20 @@ SYSTEMS: Mapping[str, Published] = {
         deviations=(Deviation(("*, empty",), "A judge is asked about an empty response."),),
         note="A judge's verdict is drawn for each row and given to both. The published search asks for it where the "
         "visible tests pass; where they fail, it asks how far the outputs are off, which the recipe does not.",
+    ),
+    "logicllama": Published(
+        system="logicllama",
+        recipe="logicllama",
+        params={"guards": False, "pairings": 1000},
+        repository="gblackout/LogicLLaMA",
+        commit="785a2c08e8fe964c8b2a10bb183ce5a08867aa3b",
+        file="metrics.py",
+        beside=("fol_parser.py",),
+        roots=("",),
+        stubs=("evaluate", "utils"),
+        call="Metrics.compute_LE(None, response, reference)[0]",
+        rows=formulas(),
+        note="The rows bracket their connectives, since the published grammar has no precedence, and have at most six "
+        "literals, so that both sides try every pairing of them.",
     ),
 }
