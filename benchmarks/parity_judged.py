@@ -164,3 +164,20 @@ def checklists(opinions: int) -> Callable[[random.Random], Row]:
         return Row(f"{kind}, {name}", response, items, {"prompt": "What now?", "opinion": opinion})
 
     return make
+
+
+def stated(rows: Callable[[random.Random], Row]) -> Callable[[random.Random], Row]:
+    """Returns a maker of the same rows with evidence, and with a judge's grade of the answer, "A" for a right one, "B"
+    for a wrong one or "C" for a refusal, and its opinions on the claims of the thought."""
+
+    def make(rng: random.Random) -> Row:
+        row = rows(rng)
+        kind = row.label.split(",")[0]
+        right = dict.fromkeys(("right", "spelled", "spaced", "first"), "A")
+        grade = {**right, "wrong": "B", "several": "B", "refused": "C"}.get(kind, rng.choice("AB"))
+        sure = rng.choice((0.0, 0.5, 0.8, 1.0))
+        claims = [rng.random() < sure for _ in range(rng.choice((0, 1, 2, 4, 7, 9, 10, 11, 14)))]
+        evidence = {"evidence": "The Gannock light was lit in 1871."}
+        return replace(row, fields={**row.fields, "metadata": evidence, "opinion": {"grade": grade, "claims": claims}})
+
+    return make

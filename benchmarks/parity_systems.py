@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.parity_calls import tool_calls
 from benchmarks.parity_formulas import formulas
 from benchmarks.parity_instructions import instructions
-from benchmarks.parity_judged import asked, checklists, concluded, diagnoses, grades, numbered, rubrics
+from benchmarks.parity_judged import asked, checklists, concluded, diagnoses, grades, numbered, rubrics, stated
 from benchmarks.parity_rows import (
     Forms,
     Row,
@@ -392,6 +392,40 @@ def _asked(rng: Random) -> str:
     good = f"{rng.choice(('small-7b', 'large-70b'))}: {query(rng)}"
     kinds = (good, query(rng), "large-70b: ", f"{good}: now", "LLM-Name: Your-Query")
     return rng.choices(kinds, weights=(16, 1, 1, 1, 1))[0]
+
+
+_KNOWRL_JUDGE = (
+    "setattr(llm_eval_reward_func.__globals__['RewardEvaluator'], '__init__', lambda self, **_: vars(self).update("
+    "use_api_manager=False, model_name='', client=(lambda space: space(chat=space(completions=space(create=lambda **_: "
+    "space(choices=[space(message=space(content=opinion['grade']))])))))(__import__('types').SimpleNamespace)))"
+)
+"""Gives KnowRL's judge the row's grade as its reply."""
+
+_KNOWRL_FACTS = (
+    "[setattr(FactualityScorer.factuality_count_reward_func.__globals__['FactScorer'], name, value) for name, value in "
+    "{'__init__': lambda self, **_: vars(self).update(af_model_name='', retrieval={'index': None}, "
+    "abstain_detection_type=None, af_generator=type('Generator', (), {'run': lambda self, texts: [[str(place) for "
+    "place, _ in enumerate(opinion['claims']) if text] for text in texts], 'save_cache': lambda self: None})()), "
+    "'register_knowledge_source': lambda self, **_: None, '_optimize_nli_model': lambda self: None, 'save_cache': "
+    "lambda self: None, '_get_score': lambda self, topic, text, claims, source: ([{'atom': claim, 'is_supported': "
+    "known} for claim, known in zip(claims, opinion['claims'])], {})}.items()] * 0"
+)
+"""Gives KnowRL's scorer of facts the row's claims, and the opinions on them, in place of an index and a model."""
+
+
+def _stated(opinion: Mapping[str, Any]) -> list[Rule]:
+    """Returns the replies of a judge that lists claims, checks them, and grades an answer."""
+    checked = [
+        {"number": number, "quote": "lit in 1871" if known else "", "reason": "", "verdict": word}
+        for number, known in enumerate(opinion["claims"], 1)
+        for word in (("unknown", "supported")[known],)
+    ]
+    claims = [f"The claim {number} holds." for number, _ in enumerate(checked)]
+    return [
+        Rule(("List the claims of the text",), [{"reason": "", "refuses": False, "claims": claims}]),
+        Rule(("Hold each claim against the evidence",), [{"claims": checked}]),
+        Rule((), [{"reason": "", "verdict": "correct" if opinion["grade"] == "A" else "incorrect"}]),
+    ]
 
 
 SYSTEMS: Mapping[str, Published] = {
@@ -2347,5 +2381,34 @@ SYSTEMS: Mapping[str, Published] = {
         rows=formulas(),
         note="The rows bracket their connectives, since the published grammar has no precedence, and have at most six "
         "literals, so that both sides try every pairing of them.",
+    ),
+    "knowrl-zjunlp": Published(
+        system="knowrl-zjunlp",
+        recipe="knowrl_factuality",
+        params={"form": {"template": "think_answer", "view": {"part": "full", "starts_open": True}}},
+        repository="zjunlp/KnowRL",
+        commit="f75b0bb0c316668b2108bf97c96efbb5c8c4083b",
+        file="train/reward_function/combined_reward.py",
+        beside=("train/reward_function",),
+        stubs=(
+            *("api_client_manager", "nltk", "nltk.tokenize", "openai", "published.reward_utils", "rank_bm25", "torch"),
+            *("tqdm", "transformers", "zhipuai"),
+        ),
+        env={"FACTSCORE_DB_PATH": "."},
+        call=f"{_KNOWRL_JUDGE} or {_KNOWRL_FACTS} or CombinedScorer().combined_reward_func(*([each] * 2 for each in ("
+        "prompt, response, reference, prompt, prompt)))[0] + __import__('published.format_reward', fromlist=['*'])"
+        ".format_reward_func([response])[0]",
+        rows=stated(numbered(words(_TAGS, single=True, years=False))),
+        replies=_stated,
+        deviations=(
+            Deviation(("*, cut", "*, no tags", "blank, *"), "Claims earn although there is no answer."),
+            Deviation(
+                ("[!r]*, no thought", "[!r]*, reversed", "[!r]*, before"),
+                "Claims earn that are not those of a thought at the beginning, such as those of a wrong answer.",
+            ),
+        ),
+        note="The claims of a thought, the opinions on them and the grade of the answer are drawn for each row and "
+        "given to both, in place of an index of Wikipedia and two models. The published code gives facts only to "
+        "batches of several responses.",
     ),
 }
