@@ -18,11 +18,14 @@ from tests.lean.toolchain import TOOLCHAIN, needs_lean, toolchain
 
 LAUNCHERS = ("docker", "bwrap")
 
-SANDBOXED = {"code", "code_output", "kernel", "code_all", "code_fraction", "code_format", "puzzle", "task", "swe"}
+SANDBOXED = {
+    *("code", "code_output", "kernel", "puzzle", "task", "swe"),
+    *("code_all", "code_fraction", "code_format", "autotriton"),
+}
 """Verifiers and recipes whose cases run programs."""
 
-HARDWARE = {"dafny", "rocq", "verilog"}
-"""Verifiers whose cases need the image `scripts`; `tests/verifiers/test_verilog.py` runs them."""
+HARDWARE = {"dafny", "re_form", "rocq", "verilog"}
+"""Verifiers and recipes whose cases need the image `scripts`; `tests/verifiers/test_verilog.py` runs them."""
 
 LEAN = {
     "formalization",

@@ -66,13 +66,16 @@ OTHERS = frozenset(
         "arm2",
         "attrilens_mol",
         "logicllama",
+        "criticlean",
+        "re_form",
+        "autotriton",
     }
 )
 """Those that use verifiers which the toys do not know: their cases say what they pay."""
 ELSEWHERE = SQL | LEAN | JUDGED | MODELLED | PATCHES | PLANNED | SEARCHED | AGREED | READ | LENGTHS | STATED | OTHERS
 """Those that the toys here cannot stand in for; test_lean_recipes.py tries the ones that prove."""
 WITHOUT_REFERENCE = {
-    *("crt", "acqo", "chemrlformer", "drlc", "best_of_n"),
+    *("mathesis", "crt", "acqo", "chemrlformer", "drlc", "best_of_n"),
     *("lean_statement", "openbezoar", "reward_design_lms", "urial_just_eval", "writing_zero", "writing_zero_grm"),
     *("a_lol", "cgpo", "deepseek_grm", "fetch", "genrm", "libra_rm", "longwriter_zero", "math_shepherd", "restl"),
     *(

@@ -1,4 +1,4 @@
-"""`dafny`: its cases and attacks in real rooms, each attack beside an honest twin, and what its reader refuses."""
+"""`dafny` and `re_form`: cases and attacks in real rooms, each attack beside an honest twin, and what is refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rewarden_verifiers.dafny.tokens import refused
 from rewarden_verifiers.registry import Registry
 from tests.programs import problem_of
 
-CASES = list(load_cases(Registry().get("dafny")))
+CASES = [case for name in ("dafny", "re_form") for case in load_cases(Registry().get(name))]
 
 ENSURES = ("m >= a && m >= b", "m == a || m == b")
 REFERENCE = {"name": "Max", "parameters": ["a: int", "b: int"], "returns": ["m: int"], "ensures": ENSURES}
@@ -59,9 +59,11 @@ async def test_the_cases_hold(engine: Engine) -> None:
     async def differences(place: int) -> list[str]:
         case = CASES[place]
         samples = [sample_from_json(sample) for sample in case.samples]
-        verdicts = (await engine.verify(Batch(samples=samples, use=Use(name="dafny", params=case.params)))).verdicts
+        verdicts = (
+            await engine.verify(Batch(samples=samples, use=Use(name=case.verifier, params=case.params)))
+        ).verdicts
         return [
-            f"{case.title}: {one}"
+            f"{case.verifier}: {case.title}: {one}"
             for expect, verdict in zip(case.expects, verdicts, strict=True)
             for one in mismatches(expect, verdict_to_json(verdict))
         ]
