@@ -15,8 +15,9 @@ OURS = tuple(FOLDERS)
 TASKS = ("rewarden_verifiers.inference", "rewarden_verifiers.chat", "rewarden_verifiers.judges.gather")
 """The tasks that verifiers give to models, and the way to do several of them at once."""
 
-SANDBOX = ("rewarden_sandboxes.job", "rewarden_sandboxes.languages")
-"""A program as the sandbox takes it, and the languages' names, which references and fences give."""
+SANDBOX = ("rewarden_sandboxes.job", "rewarden_sandboxes.languages", "rewarden_sandboxes.network.rules")
+"""A program as the sandbox takes it, the languages' names, which references and fences give, and the rules of a
+network, which tasks give."""
 
 MODEL_WIRE = ("rewarden_models.wire", "rewarden_models.settings", "rewarden_models.endpoint")
 """The wire of the model process, and the settings on its command line."""
