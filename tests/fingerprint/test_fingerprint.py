@@ -22,7 +22,10 @@ from rewarden_verifiers.view import View
 
 REGISTRY = Registry()
 
-READS_PYTHON_AS_ALL_DO = {"instructions": "reads nothing but literals, which all versions read alike"}
+READS_PYTHON_AS_ALL_DO = {
+    "geometry": "reads nothing but names, calls, numbers and operators, which all versions read alike",
+    "instructions": "reads nothing but literals, which all versions read alike",
+}
 """Verifiers that import `ast` and need no version of Python."""
 
 
