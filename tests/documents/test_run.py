@@ -104,6 +104,7 @@ NOT_RUN = {
             "rewarden judge bench judgebench data/ --judge main --attacks --out judgebench.html",
             'rewarden judge bench rewardbench filtered.parquet --use rm_scalar --params \'{"model": "main"}\'',
             "rewarden judge bench processbench gsm8k.json math.json --use rm_process",
+            "rewarden judge bench judgebench data/ --use length --attacks --params \\",
         ),
         PEERS,
     ),
