@@ -76,7 +76,7 @@ def client(host: HostProcess, folder: Path, tmp_path_factory: pytest.TempPathFac
 def test_a_framework_s_own_program_judges_patches(client: Client, folder: Path, launcher: str, framework: str) -> None:
     if launcher == "bwrap" and shutil.which("node") is None:
         pytest.skip("node is not on this machine")
-    place = folder / framework
+    place = folder / f"{launcher}-{framework}"
     files = {"src/core.js": WRONG, "tests/core.test.js": TESTS[framework], "package.json": '{"name": "calc"}\n'}
     repository(place, files)
     if framework == "jest":
@@ -85,7 +85,7 @@ def test_a_framework_s_own_program_judges_patches(client: Client, folder: Path, 
             pytest.skip(f"Jest is not on this machine: {MODULES} names no node_modules with it")
         shutil.copytree(modules, place / "node_modules", symlinks=True)
     row: dict[str, Any] = {
-        "folder": framework,
+        "folder": place.name,
         "image": "toolchains",
         "command": COMMANDS[framework],
         "framework": framework,
