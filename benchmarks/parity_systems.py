@@ -16,6 +16,7 @@ from benchmarks.parity_calls import tool_calls
 from benchmarks.parity_formulas import formulas
 from benchmarks.parity_instructions import instructions
 from benchmarks.parity_judged import asked, checklists, concluded, diagnoses, grades, numbered, rubrics, stated
+from benchmarks.parity_laws import laws
 from benchmarks.parity_rows import (
     Forms,
     Row,
@@ -2410,5 +2411,20 @@ SYSTEMS: Mapping[str, Published] = {
         note="The claims of a thought, the opinions on them and the grade of the answer are drawn for each row and "
         "given to both, in place of an index of Wikipedia and two models. The published code gives facts only to "
         "batches of several responses.",
+    ),
+    "rsrm": Published(
+        recipe="rsrm",
+        repository="intell-sci-comput/RSRM",
+        commit="90ae46215504cc0cf3ad19974a6bdc23f8f02bbe",
+        file="model/rl/agent.py",
+        beside=("model",),
+        roots=("",),
+        call="(lambda config, tree, points: config.set_input(x=points, t=reference['values'], x_=points, "
+        "t_=reference['values']) or vars(config).update(reward_end_threshold=-1.0, const_optimize=True) or "
+        "[tree.add_exp({each.type_name: each for each in config.exp_dict.values()}[token]) for token in tokens] and "
+        "Agent.reward(__import__('types').SimpleNamespace(discount=0.99, exp_last='', expressions=[], config_s=config"
+        "), tree))(Config(), LevelTree(), __import__('numpy').array(reference['points']).T)",
+        rows=laws(),
+        note="The rows have no constants, which the published search fits before it scores a formula.",
     ),
 }

@@ -97,7 +97,13 @@ def test_skeletons_differ_in_more_than_the_value_of_constants(one: str, other: s
     assert (found[0] == found[1]) is equal
 
 
-@pytest.mark.parametrize(("text", "nodes"), [("x", 1), ("x + y", 3), ("x + y + 1", 5), ("sin(x)", 2), ("2*x**2", 5)])
+@pytest.mark.parametrize(
+    ("text", "nodes"),
+    [
+        ("x", 1), ("x + y", 3), ("x + y + 1", 5), ("sin(x)", 2), ("2*x**2", 5), ("x - y", 3), ("-x - y", 4), ("x/y", 3),
+        ("exp(x)", 2), ("sqrt(x)", 2), ("x**0.5", 3),
+    ],
+)  # fmt: skip
 def test_complexity_counts_numbers_names_operators_and_functions(text: str, nodes: int) -> None:
     assert size(expression(text, ("x", "y"))) == nodes
 

@@ -78,13 +78,22 @@ def symbol(name: str) -> str:
 
 
 def size(node: Node) -> int:
-    """The number of numbers, names, operators and functions of an expression; its complexity."""
-    total = 0
-    for part in walk(node):
-        total += (
-            len(part.terms) - 1 if isinstance(part, Sum) else len(part.factors) - 1 if isinstance(part, Product) else 1
-        )
-    return total
+    """The number of numbers, names, operators and functions of an expression as it is written; its complexity."""
+    return sum(map(_own_size, walk(node)))
+
+
+def _own_size(part: Node) -> int:
+    """The part of the size that a node has beside those below it."""
+    if isinstance(part, Sum):
+        # A minus between two terms is read as a plus and a sign, and is one operator.
+        return len(part.terms) - 1 - sum(isinstance(term, Negation) for term in part.terms[1:])
+    if isinstance(part, Product):
+        return len(part.factors) - 1
+    if isinstance(part, Power) and part.base == Constant("e"):
+        return 0  # exp(x) is read as a power, and is one function
+    if isinstance(part, Root) and isinstance(part.index, Number) and part.index.value == 2:
+        return 0  # the 2 of a square root is not written
+    return 1
 
 
 def values(node: Node, variables: Sequence[str], points: Sequence[Sequence[float]]) -> list[float]:

@@ -145,7 +145,7 @@ def prepare(reference: RegressionReference, params: RegressionParams) -> Data:
     return Data(variables, points, wanted, spread, node)
 
 
-@verifier(version="1", graded=True, prepare=prepare)
+@verifier(version="2", graded=True, prepare=prepare)
 def symbolic_regression(response: str, prepared: Data, params: RegressionParams) -> Outcome:
     """Scores an expression by its fit at points that the response has not seen, by equivalence, and by complexity.
 
@@ -155,8 +155,9 @@ def symbolic_regression(response: str, prepared: Data, params: RegressionParams)
     It is read by the same parser, which evaluates nothing that it does not know.
 
     `r2` is 1 - NMSE: the squared error as a share of that of the mean, so that the best constant earns 0. The evidence
-    has R², NMSE, RMSE and the complexity: the number of numbers, names, operators and functions, each power, root and
-    sign counted as one. With `discount`, the score is multiplied by it for each node beyond `free_nodes`.
+    has R², NMSE, RMSE, the mean absolute error (`mae`), the number of points, and the complexity: the number of
+    numbers, names, operators and functions, each power, root and sign counted as one. With `discount`, the score is
+    multiplied by it for each node beyond `free_nodes`.
     `skeleton` replaces constants and compares the forms, with the order of terms and factors ignored; exponents count.
     With `affine`, the expression is right up to a factor and a summand.
 
@@ -185,7 +186,13 @@ def symbolic_regression(response: str, prepared: Data, params: RegressionParams)
         given = _fitted(given, prepared.wanted)
     errors = [(one - other) ** 2 for one, other in zip(given, prepared.wanted, strict=True)]
     nmse = math.fsum(errors) / prepared.spread
-    evidence |= {"nmse": nmse, "rmse": math.sqrt(math.fsum(errors) / len(errors)), "r2": 1 - nmse}
+    evidence |= {
+        "nmse": nmse,
+        "rmse": math.sqrt(math.fsum(errors) / len(errors)),
+        "mae": math.fsum(map(math.sqrt, errors)) / len(errors),
+        "r2": 1 - nmse,
+        "points": len(errors),
+    }
     fit = _fit(node, given, errors, nmse, prepared, params)
     discount = params.discount ** max(0, size(node) - params.free_nodes)
     score = fit * discount
