@@ -183,6 +183,18 @@ def mathematics(
     return make
 
 
+def lengths(rows: Callable[[random.Random], Row], limit: int) -> Callable[[random.Random], Row]:
+    """Returns a maker of the same rows with a count of tokens, some of them near the limit or at it."""
+
+    def make(rng: random.Random) -> Row:
+        row = rows(rng)
+        near = rng.randint(limit - 20, limit + 5)
+        count = rng.choices((rng.randrange(limit), near, 0), weights=(12, 4, 1))[0]
+        return replace(row, fields={**row.fields, "token_count": count})
+
+    return make
+
+
 def values(forms: Forms, skip: Sequence[str] = (), dollars: bool = False) -> Callable[[random.Random], Row]:
     """Returns a maker of rows whose answer is a value by itself, which the forms put into tags.
 

@@ -37,6 +37,7 @@ from benchmarks.parity_rows import (
     houses,
     intervals,
     knights,
+    lengths,
     letters,
     likely,
     marks,
@@ -427,6 +428,31 @@ def _stated(opinion: Mapping[str, Any]) -> list[Rule]:
         Rule(("Hold each claim against the evidence",), [{"claims": checked}]),
         Rule((), [{"reason": "", "verdict": "correct" if opinion["grade"] == "A" else "incorrect"}]),
     ]
+
+
+_DEMYSTIFY: Mapping[str, Any] = {
+    "repository": "eddycmu/demystify-long-cot",
+    "commit": "e90cf9b30203bb74b1ea4ba008fa54bf731ad1a4",
+    "file": "openrlhf/openrlhf/reward/cosine.py",
+    "beside": ("openrlhf/openrlhf/reward",),
+    "roots": ("openrlhf",),
+    "stubs": ("ray", "torch", "vllm"),
+}
+_HENDRYCKS = {"extraction": ["boxed", {"regex": r"\$([^$]+)\$"}], "form": "as_written"}
+_JUDGEMENTS = (
+    "Both give the same number.\nJudgement: correct",
+    "The last line has another number.\nJudgement: wrong",
+    "It stops before it has an answer.\nJudgement: not_found",
+)
+
+
+def _cosine(repetition: str, run: int, limit: int, right: str) -> str:
+    """Returns the call of Demystifying Long CoT's reward with the values of its scripts."""
+    return (
+        f"CosineScaledSparseReward(-10, 0, 1, 2, {limit}, -10, {repetition}, {run}, None).reward([response], "
+        f"[token_count], [reference], [(lambda score_hendrycks: {right})(__import__('openrlhf.reward.common', "
+        "fromlist=['score_hendrycks']).score_hendrycks)], [], 0)[0]"
+    )
 
 
 SYSTEMS: Mapping[str, Published] = {
@@ -2426,5 +2452,34 @@ SYSTEMS: Mapping[str, Published] = {
         "), tree))(Config(), LevelTree(), __import__('numpy').array(reference['points']).T)",
         rows=laws(),
         note="The rows have no constants, which the published search fits before it scores a formula.",
+    ),
+    "demystify-long-cot-rule": Published(
+        system="demystify-long-cot",
+        recipe="demystify_long_cot",
+        params={"options": _HENDRYCKS},
+        **_DEMYSTIFY,
+        call=_cosine("0.0", 20, 14336, "score_hendrycks(response, reference)"),
+        rows=lengths(mathematics(_think()), 14336),
+        deviations=(_THOUGHT,),
+    ),
+    "demystify-long-cot-repetition": Published(
+        system="demystify-long-cot",
+        recipe="demystify_long_cot",
+        params={"options": _HENDRYCKS, "repeated": 1, "run": 5, "max_tokens": 4096},
+        **_DEMYSTIFY,
+        call=_cosine("-1.0", 5, 4096, "score_hendrycks(response, reference)"),
+        rows=lengths(mathematics(_looping()), 4096),
+        deviations=(_THOUGHT,),
+    ),
+    "demystify-long-cot-judge": Published(
+        system="demystify-long-cot",
+        recipe="demystify_long_cot",
+        params={"verifier": "judge"},
+        **_DEMYSTIFY,
+        call=_cosine("0.0", 20, 14336, "__import__('openrlhf.reward.judge', fromlist=['Judge']).Judge._parse(opinion)"),
+        rows=lengths(asked(numbered(mathematics(_think())), _JUDGEMENTS), 14336),
+        replies=lambda told: {"reason": "", "verdict": "correct" if told == _JUDGEMENTS[0] else "incorrect"},
+        deviations=(Deviation(("*, cut", "*, empty"), "A judge is asked about a response that says nothing."),),
+        note="A judge's opinion is drawn for each row and given to both.",
     ),
 }
