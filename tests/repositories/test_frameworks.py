@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,7 @@ import pytest
 
 from rewarden import Client
 from rewarden.types import Sample, Use
-from rewarden_server.config import load_config
 from tests.repositories.made import repository
-from tests.server.box_host import HostProcess
-from tests.server.box_host import host as host
-from tests.server.launchers import launcher as launcher
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
 
@@ -51,25 +46,6 @@ def patch(text: str) -> str:
     lines = [*(f"-{line}" for line in old), *(f"+{line}" for line in new)]
     head = "diff --git a/src/core.js b/src/core.js\n--- a/src/core.js\n+++ b/src/core.js\n"
     return head + f"@@ -1,{len(old)} +1,{len(new)} @@\n" + "\n".join(lines) + "\n"
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the repositories."""
-    return tmp_path_factory.mktemp("repositories")
-
-
-@pytest.fixture(scope="module")
-def client(host: HostProcess, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """A client of a server in this process."""
-    flags = {
-        "sandbox.address": host.address,
-        "tasks.dir": str(tmp_path_factory.mktemp("rows")),
-        "tasks.repositories": str(folder),
-    }
-    config = load_config(environ={}, flags={name: ("test", value) for name, value in flags.items()})
-    with Client("local", config=config) as made:
-        yield made
 
 
 @pytest.mark.parametrize("framework", ["junit", "jest"])
