@@ -25,6 +25,7 @@ from tests.server.conftest import Running, Start
 from tests.server.launchers import launcher as launcher
 from tests.server.test_openenv import asked, session
 from tests.tasks.folders import EXAMPLES, TOML, made
+from tests.tasks.test_checking import LAID
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
 
@@ -42,6 +43,7 @@ def settings(host: HostProcess, remembered: Path, tmp_path: Path) -> dict[str, A
     """The settings of a server with tasks."""
     folders = f"{EXAMPLES / 'greeting'},{tmp_path / 'own'}"
     made(tmp_path / "own" / "steps", _steps())
+    made(tmp_path / "own" / "laid", LAID)
     return {"sandbox.address": host.address, "tasks.folders": folders, "tasks.dir": str(remembered)}
 
 
@@ -138,6 +140,17 @@ async def test_each_step_of_a_task_is_submitted(server: Running) -> None:
         told = await did(socket, "submit")
         assert (told["reward"], told["done"]) == (0.0, True)
         assert (await asked(socket, "state"))["data"]["return"] == 1.0
+
+
+async def test_the_files_of_a_step_are_there_before_its_first_action(server: Running) -> None:
+    async with session(server, "task") as socket:
+        await asked(socket, "reset", {"task": "laid"})
+        assert (await seen(socket, "exec", command="cat in/word.txt; cp in/word.txt done"))["text"] == "one"
+        told = await did(socket, "submit")
+        assert (told["reward"], told["observation"]) == (1.0, {"text": "b"})
+        assert (await seen(socket, "exec", command="cat in/word.txt; cp both done"))["text"] == "two"
+        told = await did(socket, "submit")
+        assert (told["reward"], told["done"]) == (1.0, True)
 
 
 async def test_the_policys_mistakes_are_observed_and_cost_a_step(server: Running) -> None:

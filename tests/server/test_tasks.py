@@ -16,6 +16,7 @@ from tests.server.box_host import host as host
 from tests.server.conftest import Running, Start
 from tests.server.launchers import launcher as launcher
 from tests.tasks.folders import EXAMPLES, TOML, made, parts
+from tests.tasks.test_checking import LAID
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
 
@@ -31,7 +32,8 @@ def remembered(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest_asyncio.fixture
 async def running(start: Start, host: HostProcess, remembered: Path, tmp_path: Path) -> Running:
     """A server with tasks."""
-    for name, files in {"bad": parts(solution__solve_sh="true"), "steps": _steps(), "watched": _watched()}.items():
+    own = {"bad": parts(solution__solve_sh="true"), "steps": _steps(), "watched": _watched(), "laid": LAID}
+    for name, files in own.items():
         made(tmp_path / "own" / name, files)
     folders = f"{EXAMPLES / 'word-count'},{EXAMPLES / 'counter-service'},{tmp_path / 'own'}"
     settings = {"sandbox.address": host.address, "tasks.folders": folders, "tasks.dir": str(remembered)}
@@ -136,6 +138,45 @@ async def test_a_response_to_a_later_step_begins_where_the_one_before_ended(
     for state in (remembered / "states").iterdir():
         state.unlink()
     assert [verdict.score for verdict in (await client.verify(samples[:1], use=use)).verdicts] == [1.0]
+
+
+def _step(name: str) -> dict[str, object]:
+    return {"name": "task", "params": {"step": name}}
+
+
+@pytest.mark.parametrize("surface", ["http", "grpc"])
+async def test_a_step_brings_its_files_when_it_begins(running: Running, surface: str) -> None:
+    async with AsyncClient(getattr(running.serving, surface)) as client, client.box(task="laid") as box:
+        assert (await box.exec("cat in/word.txt; cp in/word.txt done", cwd="/app")).stdout == "one"
+        assert (await box.score(_step("a"))).score == 1.0
+        begun = await box.step("b")
+        assert (begun.step, begun.instruction, begun.problem) == ("b", "b", None)
+        assert (await box.exec("cat in/word.txt; cat both; cp both done", cwd="/app")).stdout == "twoonetwo"
+        assert (await box.score(_step("b"))).score == 1.0
+        with pytest.raises(InvalidRequest, match="has no step 'c'; its steps: a, b"):
+            await box.step("c")
+
+
+async def test_a_policy_that_breaks_the_next_step_is_told_so_and_judged(client: AsyncClient) -> None:
+    async with client.box(task="laid") as box:
+        await box.exec("rm -rf in; ln -s /dev/full in; ln -s / setup.sh", cwd="/app")
+        begun = await box.step("b")
+        assert begun.problem
+        verdict = await box.score(_step("b"))
+        assert (verdict.status, verdict.score) == ("scored", 0.0)
+
+
+async def test_a_box_without_a_task_has_no_steps(client: AsyncClient) -> None:
+    async with client.box("python") as box:
+        with pytest.raises(InvalidRequest, match="was not opened for a task"):
+            await box.step("a")
+
+
+async def test_a_response_to_a_step_finds_its_files(client: AsyncClient) -> None:
+    texts = ("cp both done", "cp in/word.txt done")
+    samples = [{"response": f"```bash\n{text}\n```", "reference": "laid"} for text in texts]
+    verdicts = (await client.verify(samples, use=_step("b"))).verdicts
+    assert [verdict.score for verdict in verdicts] == [1.0, 0.0]
 
 
 async def test_a_step_after_one_that_nothing_solves_needs_a_box(client: AsyncClient) -> None:

@@ -109,6 +109,42 @@ async def test_each_step_begins_where_the_solution_of_the_one_before_ended(boxes
     assert [(step.step, step.untouched, step.solved) for step in found.steps] == [("a", None, 1.0), ("b", None, 1.0)]
 
 
+LAID = {
+    "task.toml": TOML + '[[steps]]\nname = "a"\n[[steps]]\nname = "b"\n',
+    "steps/a/instruction.md": "a",
+    "steps/a/workdir/in/word.txt": "one",
+    "steps/a/solution/solve.sh": "cp in/word.txt done",
+    "steps/a/tests/test.sh": '[ "$(cat done 2>/dev/null)" = one ] && r=1; echo ${r:-0} >/logs/verifier/reward.txt',
+    "steps/b/instruction.md": "b",
+    "steps/b/workdir/in/word.txt": "two",
+    "steps/b/workdir/setup.sh": '[ "$PWD" = /app ] && cat done in/word.txt >both',
+    "steps/b/solution/solve.sh": "cp both done",
+    "steps/b/tests/test.sh": '[ "$(cat done 2>/dev/null)" = onetwo ] && r=1; echo ${r:-0} >/logs/verifier/reward.txt',
+}
+"""Two steps with files of their own. The second's `setup.sh` reads what the first left."""
+
+
+async def test_the_files_of_a_step_are_laid_before_it_and_its_script_runs(boxes: BoxLane, memory: Memory) -> None:
+    found = await checks(boxes, memory, LAID)
+    assert found.fault is None
+    assert [(step.untouched, step.solved) for step in found.steps] == [(0.0, 1.0), (0.0, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("files", "problem"),
+    [
+        ({"steps/b/workdir/setup.sh": "echo bad >&2; exit 3"}, "setup.sh ended with exit code 3: bad"),
+        ({"steps/b/workdir/done/x": ""}, "steps/b/workdir: cannot be laid: "),
+    ],
+    ids=["script", "folder"],
+)
+async def test_a_step_whose_files_cannot_be_laid_fails_the_check(
+    boxes: BoxLane, memory: Memory, files: Mapping[str, str], problem: str
+) -> None:
+    found = await checks(boxes, memory, {**LAID, **files})
+    assert problem in (found.fault or "")
+
+
 def stepped(*, solved: str, paid: str = "", tests: str = "") -> dict[str, str]:
     """Returns a task of the steps a, b and c, of which these have a solution, and these pay in any box. A test wants
     the names of all steps so far in the log."""

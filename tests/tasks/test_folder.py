@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rewarden_verifiers.tasks.folder import find_folders, read_folder
 from rewarden_verifiers.tasks.task import PATH, Command, Copy, HealthCheck, Hook, TaskFault
-from tests.tasks.folders import EXAMPLES, PARTS, TOML, made, parts, task_of
+from tests.tasks.folders import DONE, EXAMPLES, PARTS, TOML, made, parts, task_of
 
 STEPS = "[[steps]]\nname = 'a'\n[[steps]]\nname = 'a'\n"
 LISTED = TOML + "network_mode = 'allowlist'\nallowed_hosts = ['{}']"
@@ -379,6 +379,46 @@ def test_the_older_format_is_read() -> None:
     assert step.instruction.startswith("Write the numbers")
     assert set(step.tests) == {"test.sh", "run-tests.sh", "test_outputs.py"}
     assert (step.agent_s, step.verifier_s, step.env) == (30.0, 30.0, {"TEST_DIR": "/tests"})
+
+
+def with_workdir(name: str, workdir: str = "/app") -> dict[str, str]:
+    """Returns a task whose only step adds one file to the box."""
+    return {
+        "task.toml": TOML.replace("/app", workdir) + '[[steps]]\nname = "a"\n',
+        "steps/a/instruction.md": "a",
+        "steps/a/tests/test.sh": DONE,
+        f"steps/a/workdir/{name}": "x",
+    }
+
+
+def test_a_step_s_own_files_are_laid_for_it() -> None:
+    (step,) = task_of(with_workdir("in/x.txt")).steps
+    assert {name: file.data for name, file in step.laid.items()} == {"in/x.txt": b"x"}
+    (whole,) = task_of({**PARTS, "workdir/x": "", "steps/a/workdir/x": ""}).steps  # neither is a step's
+    assert whole.laid == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "workdir"),
+    [
+        ("tests/test.sh", "/"),
+        ("verifier/reward.txt", "/logs"),
+        ("solve.sh", "/solution/x"),
+        ("python/sitecustomize.py", "/app/../rewarden"),
+        ("rewarden/trajectory.json", "/logs"),
+    ],
+)
+def test_no_file_of_a_step_is_laid_over_the_verifier_s(name: str, workdir: str) -> None:
+    with pytest.raises(TaskFault, match=f"steps/a/workdir/{name}: would be laid to /.*, and that is the verifier's"):
+        task_of(with_workdir(name, workdir))
+    task_of(with_workdir("artifacts/x", "/logs"))
+
+
+def test_a_link_among_a_step_s_files_is_refused(tmp_path: Path) -> None:
+    folder = made(tmp_path / "task", with_workdir("x"))
+    os.symlink("/tests", folder / "steps" / "a" / "workdir" / "tests")
+    with pytest.raises(TaskFault, match="task/steps/a/workdir/tests: is a link"):
+        read_folder(folder)
 
 
 def test_there_are_at_least_ten_examples() -> None:

@@ -18,6 +18,7 @@ from rewarden.boxes.types import (
     ExecProgress,
     ExecResult,
     Right,
+    StepBegun,
     Variable,
 )
 from rewarden.loop_thread import LoopThread
@@ -116,6 +117,10 @@ class Box:
     def lease(self, rights: Sequence[Right], *, expires_s: float = 600.0, rollout: str | None = None) -> BoxLease:
         """As `AsyncBox.lease`."""
         return self._thread.run(self._box.lease(rights, expires_s=expires_s, rollout=rollout))
+
+    def step(self, name: str) -> StepBegun:
+        """As `AsyncBox.step`."""
+        return self._thread.run(self._box.step(name))
 
     def score(self, use: str | Mapping[str, Any] | Use, **fields: Any) -> Verdict:
         """As `AsyncBox.score`."""

@@ -28,6 +28,8 @@ from rewarden.boxes.types import (
     Right,
     ScoreRequest,
     SnapshotRequest,
+    StepBegun,
+    StepRequest,
 )
 from rewarden.boxes.wire import (
     answer,
@@ -221,6 +223,12 @@ class AsyncBox:
         asked = LeaseRequest(rights=tuple(rights), expires_s=expires_s, rollout=rollout)
         # `rights` has no default, and is therefore always sent.
         return understood(lambda told: answer(BoxLease, told), await self._call("lease", value=to_json(asked)))
+
+    async def step(self, name: str) -> StepBegun:
+        """Begins a further step of the box's task: lays its files, and runs its `setup.sh`."""
+        # `step` has no default, and is therefore always sent.
+        told = await self._call("step", value=to_json(StepRequest(step=name)))
+        return understood(lambda told: answer(StepBegun, told), told)
 
     async def score(
         self,

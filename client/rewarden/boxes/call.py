@@ -36,6 +36,7 @@ Operation = Literal[
     "snapshots",
     "forget",
     "lease",
+    "step",
     "score",
 ]
 

@@ -12,8 +12,8 @@ from typing import Any, Literal, Union
 from rewarden.types import Limits, RunResult, Text
 
 Right = Literal["exec", "files", "fork", "snapshot", "score", "close", "read"]
-"""`exec`: run programs. `files`: read and write files. `read`: see the box's state. The others are the operations of
-the same names."""
+"""`exec`: run programs. `files`: read and write files. `read`: see the box's state. `score`: judge the box, and begin
+the next step of its task. The others are the operations of the same names."""
 
 RIGHTS: tuple[Right, ...] = ("exec", "files", "fork", "snapshot", "score", "close", "read")
 
@@ -293,6 +293,17 @@ class BoxLease:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StepBegun:
+    """A step of a box's task that has begun. instruction: what the policy is told. problem: why the files of the step
+    could not be laid, or what its `setup.sh` ended with, which earlier steps of the policy's can cause; None: nothing
+    went wrong."""
+
+    step: str
+    instruction: str
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ForkRequest:
     """A copy of a box; see `BoxRequest`. None: as the box itself."""
 
@@ -315,6 +326,13 @@ class LeaseRequest:
     rights: Sequence[Right]
     expires_s: float = 600.0
     rollout: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRequest:
+    """step: the name of a step of the box's task."""
+
+    step: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,6 +61,7 @@ _BOX_ROUTES = {
     "snapshots": ("GET", "/v1/snapshots"),
     "forget": ("DELETE", "/v1/snapshots/{id}"),
     "lease": ("POST", f"{_BOX}/lease"),
+    "step": ("POST", f"{_BOX}/step"),
     "score": ("POST", f"{_BOX}/score"),
 }
 """The method and the path of each operation of `BoxCall`."""

@@ -356,6 +356,11 @@ class BoxServiceStub(object):
                 request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
                 response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
                 )
+        self.Step = channel.unary_unary(
+                '/rewarden.v1.BoxService/Step',
+                request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+                response_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+                )
         self.Score = channel.unary_unary(
                 '/rewarden.v1.BoxService/Score',
                 request_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
@@ -565,6 +570,13 @@ class BoxServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Step(self, request, context):
+        """POST …/step
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Score(self, request, context):
         """POST …/score
         """
@@ -712,6 +724,11 @@ def add_BoxServiceServicer_to_server(servicer, server):
             ),
             'Lease': grpc.unary_unary_rpc_method_handler(
                     servicer.Lease,
+                    request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.FromString,
+                    response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
+            ),
+            'Step': grpc.unary_unary_rpc_method_handler(
+                    servicer.Step,
                     request_deserializer=rewarden_dot_v1_dot_rewarden__pb2.BoxCall.FromString,
                     response_serializer=rewarden_dot_v1_dot_rewarden__pb2.BoxReply.SerializeToString,
             ),
@@ -1203,6 +1220,23 @@ class BoxService(object):
             timeout=None,
             metadata=None):
         return grpc.experimental.unary_unary(request, target, '/rewarden.v1.BoxService/Lease',
+            rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
+            rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Step(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/rewarden.v1.BoxService/Step',
             rewarden_dot_v1_dot_rewarden__pb2.BoxCall.SerializeToString,
             rewarden_dot_v1_dot_rewarden__pb2.BoxReply.FromString,
             options, channel_credentials,

@@ -20,6 +20,7 @@ from rewarden.boxes.types import (
     Right,
     ScoreRequest,
     SnapshotRequest,
+    StepRequest,
 )
 from rewarden.boxes.wire import output_to_json, progress_to_json, result_to_json, to_json
 from rewarden.errors import InvalidRequest
@@ -279,6 +280,13 @@ class Desk:
         made = self._boxes.lease(box, request_of(LeaseRequest, call.value), self._caller)
         detail(rights=list(made.rights))
         return to_json(made)
+
+    async def step(self, call: BoxCall) -> dict[str, Any]:
+        """Begins a step of the box's task."""
+        box = self.box(call.box, "score")
+        asked = request_of(StepRequest, call.value)
+        with charged(1):
+            return to_json(await self._boxes.step(box, asked.step))
 
     async def score(self, call: BoxCall) -> dict[str, Any]:
         """Returns a verdict."""

@@ -26,6 +26,7 @@ from rewarden.boxes.types import (
     ForkRequest,
     LeaseRequest,
     Right,
+    StepBegun,
 )
 from rewarden.boxes.wire import content_in
 from rewarden.errors import (
@@ -301,6 +302,13 @@ class Boxes:
     def task(self, id: str) -> Task:
         """Returns a task, of which boxes can be opened. Raises NotFound."""
         return self._tasks.find(id)
+
+    async def step(self, box: Box, name: str) -> StepBegun:
+        """Begins a step of a box's task. Raises RequestError."""
+        if box.task is None:
+            raise InvalidRequest("the box was not opened for a task, so it has no steps", path="step")
+        async with self.using(box) as remote:
+            return await self._tasks.step(self.task(box.task), name, remote)
 
     def listed(self, caller: Caller) -> list[BoxInfo]:
         """Returns the caller's open boxes, the oldest first; with the scope `admin`, all."""

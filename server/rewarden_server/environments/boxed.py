@@ -96,8 +96,8 @@ _TOOLS = {tool.name: tool for tool in TOOLS}
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
     """The beginning of an episode, as its caller asked for it. timeout_s: of each program and cell, in seconds of CPU
-    and in seconds spent idle. instructions and
-    scores: of the submissions, one after the other; a score of None asks for no verdict."""
+    and in seconds spent idle. instructions, scores and steps: of the submissions, one after the other; a score of None
+    asks for no verdict, and an empty step begins with no files of its own."""
 
     box: BoxRequest
     seed: int | None
@@ -106,12 +106,14 @@ class Start:
     cwd: str | None
     instructions: tuple[str, ...]
     scores: tuple[ScoreRequest | None, ...]
+    steps: tuple[str, ...] = ("",)
 
 
 @dataclass(eq=False, slots=True)
 class BoxedEpisode(Place):
     """A place for one episode in a box at a time. notebook: its number in the box, once the policy has used it.
-    verdicts: of the submissions so far. judging: the work was submitted, and has no verdict yet. life_s: seconds from
+    verdicts: of the submissions so far. judging: the work was submitted, and has no verdict yet. laid: the submissions
+    whose step has its files in the box. life_s: seconds from
     the first observation to the box's end. Of these, spent_s: the policy's programs and cells ran or were idle, by the
     host's measure; waited_s: no call was there; until_s: had passed at the last answer."""
 
@@ -122,6 +124,7 @@ class BoxedEpisode(Place):
     verdicts: list[Verdict] = field(default_factory=list)
     submitted: int = 0
     judging: bool = False
+    laid: int = 1
     life_s: float = 0.0
     spent_s: float = 0.0
     waited_s: float = 0.0
@@ -165,7 +168,7 @@ class BoxedEpisode(Place):
             start = _start_of(service, self.environment, seed, options)
             await self.leave(desk)
             self.start, self.notebook, self.step_count = None, None, 0
-            self.verdicts, self.submitted, self.judging = [], 0, False
+            self.verdicts, self.submitted, self.judging, self.laid = [], 0, False, 1
             told = await desk.open(BoxCall(operation="open", value=to_json(start.box)))
             self.box, self.start = desk.box(told["id"], "read"), start
             self.life_s, self.spent_s, self.waited_s, self.until_s = desk.left_s(self.box), 0.0, 0.0, 0.0
@@ -190,6 +193,7 @@ class BoxedEpisode(Place):
 
     async def _act(self, desk: Desk, start: Start, box: Box, action: Mapping[str, Any]) -> Seen:
         desk.box(box.id, "exec")  # attack: a box that was lost, whose errors would be taken for the policy's
+        await self._begin(desk, start, box)
         try:
             tool, arguments = _read(action)
         except _Malformed as mistake:
@@ -208,6 +212,14 @@ class BoxedEpisode(Place):
                 seen = Seen(await self._observed(desk, start, box, tool, arguments), None, False)
         self.step_count += 1
         return seen
+
+    async def _begin(self, desk: Desk, start: Start, box: Box) -> None:
+        """Lays the files of the step that has begun, before the first action in it: an action that fails here can be
+        sent again, which a submission with its verdict cannot. Raises RequestError."""
+        if self.laid <= self.submitted:
+            if step := start.steps[self.submitted]:
+                await desk.step(BoxCall(operation="step", box=box.id, value={"step": step}))
+            self.laid = self.submitted + 1
 
     def _passed(self, desk: Desk, box: Box) -> float:
         """Returns the seconds of the box's life that have passed."""
@@ -424,6 +436,7 @@ def _start_of(service: Service, environment: str, seed: int | None, options: Map
         cwd=task.environment.workdir,
         instructions=tuple(step.instruction for step in task.steps),
         scores=tuple(_judged(step.name) for step in task.steps),
+        steps=tuple(step.name if step.laid else "" for step in task.steps),
     )
 
 

@@ -494,6 +494,19 @@ async def lease_box(id: Name, request: Request, desk: At) -> Response:
 
 
 @router.post(
+    "/v1/sessions/{id}/step",
+    operation_id="begin_step",
+    summary="Begin a step of the box's task: lay its files into the working folder, and run its setup.sh.",
+    responses={200: reply("The step.", ref("StepBegun")), **errors(404, 410)},
+    openapi_extra=body(ref("StepRequest")),
+)
+async def begin_step(id: Name, request: Request, desk: At) -> Response:
+    desk.box(id, "score")
+    call = BoxCall(operation="step", box=id, value=await _value(request))
+    return json_reply(await unless_gone(request.receive, desk.step(call)))
+
+
+@router.post(
     "/v1/sessions/{id}/score",
     operation_id="score_box",
     summary="Judge a box: a text, or a file in it, as a response.",

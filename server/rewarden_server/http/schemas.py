@@ -23,6 +23,8 @@ from rewarden.boxes.types import (
     NotebookRequest,
     ScoreRequest,
     SnapshotRequest,
+    StepBegun,
+    StepRequest,
     Variable,
 )
 from rewarden.types import Batch, Group, Limits, Run, RunResult, Sample, Verdict
@@ -41,6 +43,7 @@ _BOX_REQUESTS = (
     NotebookRequest,
     ScoreRequest,
     SnapshotRequest,
+    StepRequest,
 )
 _BOX_ANSWERS = (
     BoxFile,
@@ -51,6 +54,7 @@ _BOX_ANSWERS = (
     ExecProgress,
     ExecResult,
     NotebookInfo,
+    StepBegun,
     Variable,
 )
 

@@ -6,13 +6,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from rewarden.boxes.types import StepBegun
 from rewarden.errors import InvalidRequest, NotFound, SampleError, SandboxError, Unavailable, near
 from rewarden_server.engine.lanes.boxes import BoxLane, OpenedBox
 from rewarden_verifiers.boxes import BoxFault
 from rewarden_verifiers.tasks.checking import checked, opened
-from rewarden_verifiers.tasks.judging import TaskBoxes
+from rewarden_verifiers.tasks.judging import SETUP, TaskBoxes, ended, lay, tail
 from rewarden_verifiers.tasks.resources import TaskResources
-from rewarden_verifiers.tasks.task import Task
+from rewarden_verifiers.tasks.task import Task, TaskFault
 
 if TYPE_CHECKING:
     from rewarden_sandboxes.remote_box import RemoteBox
@@ -49,16 +50,35 @@ class Tasks:
         except (SampleError, BoxFault) as error:
             raise InvalidRequest(f"the task {id!r} cannot begin: {error}", path="task") from None
 
+    async def step(self, task: Task, name: str, remote: RemoteBox) -> StepBegun:
+        """Begins a step in a box that a policy has used. What that left there can fail the step's files: it is told,
+        and the tests judge as ever. Raises RequestError."""
+        try:
+            step = task.step(name)
+        except TaskFault as fault:
+            raise InvalidRequest(fault.message, path="step") from None
+        problem = None
+        try:
+            setup = await lay(OpenedBox(remote), task, step)
+            if setup is not None and setup.status != "ok":
+                problem = f"{SETUP} {ended(setup)}: {tail(setup)}"
+        except BoxFault as fault:
+            problem = f"the files cannot be laid: {fault}"
+        except SandboxError as error:
+            raise Unavailable(f"the step {name!r} cannot begin now: {error.message}", retry_after_s=1.0) from None
+        return StepBegun(step=step.name, instruction=step.instruction, problem=problem)
+
 
 class Begun:
     """The beginning of a task's boxes: image, environment and limits."""
 
     def __init__(self, own: TaskBoxes, task: Task) -> None:
         self._own = own
+        self._task = task
         self.image = task.environment.image
         self.env = task.environment.env
         self.limits = own.limits
 
     async def fill(self, remote: RemoteBox) -> None:
-        """Makes the changes of the task's environment in a fresh box. Raises SandboxError, BoxFault."""
-        await self._own.begin(OpenedBox(remote))
+        """Makes of a fresh box one in which the task's first step begins. Raises SandboxError, TaskFault."""
+        await self._own.begin(OpenedBox(remote), self._task.steps[0])

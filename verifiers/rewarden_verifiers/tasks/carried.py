@@ -75,7 +75,7 @@ class Carried:
             return False  # the root itself: its permissions decide whether anything can be put there
         if self._kept(path):
             return True
-        ours = _is_ours(path)
+        ours = is_ours(path)
         if ours or (not self._shared and (self._is_system(path) or self._moves_home(path, kind))):
             if not ours and self._is_news(path) and len(self.dropped) < _NOTED:
                 self.dropped.append("/" + path)
@@ -145,7 +145,8 @@ def _match(parts: Sequence[str], home: Sequence[str]) -> bool:
     return all(fnmatch.fnmatchcase(part, pattern) for part, pattern in zip(parts, home, strict=False))
 
 
-def _is_ours(path: str) -> bool:
+def is_ours(path: str) -> bool:
+    """Returns whether a path, from the root without a slash, is the task's or the verifier's alone."""
     parts = path.split("/")
     return parts[0] in OURS or (parts[0] == "logs" and (len(parts) < 2 or parts[1] not in _LOGS))
 

@@ -106,14 +106,14 @@ async def _checked(own: TaskBoxes, task: Task, size: Size, memory: Memory) -> Ch
         for place, step in enumerate(task.steps):
             if place and whole and before is not None:
                 await memory.keep(task.beginning(step), own.image_id, own.limits, before.pieces())
-            async with own.box(before) as box:
+            async with own.box(step, before) as box:
                 untouched_state = await stack.enter_async_context(kept(box.changes()))
             untouched = _served(task, await own.verify(step, untouched_state))
             after: State | None = None
             solved: Ran | None = None
             ended = ""
             if step.solve in step.solution:
-                async with own.box(before) as box:
+                async with own.box(step, before) as box:
                     report = await solve(box, task, step, step.solution, task.solution_env)
                     ended = report.status
                     after = await stack.enter_async_context(kept(box.changes()))

@@ -19,6 +19,7 @@ import tomllib
 import yaml
 
 from rewarden_sandboxes.network.rules import read_rule
+from rewarden_verifiers.tasks.carried import is_ours
 from rewarden_verifiers.tasks.dockerfile import TIERS, read_dockerfile, tier_of
 from rewarden_verifiers.tasks.task import (
     Copy,
@@ -192,7 +193,7 @@ def _harbor(id: str, files: Files) -> Task:
     steps = (
         tuple(_harbor_step(step, whole, place) for place, step in enumerate(named))
         if named
-        else (_step("", "", verifier, agent, {}, files, _phase(whole, {}, "", {})),)
+        else (_step("", "", verifier, agent, whole, _phase(whole, {}, "", {})),)
     )
     twice = next((step.name for place, step in enumerate(steps) if step.name in {e.name for e in steps[:place]}), None)
     if twice is not None:
@@ -326,7 +327,7 @@ def _harbor_step(told: Mapping[str, Any], whole: _Whole, place: int) -> Step:
     where = f"steps[{place}]."
     own = _table(told, "verifier", where)
     merged = {**whole.verifier, **own}, {**whole.agent, **_table(told, "agent")}
-    return _step(name, f"steps/{name}/", *merged, told, whole.files, _phase(whole, own, where, told))
+    return _step(name, f"steps/{name}/", *merged, whole, _phase(whole, own, where, told))
 
 
 def _step(
@@ -334,11 +335,10 @@ def _step(
     prefix: str,
     verifier: Mapping[str, Any],
     agent: Mapping[str, Any],
-    told: Mapping[str, Any],
-    files: Files,
+    whole: _Whole,
     phase: _Phase,
 ) -> Step:
-    folder = prefix.rstrip("/")
+    folder, files = prefix.rstrip("/"), whole.files
     inner = below(files, folder) if folder else files
     tests = {**(below(files, "tests") if folder else {}), **below(inner, "tests")}
     where = f"{prefix}tests/test.sh"
@@ -350,11 +350,12 @@ def _step(
     mode = verifier.get("environment_mode") or "separate"
     if mode not in ("separate", "shared"):
         raise TaskFault(f"{HARBOR}: verifier.environment_mode: must be separate or shared, not {mode!r}")
-    if folder and below(inner, "workdir"):
-        raise TaskFault(f"{prefix}workdir: files that a step adds to the box are not supported")
+    laid = below(inner, "workdir") if folder else {}
+    _check_laid(laid, f"{prefix}workdir", whole.environment.workdir)
     return Step(
         name=name,
         instruction=_without_canary(instruction.text(f"{prefix}instruction.md")),
+        laid=laid,
         tests=tests,
         solution=below(inner, "solution"),
         agent_s=_seconds(agent.get("timeout_sec"), "agent.timeout_sec"),
@@ -368,6 +369,15 @@ def _step(
         collect=phase.collect,
         health=phase.health,
     )
+
+
+def _check_laid(files: Files, where: str, workdir: str) -> None:
+    """Raises TaskFault for a file of a step that would lie where the verifier's are. Attack: a task that was taken over
+    from somebody, whose step brings tests and rewards of its own."""
+    for name in files:
+        path = absolute(name, workdir)
+        if is_ours(path.lstrip("/")):
+            raise TaskFault(f"{where}/{name}: would be laid to {path}, and that is the verifier's folder")
 
 
 def _network(told: Mapping[str, Any], where: str) -> tuple[str, ...] | None:

@@ -41,6 +41,8 @@ from rewarden_verifiers.tasks.task import (
 
 TESTS, SOLUTION, PYTHON = "/tests", "/solution", "/rewarden/python"
 AGENT, RECORD = "/logs/agent", "/logs/rewarden"
+SETUP = "setup.sh"
+"""The script of a step's files that is run once they are laid."""
 TRAJECTORY = "trajectory.json"
 """The trajectory's name in both folders. In the first it is the policy's own, if it wrote one; in the second it is the
 server's record."""
@@ -199,14 +201,15 @@ class TaskBoxes:
         return self._size.limits(self.task.environment)
 
     @asynccontextmanager
-    async def box(self, before: State | None = None) -> AsyncIterator[FreshBox]:
-        """Yields a box in which a policy begins. before: the changes with which an earlier step ended."""
+    async def box(self, step: Step, before: State | None = None) -> AsyncIterator[FreshBox]:
+        """Yields a box in which a policy begins a step. before: the changes with which the step before it ended."""
         async with self._open() as box:
-            await self.begin(box, before)
+            await self.begin(box, step, before)
             yield box
 
-    async def begin(self, box: FreshBox, before: State | None = None) -> None:
-        """Makes of a fresh box one in which a policy begins. Raises SandboxError: no policy has been in it."""
+    async def begin(self, box: FreshBox, step: Step, before: State | None = None) -> None:
+        """Makes of a fresh box one in which a policy begins a step. Raises TaskFault if the step's own files cannot be
+        laid, and SandboxError: no policy has been in it."""
         check_image(box, self.image_id)
         state = before or self._state
         try:
@@ -215,6 +218,12 @@ class TaskBoxes:
             await _made(box, ("mkdir", "-p", self.task.environment.workdir))
         except BoxFault as fault:
             raise SandboxError(f"the task's environment cannot be laid out: {fault}") from None
+        try:
+            setup = await lay(box, self.task, step)
+        except BoxFault as fault:
+            raise TaskFault(f"steps/{step.name}/workdir: cannot be laid: {fault}") from None
+        if setup is not None and setup.status != "ok":
+            raise TaskFault(f"steps/{step.name}/workdir/{SETUP} {ended(setup)}: {tail(setup)}")
 
     @asynccontextmanager
     async def _open(
@@ -389,6 +398,23 @@ async def solve(box: FreshBox, task: Task, step: Step, files: Files, env: Mappin
     return report
 
 
+async def lay(box: FreshBox, task: Task, step: Step) -> Report | None:
+    """Lays the files of a step into the working folder, and runs its script there. Returns how that ended; None if
+    there is none. Raises BoxFault, SandboxError."""
+    await put(box, task, step.laid)
+    if SETUP not in step.laid:
+        return None
+    environment = task.environment
+    report = await box.run(
+        ("/bin/bash", posixpath.join(environment.workdir, SETUP)),
+        cwd=environment.workdir,
+        env={"PATH": PATH, **environment.env},
+        limits=Limits(cpu_s=environment.build_s, wall_s=environment.build_s, output_bytes=_OUTPUT_BYTES),
+    )
+    _check(report)
+    return report
+
+
 async def put(box: FreshBox, task: Task, files: Files) -> None:
     """Puts files into a box: relative paths begin in the working folder. Raises BoxFault."""
     await place(box, _under(files, task.environment.workdir))
@@ -411,9 +437,8 @@ async def build(box: FreshBox, environment: Environment) -> None:
             raise TaskFault(f"environment/Dockerfile, line {action.line}: {fault}") from None
         _check(report)
         if report.status != "ok":
-            how = f"exit code {report.exit_code}" if report.status == "runtime_error" else report.status
             raise TaskFault(
-                f"environment/Dockerfile, line {action.line}: {action.shell[:200]!r} ended with {how}: {tail(report)}"
+                f"environment/Dockerfile, line {action.line}: {action.shell[:200]!r} {ended(report)}: {tail(report)}"
             )
 
 
@@ -527,6 +552,12 @@ def tail(report: Report, most: int = 2000) -> str:
         errors="replace"
     )
     return text.strip()[-most:]
+
+
+def ended(report: Report) -> str:
+    """Returns in words how a program ended."""
+    how = f"exit code {report.exit_code}" if report.status == "runtime_error" else report.status
+    return f"ended with {how}"
 
 
 def _check(report: Report) -> None:

@@ -114,6 +114,7 @@ class HealthCheck:
 class Step:
     """An instruction and its tests. A task of one step has one, with an empty name.
 
+    laid: what is laid into the environment's working folder before the step; its `setup.sh` is run there.
     tests: what lies in /tests. script: the file of /tests that is run. solution: what lies in /solution for the oracle.
     solve: the file of it that is run. agent_s,
     verifier_s: limits of CPU and idle time. env: of the verifier. network: hosts that the tests may reach, if the
@@ -124,6 +125,7 @@ class Step:
     name: str
     instruction: str
     tests: Files
+    laid: Files = field(default_factory=dict)
     script: str = "test.sh"
     solution: Files = field(default_factory=dict)
     solve: str = "solve.sh"

@@ -127,7 +127,7 @@ def _unsolved(task: Task, step: Step, found: Checked) -> str | None:
 async def _solved(own: TaskBoxes, step: Step, before: State | None, solution: _Solution, flags: list[str]) -> Ran:
     """Runs a response in a box of its own, and returns what the tests say of it. Raises BoxFault."""
     async with AsyncExitStack() as stack:
-        async with own.box(before) as box:
+        async with own.box(step, before) as box:
             if solution.script:
                 report = await solve(box, own.task, step, solution.files, {})
                 if report.status.endswith("_limit"):
