@@ -48,6 +48,9 @@ _SIBLINGS = (
 """The plain classes of a body, whose outputs no other class of it passes on: a pooler, or the head that predicts words
 in pretraining. Many checkpoints of rewards carry these still; without them the number is the same."""
 
+_CODE = ("tokenization_internlm2.InternLM2Tokenizer", "tokenization_internlm2_fast.InternLM2TokenizerFast")
+"""Tokenizers of described architectures that are published as code, and also as a tokenizer.json."""
+
 _POOLED: Mapping[str, Pooling] = {
     "pooling_mode_mean_tokens": "mean",
     "pooling_mode_cls_token": "cls",
@@ -118,18 +121,24 @@ def _checked(folder: Folder, setting: str) -> Checkpoint:
         return Checkpoint(folder, config, "", "causal", {}, _pooling(folder, "causal"))
     described = describe(config, setting, folder.where)
     # The code of an architecture that is described here is not missed; that of its tokenizer would be.
-    refuse_own_code(folder, config, tokenizer_alone=described is not None)
+    refuse_own_code(folder, config, tokenizer_alone=described is not None, known=_known(described))
     architecture, head = _architecture(folder, config, described)
     made = Checkpoint(folder, config, architecture, head, read_weights(folder), _pooling(folder, head), described)
     _refuse_elsewhere(made)
     _refuse_integers(made)
     if described is not None:
         _compare_described(made, described)
+    if described is not None and described.body is not None:
+        return made  # each weight of it is known by its name
     if all(find_spec(package) is not None for package in ("torch", "transformers")):
         _compare(made)
     elif described is None and not made.sees:
         _compare_heads(made)
     return made
+
+
+def _known(described: DescribedHead | None) -> Sequence[str]:
+    return _CODE if described is not None and described.body is not None else ()
 
 
 def failure_of(folder: Folder, error: Exception) -> Failure:
@@ -142,10 +151,12 @@ def failure_of(folder: Folder, error: Exception) -> Failure:
     return Failure("loading", f"{folder.where}: {type(error).__name__}: {said}")
 
 
-def refuse_own_code(folder: Folder, config: Mapping[str, Any], *, tokenizer_alone: bool = False) -> None:
+def refuse_own_code(
+    folder: Folder, config: Mapping[str, Any], *, tokenizer_alone: bool = False, known: Sequence[str] = ()
+) -> None:
     """Raises Failure where a file maps a class to code that comes with the model (`auto_map`). That code is not run,
     and where transformers has a class of the same name it would be silently taken instead. tokenizer_alone: of a model
-    that another engine runs."""
+    that another engine runs. known: tokenizers whose code does no more than tokenizer.json says, if that is there."""
     parts = [config, *(part for part in config.values() if isinstance(part, dict))]
     found = [("config.json", part.get("auto_map")) for part in parts]
     names = ["tokenizer_config.json"]
@@ -157,6 +168,15 @@ def refuse_own_code(folder: Folder, config: Mapping[str, Any], *, tokenizer_alon
         for auto, code in classes.items():
             concerned = auto == "AutoTokenizer" or not (tokenizer_alone or file == "tokenizer_config.json")
             given = [each for each in (code if isinstance(code, list) else [code]) if each]
+            if auto == "AutoTokenizer" and given and {*given} <= {*known}:
+                if (folder.path / "tokenizer.json").is_file():
+                    continue
+                raise Failure(
+                    "loading",
+                    f"{folder.where}: its tokenizer is code of its own ({given[0]}), which is not run, and there is no "
+                    "tokenizer.json that says the same; where you trust that code, write one with it "
+                    "(AutoTokenizer.from_pretrained(…, use_fast=True, trust_remote_code=True).save_pretrained)",
+                )
             if concerned and given:
                 raise Failure(
                     "loading",
@@ -264,10 +284,11 @@ def _compare_heads(checkpoint: Checkpoint) -> None:
 
 
 def _compare_described(checkpoint: Checkpoint, head: DescribedHead) -> None:
-    """Raises Failure where a described head's weights are not there, or of another shape; that the rest is the body is
-    left to `_compare`, and without torch to the names."""
+    """Raises Failure where a described head's weights are not there, or of another shape. A described body's are
+    checked as well; that the rest is another body is left to `_compare`, and without torch to the names."""
     missing, wrong = [], []
-    for name, needs in head.shapes.items():
+    body = {} if head.body is None else head.body.shapes
+    for name, needs in {**body, **head.shapes}.items():
         found = checkpoint.weights.get(name) or checkpoint.weights.get(checkpoint.prefix + name)
         if found is None:
             missing.append(name)
@@ -275,18 +296,18 @@ def _compare_described(checkpoint: Checkpoint, head: DescribedHead) -> None:
             # Bare numbers of a quantised head would be read as its weights.
             raise Failure(
                 "loading",
-                f"{checkpoint.where}: {name} is stored as {found.dtype}; take the checkpoint with its head in floating "
-                "point of 16 bits or more",
+                f"{checkpoint.where}: {name} is stored as {found.dtype}; take the checkpoint with its "
+                f"{'weights' if name in body else 'head'} in floating point of 16 bits or more",
             )
         elif found.shape != needs:
             wrong.append(f"{name} ({list(found.shape)}, and the configuration asks for {list(needs)})")
     if missing or wrong:
         raise _missing(checkpoint, [*missing, *wrong])
-    body = f"{checkpoint.prefix}model."
+    whole = f"{checkpoint.prefix}model."
     strange = [
         name
         for name, weight in checkpoint.weights.items()
-        if not name.startswith(body)
+        if not (name in body if body else name.startswith(whole))
         and name.removeprefix(checkpoint.prefix) not in (*head.shapes, "lm_head.weight")
         and not _constant(name, weight)
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import re2
@@ -15,12 +15,15 @@ _ROUNDS = 8
 
 class ControlTokens:
     """The special tokens of one tokenizer, which no text that is read may hold; and those that its model cannot read,
-    for it has fewer embeddings. Attack: a response with one of these would go unscored. Thread-safe."""
+    for it has fewer embeddings. marks: tokens that a head is read at, special or not. Attack: a response with one of
+    these would go unscored, or be read in another's place. Thread-safe."""
 
-    def __init__(self, tokenizer: Any, embeddings: int | None = None) -> None:
+    def __init__(self, tokenizer: Any, embeddings: int | None = None, marks: Sequence[str] = ()) -> None:
         added = tokenizer.added_tokens_decoder.items()
         special = [
-            token for number, token in added if token.special or (embeddings is not None and number >= embeddings)
+            token
+            for number, token in added
+            if token.special or token.content in marks or (embeddings is not None and number >= embeddings)
         ]
         named = {token.content for token in special if token.content.strip()}
         normalised = {token.content for token in special if token.normalized and token.content.strip()}

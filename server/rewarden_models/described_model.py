@@ -115,6 +115,13 @@ def turn_of(head: DescribedHead, tokenizer: Any, where: str) -> list[int]:
     return ids
 
 
+def tensors_of(files: Sequence[Any]) -> dict[str, Tensor]:
+    """Returns all weights of a checkpoint's files, by name."""
+    from safetensors.torch import load_file
+
+    return {name: tensor for file in files for name, tensor in load_file(file).items()}
+
+
 def head_weights(head: DescribedHead, files: Sequence[Any], where: str, prefix: str) -> dict[str, Tensor]:
     """The head's weights from the checkpoint's files. Raises Failure (`loading`) for one that is not finite, or whose
     last layer is all zero: every text would get the same number."""

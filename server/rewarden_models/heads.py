@@ -11,16 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from rewarden_models.config_fields import ConfigFields
 from rewarden_models.failure import Failure
+from rewarden_models.packed_body import PackedBody, packed_body
 
 Shapes = Mapping[str, tuple[int, ...]]
 Combine = Literal["value", "gated", "weighted"]
 
 _DECODERS = ("gemma", "gemma2", "gemma3_text", "llama", "mistral", "phi3", "qwen2", "qwen3")
 """Model types whose plain body carries a value head."""
-
-_LARGEST = 1 << 20
-"""The widest layer that a configuration may ask for."""
 
 _TURN = "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"
 """The text between the prompt and the judged turn in Llama 3's chat template."""
@@ -70,7 +69,8 @@ class DescribedHead:
     `gated`: `value` gives objectives, each as the mean of `quantiles` outputs, which are mixed by `transform` and added
     up with the shares of `other`, read where `turn` begins, after a softmax at `temperature`, times `scale`;
     `weighted`: `value` gives pairs of a mean and a spread, and the means are added up with the weights that `other`
-    gives for the same state. row: of the language model's own head, the one row that is the reward.
+    gives for the same state. row: of the language model's own head, the one row that is the reward. ending: the token
+    that is put behind the text, at which the head reads. body: where transformers has no class of the body.
     """
 
     name: str
@@ -86,6 +86,8 @@ class DescribedHead:
     quantiles: int = 1
     turn: str = ""
     row: int | None = None
+    ending: int | None = None
+    body: PackedBody | None = None
     extra: Shapes = field(default_factory=dict)
 
     @property
@@ -109,7 +111,7 @@ def describe(config: Mapping[str, Any], setting: str, where: str) -> DescribedHe
     if setting != "auto":
         if name not in _CAUSAL:
             raise Failure("loading", f"{where}: the setting head = {setting!r} is for causal models, not for {name}")
-        return _SETTINGS[setting](_Fields(config, where, ""), setting)
+        return _SETTINGS[setting](ConfigFields(config, where, ""), setting)
     if name in _REFUSED:
         raise Failure("loading", f"{where}: {name}: {_REFUSED[name]}")
     if name not in _ARCHITECTURES:
@@ -121,7 +123,7 @@ def describe(config: Mapping[str, Any], setting: str, where: str) -> DescribedHe
             f"{where}: its config.json says model_type {config.get('model_type')!r}, and {name} stands on "
             f"{' or '.join(bodies)}; correct one of the two",
         )
-    return made(_Fields(config, where, name), name)
+    return made(ConfigFields(config, where, name), name)
 
 
 def turn_at(turn: Sequence[int], ids: Sequence[int]) -> int | None:
@@ -131,75 +133,38 @@ def turn_at(turn: Sequence[int], ids: Sequence[int]) -> int | None:
     return next((first for first in places if list(ids[first : first + size]) == wanted), None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Fields:
-    """The widths that a configuration states."""
-
-    config: Mapping[str, Any]
-    where: str
-    name: str
-
-    def whole(self, key: str, default: int | None = None) -> int:
-        """A width. Raises Failure for what is none."""
-        found = self.config.get(key, default)
-        if not isinstance(found, int) or isinstance(found, bool) or not 0 < found <= _LARGEST:
-            needs = f"{self.name or 'the head'} needs {key} in config.json, a whole number"
-            raise Failure("loading", f"{self.where}: {needs}")
-        return found
-
-    def number(self, key: str, default: float) -> float:
-        """A positive number. Raises Failure for what is none."""
-        found = self.config.get(key, default)
-        if not isinstance(found, (int, float)) or isinstance(found, bool) or not 0 < found < float("inf"):
-            raise Failure("loading", f"{self.where}: {self.name} needs {key} in config.json to be a positive number")
-        return float(found)
-
-    @property
-    def hidden(self) -> int:
-        """The width of the body."""
-        return self.whole("hidden_size")
-
-    def labels(self, default: tuple[str, ...]) -> tuple[str, ...]:
-        """The names in config.json where they are as many as the outputs and not numbered, otherwise the default."""
-        told = self.config.get("id2label")
-        named = [str(told[key]) for key in sorted(told, key=str)] if isinstance(told, Mapping) else []
-        if len(named) != len(default) or any(label.startswith("LABEL_") for label in named):
-            return default
-        return tuple(named)
-
-
-def _mlp(fields: _Fields, outputs: int) -> Stack:
+def _mlp(fields: ConfigFields, outputs: int) -> Stack:
     hidden = fields.hidden
     return (Dense("score.0", hidden, hidden), "relu", Dense("score.2", hidden, outputs))
 
 
-def _qwen_steps(fields: _Fields, name: str) -> DescribedHead:
+def _qwen_steps(fields: ConfigFields, name: str) -> DescribedHead:
     labels = fields.labels(("bad", "good"))
     return DescribedHead(name=name, kind="token", value=_mlp(fields, 2), labels=labels)
 
 
-def _qwen_reward(fields: _Fields, name: str) -> DescribedHead:
+def _qwen_reward(fields: ConfigFields, name: str) -> DescribedHead:
     return DescribedHead(name=name, kind="sequence", value=_mlp(fields, 1), labels=fields.labels(("reward",)))
 
 
-def _regression(fields: _Fields, name: str) -> DescribedHead:
+def _regression(fields: ConfigFields, name: str) -> DescribedHead:
     value = (Dense("regression_head", fields.hidden, 1, bias=False),)
     return DescribedHead(name=name, kind="sequence", value=value, ends="last")
 
 
-def _summary(fields: _Fields) -> Stack:
+def _summary(fields: ConfigFields) -> Stack:
     return (Dense("v_head.summary", fields.hidden, 1),)
 
 
-def _value_steps(fields: _Fields, name: str) -> DescribedHead:
+def _value_steps(fields: ConfigFields, name: str) -> DescribedHead:
     return DescribedHead(name=name, kind="token", value=_summary(fields))
 
 
-def _value(fields: _Fields, name: str) -> DescribedHead:
+def _value(fields: ConfigFields, name: str) -> DescribedHead:
     return DescribedHead(name=name, kind="sequence", value=_summary(fields), ends="last")
 
 
-def _grm(fields: _Fields, name: str) -> DescribedHead:
+def _grm(fields: ConfigFields, name: str) -> DescribedHead:
     kind = fields.config.get("vhead_layer_type", "mlp")
     if kind == "linear":
         return _value(fields, name)
@@ -215,7 +180,7 @@ def _grm(fields: _Fields, name: str) -> DescribedHead:
     return DescribedHead(name=name, kind="sequence", value=tuple(value), ends="last")
 
 
-def _gated(fields: _Fields, name: str) -> DescribedHead:
+def _gated(fields: ConfigFields, name: str) -> DescribedHead:
     """The head of ArmoRM; with `num_quantiles` that of QRM, whose gate is normalised and has no biases."""
     hidden, objectives = fields.hidden, fields.whole("num_objectives", 19)
     quantiles = fields.whole("num_quantiles") if "num_quantiles" in fields.config else 1
@@ -245,7 +210,7 @@ def _gated(fields: _Fields, name: str) -> DescribedHead:
     )
 
 
-def _urm(fields: _Fields, name: str) -> DescribedHead:
+def _urm(fields: ConfigFields, name: str) -> DescribedHead:
     told = fields.config.get("id2label")
     outputs = len(told) if isinstance(told, Mapping) else fields.whole("num_labels", 10)
     if outputs < 2 or outputs % 2:
@@ -260,7 +225,15 @@ def _urm(fields: _Fields, name: str) -> DescribedHead:
     return DescribedHead(name=name, kind="sequence", value=value, combine="weighted", other=weights)
 
 
-def _logit(fields: _Fields, name: str) -> DescribedHead:
+def _internlm2(fields: ConfigFields, name: str) -> DescribedHead:
+    value = (Dense("v_head", fields.hidden, 1, bias=False),)
+    body, ending = packed_body(fields), fields.whole("reward_token_id")
+    if ending >= body.vocabulary:
+        raise Failure("loading", f"{fields.where}: reward_token_id {ending} is no token of {body.vocabulary}")
+    return DescribedHead(name=name, kind="sequence", value=value, ends="last", ending=ending, body=body)
+
+
+def _logit(fields: ConfigFields, name: str) -> DescribedHead:
     """The logit of token 0 behind the text, as NVIDIA's Nemotron reward models are read."""
     if fields.config.get("final_logit_softcapping") or fields.config.get("logit_scale"):
         raise Failure("loading", f"{fields.where}: head = 'logit' cannot be read of a model that scales its logits")
@@ -271,7 +244,7 @@ def _logit(fields: _Fields, name: str) -> DescribedHead:
     return DescribedHead(name=name, kind="sequence", value=(), ends="last", row=0, extra=extra)
 
 
-Make = Callable[[_Fields, str], DescribedHead]
+Make = Callable[[ConfigFields, str], DescribedHead]
 
 _ARCHITECTURES: Mapping[str, tuple[tuple[str, ...], Make]] = {
     "Qwen2ForProcessRewardModel": (("qwen2",), _qwen_steps),
@@ -284,6 +257,7 @@ _ARCHITECTURES: Mapping[str, tuple[tuple[str, ...], Make]] = {
     "GRewardModel": (_DECODERS, _grm),
     "LlamaForRewardModelWithGating": (("llama",), _gated),
     "LlamaForSequenceClassificationWithNormal_Weights": (("llama",), _urm),
+    "InternLM2ForRewardModel": (("internlm2",), _internlm2),
 }
 
 _SETTINGS: Mapping[str, Make] = {"value": _value, "step_value": _value_steps, "logit": _logit}
@@ -293,10 +267,6 @@ _CAUSAL = frozenset(
 )
 
 _REFUSED: Mapping[str, str] = {
-    "InternLM2ForRewardModel": (
-        "transformers has no body of model_type internlm2, and its tokenizer is code of its own, which is not run. "
-        "Serve it with vLLM or SGLang, which know it, and set backend and address"
-    ),
     "DebertaV2PairRM": (
         "compares two responses in one text and gives a number for the pair, which no verifier asks a head for. Use a "
         "reward model with one number a response (rm_scalar), or a judge that compares (rm_pairwise)"

@@ -35,6 +35,9 @@ _AUTO: Mapping[Head, str] = {
     "encoder": "AutoModel",
 }
 
+_OF_CLASS = ("dtype", "attn_implementation", "device_map", "output_loading_info")
+"""The options of loading that say nothing of files."""
+
 _UNSAID = 4096
 """Tokens of the longest input of a model that says nothing about it."""
 
@@ -49,6 +52,7 @@ class Loaded:
     types: it tells the texts of a pair apart. pooling: how a vector is made of the last layer's states. embeddings: how
     many tokens it has, which may be fewer than its tokenizer's; None: that is not known. architecture: of a described
     head; empty: the name of the model's class. turn: the tokens of the turn at which a gated head is read.
+    ending: the token that is put behind a text, at which a described head is read.
     """
 
     name: str
@@ -70,6 +74,7 @@ class Loaded:
     source: str = ""
     architecture: str = ""
     turn: tuple[int, ...] = ()
+    ending: int | None = None
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -133,7 +138,11 @@ def _load(name: str, settings: ModelEndpoint, folder: Folder, adapter: Adapter |
         common["gguf_file"] = folder.gguf
     processor: Any = transformers.AutoProcessor.from_pretrained(folder.path, **common) if sees else None
     # A processor's tokenizer knows the marks of images, which the folder's own may lack.
-    tokenizer = processor.tokenizer if sees else transformers.AutoTokenizer.from_pretrained(words, **common)
+    described = checkpoint.described
+    # What a class that transformers lacks would do is all in tokenizer.json.
+    plain = described is not None and described.body is not None
+    words_of = transformers.PreTrainedTokenizerFast if plain else transformers.AutoTokenizer
+    tokenizer = processor.tokenizer if sees else words_of.from_pretrained(words, **common)
     options: dict[str, Any] = {**common, "dtype": getattr(torch, dtype), "output_loading_info": True}
     if not folder.gguf:
         options["use_safetensors"] = True
@@ -141,7 +150,6 @@ def _load(name: str, settings: ModelEndpoint, folder: Folder, adapter: Adapter |
         options["attn_implementation"] = settings.attention
     if device.type == "cuda":
         options["device_map"] = {"": str(device)}  # weights go there straight, and are never twice in memory
-    described = checkpoint.described
     if described is None:
         auto = getattr(transformers, "AutoModelForImageTextToText" if sees and head == "causal" else _AUTO[head])
         brought = outputs(adapter, checkpoint)
@@ -172,13 +180,14 @@ def _load(name: str, settings: ModelEndpoint, folder: Folder, adapter: Adapter |
     )
     if adapter is not None:
         version = version_of(adapter.folder, files_of(adapter.folder, [adapter.file]), version)
+    marks = [tokenizer.convert_ids_to_tokens(described.ending)] if described and described.ending is not None else []
     headed = head in ("sequence", "token")
     labels: Mapping[int, str] = dict(enumerate(described.labels)) if described else _labels(model) if headed else {}
     return Loaded(
         name=name,
         model=model,
         tokenizer=tokenizer,
-        reader=Reader(tokenizer, processor, embeddings),
+        reader=Reader(tokenizer, processor, embeddings, marks),
         head=head,
         processor=processor,
         labels=tuple(str(labels[place]) for place in sorted(labels)),
@@ -198,6 +207,7 @@ def _load(name: str, settings: ModelEndpoint, folder: Folder, adapter: Adapter |
         source=folder.source if adapter is None else adapter.source,
         architecture=checkpoint.architecture if described else "",
         turn=tuple(model.turn) if described else (),
+        ending=described.ending if described else None,
     )
 
 
@@ -205,12 +215,20 @@ def _described(checkpoint: Checkpoint, head: DescribedHead, tokenizer: Any, opti
     """A body under a described head."""
     import transformers
 
-    from rewarden_models.described_model import DescribedModel, head_weights, turn_of
+    from rewarden_models.described_model import DescribedModel, head_weights, tensors_of, turn_of
 
     turn = turn_of(head, tokenizer, checkpoint.where)
     weights = head_weights(head, checkpoint.folder.weights, checkpoint.where, checkpoint.prefix)
-    renamed = {"key_mapping": {f"^{re.escape(checkpoint.prefix)}": ""}} if checkpoint.prefix else {}
-    body, told = transformers.AutoModel.from_pretrained(checkpoint.folder.path, **options, **renamed)
+    if head.body is not None:
+        config, tensors = (
+            head.body.configuration(),
+            head.body.unpacked(tensors_of(checkpoint.folder.weights).__getitem__),
+        )
+        kept = {key: options[key] for key in options if key in _OF_CLASS}
+        body, told = transformers.LlamaModel.from_pretrained(None, config=config, state_dict=tensors, **kept)
+    else:
+        renamed = {"key_mapping": {f"^{re.escape(checkpoint.prefix)}": ""}} if checkpoint.prefix else {}
+        body, told = transformers.AutoModel.from_pretrained(checkpoint.folder.path, **options, **renamed)
     refuse_unfit(checkpoint, body, told)
     return DescribedModel(body, head, weights, turn)
 

@@ -77,9 +77,11 @@ class Read:
 
 class Reader:
     """A reader of inputs with one tokenizer, and with a processor where the model sees. embeddings: how many tokens the
-    model knows; None: all. Thread-safe: once made it changes neither."""
+    model knows; None: all. marks: see `ControlTokens`. Thread-safe: once made it changes neither."""
 
-    def __init__(self, tokenizer: Any, processor: Any = None, embeddings: int | None = None) -> None:
+    def __init__(
+        self, tokenizer: Any, processor: Any = None, embeddings: int | None = None, marks: Sequence[str] = ()
+    ) -> None:
         backend = getattr(tokenizer, "backend_tokenizer", None)
         if backend is None:
             raise Failure("loading", f"{type(tokenizer).__name__} does not report the positions of its tokens")
@@ -92,7 +94,7 @@ class Reader:
         if processor is not None and getattr(tokenizer, "chat_template", None) is None:
             tokenizer.chat_template = getattr(processor, "chat_template", None)
         self._in_parts = processor is not None and _takes_parts(tokenizer)
-        self.controls = ControlTokens(tokenizer, embeddings)
+        self.controls = ControlTokens(tokenizer, embeddings, marks)
         made = backend.encode("a", add_special_tokens=False).tokens
         self._blank = bool(made) and made[0].startswith("▁")
         """It puts a blank before all text, also what only goes on with another."""

@@ -100,7 +100,9 @@ def _finite(values: Sequence[float]) -> list[float]:
 
 
 def _classify(loaded: Loaded, task: Classify) -> Prepared:
-    read = loaded.reader.read(task.input, loaded.context)
+    ending = [] if loaded.ending is None else [loaded.ending]
+    read = loaded.reader.read(task.input, loaded.context, room=len(ending))
+    read.ids += ending
     facts = _facts(loaded, read, len(read.ids))
     if loaded.turn:
         _check_turn(loaded, read)

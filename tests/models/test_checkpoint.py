@@ -123,7 +123,7 @@ class TestDescribed:
 
     @pytest.mark.parametrize(
         ("name", "said"),
-        [("InternLM2ForRewardModel", "Serve it with vLLM or SGLang"), ("DebertaV2PairRM", "a judge that compares")],
+        [("DebertaV2PairRM", "a judge that compares")],
     )
     def test_what_cannot_be_carried_says_what_to_take_instead(self, name: str, said: str, tmp_path: Path) -> None:
         assert said in refusal(make(tmp_path / "other", architectures=[name]))

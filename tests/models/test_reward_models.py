@@ -11,6 +11,7 @@ import tomllib
 
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_models.failure import Failure
+from tests.models import internlm2
 from tests.models.heads import PUBLISHED, Published, body, loaded, save, tokenizer
 from tests.models.real import packages_lacking
 
@@ -46,7 +47,6 @@ PLAIN = {
 """Models of which transformers has the class."""
 
 REFUSED = {
-    "internlm2-reward": ({"architectures": ["InternLM2ForRewardModel"], "model_type": "internlm2"}, "vLLM or SGLang"),
     "PairRM": ({"architectures": ["DebertaV2PairRM"], "model_type": "deberta-v2"}, "rm_pairwise"),
     "a Nemotron saved as a classifier without its head": (
         {"architectures": ["LlamaForSequenceClassification"], "model_type": "llama"},
@@ -71,6 +71,13 @@ def test_a_model_with_a_head_of_its_own_loads_by_its_architecture(name: str, tmp
     model = loaded(tmp_path, published)
     assert model.kinds == (DESCRIBED[name],)
     assert model.about.details["architecture"] == published.architecture
+
+
+def test_internlm2_reward_loads_by_its_architecture(tmp_path: Path) -> None:
+    internlm2.save(tmp_path)
+    model = load("internlm2", ModelEndpoint(model=str(tmp_path), device="cpu", threads=1))
+    assert model.kinds == ("classify",)
+    assert model.about.details["architecture"] == "InternLM2ForRewardModel"
 
 
 @pytest.mark.parametrize("name", DESCRIBED)
