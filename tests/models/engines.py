@@ -142,7 +142,7 @@ class FakeSglang(FakeEngine):
     def routes(self) -> dict[str, Any]:
         """See the class above."""
         return {
-            "/get_model_info": lambda body: {"model_path": "org/model", "weight_version": "default"},
+            "/model_info": lambda body: {"model_path": "org/model", "weight_version": "default"},
             "/v1/models": lambda body: {"data": [{"id": "served", "max_model_len": self.context}]},
             "/classify": lambda body: [
                 {"embedding": self.shown(self.toy.outputs(body["input_ids"], self.labels), True)}

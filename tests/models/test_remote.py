@@ -168,7 +168,6 @@ async def test_a_model_that_is_not_served_is_named() -> None:
         {"data": []},
         {"data": [{"probs": []}]},
         {"data": [{"probs": ["1"]}]},
-        {"data": [{"probs": [None]}]},
         {"data": [{"probs": [True]}]},
         {"data": [{"probs": [1.0]}, {"probs": [2.0]}]},
         [],

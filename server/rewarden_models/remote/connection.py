@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
 import msgspec
 
-from rewarden_models.failure import Failure
+from rewarden_models.failure import Failure, Kind
 
 _RETRIES = 3
 _LONGEST_PAUSE_S = 4.0
@@ -59,10 +60,10 @@ class Connection:
                 continue
             if reply.status_code == 200:
                 return self._object(path, reply)
-            problem = f"answers {path} with {reply.status_code}: {reply.text[:300]}"
+            said, about = _complaint(reply)
+            problem = f"answers {path} with {reply.status_code}: {said[:300]}"
             if reply.status_code not in _PASSING:
-                kind: Any = "unsupported" if reply.status_code in (404, 405, 501) else "failed"
-                raise Failure(kind, f"model {self._label!r}: its server {problem}")
+                raise Failure(_kind(reply.status_code, said, about), f"model {self._label!r}: its server {problem}")
         raise Failure("failed", f"model {self._label!r}: its server {problem}")
 
     def _object(self, path: str, reply: httpx.Response) -> dict[str, Any]:
@@ -75,3 +76,29 @@ class Connection:
         if not isinstance(made, dict):
             raise Failure("failed", f"model {self._label!r}: its server answers {path} with what is not a JSON object")
         return made
+
+
+def _complaint(reply: httpx.Response) -> tuple[str, str]:
+    """The text of an error, and the parameter that it is about, empty where it names none. vLLM writes
+    `{"error": {"message", "type", "param", "code"}}`; SGLang the same, `{"error": text}`, or the fields themselves."""
+    try:
+        body: Any = msgspec.json.decode(reply.content)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        body = None
+    found = body.get("error", body) if isinstance(body, Mapping) else None
+    if isinstance(found, str):
+        return found, ""
+    if not isinstance(found, Mapping) or not isinstance(found.get("message"), str):
+        return reply.text, ""
+    about = found.get("param")
+    return found["message"], about if isinstance(about, str) else ""
+
+
+def _kind(status: int, said: str, about: str) -> Kind:
+    """The kind of failure that no further attempt would end."""
+    if status == 404 and about == "model":
+        return "loading"  # it was there when we connected: who asks for a verdict cannot help that
+    if status in (404, 405, 501) or about == "task":  # no such route, or vLLM pools this model for another task
+        return "unsupported"
+    # vLLM cannot write NaN but for `/pooling`, and blames the request for it.
+    return "not_finite" if "Out of range float values" in said else "failed"

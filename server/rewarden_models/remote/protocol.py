@@ -53,9 +53,12 @@ class Engine(Protocol):
 
 
 def numbers(value: Any, what: str) -> list[float]:
-    """A list of finite numbers. Raises Failure for anything else."""
+    """A list of finite numbers. Raises Failure for anything else; of kind `not_finite` for null, which both engines
+    write for NaN and infinity."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         value = [value]
+    if value is None or (isinstance(value, list) and None in value):
+        raise Failure("not_finite", f"the model's server says {what} that is not finite")
     if not isinstance(value, list) or not value:
         raise Failure("failed", f"the model's server says {what} that is not a list of numbers")
     if not all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in value):

@@ -1,6 +1,6 @@
 """SGLang's server: `/classify`, `/v1/embeddings`, and `/generate` with log-probabilities.
 
-Written after its protocol files (sglang/srt/managers/io_struct.py and the scheduler's output, 2026). In a reply's
+Written after version 0.5.23 (sglang/api/v1, srt/managers/io_struct.py and the scheduler's output). In a reply's
 `meta_info`, `input_token_logprobs` and `input_token_ids_logprobs` have an entry for each token from `logprob_start_len`
 on, of which the first is empty; entries are [log-probability, token, text].
 """
@@ -26,7 +26,12 @@ class Sglang:
 
     async def about(self) -> Served:
         """See `Engine.about`."""
-        info = await self._connection.get("/get_model_info")
+        try:
+            info = await self._connection.get("/model_info")
+        except Failure as failure:
+            if failure.kind != "unsupported":
+                raise
+            info = await self._connection.get("/get_model_info")  # its name in older versions
         path, version = info.get("model_path"), info.get("weight_version")
         models = await self._connection.get("/v1/models")
         lengths = [
@@ -41,7 +46,7 @@ class Sglang:
     async def classified(self, ids: Sequence[int]) -> list[float]:
         """See `Engine.classified`."""
         reply = await self._connection.post("/classify", {"input_ids": list(ids)})
-        return numbers(reply.get("embedding"), "an output")
+        return numbers(reply.get("embedding", ()), "an output")
 
     async def paired(self, text: str, other: str) -> list[float]:
         """See `Engine.paired`."""
@@ -50,7 +55,7 @@ class Sglang:
     async def embedded(self, ids: Sequence[int]) -> list[float]:
         """See `Engine.embedded`."""
         reply = await self._connection.post("/v1/embeddings", {"model": self._model, "input": list(ids)})
-        return numbers(first(reply, "data").get("embedding"), "a vector")
+        return numbers(first(reply, "data").get("embedding", ()), "a vector")
 
     async def labelled(self, ids: Sequence[int]) -> list[list[float]]:
         """See `Engine.labelled`."""

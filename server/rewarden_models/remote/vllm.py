@@ -1,19 +1,23 @@
 """vLLM's server: `/classify`, `/score`, `/pooling`, `/v1/embeddings`, and `/v1/completions` with log-probabilities.
 
-Written after its protocol files (vllm/entrypoints, 2026). Prompts go as token ids, so that what is read is exactly what
-was prepared. Pooled outputs are asked for without activation (`use_activation`).
+Written after the protocol files of version 0.33.0 (vllm/entrypoints). Prompts go as token ids, so that what is read is
+exactly what was prepared. Pooled outputs are asked for without activation (`use_activation`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from rewarden_models.failure import Failure
 from rewarden_models.remote.connection import Connection
 from rewarden_models.remote.protocol import Served, first, in_order, logprob, numbers
 from rewarden_models.row import Row
 from rewarden_verifiers.inference import Written
+
+_MOST_PROMPTS = 1024
+"""Prompts of one request: vLLM's `VLLM_MAX_COMPLETION_PROMPTS`, above which it answers 400."""
+_MOST_TOKENS = 128
+"""Tokens of `logprob_token_ids`: vLLM's `MAX_LOGPROB_TOKEN_IDS`, above which it answers 400."""
 
 
 class Vllm:
@@ -38,17 +42,19 @@ class Vllm:
     async def classified(self, ids: Sequence[int]) -> list[float]:
         """See `Engine.classified`."""
         body = {"model": self._model, "input": list(ids), "add_special_tokens": False, "use_activation": False}
-        return numbers(first(await self._connection.post("/classify", body), "data").get("probs"), "an output")
+        return numbers(first(await self._connection.post("/classify", body), "data").get("probs", ()), "an output")
 
     async def paired(self, text: str, other: str) -> list[float]:
         """See `Engine.paired`."""
         body = {"model": self._model, "text_1": text, "text_2": other, "use_activation": False}
-        return numbers(first(await self._connection.post("/score", body), "data").get("score"), "an output")
+        return numbers(first(await self._connection.post("/score", body), "data").get("score", ()), "an output")
 
     async def embedded(self, ids: Sequence[int]) -> list[float]:
         """See `Engine.embedded`."""
         body = {"model": self._model, "input": list(ids), "add_special_tokens": False}
-        return numbers(first(await self._connection.post("/v1/embeddings", body), "data").get("embedding"), "a vector")
+        return numbers(
+            first(await self._connection.post("/v1/embeddings", body), "data").get("embedding", ()), "a vector"
+        )
 
     async def labelled(self, ids: Sequence[int]) -> list[list[float]]:
         """See `Engine.labelled`."""
@@ -133,28 +139,39 @@ class Vllm:
         return made
 
     async def _next(self, prompts: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[list[float]]:
-        """The log-probabilities of each prompt's targets behind it, by one request for all prompts."""
-        if not prompts:
-            return []
+        """The log-probabilities of each prompt's targets behind it: by one request, or as few as the server allows."""
+        made: list[list[float]] = []
+        for start in range(0, len(prompts), _MOST_PROMPTS):
+            some, wanted = prompts[start : start + _MOST_PROMPTS], targets[start : start + _MOST_PROMPTS]
+            tokens = sorted({target for one in wanted for target in one})
+            known: list[dict[int, float]] = [{} for _ in some]
+            for place in range(0, len(tokens), _MOST_TOKENS):
+                told = await self._behind(some, tokens[place : place + _MOST_TOKENS])
+                for mine, one in zip(known, told, strict=True):
+                    mine.update(one)
+            for ids, mine, asked in zip(some, known, wanted, strict=True):
+                # A version that does not know the wish for certain tokens names the likeliest alone.
+                made.append(
+                    [mine[token] if token in mine else (await self._given([*ids, token]))[-1] for token in asked]
+                )
+        return made
+
+    async def _behind(self, prompts: Sequence[Sequence[int]], tokens: Sequence[int]) -> list[dict[int, float]]:
+        """The log-probabilities of tokens behind each prompt, as far as the server names them."""
         body = {
             "model": self._model,
             "prompt": [list(ids) for ids in prompts],
             "max_tokens": 1,
             "temperature": 1.0,  # an own temperature would change what some versions report
             "logprobs": 1,
-            "logprob_token_ids": sorted({target for wanted in targets for target in wanted}),
+            "logprob_token_ids": list(tokens),
             "return_tokens_as_token_ids": True,
         }
-        choices = in_order(await self._connection.post("/v1/completions", body), "choices", len(prompts))
-        made: list[list[float]] = []
-        for ids, wanted, choice in zip(prompts, targets, choices, strict=True):
+        made: list[dict[int, float]] = []
+        for choice in in_order(await self._connection.post("/v1/completions", body), "choices", len(prompts)):
             told = choice.get("logprobs")
             rows = told.get("top_logprobs") if isinstance(told, Mapping) else None
             row = rows[0] if isinstance(rows, list) and rows and isinstance(rows[0], Mapping) else {}
-            values: list[float] = []
-            for target in wanted:
-                value: Any = row.get(f"token_id:{target}")
-                # A version that does not know the wish for certain tokens names the likeliest alone.
-                values.append(logprob(value) if value is not None else (await self._given([*ids, target]))[-1])
-            made.append(values)
+            named = {token: row.get(f"token_id:{token}") for token in tokens}
+            made.append({token: logprob(value) for token, value in named.items() if value is not None})
         return made
