@@ -118,6 +118,18 @@ ATTACKS: dict[str, tuple[str, str]] = {
         method("I.Oops(); m := a;", "module I { lemma Oops() ensures false }"),
         method(before="module I { lemma Fine() ensures true { } }"),
     ),
+    "an attribute with a blank in it": (
+        method("Oops(); m := a;", "lemma { :axiom} Oops() ensures false"),
+        method(before="lemma { :induction false} Fine() ensures true { }"),
+    ),
+    "an attribute with a comment in it": (
+        method("Oops(); m := a;", "lemma {/* */ : //\n axiom} Oops() ensures false"),
+        method(before="lemma {/* */ : //\n induction} Fine() ensures true { }"),
+    ),
+    "a comment that a carriage return ends": (
+        method("Oops(); m := a;", "// \r lemma {:axiom} Oops() ensures false"),
+        method(before="// \r lemma Fine() ensures true { }\r\n// lemma {:axiom} Oops() ensures false"),
+    ),
     "a least fixpoint that is none": (
         method("m := a;", "inductive predicate P(n: int) { !P(n) }"),
         method(before="inductive predicate P(n: nat) { n == 0 || P(n - 1) }"),
@@ -169,6 +181,13 @@ async def test_a_reference_that_measures_nothing_is_at_fault(engine: Engine) -> 
         "method {: verify false} M() { }",
         "lemma {:axiom} L() ensures false",
         "lemma {:\n axiom} L() ensures false",
+        "lemma { :axiom} L() ensures false",
+        "lemma {\n:\naxiom} L() ensures false",
+        "lemma {/**/:/**/axiom} L() ensures false",
+        "lemma {:trigger x} { :axiom } L() ensures false",
+        "lemma {:} L() ensures false",
+        "// x\rassume false;",
+        "// x\r#if X",
         "trait T { }",
         "iterator I() { }",
         'include "x.dfy"',
@@ -202,6 +221,8 @@ def test_what_dafny_believes_is_refused(text: str) -> None:
         "const c := '{' const d := '\\'' const e := '\"'",
         "predicate P(x': int, assumed: int, x?: bool) { forall y {:trigger F(y)} :: F(y) }",
         "const f: int -> int := (i: int) => i",
+        "lemma { : induction n } L(n: nat) { }",
+        "// assume\r\nmethod M() { var x: int := 1; }",
         "method M(a: array<int>) modifies a { a[0] := 1; }",
     ],
 )

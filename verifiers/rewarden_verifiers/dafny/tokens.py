@@ -10,12 +10,11 @@ import re
 
 _TOKEN = re.compile(
     r"""
-    (?P<blank>\s+|//[^\n]*)
+    (?P<blank>\s+|//[^\r\n]*)
     |(?P<comment>/\*)
     |(?P<string>"(?:[^"\\\n]|\\.)*"|@"(?:[^"]|"")*")
     |(?P<char>'(?:[^'\\\n]|\\[^\n]|\\u[0-9a-fA-F]{4})'(?![A-Za-z0-9_'?]))
     |(?P<word>[A-Za-z_?][A-Za-z0-9_'?]*)
-    |(?P<attribute>\{:[ \t]*(?P<name>[A-Za-z_]*))
     |(?P<reading>~>)
     |(?P<open>\{)
     |(?P<close>\})
@@ -23,6 +22,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+"""Attack: code after a carriage return alone in a comment, where Dafny begins a new line."""
 _EDGE = re.compile(r"/\*|\*/")
 
 WORDS = {
@@ -43,31 +43,35 @@ ATTRIBUTES = frozenset({"trigger", "induction", "opaque", "fuel", "autotriggers"
 def refused(text: str) -> str | None:
     """Returns the construct for which a response is refused; None if there is none."""
     # Attack: `#if`, which removes lines before Dafny sees them, also in comments and texts.
-    if re.search(r"^[ \t]*#", text, re.MULTILINE):
+    if re.search(r"(?:^|[\r\n])[ \t]*#", text):
         return "a line that begins with #"
     at, depth = 0, 0
+    before = ""  # the last two tokens, without blanks and comments
     while at < len(text):
         found = _TOKEN.match(text, at)
         if found is None or (found.lastgroup == "other" and found[0] in "'\"#"):
             return f"a character that cannot be read: {text[at]!a}"
         at = found.end()
         kind = found.lastgroup
+        if kind == "blank":
+            continue
         if kind == "comment":
             end = _comment(text, at)
             if end is None:
                 return "a comment without an end"
             at = end
-        elif kind == "word" and found[0] in WORDS:
+            continue
+        # Attack: `{ :axiom}` and `{/**/:axiom}`, which are attributes as well.
+        if before == "{:" and found[0] not in ATTRIBUTES:
+            return f"the attribute {{:{found[0][:40]}}}"
+        before = before[-1:] + found[0] if found[0] in "{:" else ""
+        if kind == "word" and found[0] in WORDS:
             return WORDS[found[0]]
-        elif kind == "reading":  # Attack: one kept in the heap can call itself without an end.
+        if kind == "reading":  # Attack: one kept in the heap can call itself without an end.
             return "a function that reads the heap as a value: ~>"
-        elif kind == "attribute":
-            if found["name"] not in ATTRIBUTES:
-                return f"the attribute {{:{found['name'][:40]}}}"
+        if kind == "open":
             depth += 1
-        elif kind == "open":
-            depth += 1
-        elif kind == "close":
+        if kind == "close":
             depth -= 1
             if depth < 0:  # Attack: the end of the module that the response stands in.
                 return "a brace that closes nothing"
