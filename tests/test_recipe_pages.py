@@ -162,6 +162,21 @@ def test_a_page_answers_what_a_trainer_asks(making: Any) -> None:
     assert made.curve is None
 
 
+@pytest.mark.parametrize(
+    ("expected", "shown"),
+    [
+        (0.5, "0.5"),
+        ({"min": 1.7999999, "max": 1.8000001}, "1.8"),
+        ({"min": -1e-9, "max": 1e-9}, "0"),
+        ({"min": 0.25, "max": 0.5}, "0.25 to 0.5"),
+        ({"min": 0.25}, "at least 0.25"),
+        ({"max": 0.5}, "at most 0.5"),
+    ],
+)
+def test_a_case_s_bounds_are_one_number_if_they_only_allow_for_rounding(making: Any, expected: Any, shown: str) -> None:
+    assert making("verifier").score_of(expected) == shown
+
+
 def test_a_page_shows_the_curve_where_there_is_one(making: Any) -> None:
     made = making("recipe").make(REGISTRY, "cosine_length")
     assert "(cosine_length.shape.svg)" in made.page

@@ -26,7 +26,7 @@ _HEAD = (
 )
 
 _ENGINE = (
-    ("`internal`", "error", "infra", "yes", "A defect of the server. The log has the traceback."),
+    ("`internal`", "error", "infra", "yes", "A bug in the server. The log has the traceback."),
     ("`group_deadline`", "error", "infra", "yes", "The members of a streamed group did not arrive in time."),
     ("`group_incomplete`", "error", "caller", "no", "A stream ended before all members of a group arrived."),
     (
@@ -57,7 +57,7 @@ def page(registry: Registry) -> str:
             "## Refused requests",
             "",
             *table(("`code`", "HTTP status", "retryable", "meaning"), requests),
-            "## Samples without a score, whatever the verifier",
+            "## Samples without a score, for any verifier",
             "",
             *table(("`reason`", "`status`", "`fault`", "retryable", "meaning"), sorted([*samples, *_ENGINE])),
             "## Reasons of verifiers",
@@ -67,7 +67,7 @@ def page(registry: Registry) -> str:
             *table(("`reason`", "`status`", "verifiers"), reasons),
             "## Flags",
             "",
-            "A flag marks a verdict that is worth a look, whatever its score.",
+            "A flag marks a verdict that deserves a closer look, regardless of its score.",
             "",
             *table(("flag", "verifiers"), flags),
         ]

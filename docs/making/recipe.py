@@ -1,4 +1,4 @@
-"""A recipe's page: its formula as a tree, what each part earns, its curve, and what people who train ask first.
+"""A recipe's page: its formula as a tree, what each part earns, its curve, and the questions that users ask first.
 
 Every number comes from the recipe: its own formula runs on made-up outcomes of its verifiers (`making.rehearsal`).
 """
@@ -14,6 +14,7 @@ from making import shape, tree
 from making.families import calls, origin, scores
 from making.markdown import cell, code, table
 from making.rehearsal import STATES, TOKENS, Rehearsal, State
+from making.verifier import score_of
 from rewarden_verifiers.cases import load_cases
 from rewarden_verifiers.recipes.load import load_recipe
 from rewarden_verifiers.recipes.model import Recipe
@@ -26,7 +27,7 @@ FOLDER = "../../verifiers/rewarden_verifiers/recipes/gallery"
 _PARITY: Mapping[str, str] = {
     "verified": "run against the published code",
     "reading": "checked by reading the published code",
-    "mapped": "made from a description of the reward",
+    "mapped": "written from a description of the reward",
 }
 _COLUMNS: Mapping[State, str] = {
     "right": "right",
@@ -57,14 +58,15 @@ def make(registry: Registry, name: str) -> Made:
         cell(recipe.description),
         "",
         f"Scores {scores(spec)}. Source: {cell(origin(name))}. Parity: `{recipe.parity}`, "
-        f"{_PARITY.get(recipe.parity or '', '')}. [The recipe's file]({FOLDER}/{name}.yaml) begins with its numbers "
-        "worked out.",
+        f"{_PARITY.get(recipe.parity or '', '')}. The header of [the recipe's file]({FOLDER}/{name}.yaml) explains the "
+        "formula.",
         "",
         "## Formula",
         "",
         f"![The formula of {name} as a tree; the recipe's file has it as text]({name}.tree.svg)",
         "",
-        "Green reads a verifier, yellow the sample or the progress of training, white is a number or a parameter.",
+        "Green nodes read a verifier, yellow nodes the sample or the training progress; white nodes are numbers and "
+        "parameters.",
         "",
         *_earned(recipe, rehearsal),
         *_curve(name, curve),
@@ -80,7 +82,7 @@ def make(registry: Registry, name: str) -> Made:
 
 
 def _earned(recipe: Recipe, rehearsal: Rehearsal) -> list[str]:
-    """The score as one part after the other is right, wrong, missing or undecided, while all others are right."""
+    """The score for each outcome of each part (right, wrong, missing, undecided) while all others are right."""
     rows: list[tuple[str, ...]] = []
     for name in recipe.components:
         judges = ", else ".join(_judge(candidate.name) for candidate in recipe.components[name].candidates)
@@ -93,16 +95,16 @@ def _earned(recipe: Recipe, rehearsal: Rehearsal) -> list[str]:
         return [
             "## What each part earns",
             "",
-            "The formula reads more of its verifiers' outcomes than right or wrong: the [cases](#cases) show what it "
-            "pays.",
+            "The formula depends on more than whether its verifiers' outcomes are right or wrong; see the "
+            "[cases](#cases) for scores.",
             "",
         ]
     return [
         "## What each part earns",
         "",
-        "The score if a part is so and all others are right, with the default parameters, a response of "
-        f"{TOKENS} tokens and 0 for the numbers that the caller sends. *…*: it depends on more of the sample; *none*: "
-        "no score, so that trainers retry or leave the sample out.",
+        "The score for each outcome of a part while all other parts are right, with the default parameters, a response "
+        f"of {TOKENS} tokens, and 0 for values that the caller sends. *…*: the score depends on other fields of the "
+        "sample; *none*: no score, so trainers retry or drop the sample.",
         "",
         *table(("part", "verifier", *_COLUMNS.values()), rows),
     ]
@@ -120,7 +122,7 @@ def _pays(rehearsal: Rehearsal, states: Mapping[str, State | float]) -> str:
         return "…"
     if found.outcome.score is None:
         return "none"
-    return f"{found.outcome.score:.4g}" + (" (left out)" if found.outcome.exclude else "")
+    return f"{found.outcome.score:.4g}" + (" (excluded)" if found.outcome.exclude else "")
 
 
 def _curve(name: str, curve: shape.Shape | None) -> list[str]:
@@ -129,7 +131,8 @@ def _curve(name: str, curve: shape.Shape | None) -> list[str]:
     return [
         "## Shape",
         "",
-        f"The score over the {cell(curve.variable)}, with the default parameters and all other parts right.",
+        f"The score as a function of the {cell(curve.variable)}, with the default parameters and all other parts "
+        "right.",
         "",
         f"![The score of {name} over the {cell(curve.variable)}]({name}.shape.svg)",
         "",
@@ -147,7 +150,7 @@ def _trainers(name: str) -> list[str]:
         f"try it    rewarden recipes explain {name} --sample rows.jsonl",
         "```",
         "",
-        "[Trainers](../trainers/README.md) has the whole command for each of them.",
+        "See [Trainers](../trainers/README.md) for the complete commands.",
         "",
     ]
 
@@ -155,7 +158,7 @@ def _trainers(name: str) -> list[str]:
 def _needs(registry: Registry, recipe: Recipe, rehearsal: Rehearsal) -> list[str]:
     spec = registry.get(recipe.name)
     called = calls(registry, recipe.name, {})
-    inputs = ", ".join(f"`{name}`" for name in recipe.inputs) or "nothing beyond the response"
+    inputs = ", ".join(f"`{name}`" for name in recipe.inputs) or "only the response"
     lines = [
         "## Needs and costs",
         "",
@@ -171,7 +174,7 @@ def _needs(registry: Registry, recipe: Recipe, rehearsal: Rehearsal) -> list[str
     ]
     if asked:
         total, least = max(asked), min(asked)
-        some = f"at most {total} verifier{'s' if total > 1 else ''} for a sample"
+        some = f"at most {total} verifier{'s' if total > 1 else ''} per sample"
         stop = f", and {least} if the first {'ones decide' if least > 1 else 'one decides'}" if least < total else ""
         lines.append(f"* Runs {some}{stop}.")
     return [*lines, f"* Determinism: {spec.determinism}.", ""]
@@ -182,17 +185,20 @@ def _weak(registry: Registry, recipe: Recipe) -> list[str]:
     hack = next((case for case in load_cases(registry.get(recipe.name)) if case.kind == "hack"), None)
     known = ""
     if hack is not None:
-        known = f" Its known attack, and what it earns: {hack.title.rstrip('.')} ({_expected(hack.expects[0])})."
+        known = f" Known attack and its score: {hack.title.rstrip('.')} ({_expected(hack.expects[0])})."
     return ["## Weaknesses", "", cell(_said(found) + known), ""]
 
 
 def _said(found: list[Weakness] | None) -> str:
     if found is None:
-        return "It reads more than right or wrong, so its branches were not searched for pay without an answer."
+        return (
+            "The formula depends on more than right or wrong, so it was not searched for rewards without a right "
+            "answer."
+        )
     if not found:
         return (
-            "No mix of its verifiers' outcomes pays more than half of the reward without a right answer; what a "
-            "verifier takes for right is paid."
+            "No combination of verifier outcomes earns more than half of the reward without a right answer. A wrong "
+            "answer that a verifier accepts still earns the reward."
         )
     return " ".join(f"It {one.says}." for one in found)
 
@@ -224,13 +230,17 @@ def _cases(registry: Registry, name: str) -> list[str]:
         (case.kind, cell(case.title), cell(", ".join(map(_expected, case.expects))))
         for case in load_cases(registry.get(name))
     ]
-    return ["## Cases", "", "Worked out by hand; each is a test.", "", *table(("kind", "case", "score"), rows)]
+    return [
+        "## Cases",
+        "",
+        "The scores were worked out by hand, and each case is a test.",
+        "",
+        *table(("kind", "case", "score"), rows),
+    ]
 
 
 def _expected(expects: Mapping[str, object]) -> str:
     score = expects.get("score")
-    if isinstance(score, (int, float)):
-        return f"{score:g}"
-    if isinstance(score, Mapping):
-        return " to ".join(f"{score[end]:.4g}" for end in ("min", "max") if end in score)
+    if isinstance(score, (int, float, Mapping)):
+        return score_of(score)
     return str(expects.get("reason") or expects.get("status") or "see the file")

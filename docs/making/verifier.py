@@ -29,9 +29,12 @@ KIND_TITLES: Mapping[str, str] = {
 DETERMINISM: Mapping[str, str] = {
     "exact": "exact: the same input gives the same verdict",
     "tolerance": "tolerance: scores can differ in their last digits between machines and batches",
-    "sampled": "sampled: a model or program that it calls can give another result each time",
+    "sampled": "sampled: a model or program that it calls can return a different result each time",
     "stateful": "stateful: depends on earlier requests; never cached",
 }
+
+_ROUNDING = 1e-5
+"""The distance of two bounds that only allow for rounding."""
 
 _PARTS = {
     "final": "the text after the closed reasoning",
@@ -85,7 +88,7 @@ def _facts(spec: VerifierSpec) -> list[str]:
     head = ("Scores", scores(spec))
     rows = [
         ("Runs", place(spec)),
-        ("Reads", ", ".join(f"`{name}`" for name in _reads(spec)) or "whatever the verifiers that it calls read"),
+        ("Reads", ", ".join(f"`{name}`" for name in _reads(spec)) or "the fields that the verifiers it calls read"),
         ("Determinism", DETERMINISM[spec.determinism]),
         ("Requires", required(spec)),
     ]
@@ -234,7 +237,7 @@ def _reasons(cases: Iterable[Case]) -> list[str]:
     return [
         "## Reasons and flags",
         "",
-        "These occur in the cases below.",
+        "The cases below produce these.",
         "",
         *table(("name", "kind", "verdict", "example case"), rows),
     ]
@@ -271,7 +274,7 @@ def _cases(spec: VerifierSpec, cases: list[Case]) -> list[str]:
     if not cases or path is None:
         return []
     file = path.resolve().relative_to(ROOT.resolve()).as_posix()
-    lines = ["## Cases", "", f"Each case is a test. `{file}` has them in full.", ""]
+    lines = ["## Cases", "", f"Each case is a test. The complete cases are in `{file}`.", ""]
     for kind in sorted(KINDS, key=list(KIND_TITLES).index):
         rows = [
             (
@@ -292,16 +295,25 @@ def _cases(spec: VerifierSpec, cases: list[Case]) -> list[str]:
     return lines
 
 
+def score_of(expected: Any) -> str:
+    """Returns the score that a case expects: a number or its bounds, or one number if they allow for rounding alone."""
+    if not isinstance(expected, Mapping):
+        return f"{expected:g}"
+    ends = [f"{expected[end]:.4g}" for end in ("min", "max") if end in expected]
+    if len(ends) == 1:
+        return f"at {'least' if 'min' in expected else 'most'} {ends[0]}"
+    if expected["max"] - expected["min"] < _ROUNDING:
+        return f"{round((expected['min'] + expected['max']) / 2, 6) + 0.0:.4g}"
+    return " to ".join(ends)
+
+
 def _outcome(wanted: Mapping[str, Any]) -> str:
     """Returns the verdict that a case expects, in a few words."""
     status = wanted.get("status", "scored")
     score = wanted.get("score")
     said = str(status)
-    if isinstance(score, Mapping):
-        said = " to ".join(f"{score[end]:g}" for end in ("min", "max") if end in score)
-        said = said if {"min", "max"} <= set(score) else f"at {'least' if 'min' in score else 'most'} {said}"
-    elif isinstance(score, (int, float)):
-        said = f"{score:g}"
+    if score is not None:
+        said = score_of(score)
     elif status == "scored" and "passed" in wanted:
         said = "passed" if wanted["passed"] else "not passed"
     reason = wanted.get("reason")

@@ -167,6 +167,6 @@ def _for_failure(recipe: Recipe, paid: list[_Paid]) -> list[Weakness]:
         if worst is not None:
             _, one, other = worst
             where = f"uses.{name}.default" if component.default is not None else one.row
-            says = f"pays {one.score:g} if {name!r} fails, and {other:g} if its answer is wrong: it must not"
+            says = f"pays {one.score:g} if {name!r} fails, but {other:g} if its answer is wrong: failures must not pay"
             found.append(Weakness(where=where, says=says, severe=True))
     return found
