@@ -1249,8 +1249,11 @@ def functions() -> Callable[[random.Random], Row]:
 # --- patches -------------------------------------------------------------------------------------------------------
 
 
-def combinations() -> Callable[[random.Random], Row]:
-    """Returns a maker of rows whose answer is a function of two numbers, with assertions about it."""
+def combinations(unlabelled: bool = True) -> Callable[[random.Random], Row]:
+    """Returns a maker of rows whose answer is a function of two numbers, with assertions about it.
+
+    unlabelled: some blocks do not name their language.
+    """
 
     def make(rng: random.Random) -> Row:
         sign, other = rng.sample("+-*", 2)
@@ -1278,7 +1281,7 @@ def combinations() -> Callable[[random.Random], Row]:
             "plain": (8, f"```python\n{program}\n```"),
             "before": (3, f"{thought(rng)}\n```python\n{program}\n```"),
             "after": (3, f"```python\n{program}\n```\nIt takes constant time."),
-            "no label": (2, f"```\n{program}\n```"),
+            **({"no label": (2, f"```\n{program}\n```")} if unlabelled else {}),
             "no program": (1, "I cannot write it."),
             "empty": (1, ""),
         }

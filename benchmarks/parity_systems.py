@@ -6,8 +6,9 @@ The commits are those that were compared; the code is never part of this project
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from random import Random
 from typing import Any
@@ -182,6 +183,24 @@ def _tested(known: Mapping[str, Any]) -> dict[str, Any]:
         "language": "python",
         "tests": [{"type": "stdio", "stdin": given, "stdout": told} for given, told in pairs],
     }
+
+
+def _combining(known: Any) -> dict[str, Any]:
+    """Returns our tests of a function of two numbers."""
+    return {
+        "language": "python",
+        "tests": [{"type": "call", "target": "combine", "args": [a, b], "returns": value} for a, b, value in known],
+    }
+
+
+def _with_tests(rows: Callable[[Random], Row]) -> Callable[[Random], Row]:
+    """Returns a maker of the same rows, with the tests of a function beside the sample's reference."""
+
+    def make(rng: Random) -> Row:
+        row = rows(rng)
+        return replace(row, fields={**row.fields, "metadata": {"tests": _combining(row.reference)}})
+
+    return make
 
 
 def _choosing() -> Forms:
@@ -2368,10 +2387,7 @@ SYSTEMS: Mapping[str, Published] = {
         "exist_ok=True) or gen_test_eval(executor.PyExecutor(), __import__('parse').parse_code_block(response, "
         "'python'), [f'assert combine({a}, {b}) == {value}' for a, b, value in reference])[2])("
         "__import__('executors.py_executor').py_executor)",
-        reference=lambda known: {
-            "language": "python",
-            "tests": [{"type": "call", "target": "combine", "args": [a, b], "returns": value} for a, b, value in known],
-        },
+        reference=_combining,
         rows=combinations(),
         sandbox=True,
         deviations=(Deviation(("exits, *",), "A program that ends before the assertions passes them."),),
@@ -2481,5 +2497,56 @@ SYSTEMS: Mapping[str, Published] = {
         replies=lambda told: {"reason": "", "verdict": "correct" if told == _JUDGEMENTS[0] else "incorrect"},
         deviations=(Deviation(("*, cut", "*, empty"), "A judge is asked about a response that says nothing."),),
         note="A judge's opinion is drawn for each row and given to both.",
+    ),
+    "rest-rl": Published(
+        recipe="code_fraction",
+        repository="THUDM/ReST-RL",
+        commit="b86959b4981601ecfa6e31b7cac7f004e9cef014",
+        file="verifiers/execution.py",
+        beside=("verifiers",),
+        roots=("",),
+        stubs=("pyext",),
+        call="run_test.__globals__.update(reliability_guard=lambda **_: None, RuntimeModule=type('RuntimeModule', (), "
+        "{'from_string': staticmethod(lambda name, _, code: (lambda made: exec(code, vars(made)) or made)("
+        "type(os)(name)))})) or check_apps_correctness(reference, response.split('```python\\n')[-1].split('```')[0], "
+        "10)['score']",
+        reference=_tested,
+        rows=programs(),
+        sandbox=True,
+        deviations=(
+            Deviation(("crash, *",), "A program that ends with a failure passes if it printed the output."),
+            Deviation(("right, cut", "some, cut", "spaced, cut"), "A program in a thought that never ends counts."),
+        ),
+        note="The tasks are those of APPS. The published prompt begins the block of code, and the response goes on with "
+        "it; the rows have the whole block. The call runs programs without the published isolation.",
+    ),
+    "rethinkmcts": Published(
+        recipe="rethinkmcts",
+        repository="SIMONLQY/RethinkMCTS",
+        commit="3908cacd94feed849f671f6de39f0baec00ed72c",
+        file="models/RethinkMCTS.py",
+        beside=("executors/HumanevalExecutor.py",),
+        stubs=(
+            *("torch", "torch.utils", "torch.utils.data", "utils", "models", "torcheval", "torcheval.metrics"),
+            *("torchmetrics", "dataSet", "tqdm", "executors", "ChatModels", "published.ldb", "pyext", "astunparse"),
+        ),
+        call="(lambda space, spec, load, tests: (lambda executor: spec.loader.exec_module(executor) or (lambda rate: 0.8 "
+        "* rate + 0.2 * RethinkMCTS.get_evaluation(space(tokenizer=space(decode=str), args=space(json_save_all=False), "
+        "generator=space(generate_response_api=lambda *_, **__: (opinion, None))), response, response) if rate == 1 "
+        "else rate)(RethinkMCTS.get_reward.__globals__.update(np=__import__('numpy')) or RethinkMCTS.get_reward(space("
+        "cached_reward={}, convert_state_to_program=lambda state: state, cur_prob_instance={'given_tests': tests}, "
+        "executor=executor.HumanevalExecutor(space(debug=True))), response)))(load.module_from_spec(spec)))(__import__("
+        "'types').SimpleNamespace, __import__('importlib.util').util.spec_from_file_location('executor', "
+        "'executors/HumanevalExecutor.py'), __import__('importlib.util').util, [f'assert combine({a}, {b}) == {value}' "
+        "for a, b, value in reference])",
+        reference=lambda known: None,
+        rows=asked(
+            _with_tests(numbered(combinations(unlabelled=False))), ("0.85, most tests", "-0.5", "1.0", "I say 0", "0.1")
+        ),
+        replies=lambda told: {"reason": "", "score": float(re.findall(r"-?[\d.]+", told)[0])},
+        sandbox=True,
+        deviations=(Deviation(("exits, *",), "A program that ends before the assertions passes them."),),
+        note="The published search weighs the two; the call repeats that. A model's opinion is drawn for each row and "
+        "given to both.",
     ),
 }
