@@ -26,6 +26,7 @@ OPTIONAL = {
     "sympy": ("latex2sympy2_extended", "math_verify", "sympy"),
     "text": ("sacrebleu",),
     "textarena": ("textarena",),
+    "textworld": ("textworld",),
     "top": ("textual",),
     "vision": ("numpy", "scipy", "shapely"),
     "trainers": ("areal", "kimina_client", "openrlhf", "sandbox_fusion", "skyrl_gym", "tensorboard", "trl", "verl"),

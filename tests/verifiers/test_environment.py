@@ -49,6 +49,7 @@ NEEDS = {
     "sql": "apsw",
     "minigrid": "minigrid",
     "textarena": "textarena",
+    "textworld": "textworld",
     "reasoning_gym": "reasoning_gym",
     **dict.fromkeys(("frozen_lake", "taxi", "cliff_walking", "blackjack"), "gymnasium"),
 }
@@ -110,6 +111,7 @@ def test_equal_seeds_make_equal_episodes(name: str) -> None:
         "shop",
         "retail",
         "minigrid",
+        "textworld",
     ],
 )
 def test_other_seeds_make_other_episodes(name: str) -> None:

@@ -69,6 +69,7 @@ def prepare(reference: Start, params: EnvironmentParams, resources: EnvironmentR
         "reasoning-gym",
         "sqlglot",
         "textarena",
+        "textworld",
     ),
     optional={
         "chess": "games of chess",
@@ -76,6 +77,7 @@ def prepare(reference: Start, params: EnvironmentParams, resources: EnvironmentR
         "minigrid": "Minigrid's rooms",
         "puzzles": "items of `reasoning_gym`",
         "textarena": "TextArena's games",
+        "textworld": "TextWorld's games",
         "sql": "questions about a database (`sql`)",
     },
 )
