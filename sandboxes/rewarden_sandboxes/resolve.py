@@ -151,8 +151,11 @@ class Resolver:
     def _check_image(self, image: str) -> None:
         if is_own(image):
             if not any(fnmatchcase(image, pattern) for pattern in self._settings.own_images):
+                tiers = self._settings.launcher == "bwrap"
                 raise BadJob(
-                    "image", f"{image} is not allowed on this host; add it to the patterns of sandbox.own_images"
+                    "image",
+                    f"{image} is not allowed on this host; add it to the patterns of sandbox.own_images"
+                    + (", and set sandbox.launcher to docker: bwrap knows the tiers of images only" if tiers else ""),
                 )
             return
         known = {*read_images(), *(name for language in self._registry for name in language.images)}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rewarden.errors import InvalidSample
 from rewarden_server.engine.lanes.boxes import BoxLane
 from rewarden_verifiers.tasks.checking import check, checked
 from rewarden_verifiers.tasks.folder import find_folders, read_folder
@@ -242,6 +243,52 @@ async def test_the_examples_can_judge(boxes: BoxLane, memory: Memory, folder: Pa
     found = await check(boxes, read_folder(folder), SIZE, memory)
     assert found.fault is None
     assert all(step.solved == 1.0 and step.untouched != 1.0 for step in found.steps)
+
+
+APART = parts(
+    task_toml=f"artifacts = ['/app/out']\n{TOML}[verifier.environment]\ndocker_image = 'toolchains'\n",
+    tests__test_sh='[ "$(cat out/word.txt)" = "$(cat /tests/word.txt)" ] && gcc --version >/dev/null && r=1\n'
+    "[ -e /app/beside ] && r=0; echo ${r:-0} >/logs/verifier/reward.txt\n",
+    tests__word_txt="word",
+    solution__solve_sh="mkdir out; printf word >out/word.txt; touch beside\n",
+)
+"""A task whose tests have an image of their own."""
+
+
+async def test_tests_with_an_image_of_their_own_see_the_artifacts_alone(boxes: BoxLane, memory: Memory) -> None:
+    found = await checks(boxes, memory, APART)
+    assert found.fault is None
+    assert [(step.untouched, step.solved, step.rewritten) for step in found.steps] == [(0.0, 1.0, ())]
+    without = {**APART, "task.toml": APART["task.toml"].replace("artifacts = ['/app/out']", "")}
+    assert "the solution does not reach the reward 1" in ((await checks(boxes, memory, without)).fault or "")
+
+
+async def test_a_dockerfile_beside_the_tests_makes_their_box_and_not_the_policys(
+    boxes: BoxLane, memory: Memory
+) -> None:
+    files = {
+        **APART,
+        "task.toml": f"artifacts = ['/app/out']\n{TOML}environment_mode = 'separate'\n",
+        "tests/Dockerfile": "FROM toolchains\nWORKDIR /app\nENV WORD=word\nCOPY . /tests/\n"
+        'RUN mkdir -p /opt/judge && echo "$WORD" >/opt/judge/word\n',
+        "tests/test.sh": '[ "$(cat out/word.txt)" = "$(cat /opt/judge/word)" ] && [ "$WORD" = word ] && r=1\n'
+        "[ -e beside ] && r=0; echo ${r:-0} >/logs/verifier/reward.txt\n",
+        "solution/solve.sh": "[ -e /opt/judge ] || printf word >word.txt; mkdir out; mv word.txt out; touch beside",
+    }
+    found = await checks(boxes, memory, files)
+    assert found.fault is None
+    assert [(step.untouched, step.solved, step.rewritten) for step in found.steps] == [(0.0, 1.0, ())]
+
+
+async def test_an_own_image_that_the_host_does_not_give_is_refused_with_the_way_out(
+    boxes: BoxLane, memory: Memory, launcher: str
+) -> None:
+    image = f"sha256:{'0' * 64}"
+    files = {**APART, "task.toml": APART["task.toml"].replace("'toolchains'", f"'{image}'")}
+    allow = "is not allowed on this host; add it to the patterns of sandbox.own_images"
+    another = ", and set sandbox.launcher to docker: bwrap knows" if launcher == "bwrap" else "$"
+    with pytest.raises(InvalidSample, match=f"task 'made': the tests' own image: .* {allow}{another}"):
+        await checks(boxes, memory, files)
 
 
 async def test_hooks_run_in_a_copy_of_the_box_and_leave_files_alone(boxes: BoxLane, memory: Memory) -> None:

@@ -18,6 +18,7 @@ from tests.tasks.folders import DONE, EXAMPLES, PARTS, TOML, made, parts, task_o
 STEPS = "[[steps]]\nname = 'a'\n[[steps]]\nname = 'a'\n"
 LISTED = TOML + "network_mode = 'allowlist'\nallowed_hosts = ['{}']"
 PARTS_OF_STEP = {"steps/a/instruction.md": "", "steps/a/tests/test.sh": ""}
+NATIVE = "docker_image = 'native'"
 OLDER = {"task.yaml": "instruction: x", "Dockerfile": "FROM python\n", "run-tests.sh": ""}
 DOCKERFILE = 'FROM rewarden-sandbox-python:latest\nWORKDIR /app\nENV MODE=fast NAME="a b"\n'
 
@@ -226,8 +227,24 @@ def test_copies_are_placed_as_engines_place_them(line: str, placed: set[str]) ->
         (parts(task_toml=TOML + "environment_mode = 'none'"), "must be separate or shared"),
         (parts(task_toml=TOML + "env = {KEY = '${KEY}'}"), "verifier.env.KEY: takes its value from the runner's"),
         (
-            parts(task_toml=TOML + "[verifier.environment]\ndocker_image = 'x'"),
-            r"must be that of the task's environment",
+            parts(task_toml=TOML + "[verifier.environment]\ndocker_image = 'debian:12'"),
+            r"verifier\.environment\.docker_image: must be an image tier \(base, .*\), or an own image by its id",
+        ),
+        (
+            parts(task_toml=TOML + "[metadata.rewarden]\nkeep = ['/opt/x']\n[verifier.environment]\n" + NATIVE),
+            r"metadata\.rewarden\.keep: is for tests in a copy of the policy's box",
+        ),
+        *(
+            (parts(task_toml=f"artifacts = [{stated}]\n{TOML}[verifier.environment]\n{NATIVE}"), message)
+            for stated, message in {
+                "1": r"artifacts\[0\]: must be a path, or a table with a source",
+                "'app/out'": "'app/out': must be an absolute path",
+                "'/app/..'": "/ would take the place of the verifier's own files",
+                "'/app/../tests/x'": "/tests/x would take the place of the verifier's own files",
+                "'/logs/verifier'": "/logs/verifier would take the place",
+                "{source = '/x', service = 'db'}": r"artifacts\[0\]\.service: a task has one container",
+                "{source = '/x', exclude = ['y']}": r"artifacts\[0\]\.exclude: is not supported",
+            }.items()
         ),
         (parts(task_toml=TOML + "[verifier.environment]\ngpus = 1"), r"verifier\.environment\.gpus: is not supported"),
         (parts(task_toml=TOML + "[verifier.environment]\ncpu = 1"), r"verifier\.environment\.cpu: is unknown; known: "),
@@ -379,6 +396,39 @@ def test_the_older_format_is_read() -> None:
     assert step.instruction.startswith("Write the numbers")
     assert set(step.tests) == {"test.sh", "run-tests.sh", "test_outputs.py"}
     assert (step.agent_s, step.verifier_s, step.env) == (30.0, 30.0, {"TEST_DIR": "/tests"})
+
+
+def test_tests_with_an_image_of_their_own_get_the_artifacts() -> None:
+    toml = f"artifacts = ['/app/out', {{ source = '/var/data/', destination = 'x' }}]\n{TOML}[verifier.environment]\n"
+    (step,) = task_of(parts(task_toml=f"{toml}{NATIVE}\nmemory_mb = 300\nworkdir = '/judge'")).steps
+    assert step.apart is not None
+    assert (step.apart.image, step.apart.workdir, step.apart.memory_mb) == ("native", "/judge", 300)
+    assert step.artifacts == ("/app/out", "/var/data")
+    (same,) = task_of(parts(task_toml=f"{toml}docker_image = 'rewarden-sandbox-python'")).steps
+    assert (same.apart, same.artifacts) == (None, ())
+
+
+def test_an_own_image_can_bring_the_tests() -> None:
+    image = f"debian@sha256:{'0' * 64}"
+    named = f"{TOML}[verifier.environment]\ndocker_image = '{image}'"
+    (step,) = task_of(parts(task_toml=named, tests__test_sh=None)).steps
+    assert (step.apart and step.apart.image, step.tests) == (image, {})
+    with pytest.raises(TaskFault, match=r"tests/test.sh: is missing"):
+        task_of(parts(task_toml=TOML + "[verifier.environment]\n" + NATIVE, tests__test_sh=None))
+
+
+def test_a_dockerfile_beside_the_tests_makes_their_environment() -> None:
+    dockerfile = {"tests/Dockerfile": "FROM toolchains\nWORKDIR /judge\nCOPY . /tests/\n"}
+    (step,) = task_of({**parts(task_toml=TOML + "environment_mode = 'separate'"), **dockerfile}).steps
+    assert step.apart is not None
+    assert (step.apart.image, step.apart.workdir) == ("toolchains", "/judge")
+    copy = step.apart.actions[-1]
+    assert isinstance(copy, Copy)
+    assert set(copy.files) == {"/tests/test.sh"}
+    (unsaid,) = task_of({**PARTS, **dockerfile}).steps
+    assert unsaid.apart is None
+    with pytest.raises(TaskFault, match="tests/Dockerfile, line 1: FROM x: must name an image tier"):
+        task_of({**parts(task_toml=TOML + "environment_mode = 'separate'"), "tests/Dockerfile": "FROM x\n"})
 
 
 def with_workdir(name: str, workdir: str = "/app") -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The changes of a policy's box that the verifier's box gets, as a filter of tar streams.
+"""The changes of a policy's box that the verifier's box gets, as filters of tar streams.
 
 Attack: what runs the tests was replaced: `/bin/sh` or `/bin` itself, `/etc/ld.so.preload`, `~/.bashrc`, git's settings,
 `usercustomize` in the user's packages, `~/.sqliterc`, `/node_modules`. In the mode `separate` all of that comes from
@@ -10,8 +10,8 @@ from __future__ import annotations
 import fnmatch
 import posixpath
 import tarfile
-from collections.abc import Callable, Sequence
-from typing import BinaryIO
+from collections.abc import Callable, Collection, Sequence
+from typing import BinaryIO, Protocol
 
 END = ".wh..wh..end"
 """The name of the last member of a stream of changes."""
@@ -23,6 +23,9 @@ SYSTEM = frozenset({"bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "et
 
 OURS = frozenset({"tests", "solution", "rewarden"})
 """Top-level folders that are the task's alone."""
+
+_ARTIFACTS = "/logs/artifacts"
+"""The folder that every tests' box gets."""
 
 _LOGS = ("agent", "artifacts")
 """The folders of /logs that are the policy's to write."""
@@ -58,39 +61,61 @@ _PASSING = ("cache", "_history")
 _NOTED = 20
 
 
+class Filter(Protocol):
+    """Decides what tests see of a policy's files. dropped: the first names that were not carried and might have
+    mattered. astray: links that lead where they must not (`allows`), which are not carried either."""
+
+    dropped: list[str]
+    astray: Collection[str]
+
+    def allows(self, path: str) -> bool:
+        """Returns whether a link of the policy's may lead to a path."""
+
+    def of_policy(self, name: str, kind: bytes = tarfile.REGTYPE) -> bool:
+        """Returns whether a change of the policy's is carried. kind: the type of its member."""
+
+    def of_environment(self, name: str, kind: bytes = tarfile.REGTYPE) -> bool:
+        """Returns whether a change is carried that the environment of the tests' box made."""
+
+    def is_trusted(self, path: str) -> bool:
+        """Returns whether programs are taken from an absolute path."""
+
+
 class Carried:
-    """Decides member by member. homes: absolute paths of more homes than the usual ones. dropped: the first names that
-    were not carried."""
+    """The filter of tests whose box begins as the policy's. homes: absolute paths of more homes than the usual ones."""
 
     def __init__(self, keep: Sequence[str], *, shared: bool, homes: Sequence[str] = ()) -> None:
         self._keep = [path.strip("/") for path in keep]
         self._shared = shared
         self._homes = [_parts(home) for home in (*_HOMES, *homes)]
         self.dropped: list[str] = []
+        self.astray: Collection[str] = ()
+
+    def allows(self, path: str) -> bool:
+        """See `Filter.allows`: none leads to the verifier's files."""
+        return not is_ours(path)
 
     def of_policy(self, name: str, kind: bytes = tarfile.REGTYPE) -> bool:
-        """Returns whether a change of the policy's is carried. kind: the type of its member."""
+        """See `Filter.of_policy`."""
         path = named(name)
         if path == ".":
             return False  # the root itself: its permissions decide whether anything can be put there
-        if self._kept(path):
-            return True
         ours = is_ours(path)
-        if ours or (not self._shared and (self._is_system(path) or self._moves_home(path, kind))):
-            if not ours and self._is_news(path) and len(self.dropped) < _NOTED:
-                self.dropped.append("/" + path)
+        apart = not self._shared and (self._is_system(path) or self._moves_home(path, kind))
+        astray = kind == tarfile.SYMTYPE and path in self.astray
+        if astray or (not self._kept(path) and (ours or apart)):
+            if not ours and self._is_news(path):
+                _note(self.dropped, path)
             return False
         return True
 
     def of_environment(self, name: str, kind: bytes = tarfile.REGTYPE) -> bool:
-        """Returns whether a change that the environment made is carried beside those of the policy, which began with
-        all of them."""
+        """See `Filter.of_environment`. The policy's changes began with all of the environment's."""
         path = named(name)
         return not self._shared and self._is_system(path) and not self._kept(path)
 
     def is_trusted(self, path: str) -> bool:
-        """Returns whether programs are taken from an absolute path: the policy did not write there, or the task carries
-        what it wrote."""
+        """See `Filter.is_trusted`: the policy did not write there, or the task carries what it wrote."""
         inner = posixpath.normpath(path).lstrip("/")
         return path.startswith("/") and (self._shared or self._kept(inner) or self._is_system(inner))
 
@@ -125,6 +150,44 @@ class Carried:
         if parts[0] in SYSTEM:
             return len(parts) > 1 and parts[0] != "etc"
         return not any(part.startswith(".") and part.endswith(_PASSING) for part in parts)
+
+
+class Artifacts:
+    """The filter of tests whose box has an environment of its own: what the task declares, and nothing else.
+
+    Attack: files beside the declared ones, such as programs and start-up files.
+    """
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = [path.strip("/") for path in (*paths, _ARTIFACTS)]
+        self.dropped: list[str] = []
+        self.astray: Collection[str] = ()
+
+    def allows(self, path: str) -> bool:
+        """See `Filter.allows`: links lead from artifact to artifact."""
+        return any(path == own or path.startswith(own + "/") for own in self._paths)
+
+    def of_policy(self, name: str, kind: bytes = tarfile.REGTYPE) -> bool:
+        """See `Filter.of_policy`."""
+        if posixpath.basename(posixpath.normpath(name)).startswith(_WHITEOUT) or not self.allows(named(name)):
+            return False  # what is gone was never there
+        if kind == tarfile.SYMTYPE and named(name) in self.astray:
+            _note(self.dropped, named(name))
+            return False
+        return True
+
+    def of_environment(self, name: str, kind: bytes = tarfile.REGTYPE) -> bool:
+        """See `Filter.of_environment`."""
+        return True
+
+    def is_trusted(self, path: str) -> bool:
+        """See `Filter.is_trusted`: all but the artifacts is the environment's."""
+        return path.startswith("/") and not self.allows(posixpath.normpath(path).lstrip("/"))
+
+
+def _note(dropped: list[str], path: str) -> None:
+    if len(dropped) < _NOTED:
+        dropped.append("/" + path)
 
 
 def named(name: str) -> str:

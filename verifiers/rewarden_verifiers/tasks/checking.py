@@ -9,9 +9,22 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from rewarden.errors import SandboxError
+from rewarden.errors import InvalidSample, SandboxError
+from rewarden_sandboxes.job import Limits
 from rewarden_verifiers.boxes import Boxes, BoxFault
-from rewarden_verifiers.tasks.judging import Ran, Size, State, TaskBoxes, build, check_image, kept, solve, unserved
+from rewarden_verifiers.tasks.judging import (
+    Base,
+    Ran,
+    Size,
+    State,
+    TaskBoxes,
+    build,
+    check_image,
+    identity_of,
+    kept,
+    solve,
+    unserved,
+)
 from rewarden_verifiers.tasks.memory import Checked, Memory, StepCheck
 from rewarden_verifiers.tasks.task import Environment, Step, Task, TaskFault
 
@@ -22,26 +35,50 @@ TOP = 1.0
 async def opened(boxes: Boxes, task: Task, size: Size, memory: Memory) -> AsyncIterator[TaskBoxes]:
     """Yields the boxes of a task. The environment is made at the first time, and kept.
     Raises TaskFault, SandboxError."""
-    environment = task.environment
-    limits = size.limits(environment)
-    image_id = await boxes.identity(environment.image, limits)
+    async with AsyncExitStack() as stack:
+        bases = {}
+        for environment, image_id in zip(task.environments, await _images(boxes, task, size), strict=True):
+            if environment.digest not in bases:
+                state = await _state(stack, boxes, environment, size.limits(environment), memory, image_id)
+                bases[environment.digest] = Base(image_id, state)
+        yield TaskBoxes(boxes, task, size, bases)
+
+
+async def _images(boxes: Boxes, task: Task, size: Size) -> list[str]:
+    """Returns the identity of the image of each environment. Raises InvalidSample for one that no host gives."""
+    policy = await boxes.identity(task.environment.image, size.limits(task.environment))
+    made = [policy]
+    for environment in task.environments[1:]:
+        try:
+            made.append(await boxes.identity(environment.image, size.limits(environment)))
+        except InvalidSample as error:
+            raise InvalidSample(f"task {task.id!r}: the tests' own image: {error.message}", **error.details) from None
+    return made
+
+
+async def _identity(boxes: Boxes, task: Task, size: Size) -> str:
+    """Returns the identity of all images together, by which a check is remembered."""
+    return identity_of(await _images(boxes, task, size))
+
+
+async def _state(
+    stack: AsyncExitStack, boxes: Boxes, environment: Environment, limits: Limits, memory: Memory, image_id: str
+) -> State | None:
+    """Returns what an environment changes in its image, for as long as the stack lasts. Raises TaskFault,
+    SandboxError."""
     if not environment.actions:
-        yield TaskBoxes(boxes, task, size, image_id, None)
-        return
+        return None
     key = environment.digest
     file = await asyncio.to_thread(memory.state, key, image_id, limits)
     if file is None:
-        await boxes.together(f"environment {key} {limits}", lambda: _make(boxes, task, size, memory, image_id))
+        await boxes.together(f"environment {key} {limits}", lambda: _make(boxes, environment, limits, memory, image_id))
         file = await asyncio.to_thread(memory.state, key, image_id, limits)
     if file is None:
         raise SandboxError("the environment of a task was made and not kept")
-    with file:
-        yield TaskBoxes(boxes, task, size, image_id, State(file))
+    return State(stack.enter_context(file))
 
 
-async def _make(boxes: Boxes, task: Task, size: Size, memory: Memory, image_id: str) -> None:
-    environment: Environment = task.environment
-    limits = size.limits(environment)
+async def _make(boxes: Boxes, environment: Environment, limits: Limits, memory: Memory, image_id: str) -> None:
     async with boxes.open(environment.image, limits=limits, env={}) as box:
         check_image(box, image_id)
         await build(box, environment)
@@ -70,7 +107,7 @@ async def begun(own: TaskBoxes, boxes: Boxes, step: Step, size: Size, memory: Me
 async def checked(boxes: Boxes, task: Task, size: Size, memory: Memory) -> Checked:
     """Returns the check of a task, which is made if none is remembered. Raises SandboxError."""
     limits = size.limits(task.environment)
-    image_id = await boxes.identity(task.environment.image, limits)
+    image_id = await _identity(boxes, task, size)
     known = await asyncio.to_thread(memory.check, size.digest(task), image_id, limits)
     if known is None:
         await boxes.together(f"check {size.digest(task)} {limits}", lambda: check(boxes, task, size, memory))
@@ -87,7 +124,7 @@ async def check(boxes: Boxes, task: Task, size: Size, memory: Memory) -> Checked
         async with opened(boxes, task, size, memory) as own:
             found = await _checked(own, task, size, memory)
     except (TaskFault, BoxFault) as fault:
-        image_id = await boxes.identity(task.environment.image, limits)
+        image_id = await _identity(boxes, task, size)
         found = Checked(task=task.id, digest=size.digest(task), image_id=image_id, steps=(), problem=str(fault))
     await asyncio.to_thread(memory.remember, found, limits)
     return found
@@ -127,7 +164,7 @@ async def _checked(own: TaskBoxes, task: Task, size: Size, memory: Memory) -> Ch
                 whole = False
             else:
                 before = after
-    return Checked(task=task.id, digest=size.digest(task), image_id=own.image_id, steps=tuple(steps))
+    return Checked(task=task.id, digest=size.digest(task), image_id=own.identity, steps=tuple(steps))
 
 
 def _tops(ran: Ran) -> bool:

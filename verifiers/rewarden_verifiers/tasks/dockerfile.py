@@ -50,6 +50,11 @@ def tier_of(image: str) -> str | None:
     return name if name in TIERS and not tagged and "@" not in image else None
 
 
+def is_own(image: str) -> bool:
+    """Returns whether a name is that of an image that is no tier: its id, or a name with a digest."""
+    return image.startswith("sha256:") or "@sha256:" in image
+
+
 def read_dockerfile(text: str, context: Files, name: str) -> Environment:
     """Returns the environment. context: the files beside the Dockerfile. name: of the file, for errors. Raises
     TaskFault."""

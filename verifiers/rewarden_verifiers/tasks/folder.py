@@ -11,7 +11,7 @@ import os
 import re
 import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,7 +20,7 @@ import yaml
 
 from rewarden_sandboxes.network.rules import read_rule
 from rewarden_verifiers.tasks.carried import is_ours
-from rewarden_verifiers.tasks.dockerfile import TIERS, read_dockerfile, tier_of
+from rewarden_verifiers.tasks.dockerfile import TIERS, is_own, read_dockerfile, tier_of
 from rewarden_verifiers.tasks.task import (
     Copy,
     Environment,
@@ -189,11 +189,12 @@ def _harbor(id: str, files: Files) -> Task:
     named = told.get("steps", [])
     if not isinstance(named, list) or not all(isinstance(step, dict) for step in named):
         raise TaskFault(f"{HARBOR}: steps must be tables [[steps]]")
-    whole = _Whole(files, verifier, agent, around, environment)
+    ours_too = [name for name in ("keep", "services") if ours.get(name)]
+    whole = _Whole(files, verifier, agent, around, environment, told.get("artifacts", []), ours_too)
     steps = (
         tuple(_harbor_step(step, whole, place) for place, step in enumerate(named))
         if named
-        else (_step("", "", verifier, agent, whole, _phase(whole, {}, "", {})),)
+        else (_step("", "", verifier, agent, {}, whole, _phase(whole, {}, "", {})),)
     )
     twice = next((step.name for place, step in enumerate(steps) if step.name in {e.name for e in steps[:place]}), None)
     if twice is not None:
@@ -211,18 +212,23 @@ def _harbor(id: str, files: Files) -> Task:
 
 @dataclass(frozen=True, slots=True)
 class _Whole:
-    """The parts of a task that all steps share. told: of the environment."""
+    """The parts of a task that all steps share. told: of the environment. artifacts: as they are stated. ours: the
+    fields of `metadata.rewarden` that are about a copy of the policy's box."""
 
     files: Files
     verifier: Mapping[str, Any]
     agent: Mapping[str, Any]
     told: Mapping[str, Any]
     environment: Environment
+    artifacts: Any
+    ours: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Phase:
-    """The surroundings of the tests: fields of `Step`, and the environment variables of `[verifier.environment]`."""
+    """The surroundings of the tests: fields of `Step`, and the environment variables of `[verifier.environment]`.
+    image: the one that `[verifier.environment]` names, if it is not the policy's. own: the tests have an environment of
+    their own if they bring one."""
 
     network: Sequence[str]
     env: Mapping[str, str]
@@ -231,6 +237,9 @@ class _Phase:
     workdir: str | None
     collect: Sequence[Hook]
     health: Sequence[HealthCheck]
+    image: str | None
+    own: bool
+    where: str
 
 
 def _phase(whole: _Whole, own: Mapping[str, Any], where: str, step: Mapping[str, Any]) -> _Phase:
@@ -240,7 +249,7 @@ def _phase(whole: _Whole, own: Mapping[str, Any], where: str, step: Mapping[str,
     apart = _table({**verifier, **own}, "environment", "verifier.")
     if apart and {**verifier, **own}.get("environment_mode") == "shared":
         raise TaskFault(f"{HARBOR}: {given}: is only for the environment_mode separate")
-    _check_apart(apart, given, whole.environment)
+    _check_apart(apart, given)
     # As in Harbor, a step's own network comes first, then the verifier's, then its environment's, then the task's.
     # Unlike there, nothing stated is none.
     stated = (
@@ -260,23 +269,86 @@ def _phase(whole: _Whole, own: Mapping[str, Any], where: str, step: Mapping[str,
         health=tuple(
             _health(_table(told, "healthcheck", at), f"{at}healthcheck") for told, at in checks if "healthcheck" in told
         ),
+        image=_image(apart, given, whole.environment),
+        own="docker_image" not in apart and (bool(apart) or {**verifier, **own}.get("environment_mode") == "separate"),
+        where=given,
     )
 
 
-def _check_apart(told: Mapping[str, Any], where: str, environment: Environment) -> None:
-    """Raises TaskFault for a `[verifier.environment]` that the tests' box, which copies the policy's, cannot have."""
+def _check_apart(told: Mapping[str, Any], where: str) -> None:
+    """Raises TaskFault for a `[verifier.environment]` that no box can have."""
     _check_known(told, _APART, where)
     for name in ("gpus", "gpu_types", "tpu", "mcp_servers", "healthcheck"):
         if told.get(name):
             raise TaskFault(f"{HARBOR}: {where}.{name}: is not supported")
     if str(told.get("os", "linux")).lower() != "linux":
         raise TaskFault(f"{HARBOR}: {where}.os: boxes run Linux")
-    image = told.get("docker_image")
-    if image is not None and tier_of(str(image)) != environment.image:
+
+
+def _image(told: Mapping[str, Any], where: str, environment: Environment) -> str | None:
+    """Returns the image of the tests' box, None if it is the policy's."""
+    if told.get("docker_image") is None:
+        return None
+    image = str(told["docker_image"])
+    name = image if is_own(image) else tier_of(image)
+    if name is None:
         raise TaskFault(
-            f"{HARBOR}: {where}.docker_image: must be that of the task's environment ({environment.image}), as the "
-            "tests' box has a copy of the policy's files; or leave it out"
+            f"{HARBOR}: {where}.docker_image: must be an image tier ({', '.join(TIERS)}), or an own image by its "
+            "id (sha256:…) or its digest (NAME@sha256:…): a tag can mean another image tomorrow"
         )
+    return None if name == environment.image else name
+
+
+def _apart(phase: _Phase, whole: _Whole, tests: Files, prefix: str) -> Environment | None:
+    """Returns the environment of the tests, where it is not the policy's. As in Harbor, a Dockerfile beside the tests
+    makes it, unless an image is named."""
+    if phase.image is not None:
+        made = Environment(image=phase.image)
+    elif phase.own and "Dockerfile" in tests:
+        name = f"{prefix}tests/Dockerfile"
+        made = read_dockerfile(tests["Dockerfile"].text(name), tests, name)
+    else:
+        return None
+    if whole.ours:
+        raise TaskFault(
+            f"{HARBOR}: metadata.{_OURS}.{whole.ours[0]}: is for tests in a copy of the policy's box, and these have "
+            "an environment of their own: list what they need in artifacts"
+        )
+    moved = made.workdir != Environment(image=made.image).workdir
+    return replace(
+        made,
+        workdir=phase.workdir or (made.workdir if moved else whole.environment.workdir),
+        memory_mb=phase.memory_mb or whole.environment.memory_mb,
+        disk_mb=phase.disk_mb or whole.environment.disk_mb,
+        build_s=whole.environment.build_s,
+    )
+
+
+def _artifacts(stated: Any, where: str) -> tuple[str, ...]:
+    """Returns the paths of artifacts: texts, or tables with a `source`."""
+    if not isinstance(stated, list):
+        raise TaskFault(f"{HARBOR}: {where}: must be a list")
+    made = []
+    for place, item in enumerate(stated):
+        told = item if isinstance(item, dict) else {"source": item}
+        if not isinstance(told.get("source"), str) or not told["source"]:
+            raise TaskFault(f"{HARBOR}: {where}[{place}]: must be a path, or a table with a source")
+        if told.get("service", "main") != "main":
+            raise TaskFault(f"{HARBOR}: {where}[{place}].service: a task has one container, main")
+        if told.get("exclude"):
+            raise TaskFault(f"{HARBOR}: {where}[{place}].exclude: is not supported; list the paths that tests need")
+        path = _absolute(told["source"])
+        if path == "/" or is_ours(path.lstrip("/")):
+            raise TaskFault(f"{HARBOR}: {where}[{place}]: {path} would take the place of the verifier's own files")
+        made.append(path)
+    return tuple(made)
+
+
+def _shared_artifacts(whole: _Whole, told: Mapping[str, Any], step: str) -> tuple[str, ...]:
+    return (
+        *_artifacts(whole.artifacts, "artifacts"),
+        *_artifacts(told.get("artifacts", []), f"steps.{step}.artifacts"),
+    )
 
 
 def _check_known(told: Mapping[str, Any], known: Collection[str], where: str) -> None:
@@ -327,7 +399,7 @@ def _harbor_step(told: Mapping[str, Any], whole: _Whole, place: int) -> Step:
     where = f"steps[{place}]."
     own = _table(told, "verifier", where)
     merged = {**whole.verifier, **own}, {**whole.agent, **_table(told, "agent")}
-    return _step(name, f"steps/{name}/", *merged, whole, _phase(whole, own, where, told))
+    return _step(name, f"steps/{name}/", *merged, told, whole, _phase(whole, own, where, told))
 
 
 def _step(
@@ -335,6 +407,7 @@ def _step(
     prefix: str,
     verifier: Mapping[str, Any],
     agent: Mapping[str, Any],
+    told: Mapping[str, Any],
     whole: _Whole,
     phase: _Phase,
 ) -> Step:
@@ -342,7 +415,9 @@ def _step(
     inner = below(files, folder) if folder else files
     tests = {**(below(files, "tests") if folder else {}), **below(inner, "tests")}
     where = f"{prefix}tests/test.sh"
-    if "test.sh" not in tests:
+    apart = _apart(phase, whole, tests, prefix)
+    # As in Harbor, an image of the tests' own can bring them.
+    if "test.sh" not in tests and not (apart is not None and is_own(apart.image)):
         raise TaskFault(f"{where}: is missing")
     instruction = inner.get("instruction.md")
     if instruction is None:
@@ -368,6 +443,8 @@ def _step(
         workdir=phase.workdir,
         collect=phase.collect,
         health=phase.health,
+        apart=apart,
+        artifacts=_shared_artifacts(whole, told, name) if apart is not None else (),
     )
 
 

@@ -23,7 +23,9 @@ from rewarden_sandboxes.job import Limits, Report
 from rewarden_sandboxes.network.rules import narrowed, read_rule
 from rewarden_verifiers.boxes import BoxEntry, Boxes, BoxFault, FreshBox, LiveBox, Requests
 from rewarden_verifiers.tasks import reward
-from rewarden_verifiers.tasks.carried import Carried, merge
+from rewarden_verifiers.tasks.carried import Artifacts, Carried, Filter, merge
+from rewarden_verifiers.tasks.dockerfile import is_own
+from rewarden_verifiers.tasks.links import Links
 from rewarden_verifiers.tasks.memory import copied
 from rewarden_verifiers.tasks.reward import Reward, Unreadable
 from rewarden_verifiers.tasks.task import (
@@ -99,6 +101,8 @@ _PYTEST = {
 _OUTPUT_BYTES = 4 * 1024**2
 _PART = 1 << 20
 _REPORTS_BYTES = 64 << 20
+_TESTS_BYTES = 256 << 20
+"""The most that an image's own tests may have: they are compared with what they were."""
 """The most that tests write beside themselves. Attack: fill the server's memory."""
 _CACHES = frozenset({".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"})
 _PAUSES_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 1.0, 1.0, 1.0)
@@ -172,6 +176,11 @@ class State:
             yield data
 
 
+def identity_of(images: Sequence[str]) -> str:
+    """Returns the identity of several images, the policy's first."""
+    return " ".join(dict.fromkeys(images))
+
+
 @asynccontextmanager
 async def kept(changes: AsyncGenerator[bytes, None]) -> AsyncIterator[State]:
     """Yields a copy of a stream of changes, on the server's disk for as long as the block lasts."""
@@ -184,16 +193,33 @@ async def kept(changes: AsyncGenerator[bytes, None]) -> AsyncIterator[State]:
 # --- boxes -----------------------------------------------------------------------------------------------------------
 
 
-class TaskBoxes:
-    """Opens the boxes of a task. image_id: the image on which all of them stand. state: the changes with which its
-    environment begins; None: none."""
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The beginning of an environment's boxes. image_id: the image on which they stand. state: the changes that the
+    environment makes in it; None: none."""
 
-    def __init__(self, boxes: Boxes, task: Task, size: Size, image_id: str, state: State | None) -> None:
+    image_id: str
+    state: State | None
+
+
+class TaskBoxes:
+    """Opens the boxes of a task. bases: of its environments, by their digests."""
+
+    def __init__(self, boxes: Boxes, task: Task, size: Size, bases: Mapping[str, Base]) -> None:
         self._boxes = boxes
         self.task = task
         self._size = size
-        self.image_id = image_id
-        self._state = state
+        self._bases = bases
+
+    @property
+    def image_id(self) -> str:
+        """Returns the image on which the policy's boxes stand."""
+        return self._bases[self.task.environment.digest].image_id
+
+    @property
+    def identity(self) -> str:
+        """Returns the images of all boxes: what was found out on them is about them alone."""
+        return identity_of([self._bases[each.digest].image_id for each in self.task.environments])
 
     @property
     def limits(self) -> Limits:
@@ -211,7 +237,7 @@ class TaskBoxes:
         """Makes of a fresh box one in which a policy begins a step. Raises TaskFault if the step's own files cannot be
         laid, and SandboxError: no policy has been in it."""
         check_image(box, self.image_id)
-        state = before or self._state
+        state = before or self._bases[self.task.environment.digest].state
         try:
             if state is not None:
                 await box.restore(state.pieces())
@@ -231,10 +257,12 @@ class TaskBoxes:
     ) -> AsyncIterator[FreshBox]:
         """Opens a box. step: of whose tests it is."""
         environment = self.task.environment
-        limits = self._size.limits(environment if step is None else _surroundings(environment, step))
+        if step is not None:
+            environment = _surroundings(environment, step)
+        limits = self._size.limits(environment)
         limits = replace(limits, disk_mb=max(limits.disk_mb or 0, disk_mb))
         async with self._boxes.open(environment.image, limits=limits, env=environment.env, network=network) as box:
-            check_image(box, self.image_id)
+            check_image(box, self._bases[environment.digest].image_id)
             yield box
 
     async def verify(self, step: Step, state: State, *, disk_mb: int = 0, trajectory: bytes | None = None) -> Ran:
@@ -273,19 +301,23 @@ class TaskBoxes:
 
     async def _verify(self, step: Step, state: State, disk_mb: int, trajectory: bytes | None) -> Ran:
         task = self.task
-        homes = [env["HOME"] for env in (task.environment.env, step.env) if "HOME" in env]
-        carried = Carried(task.keep, shared=step.mode == "shared", homes=homes)
-        env, unsearched = _clean(task.environment.env, carried)
+        environment = step.apart or task.environment
+        carried = _filter(task, step)
+        env, unsearched = _clean(environment.env, carried)
+        if is_own(environment.image) and "PATH" not in environment.env:
+            del env["PATH"]  # the image says where its programs are
         network = self._size.reached(step)
-        cwd = step.workdir or task.environment.workdir
+        cwd = step.workdir or environment.workdir
         with tempfile.TemporaryFile(prefix="rewarden-task-") as file:
-            await asyncio.to_thread(self._merge, state, carried, file)
+            await asyncio.to_thread(self._merge, state, carried, environment, file)
             async with self._open(disk_mb, network, step) as box:
                 try:
                     await box.restore(State(file).pieces())
-                    placed = tests_of(step)
+                    placed = dict(step.tests) if step.apart is not None else tests_of(step)
                     await place(box, {**_under(placed, TESTS), **_python()})
-                    await _made(box, ("mkdir", "-p", reward.FOLDER, AGENT, "/logs/artifacts", cwd))
+                    await _made(box, ("mkdir", "-p", TESTS, reward.FOLDER, AGENT, "/logs/artifacts", cwd))
+                    if step.apart is not None:
+                        placed = await _present(box)  # what the image brings is the verifier's as well
                     if trajectory is not None:
                         await _record(box, File(trajectory))
                     await self._serve(box, task.environment.workdir, env)
@@ -311,13 +343,18 @@ class TaskBoxes:
                     ran = Ran(end="ended", reward=None, why=str(fault))
         return replace(ran, dropped=tuple(carried.dropped), unsearched=unsearched)
 
-    def _merge(self, state: State, carried: Carried, out: BinaryIO) -> None:
+    def _merge(self, state: State, carried: Filter, environment: Environment, out: BinaryIO) -> None:
         streams = [(state.file, carried.of_policy)]
-        if self._state is not None:
-            # Last: a policy's stream begins by emptying the home that it has written to.
-            streams.append((self._state.file, carried.of_environment))
+        base = self._bases[environment.digest].state
+        if base is not None:
+            # A policy's stream begins by emptying the home that it has written to. Artifacts lie over what is there.
+            last = environment is self.task.environment
+            streams.insert(len(streams) if last else 0, (base.file, carried.of_environment))
         opened = [(os.fdopen(os.dup(file.fileno()), "rb"), chosen) for file, chosen in streams]
         try:
+            with os.fdopen(os.dup(state.file.fileno()), "rb") as file:
+                file.seek(0)
+                carried.astray = Links.of_stream(file).astray(carried.allows)
             for file, _ in opened:
                 file.seek(0)
             merge(opened, out)
@@ -330,9 +367,18 @@ class TaskBoxes:
 
 
 def _surroundings(environment: Environment, step: Step) -> Environment:
-    """Returns an environment with the size that the tests of a step ask for."""
+    """Returns the environment of a step's tests: their own, or that of the policy with the size that they ask for."""
+    if step.apart is not None:
+        return step.apart
     memory_mb, disk_mb = step.memory_mb or environment.memory_mb, step.disk_mb or environment.disk_mb
     return replace(environment, memory_mb=memory_mb, disk_mb=disk_mb)
+
+
+def _filter(task: Task, step: Step) -> Filter:
+    if step.apart is not None:
+        return Artifacts(step.artifacts)
+    homes = [env["HOME"] for env in (task.environment.env, step.env) if "HOME" in env]
+    return Carried(task.keep, shared=step.mode == "shared", homes=homes)
 
 
 async def _healthy(box: FreshBox, check: HealthCheck, cwd: str, env: Mapping[str, str]) -> bool:
@@ -367,7 +413,7 @@ def check_image(box: FreshBox | LiveBox, image_id: str) -> None:
         raise SandboxError("the image of the task was replaced, and the box stands on another build of it")
 
 
-def _clean(own: Mapping[str, str], carried: Carried) -> tuple[dict[str, str], tuple[str, ...]]:
+def _clean(own: Mapping[str, str], carried: Filter) -> tuple[dict[str, str], tuple[str, ...]]:
     """Returns the verifier's variables, given those of the environment, and the folders that were left out.
 
     Attack: a program in a folder of the policy's that `ENV PATH` names.
@@ -493,24 +539,41 @@ async def _left(box: FreshBox) -> bool:
     return True
 
 
+async def _archived(box: FreshBox, most: int) -> io.BytesIO:
+    """Returns the archive of /tests, cut where it exceeds so many bytes. Raises BoxFault."""
+    data = io.BytesIO()
+    async with contextlib.aclosing(box.archive(TESTS)) as pieces:
+        async for piece in pieces:
+            data.write(piece)
+            if data.tell() > most:
+                break
+    data.seek(0)
+    return data
+
+
+async def _present(box: FreshBox) -> dict[str, File]:
+    """Returns the files that lie in /tests. Raises BoxFault."""
+    data = await _archived(box, _TESTS_BYTES)
+    try:
+        with tarfile.open(fileobj=data) as given:
+            inner = {posixpath.normpath(each.name): given.extractfile(each) for each in given if each.isreg()}
+            return {name: File(file.read()) for name, file in inner.items() if file is not None}
+    except tarfile.TarError:
+        raise BoxFault(f"{TESTS} has more than {_TESTS_BYTES >> 20} MiB") from None
+
+
 async def _rewritten(box: FreshBox, placed: Files) -> frozenset[str]:
     """Returns the test files that are not what they were, or were not there. Attack: a program that a test starts
     changes the next one, or adds what the next one loads."""
-    data = io.BytesIO()
     most = 2 * sum(len(file.data) + 2048 for file in placed.values()) + _REPORTS_BYTES
     try:
-        async with contextlib.aclosing(box.archive(TESTS)) as pieces:
-            async for piece in pieces:
-                data.write(piece)
-                if data.tell() > most:
-                    break
+        data = await _archived(box, most)
     except BoxFault:
         return frozenset(placed)
     return await asyncio.to_thread(_changed, data, placed)
 
 
 def _changed(data: io.BytesIO, placed: Files) -> frozenset[str]:
-    data.seek(0)
     seen: dict[str, bytes] = {}
     added: set[str] = set()
     try:

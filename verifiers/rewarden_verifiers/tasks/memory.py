@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 from rewarden_sandboxes.job import Limits
 from rewarden_verifiers.tasks.shelf import Shelf
 
-VERSION = 3
+VERSION = 4
 """Raised whenever what is kept means something else, or is found out in another way."""
 
 

@@ -119,7 +119,8 @@ class Step:
     solve: the file of it that is run. agent_s,
     verifier_s: limits of CPU and idle time. env: of the verifier. network: hosts that the tests may reach, if the
     server allows them: names, `*.DOMAIN`, or `*`. memory_mb, disk_mb, workdir: of the tests' box, where they are not
-    the environment's. collect, health: done before the tests.
+    the environment's. collect, health: done before the tests. apart: what the tests' box begins with, where that is
+    not the policy's box: of the policy's files, it gets the artifacts, which are absolute paths, and nothing else.
     """
 
     name: str
@@ -139,6 +140,8 @@ class Step:
     workdir: str | None = None
     collect: Sequence[Hook] = ()
     health: Sequence[HealthCheck] = ()
+    apart: Environment | None = None
+    artifacts: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +156,11 @@ class Task:
     solution_env: Mapping[str, str] = field(default_factory=dict)
     keep: Sequence[str] = ()
     services: Sequence[str] = ()
+
+    @property
+    def environments(self) -> Sequence[Environment]:
+        """Returns the environments of all boxes: the policy's, and those that tests have of their own."""
+        return (self.environment, *(step.apart for step in self.steps if step.apart is not None))
 
     def step(self, name: str | None) -> Step:
         """Returns a step. None: the only one. Raises TaskFault."""

@@ -1,0 +1,59 @@
+"""The symbolic links of a box's changes, and the places to which they lead.
+
+Attack: an answer that is a link to the expected one, which lies in /tests when the tests read it, also by way of other
+links, of `/proc/self/root`, or of `..` behind a link of the image's.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import tarfile
+from collections.abc import Callable, Mapping
+from typing import BinaryIO
+
+_MOST_HOPS = 40
+"""As many as the kernel follows."""
+
+
+class Links:
+    """The links of a box's changes: path, from the root without a slash, to target."""
+
+    def __init__(self, targets: Mapping[str, str]) -> None:
+        self._targets = targets
+
+    @classmethod
+    def of_stream(cls, stream: BinaryIO) -> Links:
+        """Returns the links of a stream of changes. Raises tarfile.TarError."""
+        with tarfile.open(fileobj=stream, mode="r:") as given:
+            return cls({posixpath.normpath(member.name): member.linkname for member in given if member.issym()})
+
+    def astray(self, right: Callable[[str], bool]) -> frozenset[str]:
+        """Returns the links that lead where they must not. right: says of a path, of which nothing need be there,
+        whether one may lead to it."""
+        return frozenset(path for path in self._targets if (end := self._end(path)) is None or not right(end))
+
+    def _end(self, path: str) -> str | None:
+        """Returns where a link leads; None if that cannot be told without the image, or leads to the files of
+        processes."""
+        left = path.split("/")
+        at: list[str] = []
+        hops = 0
+        while left:
+            part = left.pop(0)
+            if part == "..":  # only at the head of a target, where `at` holds folders of the box alone
+                del at[-1:]
+                continue
+            at.append(part)
+            if at[0] == "proc":
+                return None
+            target = self._targets.get("/".join(at))
+            if target is None:
+                continue
+            hops += 1
+            parts = [name for name in target.split("/") if name not in ("", ".")]
+            head = next((place for place, name in enumerate(parts) if name != ".."), len(parts))
+            if hops > _MOST_HOPS or ".." in parts[head:]:
+                return None
+            at = [] if target.startswith("/") else at[:-1]
+            left = parts + left
+        return "/".join(at)
