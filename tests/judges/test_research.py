@@ -310,7 +310,6 @@ async def test_rubric_calls_tools_before_it_judges_its_criteria(judged: Judged, 
 @pytest.mark.parametrize(
     ("use", "given", "path"),
     [
-        ("judge", {"tools": {"use": ["calculator"]}, "mode": "solve"}, "params.tools"),
         ("judge", {"tools": {"use": ["calculator", "calculator"]}}, "params.tools.use"),
         ("judge", {"tools": {"calls": 0}}, "params.tools.calls"),
         ("judge", {"tools": {"seconds": 0}}, "params.tools.seconds"),

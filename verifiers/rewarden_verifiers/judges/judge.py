@@ -89,9 +89,9 @@ async def judge(
     where the final answer stands. In the other modes each of up to `portions` portions is judged, and the lowest
     verdict counts; `evidence.portions` states them.
 
-    With `tools` the judge may search the sample's `metadata.documents`, calculate and run programs before its verdict;
-    `evidence.research` states its calls. A tool that fails by our fault is told to it as that (flag `tool_failed`), and
-    a judge that cannot call tools is an error (`provider_refused`).
+    With `tools` the judge may search the sample's `metadata.documents`, calculate and run programs before its verdict,
+    or in mode `solve` while it solves; `evidence.research` states its calls. A tool that fails by our fault is told to
+    it as that (flag `tool_failed`), and a judge that cannot call tools is an error (`provider_refused`).
 
     With `panel` several judges give a verdict each; the evidence contains them, and their agreement. Reasons for no
     score: `panel_incomplete`, `tie`, `unsolved` (mode `solve`: the judge has no definite answer of its own).
@@ -121,7 +121,7 @@ async def _judged(
     """The outcome by one judge."""
     ledger = Ledger()
     if params.mode == "solve":
-        solution = await solved(ctx, params, subject.prompt or "", media, ledger)
+        solution = await solved(ctx, params, subject.prompt or "", subject.sample, media, ledger)
         if solution is None:
             message = "the judge has no definite answer of its own to compare with"
             return undecided("unsolved", feedback=message, evidence=ledger.evidence(), flags=tuple(ledger.flags()))
@@ -168,7 +168,7 @@ async def _opinions(
 ) -> list[Opinion[Vote]]:
     """The opinions on a response or a portion, with credit only for what it holds."""
     asking = partial(_inquiry, subject, answers, media, params)
-    if params.tools.use:
+    if params.tools.use and params.mode != "solve":
         box = await toolbox(ctx, params.tools, subject.sample)
         findings = await researched(ctx, params, params.tools, box, asking(), ledger)
         asking = partial(asking, findings=findings)

@@ -63,7 +63,8 @@ class Params(PanelParams):
         the built-in prompt and `by: text`, else `free`.
     portions: The maximum number of portions into which a response that is longer than the judge's context is cut; what
         takes more gets the lowest score (`too_long`).
-    tools: Tools that the judge may call before its verdict, if its server has function calling.
+    tools: Tools that the judge may call before its verdict, or in mode `solve` before its own answer, if its server has
+        function calling.
     """
 
     mode: Literal["reference", "solve", "scale", "accept", "aspects"] = "reference"
@@ -100,9 +101,6 @@ class Params(PanelParams):
         self._check_aspects()
         check_portions(self.portions)
         self.tools.check("params.tools")
-        if self.tools.use and self.mode == "solve":
-            message = "params.tools: in mode `solve` the judge compares with its own answer, and calls nothing"
-            raise InvalidParams(message, path="params.tools")
 
     @property
     def quoting(self) -> bool:

@@ -2,7 +2,8 @@
 
 Attack: a wrong response that argues well convinces a judge that has not solved the problem. A judge that solves first
 is shown nothing that the policy wrote; the response is then compared with its solution, as with a reference. Responses
-to one problem share one solution, because equal questions have one reply.
+to one problem share one solution, because equal questions have one reply. With tools the judge calculates, searches and
+runs programs while it solves, and calls none afterwards: no tool runs what a response asks for.
 """
 
 from __future__ import annotations
@@ -11,21 +12,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rewarden.types import Media
+from rewarden.types import Media, Sample
+from rewarden_verifiers.contract import Context
 from rewarden_verifiers.judges.empty_responses import empty_reason
 from rewarden_verifiers.judges.judge_params import Params
 from rewarden_verifiers.judges.ledger import Ledger
-from rewarden_verifiers.judges.opinions import Asked, Inquiry, opinions
+from rewarden_verifiers.judges.opinions import Inquiry, opinions
 from rewarden_verifiers.judges.params import Prompt
 from rewarden_verifiers.judges.pictures import images
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.replies import object_of
+from rewarden_verifiers.judges.research import researched
+from rewarden_verifiers.judges.toolbox import toolbox
 
 
-async def solved(ctx: Asked, params: Params, problem: str, media: Sequence[Media] | None, ledger: Ledger) -> str | None:
+async def solved(
+    ctx: Context, params: Params, problem: str, sample: Sample, media: Sequence[Media] | None, ledger: Ledger
+) -> str | None:
     """The judge's final answer to a problem; None where it has none, or no reply can be read: never the policy's fault.
 
-    Raises what `ctx.judge.ask` raises.
+    sample: whose documents the judge's tools search. Raises what `ctx.judge.ask` raises, and with tools what `toolbox`
+    and `researched` do.
     """
     text = {"type": "string"}
     inquiry = Inquiry(
@@ -36,7 +43,12 @@ async def solved(ctx: Asked, params: Params, problem: str, media: Sequence[Media
         media=images(media) if params.media else (),
     )
     # One solution, by the built-in prompt: the request's is about a response.
-    (found,) = await opinions(ctx, replace(params, samples=1, prompt=Prompt()), inquiry, ledger)
+    own = replace(params, samples=1, prompt=Prompt())
+    if params.tools.use:
+        box = await toolbox(ctx, params.tools, sample)
+        findings = await researched(ctx, own, params.tools, box, inquiry, ledger)
+        inquiry = replace(inquiry, findings=findings)
+    (found,) = await opinions(ctx, own, inquiry, ledger)
     answer = found.reading or ""
     return answer if empty_reason(answer, None, asked=problem) is None else None
 
