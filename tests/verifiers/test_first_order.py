@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from rewarden.errors import InvalidReference
 from rewarden.types import Outcome
 from rewarden_verifiers.answer.logic.first_order import FirstOrderParams, first_order, prepare
-from rewarden_verifiers.answer.logic.formulas import NoFormulaError, columns, literals, quantifiers, read, table
+from rewarden_verifiers.answer.logic.formulas import (
+    NoFormulaError,
+    arguments,
+    columns,
+    literals,
+    quantifiers,
+    read,
+    table,
+)
 from tests.verifiers.counting import HOSTILE
 
 PUBLISHED = {"quantifiers": False, "above_constants": False, "bindings": 1000}
@@ -121,6 +129,52 @@ def test_the_pairing_of_similar_names_counts_and_more_only_if_asked() -> None:
     converse, rule = "∀x (Mammal(x) → Cat(x))", "∀x (Cat(x) → Mammal(x))"
     assert judged(converse, rule, above_constants=False).score == 0.5
     assert judged(converse, rule, above_constants=False, bindings=3).score == 1.0
+
+
+@pytest.mark.parametrize(
+    ("response", "reference"),
+    [
+        ("∀a ∃b Loves(a, b)", "∀x ∃y Loves(x, y)"),
+        ("∀y ∀x (Loves(y, x) → Loves(x, y))", "∀x ∀y (Loves(x, y) → Loves(y, x))"),
+        ("∀y ∀x Loves(x, y)", "∀x ∀y Loves(x, y)"),
+        ("∀y Q(y) ∧ ∀x P(x)", "∀x P(x) ∧ ∀y Q(y)"),
+        ("∀x (P(x) → ∃x Q(x))", "∀x (P(x) → ∃y Q(y))"),
+        ("∀c ∀b ∀a (R(a, b, c) → R(c, b, a))", "∀x ∀y ∀z (R(x, y, z) → R(z, y, x))"),
+    ],
+)
+def test_the_names_of_variables_and_the_order_of_like_quantifiers_do_not_matter(response: str, reference: str) -> None:
+    assert judged(response, reference).score == 1.0
+
+
+@pytest.mark.parametrize(
+    ("response", "reference"),
+    [
+        ("∀x OwnedBy(y, x)", "∀x Owns(x, y)"),
+        ("∀x Loves(x, mary, now)", "∀x Loves(x, mary)"),
+        ("∀x (Cat(x) → Mammal(x))", "∀x (Cat(y) → Mammal(y))"),
+    ],
+)
+def test_arguments_are_compared_only_where_predicates_and_their_sizes_are_the_same(
+    response: str, reference: str
+) -> None:
+    assert judged(response, reference).score == 1.0
+
+
+def test_other_arguments_count_only_where_quantifiers_do() -> None:
+    outcome = judged("∀x ∃y Loves(y, x)", "∀x ∃y Loves(x, y)")
+    assert (outcome.score, outcome.reason) == (0.0, "arguments_differ")
+    assert judged("∀x ∃y Loves(y, x)", "∀x ∃y Loves(x, y)", **PUBLISHED).score == 1.0
+
+
+def test_arguments_are_split_outside_brackets() -> None:
+    assert arguments("P(f(x,y),z)") == ["f(x,y)", "z"]
+    assert arguments("P") == []
+
+
+def test_more_orders_of_quantifiers_than_are_tried_end() -> None:
+    names = [f"x{place}" for place in range(24)]
+    text = "".join(f"∀{name} " for name in names) + " ∧ ".join(f"P{place}({names[place]})" for place in range(12))
+    assert judged(text, text).score == 1.0
 
 
 @pytest.mark.parametrize("reference", ["", "∀x (", " ∧ ".join(f"P{place}(x)" for place in range(13))])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice, permutations, product
 from typing import Any
 
 from rapidfuzz.distance import Levenshtein
@@ -19,6 +21,8 @@ from rewarden_verifiers.outcome import scored, wrong
 from rewarden_verifiers.puzzles import answers
 
 _MOST_BINDINGS = 1_000
+_MOST_ORDERS = 120
+_LETTER = re.compile(r"[a-z]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +58,7 @@ class FirstOrderParams:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wanted:
-    """A reference, read."""
+    """A reference, read. Where quantifiers count, variables are marked by theirs."""
 
     formula: Formula
     literals: Sequence[str]
@@ -67,6 +71,8 @@ def prepare(reference: str, params: FirstOrderParams) -> Wanted:
         formula = formulas.read(reference)
     except NoFormulaError as error:
         raise InvalidReference(f"the reference is no formula: {error}", path="reference") from None
+    if params.quantifiers:
+        formula = formulas.numbered(formula)
     found = formulas.literals(formula)
     if len(found) > MOST_LITERALS:
         raise InvalidReference(f"the reference has over {MOST_LITERALS} literals", path="reference")
@@ -82,10 +88,12 @@ def first_order(response: str, prepared: Wanted, params: FirstOrderParams) -> Ou
     their texts, so other names for the same things score the same; a literal without a counterpart is an input of its
     own. Quantifiers are compared apart: the same kinds in the same order, after negations are moved inwards.
 
-    By default a formula with the quantifiers of another (`quantifiers_differ`) scores 0, only the pairing of the most
-    similar names counts, so that `Mammal(x) → Cat(x)` is not `Cat(x) → Mammal(x)`, and what a constant would score is
-    subtracted. LogicLLaMA's published score (arXiv 2305.15541) has none of these: set `quantifiers` and
-    `above_constants` to false and `bindings` to 1000.
+    By default a formula with the quantifiers of another (`quantifiers_differ`) scores 0, and so does one in which a
+    predicate of the reference has the variables of other quantifiers (`arguments_differ`): `∀x ∃y Loves(y, x)` is not
+    `∀x ∃y Loves(x, y)`. The names of variables, and the order of neighbouring quantifiers of one kind, do not matter.
+    Only the pairing of the most similar names counts, so that `Mammal(x) → Cat(x)` is not `Cat(x) → Mammal(x)`, and
+    what a constant would score is subtracted. LogicLLaMA's published score (arXiv 2305.15541) has none of these: set
+    `quantifiers` and `above_constants` to false and `bindings` to 1000.
 
     Further reasons for 0: `no_answer`, `hedged`, `malformed` (no formula), `too_complex` (over 12 literals), `wrong`.
     """
@@ -98,12 +106,17 @@ def first_order(response: str, prepared: Wanted, params: FirstOrderParams) -> Ou
         formula = formulas.read(found.text)
     except NoFormulaError as error:
         return wrong("malformed", flags=("malformed",), feedback=str(error), **shown)
-    own = formulas.literals(formula)
-    if len(own) > MOST_LITERALS:
+    if len(formulas.literals(formula)) > MOST_LITERALS:
         return wrong("too_complex", feedback=f"it has over {MOST_LITERALS} literals", **shown)
-    if params.quantifiers and formulas.quantifiers(formula) != prepared.quantifiers:
-        return wrong("quantifiers_differ", **shown)
-    share, constant = _agreement(formula, own, prepared, params.bindings)
+    ways: Iterable[Formula] = (formula,)
+    if params.quantifiers:
+        if formulas.quantifiers(formula) != prepared.quantifiers:
+            return wrong("quantifiers_differ", **shown)
+        ways = _orders(formula, prepared.quantifiers)
+    agreements = [_agreement(one, formulas.literals(one), prepared, params) for one in ways]
+    share, constant = max((one for one in agreements if one is not None), default=(None, None))
+    if share is None or constant is None:
+        return wrong("arguments_differ", **shown)
     score = share
     if params.above_constants:
         score = max(0.0, (share - constant) / (1 - constant)) if constant < 1 else float(share == 1)
@@ -113,20 +126,53 @@ def first_order(response: str, prepared: Wanted, params: FirstOrderParams) -> Ou
     return scored(score, passed=passed, reason=reason, **shown)
 
 
-def _agreement(formula: Formula, own: Sequence[str], wanted: Wanted, bindings: int) -> tuple[float, float]:
+def _orders(formula: Formula, quantifiers: str) -> Iterator[Formula]:
+    """Yields the formula with its variables marked by the reference's quantifiers, for each order of neighbouring ones
+    of one kind."""
+    runs: list[list[int]] = []
+    for place, kind in enumerate(quantifiers):
+        if place and kind == quantifiers[place - 1]:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    formula = formulas.numbered(formula)
+    orders = product(*(islice(permutations(run), _MOST_ORDERS) for run in runs))
+    for order in islice(orders, _MOST_ORDERS):
+        yield formulas.marked(formula, [place for run in order for place in run])
+
+
+def _agreement(
+    formula: Formula, own: Sequence[str], wanted: Wanted, params: FirstOrderParams
+) -> tuple[float, float] | None:
     """Returns the share of rows in which two formulas agree under the best of the pairings, and the share that the
-    better constant would have."""
+    better constant would have; None if every pairing gives a predicate other variables."""
     count = max(len(own), len(wanted.literals))
     columns, rows = formulas.columns(count), 1 << count
     expected = formulas.table(wanted.formula, dict(zip(wanted.literals, columns, strict=False)), rows)
     true = expected.bit_count()
-    best = 0
-    for binding in _bindings(wanted.literals, own, count, bindings):
+    best = None
+    for binding in _bindings(wanted.literals, own, count, params.bindings):
+        pairs = [(one, wanted.literals[at]) for one, at in zip(own, binding, strict=True) if at < len(wanted.literals)]
+        if params.quantifiers and any(_crossed(*pair) for pair in pairs):
+            continue
         inputs = {literal: columns[place] for literal, place in zip(own, binding, strict=True)}
-        best = max(best, rows - (formulas.table(formula, inputs, rows) ^ expected).bit_count())
+        best = max(best or 0, rows - (formulas.table(formula, inputs, rows) ^ expected).bit_count())
         if best == rows:
             break
-    return best / rows, max(true, rows - true) / rows
+    return None if best is None else (best / rows, max(true, rows - true) / rows)
+
+
+def _crossed(own: str, wanted: str) -> bool:
+    """Returns whether two literals of one predicate have variables of different quantifiers."""
+    # Attack: `Loves(y, x)`, or `Loves(x, x)`, for `Loves(x, y)`.
+    if own.partition("(")[0].casefold() != wanted.partition("(")[0].casefold():
+        return False
+    ones, others = formulas.arguments(own), formulas.arguments(wanted)
+    if len(ones) != len(others):
+        return False
+    # A single letter that no quantifier binds is a slip of the reference's, and can mean any.
+    pairs = [(one, other) for one, other in zip(ones, others, strict=True) if not _LETTER.fullmatch(other)]
+    return any(formulas.marks(one) != formulas.marks(other) for one, other in pairs)
 
 
 def _bindings(wanted: Sequence[str], own: Sequence[str], count: int, most: int) -> Iterator[list[int]]:

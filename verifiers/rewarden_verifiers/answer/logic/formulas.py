@@ -38,6 +38,12 @@ _TOKEN = re.compile(
 )
 
 
+_ARGUMENT = re.compile(r"(?<=[(,])[\w-]+(?=[,)])")
+"""A variable or a constant as an argument of a literal; names of literals and functions have a bracket behind them."""
+_FIRST_MARK = 0xF0000
+"""Of a plane for private use: no text has a name with these characters."""
+
+
 class NoFormulaError(ValueError):
     """The text is no formula."""
 
@@ -88,6 +94,58 @@ def quantifiers(formula: Formula) -> str:
 
     walk(formula, True)
     return "".join(found)
+
+
+def numbered(formula: Formula) -> Formula:
+    """Returns the formula with each bound variable written as the mark of its quantifier, in the order of the text.
+
+    So formulas that differ in the names of their variables alone are equal.
+    """
+    count = 0
+
+    def walk(node: Formula, bound: Mapping[str, str]) -> Formula:
+        nonlocal count
+        if node.kind == "literal":
+            return Formula("literal", text=_ARGUMENT.sub(lambda found: bound.get(found[0], found[0]), node.text))
+        if node.kind in ("all", "some"):
+            bound = {**bound, node.text: mark(count)}
+            count += 1
+        return Formula(node.kind, tuple(walk(part, bound) for part in node.parts), node.text)
+
+    return walk(formula, {})
+
+
+def mark(place: int) -> str:
+    """Returns the character that stands for the variable of a quantifier."""
+    return chr(_FIRST_MARK + place)
+
+
+def marks(text: str) -> list[int]:
+    """Returns the places of the quantifiers whose variables a text has, in order."""
+    return [ord(character) - _FIRST_MARK for character in text if ord(character) >= _FIRST_MARK]
+
+
+def marked(formula: Formula, order: Sequence[int]) -> Formula:
+    """Returns a numbered formula with other marks: in the place of each, that of the place in `order`."""
+    changed = {_FIRST_MARK + place: mark(other) for place, other in enumerate(order)}
+
+    def walk(node: Formula) -> Formula:
+        return Formula(node.kind, tuple(map(walk, node.parts)), node.text.translate(changed))
+
+    return walk(formula)
+
+
+def arguments(literal: str) -> list[str]:
+    """Returns the arguments of a literal."""
+    inner = literal.partition("(")[2]
+    found, depth = [""], 0
+    for character in inner[:-1]:
+        depth += (character == "(") - (character == ")")
+        if character == "," and not depth:
+            found.append("")
+        else:
+            found[-1] += character
+    return found if inner else []
 
 
 def table(formula: Formula, inputs: Mapping[str, int], rows: int) -> int:
