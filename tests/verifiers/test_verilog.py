@@ -22,7 +22,7 @@ from rewarden_server.engine.plan import Planner
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_verifiers.cases import load_cases, mismatches
 from rewarden_verifiers.registry import Registry
-from rewarden_verifiers.verilog import source
+from rewarden_verifiers.verilog import outputs, source
 from rewarden_verifiers.verilog.reference import Reset, VerilogReference
 from rewarden_verifiers.verilog.verilog import verilog
 from tests.programs import lacking, problem_of
@@ -54,6 +54,13 @@ module tb;
   end
 endmodule"""
 BENCHED = {"solution": MUX, "testbench": BENCH, "passes": "Mismatches: 0"}
+LENIENT = {**BENCHED, "testbench": BENCH.replace("want !== (want ^ y ^ want)", "y != want")}
+"""A bench that takes an undefined output for a right one."""
+FLOATING = {
+    "solution": MUX.replace("s ? b : a", "s ? b : 1'bz"),
+    "testbench": BENCH.replace("s ? b : a", "s ? b : 1'bz").replace("want !== (want ^ y ^ want)", "y !== want"),
+    "passes": "Mismatches: 0",
+}
 HALF = "input clk, rst, en, output [3:0] q); reg [3:0] r; always @(posedge clk) if (rst) r <= 0; else r <= r - en;"
 
 
@@ -156,6 +163,14 @@ ATTACKS = {
     "an undefined output": (mux("assign y = 1'bx;"), BENCHED),
     "no driver": (mux(""), BENCHED),
     "high impedance": (mux("assign y = 1'bz;"), BENCHED),
+    "undefined, for a lenient bench": (mux("assign y = 1'bx;"), LENIENT),
+    "undefined in part, for a lenient bench": (mux("assign y = s ? b : 1'bx;"), LENIENT),
+    "floating, for a lenient bench": (mux("assign y = 1'bz;"), LENIENT),
+    "a register that is never set, for a lenient bench": (
+        mux("reg r; always @(posedge s) r <= ~r; assign y = r;"),
+        LENIENT,
+    ),
+    "undefined where it must float": (mux("assign y = s ? b : 1'bx;"), FLOATING),
     "a directive that spills": (mux("assign y = a;", after="`define want y\n`celldefine"), BENCHED),
     # Against a proof
     "two drivers": (mux("assign y = a; assign y = b;"), PROVEN),
@@ -212,6 +227,9 @@ async def test_their_twins_earn_everything(engine: Engine) -> None:
         (f"```verilog\n{MUX}\n```", BENCHED),
         (f"```verilog\n{COUNT}\n```", SEQUENTIAL),
         (mux("assign y = s ? b : a; // $finish, tb.bad"), BENCHED),
+        (f"```verilog\n{MUX}\n```", LENIENT),
+        (mux("reg r; always @* case (s) 0: r = a; 1: r = b; default: r = 1'bx; endcase assign y = r;"), LENIENT),
+        (mux("wire k; assign k = s ? b : 1'bz; assign y = k;"), FLOATING),
         (mux("golden g(a, b, s, y);", f"{MUX.replace('module mux', 'module golden')}"), BENCHED),
         (mux("wire \\$display ; assign \\$display = s; assign y = \\$display ? b : a;"), BENCHED),
     ]
@@ -269,10 +287,10 @@ def test_modules_are_found_beside_comments_and_strings() -> None:
 
 
 class Scripted:
-    """A sandbox that ends the steps of a design, and of the solution, as it is told."""
+    """A sandbox that ends the steps of a design, and of the solution, as it is told, alike for all runs of a job."""
 
-    def __init__(self, own: str, gold: str, lacks: str | None = None) -> None:
-        self._said = (own, gold)
+    def __init__(self, *said: str, lacks: str | None = None) -> None:
+        self._said = said
         self._lacks = lacks
         self.simulated = 0
 
@@ -285,14 +303,15 @@ class Scripted:
     async def run(self, job: Job) -> AsyncGenerator[JobEvent, None]:
         if job.program.language == "yosys":
             module = b'{"modules": {"mux": {"ports": {}, "cells": {}}}}'
-            files = {"netlist.v": MUX.encode(), "ports.txt": b"module mux\n", "cells.json": module}
+            files = {"netlist.v": MUX.replace("; ", ";\n").encode(), "ports.txt": b"module mux\n", "cells.json": module}
             for index in range(len(job.cases)):
                 yield CaseResult(index=index, program=Report(status="ok", files=files))
             return
         said = self._said[self.simulated]
         self.simulated += 1
         report = Report(status="ok", stdout=said.encode()) if said.startswith("M") else Report(status=said)  # type: ignore[arg-type]
-        yield CaseResult(index=0, program=report)
+        for index in range(len(job.cases)):
+            yield CaseResult(index=index, program=report)
 
 
 class Reaching:
@@ -305,7 +324,6 @@ class Reaching:
 @pytest.mark.parametrize(
     ("own", "gold", "status", "reason"),
     [
-        ("Mismatches: 0", "never run", "scored", None),
         ("Mismatches: 1", "Mismatches: 0", "scored", "test_failed"),
         ("time_limit", "Mismatches: 0", "scored", "time_limit"),
         ("memory_limit", "Mismatches: 0", "scored", "memory_limit"),
@@ -330,12 +348,48 @@ async def test_the_solution_s_own_run_shows_whose_fault_it_is(
         return
     outcome = await verilog(response, reference, params=params, ctx=Reaching(sandbox))
     assert (outcome.status, outcome.reason) == (status, reason)
-    assert sandbox.simulated == (1 if reason is None else 2)
+    assert sandbox.simulated == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (["Mismatches: 0", "Mismatches: 0"], None),
+        (["Mismatches: 0", "Mismatches: 1", "Mismatches: 0"], "undefined_output"),
+        (["Mismatches: 0", "time_limit", "Mismatches: 0"], "undefined_output"),
+        (["Mismatches: 0", "Mismatches: 1", "Mismatches: 1", "Mismatches: 0"], None),
+        (["Mismatches: 0", "Mismatches: 1", "Mismatches: 1", "Mismatches: 1", "Mismatches: 0"], "undefined_output"),
+        (["Mismatches: 0", "Mismatches: 1", "Mismatches: 1", "Mismatches: 1", "Mismatches: 1"], None),
+    ],
+)
+async def test_undefined_outputs_count_only_where_those_of_the_solution_do_not(
+    said: list[str], reason: str | None
+) -> None:
+    """The design as it is; then, with undefined outputs at 0 and at 1, the design and the solution, twice: where high
+    impedance counts as undefined, and where it does not."""
+    sandbox = Scripted(*said)
+    reference = VerilogReference(solution=MUX, testbench=BENCH, passes="Mismatches: 0")
+    params = PLANNER.bind(Use(name="verilog")).params
+    outcome = await verilog(f"```verilog\n{MUX}\n```", reference, params=params, ctx=Reaching(sandbox))
+    assert (outcome.reason, sandbox.simulated) == (reason, len(said))
+
+
+def test_outputs_keep_their_names_and_ranges() -> None:
+    netlist = (
+        "/* made */\n\nmodule m(a, \\q.x , r);\n  wire _0_;\n  input [0:3] a;\n  wire [0:3] a;\n"
+        "  output [4:2] \\q.x ;\n  output r;\n  reg r;\nendmodule\n"
+    )
+    made = outputs.defined(netlist, floating=False)
+    assert made.startswith("module m(a, \\q.x , r);")
+    for line in ("input [0:3] a;", "output [4:2] \\q.x ;", "wire [2:0] rewarden_own1,", "output r;"):
+        assert line in made
+    assert "1'bz" not in made
+    assert "module rewarden_netlist(a, \\q.x , r);" in made
 
 
 async def test_a_sandbox_without_the_tools_is_nobody_s_zero() -> None:
     params = PLANNER.bind(Use(name="verilog")).params
-    reaching = Reaching(Scripted("", "", lacks="the image scripts is not built"))
+    reaching = Reaching(Scripted(lacks="the image scripts is not built"))
     with pytest.raises(SampleError, match="the image scripts is not built") as caught:
         await verilog(f"```verilog\n{MUX}\n```", VerilogReference(solution=MUX), params=params, ctx=reaching)
     assert (caught.value.status, caught.value.fault) == ("error", "infra")

@@ -178,20 +178,29 @@ def _clocks(module: Mapping[str, Any]) -> tuple[frozenset[tuple[str, str]], bool
 
 
 async def simulate(
-    sandbox: Sandbox, testbench: str, netlist: Netlist, files: Mapping[str, str], limits: Limits
-) -> Simulated:
-    """The test bench with a netlist in the place of the design."""
-    text = f"{testbench}\n`resetall\n{netlist.text}\n"
+    sandbox: Sandbox,
+    testbench: str,
+    netlist: str,
+    files: Mapping[str, str],
+    limits: Limits,
+    runs: Sequence[Sequence[str]] = ((),),
+) -> list[Simulated]:
+    """The test bench with a netlist in the place of the design, run with each of these arguments."""
+    text = f"{testbench}\n`resetall\n{netlist}\n"
     given = {name: source(content) for name, content in files.items()}
     program = Program(language=SIMULATOR, code=source(text), files=given, limits=limits)
-    async for event in sandbox.run(Job(program=program, cases=[Case()], compile_limits=limits)):
+    job = Job(program=program, cases=[Case(args=args) for args in runs], compile_limits=limits)
+    done: dict[int, Simulated] = {}
+    async for event in sandbox.run(job):
         if isinstance(event, CompileResult) and event.report.status != "ok":
             _ours(event.report)
-            return Simulated("compile_error", _error(event.report))
+            return [Simulated("compile_error", _error(event.report))] * len(runs)
         if isinstance(event, CaseResult):
             _ours(event.program)
-            return Simulated(event.program.status, event.program.stdout.decode("utf-8", "replace"))
-    raise SandboxError("the simulation reported nothing")
+            done[event.index] = Simulated(event.program.status, event.program.stdout.decode("utf-8", "replace"))
+    if len(done) != len(runs):
+        raise SandboxError("the simulation reported nothing")
+    return [done[place] for place in range(len(runs))]
 
 
 async def agree(

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rewarden.errors import InvalidReference, SandboxError
 from rewarden.types import Outcome
+from rewarden_sandboxes.job import Limits
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.execution.candidate import Missing, find
 from rewarden_verifiers.outcome import no_answer, scored, wrong
 from rewarden_verifiers.verilog import steps
+from rewarden_verifiers.verilog.outputs import ONES, defined
 from rewarden_verifiers.verilog.params import VerilogParams
 from rewarden_verifiers.verilog.reference import VerilogReference
 from rewarden_verifiers.verilog.source import MAX_CHARACTERS, Refused, check
-from rewarden_verifiers.verilog.steps import Cost, Netlist
+from rewarden_verifiers.verilog.steps import Cost, Netlist, Simulated
 
 LABELS = frozenset({"verilog", "systemverilog", "sv", "v"})
 """Labels that fences use for Verilog."""
@@ -34,7 +36,8 @@ async def verilog(response: str, reference: VerilogReference, *, params: Verilog
     ports as the solution.
 
     - With `testbench`, Icarus Verilog simulates the bench with the netlist. The output must contain `passes` and must
-      not contain `fails`.
+      not contain `fails`. A design that passes must also pass with every undefined output bit at 0, and at 1, if the
+      solution does: a bench that compares with `!=` takes an undefined output for a right one.
     - Without it, the netlist must be equivalent to the solution's. Combinational designs are compared for all inputs;
       undefined values in the solution are don't-cares. Sequential designs are compared for `cycles` clock cycles from
       `reset`, and then by unbounded induction; they must use the solution's clock and edge.
@@ -43,7 +46,8 @@ async def verilog(response: str, reference: VerilogReference, *, params: Verilog
 
     Reasons with score 0: `module_missing`, `system_task`, `forbidden_construct`, `not_synthesizable`, `drives_input`,
     `ports_differ`, `clock_differs`, `not_equivalent`, `unproven` (equal for `cycles`, but the induction fails),
-    `test_failed`, `time_limit`, `memory_limit`, `output_limit`, `crashed`, `too_expensive`, `no_answer`.
+    `test_failed`, `undefined_output`, `time_limit`, `memory_limit`, `output_limit`, `crashed`, `too_expensive`,
+    `no_answer`.
 
     Proofs do not scale to multipliers, memories and designs with much hidden state; give those a test bench. A bench
     must not print the design's outputs as text (`%s`), because a design could then print the pass mark.
@@ -95,26 +99,50 @@ class _Judgement:
         return failed if failed is not None else await self._right(own, gold)
 
     async def _simulated(self, own: Netlist, gold: Netlist) -> Outcome | None:
-        bench = self.reference.testbench
-        assert bench is not None
-        reason, words = await self._bench(bench, own)
+        ((reason, words),) = await self._bench(own.text)
         if reason is None:
-            return None
-        control, message = await self._bench(bench, gold)
+            if not await self._undefined(own, gold):
+                return None
+            return self._zero("undefined_output", "the bench compares an output that is undefined")
+        ((control, message),) = await self._bench(gold.text)
         if control is not None:
             raise _invalid("testbench", f"the solution does not pass it ({control}): {message}")
         limits = () if reason == "test_failed" else ("too_expensive", reason)
         return self._zero(reason, words if reason != "test_failed" else None, flags=limits)
 
-    async def _bench(self, bench: str, netlist: Netlist) -> tuple[str | None, str]:
-        """Returns why a netlist does not pass the test bench, or None; and the bench's output."""
-        reference = self.reference
-        done = await steps.simulate(self.ctx.sandbox, bench, netlist, reference.files, self.params.limits)
+    async def _undefined(self, own: Netlist, gold: Netlist) -> bool:
+        """Returns whether a design passes only because some output is undefined, and the solution does not."""
+        # Attack: `1'bx`, or a register that is never set, for a bench that compares with `!=`.
+        for floating in (True, False):
+            ends = await self._filled(defined(own.text, floating=floating))
+            if not any(reason for reason, _ in ends):
+                return False
+            # A bench may want an output that floats, or is undefined before the reset: then the solution fails as well.
+            controls = await self._filled(defined(gold.text, floating=floating))
+            if not any(reason for reason, _ in controls):
+                return True
+        return False
+
+    async def _filled(self, netlist: str) -> list[tuple[str | None, str]]:
+        # The module around the netlist takes time of its own.
+        longer = replace(self.params, cpu_s=min(600.0, 2 * self.params.cpu_s))
+        return await self._bench(netlist, ((), (ONES,)), longer.limits)
+
+    async def _bench(
+        self, netlist: str, runs: Sequence[Sequence[str]] = ((),), limits: Limits | None = None
+    ) -> list[tuple[str | None, str]]:
+        """Returns for each run why a netlist does not pass the test bench, or None; and the bench's output."""
+        bench, given = self.reference.testbench, self.reference.files
+        assert bench is not None
+        done = await steps.simulate(self.ctx.sandbox, bench, netlist, given, limits or self.params.limits, runs)
+        return [self._read(one) for one in done]
+
+    def _read(self, done: Simulated) -> tuple[str | None, str]:
         shown = done.output[-_SHOWN:]
         if done.status in ("time_limit", "memory_limit", "output_limit"):
             return done.status, shown
-        passed = done.status == "ok" and str(reference.passes) in done.output
-        if passed and not (reference.fails and reference.fails in done.output):
+        fails = self.reference.fails
+        if done.status == "ok" and str(self.reference.passes) in done.output and not (fails and fails in done.output):
             return None, shown
         return "test_failed", shown
 
