@@ -265,5 +265,5 @@ def _check_cache(config: Config) -> None:
             raise ConfigError(f"{key}: {path} cannot be read: {error.strerror}") from None
         if name == "cache_key_file" and length < _LEAST_CACHE_KEY:
             raise ConfigError(
-                f"{key}: {path} must hold at least {_LEAST_CACHE_KEY} bytes: openssl rand -hex 32 > {path}"
+                f"{key}: {path} must contain at least {_LEAST_CACHE_KEY} bytes: openssl rand -hex 32 > {path}"
             )

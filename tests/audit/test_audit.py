@@ -278,8 +278,8 @@ REFUSED = [
     (("--use", "no_such"), "no_such"),
     (("--use", "group_stats", "--params", '{"use": "math"}'), "judges the members of a group"),
     (("--use", "math", "--column", "reference=gold"), "no column 'gold'"),
-    (("--use", "math", "--column", "reference=-"), "no column holds the expected answer"),
-    (("--use", "math", "--responses", "rows.jsonl"), "no column holds the response"),
+    (("--use", "math", "--column", "reference=-"), "no column contains the expected answer"),
+    (("--use", "math", "--responses", "rows.jsonl"), "no column contains the response"),
 ]
 
 

@@ -113,7 +113,7 @@ def test_the_plan_names_the_columns(tmp_path: Path, capsys: pytest.CaptureFixtur
     ("words", "message"),
     [
         (["--solutions", "none_such"], "--solutions none_such: no row has this column"),
-        (["--column", "reference=-"], "no column holds the expected answer or the tests"),
+        (["--column", "reference=-"], "no column contains the expected answer or the tests"),
         (["--resume"], "--resume needs -o"),
         (["--resume", "--force"], "give one of them"),
         (["--use", '{"name": "group_stats", "params": {"use": "math"}}'], "judges the members of a group"),

@@ -271,7 +271,7 @@ def test_the_browser_is_opened_on_the_page(tmp_path: Path, monkeypatch: pytest.M
         ("broken.json", "{", "no readable rows"),
         ("deep.json", "[" * 100_000, "nested too deeply"),
         ("empty.jsonl", "", "no rows"),
-        ("other.jsonl", '{"a": 1}\n', "no column holds the response"),
+        ("other.jsonl", '{"a": 1}\n', "no column contains the response"),
         ("torn.jsonl", '{"header": 1, "sample": {}, "verdict": {}}\n', "not a record"),
     ],
 )

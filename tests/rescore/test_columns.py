@@ -66,7 +66,7 @@ def test_the_mapping_is_shown_with_its_guesses_and_what_is_not_read() -> None:
 
 
 def test_without_a_response_the_columns_seen_are_listed() -> None:
-    with pytest.raises(RescoreError, match=r"no column holds the response.*The columns are: foo, bar"):
+    with pytest.raises(RescoreError, match=r"no column contains the response.*The columns are: foo, bar"):
         choose({}, [{"foo": 1, "bar": "x"}])
 
 

@@ -157,7 +157,7 @@ def test_the_metadata_that_routes_and_forms_look_at() -> None:
 @pytest.mark.parametrize(
     ("routes", "message"),
     [
-        ({}, "must hold [[route]] tables"),
+        ({}, "must contain [[route]] tables"),
         ({"route": []}, "has no [[route]]"),
         ({"route": [1]}, "route 1: must be a table"),
         ({"route": [{"data_source": "a"}]}, "route 1: has no 'use'"),
@@ -168,10 +168,10 @@ def test_the_metadata_that_routes_and_forms_look_at() -> None:
         ({"route": [{"data_source": 3, "use": "math"}]}, "must be a file name pattern"),
         ({"route": [{"data_source": [], "use": "math"}]}, "must be a file name pattern"),
         ({"route": [{"use": "math", "reference_form": "gsm9k"}]}, "unknown reference_form 'gsm9k'"),
-        ({"route": [{"use": {"name": "math"}, "params": {}}]}, "give params either in 'use' or beside it"),
+        ({"route": [{"use": {"name": "math"}, "params": {}}]}, "give params either in 'use' or next to it"),
         ({"route": [{"use": {"nam": "math"}}]}, "route 1"),
         ({"route": [{"use": "r.yaml"}]}, "the recipe's file 'r.yaml' is not read here"),
-        ({"route": [{"use": "math"}], "other": 1}, "must hold [[route]] tables, and nothing else"),
+        ({"route": [{"use": "math"}], "other": 1}, "must contain [[route]] tables"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_refused(routes: dict[str, Any], message: str) -> None:

@@ -75,7 +75,7 @@ def test_a_key_without_a_lifetime_never_expires_and_without_a_rule_is_under_the_
         (("new", "a", "--scopes", "verfy"), "did you mean 'verify'?"),
         (("new", "a", "--concurrency", "0"), "concurrency must be above 0"),
         (("revoke", "takn"), "there is no key 'takn'; did you mean 'taken'?"),
-        (("revoke", "named"), "'named' stands in the configuration (keys.named)"),
+        (("revoke", "named"), "'named' is in the configuration (keys.named)"),
         (("rotate", "nobody"), "there is no key 'nobody'"),
     ],
 )

@@ -48,7 +48,7 @@ def test_one_task_that_cannot_be_checked_ends_no_run(folder: Path, capsys: pytes
         "✓ good",
         "✗ host",
         "✗ image",
-        "5 tasks, 4 of which cannot judge",
+        "5 tasks, 4 of which failed the check",
     ]
     assert said[3:5] == ["✗ host: could not be checked: the host was lost", "✗ image: unknown image"]
 

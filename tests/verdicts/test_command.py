@@ -142,7 +142,7 @@ def test_without_a_corpus_the_cases_are_judged(project: Project) -> None:
         (("record", "out.jsonl", "--by", "/bin/false"), "/bin/false cannot judge: exit status 1"),
         (("record", "out.jsonl", "--verifier", "chioce"), "did you mean 'choice'"),
         (("record", "out.json"), "out.json: the name of a record must end in .jsonl"),
-        (("diff", "before.jsonl", ".", "--verifier", "math"), "a record holds its own samples"),
+        (("diff", "before.jsonl", ".", "--verifier", "math"), "a record contains its own samples"),
     ],
 )
 def test_mistakes_are_named(project: Project, words: tuple[str, ...], message: str) -> None:

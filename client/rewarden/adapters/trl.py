@@ -98,7 +98,7 @@ class _Function:
                 raise NoScore(unscored[0])
             if settings.reference is None and not usual_columns(columns):
                 raise NoScore(unscored[0]) from InvalidRequest(
-                    f"no column holds the expected answer; give reference=COLUMN, one of {', '.join(columns)}"
+                    f"no column contains the expected answer; give reference=COLUMN, one of {', '.join(columns)}"
                 )
         return [score_or_none(verdict, settings) for verdict in verdicts]
 

@@ -22,7 +22,7 @@ from rewarden.commands.terminal import add_examples, one_line, pass_on, say
 from rewarden.errors import InvalidRequest
 from rewarden.wire.json import dumps
 
-HELP = "open a sandbox that lives between commands, run programs in it, and copy files"
+HELP = "open a sandbox that stays open between commands, run programs in it, and copy files"
 
 _EPILOG = """\
 examples:
@@ -60,7 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _add_program(one)
     _finish(one, _exec, "rewarden box exec box-0123 -- ls -l /tmp/box")
 
-    one = commands.add_parser("notebook", help="run cells in a new notebook of a box, up to the first that fails")
+    one = commands.add_parser("notebook", help="run cells in a new notebook in a box, and stop at the first that fails")
     _add_box(one)
     one.add_argument("cells", nargs="+", metavar="CELL", help="the code of a cell; - reads one from standard input")
     one.add_argument("--kernel", default="python", help="its language, such as bash or javascript (default: python)")
@@ -116,9 +116,9 @@ def _add_opening(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--idle", type=float, metavar="S", help="seconds without a request until it is closed")
     parser.add_argument("--rollout", metavar="NAME", help="your name for the rollout")
-    parser.add_argument("--snapshot", metavar="ID", help="begin with a snapshot's file system")
+    parser.add_argument("--snapshot", metavar="ID", help="start from a snapshot's file system")
     parser.add_argument(
-        "--network", action="append", metavar="HOST[:PORT]", help="a name that it may reach (repeatable)"
+        "--network", action="append", metavar="HOST[:PORT]", help="a host that it may reach (repeatable)"
     )
     parser.add_argument(
         "--limit", action="append", default=[], metavar="NAME=N", help="a limit, such as memory_mb=256 (repeatable)"

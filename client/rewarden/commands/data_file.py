@@ -82,7 +82,7 @@ def _of_folder(path: Path) -> Iterator[Row]:
     for pattern in ("*.arrow", "train/*.arrow", "*.parquet", "train*/*.parquet", "data/train*.parquet", "*/*.arrow"):
         if files := sorted(path.glob(pattern)):
             return itertools.chain.from_iterable(map(_rows, files))
-    raise InvalidRequest(f"{path}: holds neither Arrow files (save_to_disk) nor Parquet files")
+    raise InvalidRequest(f"{path}: contains neither Arrow files (save_to_disk) nor Parquet files")
 
 
 def _pyarrow(module: str) -> Any:

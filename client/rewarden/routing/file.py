@@ -43,7 +43,7 @@ def routing_from_json(value: Any, source: str = "routing", folder: Path | None =
     Recipes in files are found beside `folder`. Without one none is read: the routes may be a stranger's.
     """
     if not isinstance(value, dict) or value.keys() - {"route"} or not isinstance(value.get("route"), list):
-        raise InvalidRequest(f"{source}: must hold [[route]] tables, and nothing else")
+        raise InvalidRequest(f"{source}: must contain [[route]] tables and nothing else")
     if not value["route"]:
         raise InvalidRequest(f"{source}: has no [[route]]")
     return Routing(
@@ -102,7 +102,7 @@ def _use(value: Any, params: Any, where: str, folder: Path | None) -> tuple[Use,
         if isinstance(value, str):
             return use_from_json({"name": value, "params": {} if params is None else params}), value
         if params is not None:
-            raise InvalidRequest("give params either in 'use' or beside it")
+            raise InvalidRequest("give params either in 'use' or next to it")
         use = use_from_json(value)
         return use, use.name or str((use.recipe or {}).get("name", "a recipe"))
     except InvalidRequest as error:

@@ -54,7 +54,9 @@ def swe_bench(sample: Sample) -> dict[str, Any]:
     if "command" not in made:
         files = dict.fromkeys(id.partition("::")[0] for id in (*must_pass, *must_stay) if "::" in id)
         if not files or made["framework"] != "pytest":
-            raise ValueError("says no command that runs the tests: add metadata.command, and metadata.framework")
+            raise ValueError(
+                "does not name the command that runs the tests: add metadata.command, and metadata.framework"
+            )
         made["command"] = "python -m pytest -q " + " ".join(map(shlex.quote, files))
     return made
 

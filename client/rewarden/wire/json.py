@@ -272,7 +272,7 @@ def _writable(value: Any) -> Any:
     if kind is float:
         if math.isfinite(value):
             return value
-        raise _Fault("is not a finite number, which JSON cannot hold; use None")
+        raise _Fault("is not a finite number, which JSON cannot represent; use None")
     copy: Any = None
     if kind is dict:
         for key, item in value.items():
@@ -312,7 +312,7 @@ def _writable(value: Any) -> Any:
         return _writable(dict(value))
     if isinstance(value, (list, tuple)):
         return _writable(list(value))
-    raise _Fault(f"is {_kind(value)}, which JSON cannot hold; convert it to a list, a string or a number")
+    raise _Fault(f"is {_kind(value)}, which JSON cannot represent; convert it to a list, a string or a number")
 
 
 def _object(value: Any) -> dict[str, Any]:

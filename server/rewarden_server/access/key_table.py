@@ -61,7 +61,7 @@ class KeyTable:
             other = self.secrets.setdefault(bytes.fromhex(digest), secret := Secret(name, end))
             if other is not secret:
                 raise ConfigError(
-                    f"{record.source}: {other.name!r} and {name!r} are the same key; each caller has one of its own"
+                    f"{record.source}: {other.name!r} and {name!r} are the same key; each caller needs its own"
                 )
         self.records[name] = record
         self.rules[name] = record.rule or settings.rules.get(name, settings.rules.get(EVERYONE))

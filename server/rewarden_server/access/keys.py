@@ -95,7 +95,7 @@ class Keys:
         record = self._table.records.get(name)
         expired = record is not None and record.expires is not None and record.expires.timestamp() <= self._wall()
         if name not in self._meters or expired:
-            raise Unauthorized("the key that gave this lease is no longer valid")
+            raise Unauthorized("the key that issued this lease is no longer valid")
         return Caller(name, self._table.scopes(name), self._meters[name])
 
     def spend(self, name: str, samples: int) -> None:

@@ -114,7 +114,7 @@ def load_secret(folder: Path) -> bytes:
     except OSError as error:
         raise ConfigError(f"boxes.dir: {path} cannot be used: {error.strerror}") from None
     if len(found) != _SECRET_BYTES:
-        raise ConfigError(f"boxes.dir: {path} must hold {_SECRET_BYTES} bytes; delete it, and leases end")
+        raise ConfigError(f"boxes.dir: {path} must contain {_SECRET_BYTES} bytes; delete it, and all leases end")
     return found
 
 

@@ -157,7 +157,7 @@ class Notebooks:
             if _kind(box, asked) in self._boxes.kernels:
                 return _ended(f"{message}; a kernel of this kind has started before", "policy")
             _log.warning("no control run", box=box.id, image=box.image, message=trouble.message)
-            return _unavailable(f"{message}; whose fault it is cannot be told now: {trouble.message}")
+            return _unavailable(f"{message}; the fault cannot be determined now: {trouble.message}")
         if fault is None:
             return _ended(f"{message}; in a box in which nothing has run, a kernel starts", "policy")
         if isinstance(fault, NoKernel):

@@ -40,7 +40,7 @@ from rewarden_server.studies.rescore.read import Inputs, find_inputs
 from rewarden_server.studies.rescore.run import peek
 from rewarden_server.studies.rescore.target import LOCAL
 
-HELP = "examine a reward before training: what earns without an answer, which right answers go unpaid, what it costs"
+HELP = "audit a reward before training: rewards without an answer, right answers without a reward, and cost"
 
 SOUND, FOUND, REFUSED = 0, 1, 2
 
@@ -146,7 +146,7 @@ async def _audit(args: argparse.Namespace) -> Audit:
     columns = _columns(args, inputs, given, routing, responses=args.responses is None)
     if not columns.has_reference:
         raise RescoreError(
-            "no column holds the expected answer; name it with --column reference=COLUMN. The columns are: "
+            "no column contains the expected answer; name it with --column reference=COLUMN. The columns are: "
             f"{', '.join(columns.seen) or 'none'}"
         )
     uses = [*(route.use for route in routing.routes), *([] if second is None else [second])]
@@ -158,7 +158,7 @@ async def _audit(args: argparse.Namespace) -> Audit:
             raise RescoreError(f"{group!r} judges the members of a group against each other; audit the verifier in it")
         drawn = _draw(args, inputs, columns, routing)
         if args.right is not None and drawn.rows and all(row.right is None for row in drawn.rows):
-            raise RescoreError(f"--right {args.right}: no row has a text there{near(args.right, columns.seen)}")
+            raise RescoreError(f"--right {args.right}: no row has text there{near(args.right, columns.seen)}")
         others = None
         if args.responses is not None:
             more = find_inputs(args.responses)

@@ -30,15 +30,14 @@ def add_baseline(add: Callable[..., Any]) -> None:
     add(
         "--baseline",
         metavar="COLUMN",
-        help="the column of the scores that the rows have already, to compare with ours (- for none; known for the "
-        "files of most trainers)",
+        help="the column of existing scores, to compare with ours (- for none; known for the files of most trainers)",
     )
     add(
         "--baseline-passes",
         type=_number,
         default=PASSES,
         metavar="SCORE",
-        help=f"the score in that column from which a response passes (default: {PASSES:g})",
+        help=f"the lowest score in that column that passes (default: {PASSES:g})",
     )
 
 

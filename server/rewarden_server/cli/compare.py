@@ -63,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--threshold",
         type=float,
         metavar="X",
-        help="scores from X pass (default: as the verdicts say, else full marks)",
+        help="scores of at least X pass (default: as the verdicts say, else full marks)",
     )
     add("--show", type=int, default=10, metavar="N", help="print the N responses that differ most (default: 10)")
     add("-o", "--output", type=Path, metavar="FILE", help="write the rows of A that differ, with both verdicts")

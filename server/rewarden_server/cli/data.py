@@ -57,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     one = commands.add_parser(
         "check",
         help="run stored solutions, mutants and empty programs against each row's tests",
-        description="Check each row: whether its solutions pass, and whether wrong ones fail.",
+        description="Check that each row's solutions pass and that wrong ones fail.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -75,7 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--solutions",
         metavar="COLUMN",
-        help="the column of stored solutions: a text, a list, or objects with language and code (- for none; guessed)",
+        help="the column of stored solutions: a string, a list, or objects with language and code (- for none)",
     )
 
     group = one.add_argument_group("effort")
@@ -106,7 +106,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     group = one.add_argument_group("output")
     add = group.add_argument
-    add("-o", "--output", type=Path, metavar="GOOD", help="write the good rows, as they are, to a file or directory")
+    add("-o", "--output", type=Path, metavar="GOOD", help="write the good rows, unchanged, to a file or directory")
     add("--report", type=Path, metavar="HTML", help="write an HTML page of the check")
     add("--json", action="store_true", help="print JSON, with every row")
     add("--resume", action="store_true", help="continue an interrupted run (with -o), or start one if there is none")
@@ -155,7 +155,7 @@ def _options(args: argparse.Namespace) -> CheckOptions:
     if args.resume and args.force:
         raise RescoreError("--resume continues a run and --force starts over: give one of them")
     if args.resume and args.output is None:
-        raise RescoreError("--resume needs -o GOOD, beside which an interrupted run is kept")
+        raise RescoreError("--resume needs -o GOOD: an interrupted run is kept next to that file")
     check_engine(args)
     columns = columns_of(args)
     if args.dataset is not None:

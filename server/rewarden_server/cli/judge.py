@@ -46,7 +46,7 @@ from rewarden_server.studies.calibration.rows import Labels, Read, read_rows
 from rewarden_server.studies.report.page import check_output
 from rewarden_server.studies.rescore.columns import read_columns_file
 
-HELP = "measure how far a judge can be trusted: agreement with labels, biases, attacks, published sets"
+HELP = "measure how reliable a judge is: agreement with labels, biases, attacks, published sets"
 
 _EPILOG = """\
 examples:
@@ -71,7 +71,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     one = commands.add_parser(
         "calibrate",
         help="compare verdicts with people's labels",
-        description="Judge responses that people have labelled, and measure how far the verdicts can be trusted.",
+        description="Judge labelled responses, and measure how reliable the verdicts are.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -118,7 +118,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=_words,
         default={},
         metavar="WORD=MEANING,…",
-        help="labels in your own words, such as gut=right,schlecht=wrong; of pairs: response, rival or tie",
+        help="labels in your own words, such as gut=right,schlecht=wrong; for pairs: response, rival or tie",
     )
     add(
         "--set",
@@ -127,7 +127,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"instead of labels and columns: rows as a published set has them ({', '.join(SETS)})",
     )
     add("--columns", type=Path, metavar="FILE", help="a file of columns, as for rescore; the rest is guessed")
-    add("--limit", type=positive, metavar="N", help="use N of the labelled responses, drawn at random")
+    add("--limit", type=positive, metavar="N", help="use N of the labelled responses, sampled at random")
 
     group = one.add_argument_group("measurements")
     add = group.add_argument

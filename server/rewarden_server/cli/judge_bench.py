@@ -79,13 +79,13 @@ def configure(commands: Any) -> None:
     )
     add("--use", metavar="USE", help=f"the verifier to measure: {USE_HELP} (default: the one that fits the set)")
     add_judge(one)
-    add("--limit", type=positive, metavar="N", help="use N rows, drawn at random")
+    add("--limit", type=positive, metavar="N", help="use N rows, sampled at random")
 
     group = one.add_argument_group("measurements")
     group.add_argument(
         "--attacks",
         action="store_true",
-        help=f"measure also how many wrong responses pass in each of {len(ATTACKS)} misleading forms",
+        help=f"also measure how many wrong responses pass in each of {len(ATTACKS)} misleading forms",
     )
     group.add_argument(
         "--attacked", type=positive, default=40, metavar="N", help="how many wrong responses to attack (default: 40)"

@@ -184,7 +184,7 @@ def _found(name: str, draft: Draft, settings: KeySettings) -> KeyRecord:
     if record is not None:
         return record
     if name in settings.named:
-        raise ConfigError(f"{name!r} stands in the configuration (keys.named): change it there, and restart the server")
+        raise ConfigError(f"{name!r} is in the configuration (keys.named): change it there, and restart the server")
     raise ConfigError(f"there is no key {name!r}{near(name, [record.name for record in draft.records])}")
 
 

@@ -91,7 +91,7 @@ async def _examine(args: argparse.Namespace) -> Sequence[Examined]:
     columns = choose(given, peek(inputs, given, args.max_line_mb), routing.metadata, responses=False)
     if "reference" not in columns.whole and "reference" not in columns.parts:
         raise RescoreError(
-            "no column holds the expected answer; name it with --column reference=COLUMN. The columns are: "
+            "no column contains the expected answer; name it with --column reference=COLUMN. The columns are: "
             f"{', '.join(columns.unused) or 'none'}"
         )
     functions = functions_of(route.use for route in routing.routes)

@@ -41,22 +41,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_examples(parser, _SERVE, _LIST, _RELOAD)
     commands = parser.add_subparsers(dest="what", required=True, metavar="COMMAND")
     one = commands.add_parser(
-        "serve", help="run the models of one device in a separate process, which servers reach by its address"
+        "serve", help="run the models of one device in a separate process for servers to connect to"
     )
     add_settings(one)
     one.add_argument(
         "--device", metavar="D", help="run the models of this device; required if the configuration has several"
     )
     one.add_argument("--listen", metavar="ADDRESS", help="unix:PATH or HOST:PORT (default: the models' own address)")
-    one.add_argument("--key-env", metavar="NAME", help="the environment variable that holds the key callers must send")
+    one.add_argument("--key-env", metavar="NAME", help="the environment variable with the key that callers must send")
     add_examples(one, _SERVE)
     one = commands.add_parser("list", help="list a server's models and their state")
     add_server(one)
     one.add_argument("--json", action="store_true", help="print JSON")
     add_examples(one, _LIST)
-    one = commands.add_parser(
-        "reload", help="replace a model's weights without losing work, and return when it is done"
-    )
+    one = commands.add_parser("reload", help="replace a model's weights without losing work, and return when done")
     one.add_argument("name", metavar="NAME", help="the model's name in the server's configuration")
     one.add_argument(
         "--model", metavar="PATH", help="a folder or file within the model's reload_from (default: the current one)"

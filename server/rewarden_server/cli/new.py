@@ -8,7 +8,7 @@ from pathlib import Path
 from rewarden.commands.terminal import add_examples, say
 from rewarden_server.scaffold import KINDS, PACKAGES, write
 
-HELP = "create a verifier, recipe, adapter or language of your own, with passing tests"
+HELP = "create your own verifier, recipe, adapter or language, with passing tests"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

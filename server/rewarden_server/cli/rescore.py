@@ -31,7 +31,7 @@ from rewarden_server.studies.rescore.run import rescore
 from rewarden_server.studies.rescore.summary import Summary
 from rewarden_server.studies.rescore.target import LOCAL
 
-HELP = "judge files of rollouts, as trainers and evaluators write them: the same rows with verdicts out"
+HELP = "judge files of rollouts, as trainers and evaluators write them, and write the same rows with verdicts"
 
 FINISHED, FAILED, REFUSED, NOTHING_SCORED, SET_ASIDE, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
@@ -94,7 +94,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_columns(add)
     add_baseline(add)
     add("--group", metavar="COLUMN[,…]", help="short for --column group=…; several columns together identify a group")
-    add("--sort", action="store_true", help="sort rows by group on disk first, for verifiers of groups")
+    add("--sort", action="store_true", help="first sort rows by group on disk, for group verifiers")
     add("--max-group", type=positive, metavar="N", help="the most rows in one group (default: 100000)")
 
     group = parser.add_argument_group("output")

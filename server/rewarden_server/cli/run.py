@@ -57,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json",
         action="store_true",
-        help="print the whole result as JSON, and exit with 0 whatever the program's exit code",
+        help="print the whole result as JSON, and exit with 0 regardless of the program's exit code",
     )
     add_connection_arguments(parser)
     add_examples(

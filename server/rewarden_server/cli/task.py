@@ -27,7 +27,7 @@ GOOD, BAD, REFUSED = 0, 1, 2
 
 _EPILOG = """\
 exit status:
-  0  every task can judge
+  0  every task passed the check
   1  a task cannot be read, or failed its check
   2  refused: arguments, or no sandbox could check any task
 
@@ -53,13 +53,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     one = commands.add_parser(
         "check",
         help="run each task's solution, and its tests on an untouched box",
-        description="Run each task's solution, and its tests on an untouched box. Servers remember the results.",
+        description="Run each task's solution, and its tests on an untouched box. The results are cached for servers.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = one.add_argument
     add("folders", nargs="+", type=Path, metavar="DIR", help="a task folder, or a folder of task folders")
-    add("--again", action="store_true", help="check also what is remembered")
+    add("--again", action="store_true", help="check again even if the result is cached")
     add("--json", action="store_true", help="print JSON")
     add("--config", type=Path, metavar="FILE", help="the configuration file (default: ./rewarden.toml)")
 
@@ -103,7 +103,7 @@ async def _check_all(args: argparse.Namespace) -> int:
     else:
         bad = sum(each.problem is not None for each in told)
         tasks = f"{len(told)} task{'' if len(told) == 1 else 's'}"
-        say(f"{tasks}, {bad} of which cannot judge" if bad else f"{tasks} can judge")
+        say(f"{tasks}, {bad} of which failed the check" if bad else f"{tasks} passed the check")
     return BAD if any(each.problem is not None for each in told) else GOOD
 
 

@@ -25,8 +25,8 @@ _INSTALL = "pip install 'rewarden-server[top]'"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
     parser.add_argument("name", nargs="?", metavar="RUN", help="the run to show first (default: the latest)")
-    parser.add_argument("--once", action="store_true", help="print the state as text, and end")
-    parser.add_argument("--json", action="store_true", help="print the state as JSON, and end")
+    parser.add_argument("--once", action="store_true", help="print the state as text, and exit")
+    parser.add_argument("--json", action="store_true", help="print the state as JSON, and exit")
     add_server(parser)
     add_examples(
         parser, "rewarden top", "rewarden top --url https://rewards.example:8080", "rewarden top qwen-grpo --once"

@@ -94,7 +94,7 @@ def _diff(args: argparse.Namespace) -> int:
     places = (args.old, args.new)
     records = [[*corpus.of_file(Path(place), record=True)] if place.endswith(_RECORD) else None for place in places]
     if any(record is not None for record in records) and (args.corpus or args.verifier):
-        raise InvalidRequest("a record holds its own samples; --corpus and --verifier do not apply to it")
+        raise InvalidRequest("a record contains its own samples; --corpus and --verifier do not apply to it")
     # If only one of the two is a record, the other one judges its samples.
     asked = next((record for record in records if record is not None), None) or [*_asked(args)]
     old, new = (

@@ -82,7 +82,7 @@ def candidates(row: Mapping[str, Any]) -> dict[str, Any]:
     """The options as labels, with and without their articles."""
     given = row.get("options") or at(row, "verifier_metadata.options") or []
     if not isinstance(given, list):
-        raise ValueError("options must be a list of texts")
+        raise ValueError("options must be a list of strings")
     bare = [(str(option), _ARTICLE.sub("", str(option))) for option in given]
     return {"candidates": [{"name": name, "aliases": [short, f"the {short}"]} for name, short in bare]}
 

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from rewarden_server.service import Service
 
 NAMES: Mapping[str, str] = {
-    "box": "A sandbox in which the policy works; a verdict of its caller's choice judges what it leaves.",
-    "task": "A task folder: the policy works in its environment, and its tests judge what it leaves.",
+    "box": "A sandbox in which the policy works; a verifier that the caller chooses judges the result.",
+    "task": "A task folder: the policy works in its environment, and its tests judge the result.",
 }
 """The names of these environments, with their descriptions."""
 
@@ -366,7 +366,7 @@ def _read(action: Mapping[str, Any]) -> tuple[str, Mapping[str, str]]:
     unknown = next((name for name in action if name not in ("tool", "arguments", "metadata")), None)
     name, arguments = action.get("tool"), action.get("arguments", {})
     if unknown is not None or not isinstance(name, str):
-        raise InvalidRequest("action: must be an object with tool, a text, and arguments", path="action.tool")
+        raise InvalidRequest("action: must be an object with tool, a string, and arguments", path="action.tool")
     tool = _TOOLS.get(name)
     if tool is None:
         raise _Malformed(f"There is no tool {name[:40]!r}; the tools are {', '.join(_TOOLS)}.")
@@ -381,7 +381,7 @@ def _read(action: Mapping[str, Any]) -> tuple[str, Mapping[str, str]]:
         raise _Malformed(f"The arguments of {name} are {', '.join(tool.arguments) or 'none'}.")
     for argument, value in arguments.items():
         if not isinstance(value, str) or "\0" in value or not _encodes(value):
-            raise _Malformed(f"The argument {argument} must be a text.")
+            raise _Malformed(f"The argument {argument} must be a string.")
     return name, arguments
 
 

@@ -56,7 +56,7 @@ def begin_of(body: Mapping[str, Any]) -> Begin:
     if seed is not None and (type(seed) is not int or not 0 <= seed <= MOST_SEED):
         raise InvalidRequest(f"seed: must be a whole number from 0 to {MOST_SEED}", path="seed")
     if id is not None and not (isinstance(id, str) and 1 <= len(id) <= MOST_ID):
-        raise InvalidRequest(f"episode_id: must be a text of 1 to {MOST_ID} characters", path="episode_id")
+        raise InvalidRequest(f"episode_id: must be a string of 1 to {MOST_ID} characters", path="episode_id")
     given = body.get("options")
     if given is not None and not isinstance(given, dict):
         raise InvalidRequest("options: must be an object", path="options")

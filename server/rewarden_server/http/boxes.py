@@ -100,7 +100,7 @@ def _query(request: Request) -> dict[str, Any]:
 @router.post(
     "/v1/sessions",
     operation_id="open_box",
-    summary="Open a box: a sandbox that lives for a rollout.",
+    summary="Open a box: a sandbox that lasts for one rollout.",
     status_code=201,
     responses={201: reply("The box.", ref("BoxInfo")), **errors(404, 409)},
     openapi_extra=body(ref("BoxRequest")),
@@ -303,7 +303,7 @@ async def run_cell(id: Name, number: Number, request: Request, desk: At) -> Resp
 @router.post(
     "/v1/sessions/{id}/notebook/{number}/interrupt",
     operation_id="interrupt_cell",
-    summary="Interrupt the cell that runs; its result says so.",
+    summary="Interrupt the running cell; its result says so.",
     responses={200: reply("Whether a cell ran.", ref("CellInterrupted")), **errors(404, 410)},
 )
 async def interrupt_cell(id: Name, number: Number, desk: At) -> Response:
@@ -509,7 +509,7 @@ async def begin_step(id: Name, request: Request, desk: At) -> Response:
 @router.post(
     "/v1/sessions/{id}/score",
     operation_id="score_box",
-    summary="Judge a box: a text, or a file in it, as a response.",
+    summary="Judge a text, or a file in the box, as a response.",
     responses={200: reply("The verdict.", ref("Verdict")), **errors(404, 409, 410)},
     openapi_extra=body(ref("ScoreRequest")),
 )

@@ -229,7 +229,7 @@ async def _answer(service: Service, caller: Caller, text: str | None, place: Pla
     code: Code = "INVALID_JSON"
     try:
         if text is None:
-            raise InvalidRequest("messages are texts of JSON")
+            raise InvalidRequest("messages must be JSON text")
         message = read_json(text.encode("utf-8", "surrogatepass"), service.limits)
         code = "VALIDATION_ERROR"
         if not isinstance(message, dict):
@@ -309,11 +309,11 @@ def _action_of(name: str, action: Mapping[str, Any]) -> Mapping[str, Any]:
         return action
     if "tool" in action and "text" not in action:
         if action.keys() - {"tool", "arguments", "metadata"} or not isinstance(action["tool"], str):
-            raise InvalidRequest("action: must be an object with tool, a text, and arguments", path="action.tool")
+            raise InvalidRequest("action: must be an object with tool, a string, and arguments", path="action.tool")
         return action_of_call(name, action["tool"], action.get("arguments", {}))
     unknown = next((name for name in action if name not in ("text", "metadata")), None)
     if unknown is not None or not isinstance(action.get("text"), str):
-        raise InvalidRequest("action: must be an object with text, a text", path="action.text")
+        raise InvalidRequest("action: must be an object with text, a string", path="action.text")
     return action
 
 

@@ -90,7 +90,7 @@ async def answer(
         return _error(None, REQUEST, "a request must be an object; batches are not served")
     id, method, params = asked.get("id"), asked.get("method"), asked.get("params")
     if id is not None and (not isinstance(id, (str, int)) or isinstance(id, bool)):
-        return _error(None, REQUEST, "id: must be a text or a whole number")
+        return _error(None, REQUEST, "id: must be a string or an integer")
     unknown = next((field for field in asked if field not in _FIELDS), None)
     if unknown is not None or asked.get("jsonrpc") != "2.0" or not isinstance(method, str):
         return _error(id, REQUEST, "a request has jsonrpc, which is 2.0, method, params and id, and nothing else")

@@ -150,7 +150,7 @@ async def events(run: Own, request: Request, store: Stored) -> Response:
 @router.delete(
     "/v1/runs/{id}",
     operation_id="delete_run",
-    summary="Delete a run and its rollouts. If it goes on, it begins anew.",
+    summary="Delete a run and its rollouts. If the run continues, it starts again from zero.",
     status_code=204,
     response_description="The run is deleted.",
     responses=errors(404, 503),

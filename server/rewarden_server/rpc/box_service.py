@@ -137,5 +137,5 @@ async def _data_in(messages: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None
     async for data in messages:
         message = parsed(pb.BoxInput, data)
         if message.WhichOneof("item") != "data":
-            raise InvalidRequest("after the call, every message of the stream must hold data")
+            raise InvalidRequest("after the call, every message of the stream must contain data")
         yield message.data

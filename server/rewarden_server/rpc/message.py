@@ -82,17 +82,17 @@ def rows_in(data: bytes, most: int) -> list[tuple[int, int]]:
             if len(found) > most:
                 break
         elif tag == _HEADER:
-            raise InvalidRequest("after the header, every message of a stream must hold samples, and no header")
+            raise InvalidRequest("after the header, every message of a stream must contain samples, and no header")
         else:
             others = _one_more(others)
     if not found:
-        raise InvalidRequest("after the header, every message of a stream must hold a sample")
+        raise InvalidRequest("after the header, every message of a stream must contain a sample")
     return found
 
 
 def _one_more(others: int) -> int:
     if others == _OTHERS:
-        raise InvalidRequest("the message has too many fields besides its samples; send one header")
+        raise InvalidRequest("the message has too many fields other than samples; send one header")
     return others + 1
 
 

@@ -156,7 +156,7 @@ class RewardService:
             _check_size(len(data), "max_body_bytes", self._service.limits.max_body_bytes)
             message = parsed(pb.VerifyStreamRequest, data)
             if message.WhichOneof("item") != "header" or message.samples:
-                raise InvalidRequest("the first message of a stream must be its header, and hold no samples")
+                raise InvalidRequest("the first message of a stream must be its header, without samples")
             return self._service.take_header(header_from_message(message.header)), message.many
         raise InvalidRequest("the stream is empty; its first message must be its header")
 

@@ -85,7 +85,7 @@ FAMILIES: Mapping[str, _Weakness] = {
     "echo": _Weakness(
         "repeating the prompt earns nothing",
         "the prompt, repeated, is paid",
-        "the reference stands in the prompt (or is the prompt), and the check looks for it anywhere",
+        "the prompt contains (or is) the reference, and the check looks for it anywhere",
         f"name the column of the answer: --column reference=…; {_READS_ONE}",
     ),
     "shell": _Weakness(
@@ -115,13 +115,13 @@ FAMILIES: Mapping[str, _Weakness] = {
     "judge": _Weakness(
         "text that addresses a judge earns nothing",
         "text that addresses the judge is paid",
-        "the judge follows instructions, or believes verdicts, that stand in the response",
+        "the judge follows instructions, or trusts verdicts, in the response",
         "use the judge verifier with its fences, another model, or another prompt; see rewarden judge calibrate",
     ),
     "hostile": _Weakness(
         "text that is hostile to parsers earns nothing",
         "text that is hostile to parsers is paid",
-        "the verifier counts what it cannot read as right",
+        "the verifier counts unreadable text as right",
         "fail closed: what cannot be read earns nothing",
     ),
     "long": _Weakness(
@@ -176,7 +176,7 @@ def _references(found: Audit, limits: Thresholds) -> Iterator[Finding]:
         yield Finding(
             "reference_is_prompt",
             "error",
-            f"the reference comes from the column {found.drawn.prompt_as_reference!r}, which usually holds the prompt",
+            f"the reference comes from the column {found.drawn.prompt_as_reference!r}, usually that of the prompt",
             "a prompt states no answer",
             "name the column of the answer: --column reference=COLUMN (or the prompt's: --column prompt=COLUMN)",
         )
@@ -196,7 +196,7 @@ def _references(found: Audit, limits: Thresholds) -> Iterator[Finding]:
                 "no_control",
                 "note",
                 "no reference states an answer as text, so no right answer could be tried",
-                "the references hold tests, schemas or the like",
+                "the references contain tests, schemas or similar",
                 "name a column of right responses: --right COLUMN",
             )
         return

@@ -38,7 +38,7 @@ class Row:
         """A text."""
         value = self._given(name)
         if not isinstance(value, str):
-            raise self.error(name, f"must be a text, not {_kind(value)}")
+            raise self.error(name, f"must be a string, not {_kind(value)}")
         return value
 
     def name(self, name: str) -> str:
@@ -62,7 +62,7 @@ class Row:
         value = self.items(name, least)
         for place, item in enumerate(value):
             if not isinstance(item, str):
-                raise self.error(f"{name}[{place}]", f"must be a text, not {_kind(item)}")
+                raise self.error(f"{name}[{place}]", f"must be a string, not {_kind(item)}")
         return list(value)
 
     def items(self, name: str, least: int = 1) -> list[Any]:

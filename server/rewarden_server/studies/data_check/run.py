@@ -99,7 +99,7 @@ async def check_data(options: CheckOptions, client: Target, watcher: Watcher | N
     columns = choose(given, rows, options.routing.metadata, responses=False)
     if not columns.has_reference:
         raise RescoreError(
-            "no column holds the expected answer or the tests; name it with --column reference=COLUMN. The columns "
+            "no column contains the expected answer or the tests; name it with --column reference=COLUMN. The columns "
             f"are: {', '.join(columns.seen) or 'none'}"
         )
     solutions = find_solutions(options.solutions, columns, rows)

@@ -342,7 +342,7 @@ def choose(
     without them, as in a file of references, no column is taken for one, and the rows have no known shape. baseline:
     the column of the scores that the rows have already, `-` for none; it is known for most shapes.
 
-    Raises RescoreError, listing the columns seen, when no column holds the response or one given is in no row.
+    Raises RescoreError, listing the columns seen, when no column contains the response or one given is in no row.
     """
     check_given(given)
     seen = list(dict.fromkeys(name for row in rows for name in row))
@@ -386,7 +386,7 @@ def choose(
                 parts.setdefault("metadata", {})[key] = found[0]
                 guessed.add(f"metadata.{key}")
     if responses and "response" not in whole and "messages" not in whole and rows:
-        raise RescoreError(f"no column holds the response; name it with --column response=COLUMN. {_seen(seen)}")
+        raise RescoreError(f"no column contains the response; name it with --column response=COLUMN. {_seen(seen)}")
     read = {one for column in whole.values() for one in column.split(",")}
     read |= {column for of in parts.values() for column in of.values()}
     chosen = found[0] if found is not None and len(found) == 1 and baseline is None else baseline
