@@ -18,6 +18,7 @@ from rewarden_verifiers.contract import Resources
 from rewarden_verifiers.environments.entries import check_entries
 from rewarden_verifiers.environments.resources import EnvironmentResources
 from rewarden_verifiers.environments.table import plugins
+from rewarden_verifiers.environments.tau2_checkout import check_checkout
 from rewarden_verifiers.fingerprint.closure import closure
 from rewarden_verifiers.judges.resources import JUDGING, JudgeResources
 from rewarden_verifiers.lean.resources import LeanResources
@@ -69,7 +70,7 @@ def _corpora(config: Config) -> EnvironmentResources:
     files = {name: Path(place) for name, place in config.environments.corpora.items()}
     try:
         for path in files.values():
-            check_entries(path)
+            (check_checkout if path.is_dir() else check_entries)(path)
         return EnvironmentResources.of(files, plugin_code())
     except (ValueError, OSError) as error:
         raise ConfigError(f"{config.source('environments.corpora')}: environments.corpora: {error}") from None

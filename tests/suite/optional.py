@@ -25,6 +25,7 @@ OPTIONAL = {
     "sql": ("apsw", "duckdb", "psycopg", "pymysql", "sqlglot"),
     "sympy": ("latex2sympy2_extended", "math_verify", "sympy"),
     "text": ("sacrebleu",),
+    "tau2": ("loguru",),
     "textarena": ("textarena",),
     "textworld": ("textworld",),
     "top": ("textual",),

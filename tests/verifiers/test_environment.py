@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import copy
 import importlib
 import inspect
 import json
 import random
 import sys
+import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +33,7 @@ from rewarden_verifiers.environments.resources import EnvironmentResources
 from rewarden_verifiers.fingerprint.closure import closure
 from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.schema import parse_reference
+from tests.verifiers.tau2_desk import write_desk
 
 PLANNER = Planner(Registry())
 DOCUMENTS = [{"id": "a", "title": "Ulm", "text": "Its church is tall."}, {"id": "b", "text": "A tall tree."}]
@@ -37,6 +41,7 @@ QUESTION = {"question": "Where is the church?", "answer": "Ulm", "documents": DO
 OPTIONS: dict[str, dict[str, Any]] = {
     "search": QUESTION,
     "reasoning_gym": {"dataset": "chain_sum", "attempts": 20},
+    "tau2": {"domain": "desk"},
     "sql": {
         "question": "How many are there?",
         "answer": "2",
@@ -77,7 +82,16 @@ def acted(*texts: str) -> str:
 
 def begun(name: str, seed: int = 0, **fields: Any) -> Episode:
     pytest.importorskip(NEEDS.get(name, "json"), reason=f"{NEEDS.get(name)} is not installed")
-    return Start(environment=name, options=OPTIONS.get(name, {}), seed=seed, **fields).begin()
+    corpora = {"tau2": checkout()} if name == "tau2" else {}
+    return Start(environment=name, options=OPTIONS.get(name, {}), seed=seed, **fields).begin(corpora)
+
+
+@cache
+def checkout() -> Path:
+    """A stand-in for a checkout of tau2-bench, for as long as the tests run."""
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    return write_desk(Path(folder.name) / "bench")
 
 
 def played(name: str, seed: int) -> list[Any]:
@@ -86,6 +100,7 @@ def played(name: str, seed: int) -> list[Any]:
     words = ["1", "2", "3", "4", "5", "1:1", "2:1", "e4", "e5", "Nf3", "U", "RD", "hit", "stick", "up", "down", "left"]
     words += ["right", "pickup", "north", "search: church", "open: b", "calculate: 2*3", "answer: 6"]
     words += ["list: /", "write: /a\nb", "find: a", "schema", "query: SELECT * FROM birds", "search: kettle", "next"]
+    words += ["take coin", "go north", "look", "call: see", 'call: add\n{"thing": "milk"}']
     words += ["say: What is your e-mail address?", "product: lamp", "forward", "toggle", "drop", "[1 2 3 4]"]
     seen: list[Any] = [episode.first]
     while episode.ended is None and len(episode.steps) < 40:

@@ -7,7 +7,7 @@ from typing import Any
 
 from rewarden.errors import SampleError, Unavailable
 from rewarden_server.environments import boxed
-from rewarden_verifiers.environments.actions import text_of_call
+from rewarden_verifiers.environments.actions import text_of_call, tool_of
 from rewarden_verifiers.environments.contract import Environment
 from rewarden_verifiers.environments.table import environment_of
 
@@ -37,8 +37,8 @@ def action_of_call(name: str, tool: Any, arguments: Any) -> Mapping[str, Any]:
     if name in boxed.NAMES:
         return {"tool": tool if isinstance(tool, str) else "", "arguments": arguments}
     tools = kind_of(name).tools
-    found = next((each for each in tools if each.name == tool), None)
+    found = tool_of(tools, tool)
     if found is None:
         names = ", ".join(each.name for each in tools)
         raise UnknownTool(f"There is no tool {str(tool)[:40]!r}; the tools are {names}.")
-    return {"text": text_of_call(found, arguments)}
+    return {"text": text_of_call(found, arguments, tool)}

@@ -20,8 +20,9 @@ class EnvironmentSettings:
     """Environments.
 
     corpora: maps names to files of documents, which `search` can search: a JSON object with `id`, `text` and perhaps
-    `title` in each line. per_key: the live episodes of one key at once. idle_s: seconds without a message after which
-    an episode is forgotten. message_bytes: the size of a message, options included.
+    `title` in each line; or to folders with checkouts of tau2-bench. per_key: the live episodes of one key at once.
+    idle_s: seconds without a message after which an episode is forgotten. message_bytes: the size of a message, options
+    included.
     """
 
     corpora: Annotated[Mapping[str, str], Pairs, AfterValidator(_expanded), table("name", "file")] = field(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -45,6 +45,8 @@ def actions_of(response: Text, steps: Sequence[Step] | None, tools: Sequence[Too
             form = "tags"
         elif isinstance(response, str):
             return []  # a text of one turn is no action unless it says so
+        elif any(tool.speech for tool in tools):
+            form = "calls"
         else:
             form = "turns"
     known = {tool.name: tool for tool in (*tools, STEP)}
@@ -63,6 +65,8 @@ def actions_of(response: Text, steps: Sequence[Step] | None, tools: Sequence[Too
 def _texts(piece: Piece, form: Form, known: Mapping[str, Tool]) -> list[str | None]:
     if form == "calls":
         calls = [json.loads(call) for call, _ in piece.calls]
+        if not calls:
+            return _spoken(_visible(piece).strip(), known)
         return [text for call in calls for text in _called(call["name"], call["arguments"], known)]
     text = _visible(piece)
     if form == "tags":
@@ -72,18 +76,35 @@ def _texts(piece: Piece, form: Form, known: Mapping[str, Tool]) -> list[str | No
 
 def _called(name: Any, arguments: Any, known: Mapping[str, Tool]) -> list[str | None]:
     """The action of a call; none for a tool that the environment does not have."""
-    tool = known.get(name) if isinstance(name, str) else None
-    return [] if tool is None else [text_of_call(tool, arguments)]
+    tool = tool_of(known.values(), name)
+    return [] if tool is None else [text_of_call(tool, arguments, name)]
 
 
-def text_of_call(tool: Tool, arguments: Any) -> str | None:
+def _spoken(text: str, known: Mapping[str, Tool]) -> list[str | None]:
+    """The action of a turn without a call; none if the environment has nobody who listens."""
+    tool = next((tool for tool in known.values() if tool.speech), None)
+    return [_short(tool.written(text))] if tool is not None and text else []
+
+
+def tool_of(tools: Iterable[Tool], name: Any) -> Tool | None:
+    """The tool that takes a call by this name."""
+    kept = [*tools]
+    found = next((tool for tool in kept if tool.name == name), None)
+    if found is None and isinstance(name, str) and name.strip() and "\n" not in name:
+        found = next((tool for tool in kept if tool.others), None)
+    return found
+
+
+def text_of_call(tool: Tool, arguments: Any, name: str | None = None) -> str | None:
     """The action of a tool's arguments, an object or the JSON of one, as text; None if they are not those of the
-    tool."""
+    tool. name: by which it was called, if that is another."""
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)
         except (ValueError, RecursionError):
             return None
+    if tool.others and name is not None and name != tool.name and isinstance(arguments, Mapping):
+        return _short(tool.written(name, json.dumps(arguments, ensure_ascii=False)))
     if not isinstance(arguments, Mapping) or set(arguments) != set(tool.arguments):
         return None
     values = [text for name in tool.arguments if (text := _text(arguments[name])) is not None]

@@ -37,7 +37,7 @@ MOST_OBSERVED = 20_000
 
 
 Corpora = Mapping[str, Path]
-"""The names of corpora to their files: JSON lines of `id`, `title` and `text`."""
+"""The names of corpora to their files, JSON lines of `id`, `title` and `text`, or to the folders of checkouts."""
 
 
 class BadOptions(ValueError):
@@ -65,7 +65,9 @@ class Tool:
 
     argument: its name; empty if the tool has none. more: the names of further arguments. In text the action is
     `name: argument`, and each further argument begins a line of its own; only the last can have several lines. If
-    `bare`, the argument alone; without an argument, the name alone.
+    `bare`, the argument alone; without an argument, the name alone. others: it takes the calls of tools with other
+    names, such as those of a domain; its arguments are the name and the JSON of an object. speech: it takes what the
+    policy writes in a turn without a call.
     """
 
     name: str
@@ -73,6 +75,8 @@ class Tool:
     more: tuple[str, ...] = ()
     meaning: str
     bare: bool = False
+    others: bool = False
+    speech: bool = False
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -125,7 +129,8 @@ class Turn:
     """The result of an action.
 
     done: the episode has ended by its rules. success: it reached its goal. why: a reason in snake_case, which a verdict
-    without success repeats (`loss`, `draw`, `wrong`). cost: of this action, in the environment's own units.
+    without success repeats (`loss`, `draw`, `wrong`). cost: of this action, in the environment's own units. parts:
+    criteria and their values from 0 to 1, which the verdict's components have as well.
     """
 
     observation: Observation
@@ -134,6 +139,7 @@ class Turn:
     success: bool = False
     why: str | None = None
     cost: float = 1.0
+    parts: Mapping[str, float] = field(default_factory=dict)
 
 
 class Environment(ABC):

@@ -76,6 +76,7 @@ def prepare(reference: Start, params: EnvironmentParams, resources: EnvironmentR
         "environments": "the environments `search`, `frozen_lake`, `taxi`, `cliff_walking` and `blackjack`",
         "minigrid": "Minigrid's rooms",
         "puzzles": "items of `reasoning_gym`",
+        "tau2": "the domains of tau2-bench",
         "textarena": "TextArena's games",
         "textworld": "TextWorld's games",
         "sql": "questions about a database (`sql`)",
@@ -106,8 +107,8 @@ def environment(
     on).
 
     The reasons are `illegal`, `malformed`, `unfinished`, `too_many_steps`, `no_answer` (no action), `too_expensive`,
-    and those of the environments: `loss`, `draw`, `wrong`, `no_evidence`, `not_agreed`, `not_told`, and those of the
-    verifier `sql`. Actions after the end do nothing, and set the flag `after_end`.
+    and those of the environments: `loss`, `draw`, `wrong`, `no_evidence`, `not_agreed`, `not_told`, `not_met`,
+    `not_called`, and those of the verifier `sql`. Actions after the end do nothing, and set the flag `after_end`.
 
     `game` judges lines, best moves and recorded replies of the same games; here the opponent plays by itself.
     """
@@ -131,6 +132,7 @@ def _outcome(episode: Episode, actions: Sequence[Action], params: EnvironmentPar
         "components": {
             "success": Component(status="scored", score=float(episode.success)),
             "return": Component(status="scored", score=share),
+            **{name: Component(status="scored", score=value) for name, value in episode.parts.items()},
         },
         "steps": tuple(
             StepScore(

@@ -125,6 +125,11 @@ class Episode:
         return math.fsum(step.turn.cost for step in self.steps)
 
     @property
+    def parts(self) -> Mapping[str, float]:
+        """The criteria that the last step met, by name."""
+        return self.steps[-1].turn.parts if self.steps else {}
+
+    @property
     def size(self) -> int:
         """The characters that the episode holds."""
         return sum(len(step.action or "") + len(step.turn.observation.text) for step in self.steps)

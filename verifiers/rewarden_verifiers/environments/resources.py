@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rewarden_verifiers.environments import tau2_checkout
+
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentResources:
-    """corpora: names to files. digests: of their contents, by name. code: digests of the code of plug-ins, by the names
-    of their environments; the verifier's own code does not reach it."""
+    """corpora: names to files, or to folders of checkouts. digests: of their contents, by name. code: digests of the
+    code of plug-ins, by the names of their environments; the verifier's own code does not reach it."""
 
     corpora: Mapping[str, Path] = field(default_factory=dict)
     digests: Mapping[str, str] = field(default_factory=dict)
@@ -22,6 +24,9 @@ class EnvironmentResources:
         """The resources of files, which are read here once for their digests. Raises OSError."""
         digests = {}
         for name, path in corpora.items():
+            if path.is_dir():
+                digests[name] = tau2_checkout.digest(path)
+                continue
             with path.open("rb") as file:
                 digests[name] = hashlib.file_digest(file, "sha256").hexdigest()
         return cls(dict(corpora), digests, dict(code or {}))

@@ -34,6 +34,7 @@ BUILT_IN: Mapping[str, Place] = {
     "cliff_walking": ("rewarden_verifiers.environments.toy_text", "CliffWalking"),
     "minigrid": ("rewarden_verifiers.environments.minigrid", "Minigrid"),
     "textarena": ("rewarden_verifiers.environments.textarena", "TextArena"),
+    "tau2": ("rewarden_verifiers.environments.tau2", "Tau2"),
     "textworld": ("rewarden_verifiers.environments.textworld", "TextWorld"),
     "blackjack": ("rewarden_verifiers.environments.toy_text", "Blackjack"),
 }
