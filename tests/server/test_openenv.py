@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from rewarden_server.environments.live import Full, LiveEpisode, LiveEpisodes
 from rewarden_server.environments.settings import EnvironmentSettings
 from tests.server.clock import Clock
 from tests.server.conftest import Running, Start
+from tests.verifiers.tau2_desk import write_desk
 
 GAME = "tic_tac_toe"
 
@@ -75,6 +77,39 @@ async def test_an_episode_is_lived_over_a_websocket(start: Start) -> None:
     use = {"name": "environment", "params": {"actions": "json"}}
     (verdict,) = (await server.verify(row, use=use)).json()["verdicts"]
     assert (verdict["score"], [step["score"] for step in verdict["steps"]]) == (1.0, [0.0, 0.0, 1.0])
+
+
+async def test_a_domain_of_tau2_bench_is_lived_by_its_own_tools(start: Start, tmp_path: Path) -> None:
+    """Calls by the domain's names are actions, and the state's verdict is that of any server with the checkout."""
+    server = await start({"environments.corpora": {"tau2": str(write_desk(tmp_path / "bench"))}})
+    async with session(server, "tau2") as socket:
+        begun = (await asked(socket, "reset", {"seed": 1, "domain": "desk", "task": "milk"}))["data"]
+        assert begun["observation"]["text"].endswith("The user writes: I want milk.")
+        assert [tool["function"]["name"] for tool in begun["observation"]["tools"]] == ["add", "see", "calculate"]
+        added = await asked(socket, "step", {"tool": "add", "arguments": {"thing": "milk"}})
+        assert added["data"]["observation"]["text"] == '["milk"]'
+        said = await asked(socket, "step", {"tool": "say", "arguments": {"text": "It costs 1,250."}})
+        assert said["data"]["observation"]["text"] == "I am Ada."
+        done = (await asked(socket, "step", {"tool": "done", "arguments": {}}))["data"]
+        assert (done["reward"], done["done"]) == (1.0, True)
+        state = (await asked(socket, "state"))["data"]
+    row = {"response": json.dumps(state["actions"]), "reference": state["reference"]}
+    use = {"name": "environment", "params": {"actions": "json"}}
+    (verdict,) = (await server.verify(row, use=use)).json()["verdicts"]
+    assert verdict["score"] == 1.0
+    assert {name: part["score"] for name, part in verdict["components"].items()} == dict.fromkeys(
+        ("success", "return", "db", "communicate"), 1.0
+    )
+
+
+async def test_a_game_of_textworld_is_lived(start: Start) -> None:
+    pytest.importorskip("textworld", reason="textworld is not installed")
+    server = await start()
+    async with session(server, "textworld") as socket:
+        begun = (await asked(socket, "reset", {"seed": 3, "commands": True}))["data"]
+        assert "take coin" in begun["observation"]["commands"]
+        taken = (await asked(socket, "step", {"tool": "act", "arguments": {"command": "take coin"}}))["data"]
+        assert (taken["reward"], taken["done"]) == (1.0, True)
 
 
 async def test_episodes_live_over_http_beside_each_other(start: Start) -> None:

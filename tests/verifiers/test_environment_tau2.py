@@ -87,9 +87,9 @@ def test_a_policy_that_is_too_long_for_a_text_is_in_its_field(desk: Path) -> Non
 def test_the_user_says_what_the_task_tells_them_in_order(desk: Path) -> None:
     episode = lived(desk, "milk", "say: Who are you?", "say: What else?", "say: What else?")
     assert [step.turn.observation.text for step in episode.steps] == [
-        "The user writes: I am Ada.",
-        "The user writes: Be brief.",
-        "The user writes: I have nothing to add.",
+        "I am Ada.",
+        "Be brief.",
+        "I have nothing to add.",
     ]
 
 
@@ -177,7 +177,7 @@ def test_a_scripted_user_says_and_calls_what_the_script_has(desk: Path) -> None:
     script = ["Salt!", {"tool": "add_own", "arguments": {"thing": "salt"}}, "I have added it."]
     episode = begun(desk, "both", script=script)
     assert episode.first.text.endswith("The user writes: Salt!")
-    assert episode.act("say: Add it, please.").turn.observation.text == "The user writes: I have added it."
+    assert episode.act("say: Add it, please.").turn.observation.text == "I have added it."
     episode.act('call: add\n{"thing": "salt"}')
     assert episode.act("done").turn.success
     assert not lived(desk, "both", 'call: add\n{"thing": "salt"}', "done", script=script).success
@@ -240,7 +240,7 @@ def test_a_conversation_is_judged_by_its_calls_and_what_was_said(desk: Path) -> 
         called("add", json.dumps({"thing": "milk"})),
         {"role": "tool", "content": '["milk"]'},
         {"role": "assistant", "content": "<think>Hm.</think>It costs 1250."},
-        {"role": "user", "content": "The user writes: I am Ada."},
+        {"role": "user", "content": "I am Ada."},
         called("done", "{}"),
     ]
     outcome = judged(desk, messages, "milk")

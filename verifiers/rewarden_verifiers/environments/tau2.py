@@ -104,7 +104,8 @@ class Tau2(Environment):
             return self._ended()
         if name == "say":
             self._said.append(arguments[0])
-            answer = f"The user writes: {self._answer()}" if self._options.user == "script" else "Nobody answers."
+            # The words alone, as the transcript of a conversation has them.
+            answer = self._answer() if self._options.user == "script" else "Nobody answers."
             return Turn(observation=Observation(answer))
         try:
             given = json.loads(arguments[1] or "{}")
