@@ -15,7 +15,7 @@ from torch import Tensor
 
 from rewarden_models.described_model import DescribedModel
 
-Kind = Literal["sequence", "token", "language", "vector"]
+Kind = Literal["sequence", "token", "pair", "language", "vector"]
 
 _CLOSE = {torch.float32: 1e-3, torch.float64: 1e-3}
 _CLOSE_SHORT = 5e-2
@@ -25,10 +25,10 @@ latter is that of shorter floats, which keep 8 bits."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Architecture:
-    """kind: what the model's own outputs are: a sequence head's, a token head's, those of a language model, or hidden
-    states (`vector`). causal: a token's output does not depend on what follows it, so that padding behind a row needs
-    no mask. apart: the head, run on hidden states that are picked out, gives what the model's own forward gives.
-    padded: several rows of different lengths give together what each gives alone.
+    """kind: what the model's own outputs are: a sequence head's, a token head's, a pair's, those of a language model,
+    or hidden states (`vector`). causal: a token's output does not depend on what follows it, so that padding behind a
+    row needs no mask. apart: the head, run on hidden states that are picked out, gives what the model's own forward
+    gives. padded: several rows of different lengths give together what each gives alone.
     """
 
     kind: Kind

@@ -20,7 +20,7 @@ from rewarden_models.folder import Folder
 from rewarden_models.heads import DescribedHead, describe
 from rewarden_models.weights import Weight, read_weights, weights_in
 
-Head = Literal["sequence", "token", "causal", "encoder"]
+Head = Literal["sequence", "token", "pair", "causal", "encoder"]
 Pooling = Literal["mean", "cls", "last"]
 
 _SUFFIXES: Mapping[Head, tuple[str, ...]] = {
@@ -303,7 +303,7 @@ def _compare_described(checkpoint: Checkpoint, head: DescribedHead) -> None:
             wrong.append(f"{name} ({list(found.shape)}, and the configuration asks for {list(needs)})")
     if missing or wrong:
         raise _missing(checkpoint, [*missing, *wrong])
-    whole = f"{checkpoint.prefix}model."
+    whole = f"{checkpoint.prefix}{head.inside}"
     strange = [
         name
         for name, weight in checkpoint.weights.items()

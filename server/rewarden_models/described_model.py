@@ -61,11 +61,14 @@ class DescribedModel(torch.nn.Module):  # type: ignore[misc, unused-ignore]
         return [begin, at]
 
     def score(self, states: Tensor) -> Tensor:
-        """Outputs [N, outputs] of states [N, H]; of a gated head: of states [N, 2, H], the gate's first."""
+        """Outputs [N, outputs] of states [N, H]; of a gated head: of states [N, 2, H], the gate's first; of a pair: of
+        states [N, 3, H], the prompt's first."""
         states = states.float()
         head = self.head
         if head.combine == "gated":
             return self._gated(states)
+        if head.combine == "pair":
+            return self._paired(states)
         if head.row is not None:
             return states @ self._weight("lm_head.weight").T
         value = self._stack(head.value, states)
@@ -80,12 +83,19 @@ class DescribedModel(torch.nn.Module):  # type: ignore[misc, unused-ignore]
         gate = gate * self._weight(self.head.scale)[0]
         return (gate * (objectives @ self._weight(self.head.transform))).sum(-1, keepdim=True)
 
+    def _paired(self, states: Tensor) -> Tensor:
+        texts = states[:, 1:]
+        rated = self._stack(self.head.value, torch.cat([states[:, :1].expand_as(texts), texts], dim=-1))
+        return (rated[:, 0] - rated[:, 1]).mean(-1, keepdim=True)
+
     def _stack(self, layers: Sequence[Layer], states: Tensor) -> Tensor:
         for layer in layers:
             if layer == "relu":
                 states = torch.relu(states)
             elif layer == "selu":
                 states = torch.selu(states)
+            elif layer == "tanh":
+                states = torch.tanh(states)
             elif isinstance(layer, Dense):
                 bias = self._weight(f"{layer.name}.bias") if layer.bias else None
                 states = torch.nn.functional.linear(states, self._weight(f"{layer.name}.weight"), bias)

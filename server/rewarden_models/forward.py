@@ -124,9 +124,9 @@ class Forward:
         if states is None:
             states = self._states(rows, slots, at, Piece(0, 0, 0, list(range(len(rows)))), cap)
         assert states is not None  # only shared pieces can fail
-        if isinstance(self._model, DescribedModel) and self._model.head.combine == "gated":
-            # The number of a row is made of two of its states together.
-            return [[values] for values in self._model.score(states.reshape(len(rows), 2, -1)).tolist()]
+        if isinstance(self._model, DescribedModel) and (together := self._model.head.together) > 1:
+            # The number of a row is made of several of its states together.
+            return [[values] for values in self._model.score(states.reshape(len(rows), together, -1)).tolist()]
         outputs: list[Output] = [[] for _ in rows]
         for slot, values in zip(slots, self._heads(rows, slots, states), strict=True):
             outputs[slot.row].append(values)

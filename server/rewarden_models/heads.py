@@ -16,7 +16,7 @@ from rewarden_models.failure import Failure
 from rewarden_models.packed_body import PackedBody, packed_body
 
 Shapes = Mapping[str, tuple[int, ...]]
-Combine = Literal["value", "gated", "weighted"]
+Combine = Literal["value", "gated", "weighted", "pair"]
 
 _DECODERS = ("gemma", "gemma2", "gemma3_text", "llama", "mistral", "phi3", "qwen2", "qwen3")
 """Model types whose plain body carries a value head."""
@@ -55,7 +55,7 @@ class Norm:
         return {**{f"{self.name}.{name}": (self.size,) for name in names}, f"{self.name}.num_batches_tracked": ()}
 
 
-Layer = Dense | Norm | Literal["relu", "selu"]
+Layer = Dense | Norm | Literal["relu", "selu", "tanh"]
 Stack = tuple[Layer, ...]
 
 
@@ -63,18 +63,22 @@ Stack = tuple[Layer, ...]
 class DescribedHead:
     """A head over the hidden states of a body.
 
-    name: of the description. kind: `sequence`: one output for a text; `token`: outputs at each step's mark. value: the
-    layers over the state that is read. labels: of its outputs. ends: where a sequence head reads: at the last token, or
-    at the last that is not the configuration's padding token. combine: `value`: the outputs of `value` as they are;
-    `gated`: `value` gives objectives, each as the mean of `quantiles` outputs, which are mixed by `transform` and added
-    up with the shares of `other`, read where `turn` begins, after a softmax at `temperature`, times `scale`;
-    `weighted`: `value` gives pairs of a mean and a spread, and the means are added up with the weights that `other`
-    gives for the same state. row: of the language model's own head, the one row that is the reward. ending: the token
-    that is put behind the text, at which the head reads. body: where transformers has no class of the body.
+    name: of the description. kind: `sequence`: one output for a text; `token`: outputs at each step's mark; `pair`: one
+    output for two texts behind a prompt. value: the layers over the state that is read. labels: of its outputs. ends:
+    where a sequence head reads: at the last token, or at the last that is not the configuration's padding token.
+    combine: `value`: the outputs of `value` as they are; `gated`: `value` gives objectives, each as the mean of
+    `quantiles` outputs, which are mixed by `transform` and added up with the shares of `other`, read where `turn`
+    begins, after a softmax at `temperature`, times `scale`; `weighted`: `value` gives pairs of a mean and a spread, and
+    the means are added up with the weights that `other` gives for the same state; `pair`: `value` rates each of the two
+    texts by the states at the prompt's mark and at its own, side by side, and the output is the mean of the
+    differences. row: of the language model's own head, the one row that is the reward. ending: the token that is put
+    behind the text, at which the head reads. marks: the tokens before the prompt and the two texts of a pair, and their
+    numbers. context: the tokens that the head was trained to read, where the body itself has no limit. inside: how the
+    names of the body's weights begin. body: where transformers has no class of the body.
     """
 
     name: str
-    kind: Literal["sequence", "token"]
+    kind: Literal["sequence", "token", "pair"]
     value: Stack
     labels: tuple[str, ...] = ("reward",)
     ends: Literal["last", "unpadded"] = "unpadded"
@@ -87,8 +91,16 @@ class DescribedHead:
     turn: str = ""
     row: int | None = None
     ending: int | None = None
+    marks: tuple[tuple[str, int], ...] = ()
+    context: int | None = None
+    inside: str = "model."
     body: PackedBody | None = None
     extra: Shapes = field(default_factory=dict)
+
+    @property
+    def together(self) -> int:
+        """The number of states that one output is made of."""
+        return {"gated": 2, "pair": 3}.get(self.combine, 1)
 
     @property
     def shapes(self) -> Shapes:
@@ -103,8 +115,8 @@ class DescribedHead:
 def describe(config: Mapping[str, Any], setting: str, where: str) -> DescribedHead | None:
     """Returns the head of a checkpoint; None for one that a class of transformers has.
 
-    Raises Failure (`loading`) for an architecture of which it is known that it cannot be carried, for a body that is
-    not the head's, and for widths that config.json does not state as whole numbers.
+    Raises Failure (`loading`) for a layout of which it is known that it says too little, for a body that is not the
+    head's, and for widths that config.json does not state as whole numbers.
     """
     names = config.get("architectures") or ()
     name = str(names[0]) if names else ""
@@ -112,8 +124,12 @@ def describe(config: Mapping[str, Any], setting: str, where: str) -> DescribedHe
         if name not in _CAUSAL:
             raise Failure("loading", f"{where}: the setting head = {setting!r} is for causal models, not for {name}")
         return _SETTINGS[setting](ConfigFields(config, where, ""), setting)
-    if name in _REFUSED:
-        raise Failure("loading", f"{where}: {name}: {_REFUSED[name]}")
+    if not name and config.get("ranker_type") == "pairranker":
+        raise Failure(
+            "loading",
+            f"{where}: is in LLM-Blender's layout, whose config.json does not describe the model; take "
+            "llm-blender/PairRM-hf, which is the same model, or its config.json and tokenizer beside these weights",
+        )
     if name not in _ARCHITECTURES:
         return None
     bodies, made = _ARCHITECTURES[name]
@@ -233,6 +249,26 @@ def _internlm2(fields: ConfigFields, name: str) -> DescribedHead:
     return DescribedHead(name=name, kind="sequence", value=value, ends="last", ending=ending, body=body)
 
 
+def _pair(fields: ConfigFields, name: str) -> DescribedHead:
+    """PairRM's head. Its body has relative positions and no limit of its own; 2048 tokens are what it is published to
+    read."""
+    hidden = fields.hidden
+    keys = {"<|source|>": "source_prefix_id", "<|candidate1|>": "cand1_prefix_id", "<|candidate2|>": "cand2_prefix_id"}
+    return DescribedHead(
+        name=name,
+        kind="pair",
+        value=(
+            *(Dense("head_layer.1", 2 * hidden, hidden), "tanh"),
+            Dense("head_layer.4", hidden, fields.whole("n_tasks", 1)),
+        ),
+        labels=(),
+        combine="pair",
+        marks=tuple((mark, fields.whole(key)) for mark, key in keys.items()),
+        context=None if fields.config.get("position_biased_input", True) else 2048,
+        inside="",
+    )
+
+
 def _logit(fields: ConfigFields, name: str) -> DescribedHead:
     """The logit of token 0 behind the text, as NVIDIA's Nemotron reward models are read."""
     if fields.config.get("final_logit_softcapping") or fields.config.get("logit_scale"):
@@ -258,6 +294,7 @@ _ARCHITECTURES: Mapping[str, tuple[tuple[str, ...], Make]] = {
     "LlamaForRewardModelWithGating": (("llama",), _gated),
     "LlamaForSequenceClassificationWithNormal_Weights": (("llama",), _urm),
     "InternLM2ForRewardModel": (("internlm2",), _internlm2),
+    "DebertaV2PairRM": (("deberta-v2",), _pair),
 }
 
 _SETTINGS: Mapping[str, Make] = {"value": _value, "step_value": _value_steps, "logit": _logit}
@@ -265,13 +302,6 @@ _SETTINGS: Mapping[str, Make] = {"value": _value, "step_value": _value_steps, "l
 _CAUSAL = frozenset(
     f"{family}ForCausalLM" for family in ("Gemma", "Gemma2", "Gemma3", "Llama", "Mistral", "Phi3", "Qwen2", "Qwen3")
 )
-
-_REFUSED: Mapping[str, str] = {
-    "DebertaV2PairRM": (
-        "compares two responses in one text and gives a number for the pair, which no verifier asks a head for. Use a "
-        "reward model with one number a response (rm_scalar), or a judge that compares (rm_pairwise)"
-    ),
-}
 
 NAMES = tuple(_ARCHITECTURES)
 """The architectures that load by a description."""

@@ -23,6 +23,7 @@ from rewarden_verifiers.inference import About
 KINDS: Mapping[Head, tuple[str, ...]] = {
     "sequence": ("classify",),
     "token": ("rate",),
+    "pair": ("pair",),
     "causal": ("choose", "likelihood", "rate", "write", "embed"),
     "encoder": ("embed",),
 }
@@ -52,7 +53,8 @@ class Loaded:
     types: it tells the texts of a pair apart. pooling: how a vector is made of the last layer's states. embeddings: how
     many tokens it has, which may be fewer than its tokenizer's; None: that is not known. architecture: of a described
     head; empty: the name of the model's class. turn: the tokens of the turn at which a gated head is read.
-    ending: the token that is put behind a text, at which a described head is read.
+    ending: the token that is put behind a text, at which a described head is read. marks: the tokens before the prompt
+    and the two texts of a pair.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Loaded:
     architecture: str = ""
     turn: tuple[int, ...] = ()
     ending: int | None = None
+    marks: tuple[tuple[str, int], ...] = ()
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -171,6 +174,8 @@ def _load(name: str, settings: ModelEndpoint, folder: Folder, adapter: Adapter |
     embeddings = _embeddings(model)
     pad = _pad(tokenizer, model.config, embeddings)
     context = _context(folder, model, tokenizer, settings.context)
+    if described and described.context:
+        context = min(described.context, settings.context or described.context)
     version = version_of(
         folder.path,
         files_of(folder.path, folder.weights),
@@ -180,7 +185,7 @@ def _load(name: str, settings: ModelEndpoint, folder: Folder, adapter: Adapter |
     )
     if adapter is not None:
         version = version_of(adapter.folder, files_of(adapter.folder, [adapter.file]), version)
-    marks = [tokenizer.convert_ids_to_tokens(described.ending)] if described and described.ending is not None else []
+    marks = _marks(described, tokenizer, folder.where) if described else []
     headed = head in ("sequence", "token")
     labels: Mapping[int, str] = dict(enumerate(described.labels)) if described else _labels(model) if headed else {}
     return Loaded(
@@ -208,6 +213,7 @@ def _load(name: str, settings: ModelEndpoint, folder: Folder, adapter: Adapter |
         architecture=checkpoint.architecture if described else "",
         turn=tuple(model.turn) if described else (),
         ending=described.ending if described else None,
+        marks=described.marks if described else (),
     )
 
 
@@ -231,6 +237,16 @@ def _described(checkpoint: Checkpoint, head: DescribedHead, tokenizer: Any, opti
         body, told = transformers.AutoModel.from_pretrained(checkpoint.folder.path, **options, **renamed)
     refuse_unfit(checkpoint, body, told)
     return DescribedModel(body, head, weights, turn)
+
+
+def _marks(head: DescribedHead, tokenizer: Any, where: str) -> list[str]:
+    """The texts of tokens that a head is read at. Raises Failure for a tokenizer that has others."""
+    for mark, number in head.marks:
+        found = tokenizer.convert_tokens_to_ids(mark)
+        if found != number:
+            raise Failure("loading", f"{where}: the tokenizer reads {mark} as {found}, and config.json has {number}")
+    ending = [] if head.ending is None else [str(tokenizer.convert_ids_to_tokens(head.ending))]
+    return [*ending, *(mark for mark, _ in head.marks)]
 
 
 def _labels(model: Any) -> Mapping[int, str]:

@@ -156,9 +156,44 @@ class Reader:
             free = made.free(len(shown) if tail else None)
             if item.fit == "error" or excess >= len(free):
                 raise self._too_long(item, len(made.ids), context, room, follows)
-            first = 0 if item.fit == "left" else (len(free) - excess + 1) // 2
-            made.drop(free[first : first + excess])
+            made.drop(_dropped(free, excess, item.fit))
         return made
+
+    def read_marked(self, texts: Sequence[tuple[str, str]], item: Input, context: int) -> Read:
+        """The tokens of a prompt and two texts, each behind its mark, and each with what the tokenizer adds to a text.
+
+        texts: pairs of mark and text. item: what of them is the candidate's, and how they are made to fit: the prompt
+        gives way first, to three fifths of the context, and the others share equally what it leaves. Raises Failure:
+        `invalid`, `too_long`.
+        """
+        safe = [self._harmless(text) for _, text in texts]
+        if not any(text.strip() for text, _ in safe[1:]):
+            raise Failure("invalid", "the input is empty")
+        characters = sum(len(text) for text, _ in safe)
+        if item.fit == "error" and characters > context * DENSE:
+            raise self._far_too_long(item, "\n".join(text for text, _ in safe), context, 0, "")
+        parts = []
+        for (mark, _), (text, _) in zip(texts, safe, strict=True):
+            part = self._made(mark + _shortened(text, context, item.fit), None, [], chat=False)
+            part.truncated = len(text) > context * DENSE
+            part.places = [None if place is None or place[1] <= len(mark) else place for place in part.places]
+            parts.append(part)
+        whole = sum(len(part.ids) for part in parts)
+        if whole > context:
+            if item.fit == "error":
+                raise self._too_long(item, whole, context, 0, "")
+            _fit(parts[0], context - 2 * (context // 5), item.fit)
+            for part in parts[1:]:
+                _fit(part, (context - len(parts[0].ids)) // 2, item.fit)
+        return Read(
+            [one for part in parts for one in part.ids],
+            [0 for part in parts for _ in part.ids],
+            [None for part in parts for _ in part.ids],  # they stand in no one text
+            0,
+            [],
+            truncated=any(part.truncated for part in parts),
+            neutralised=any(changed for _, changed in safe),
+        )
 
     def _texts(self, item: Input) -> tuple[str, str | None, list[Any], bool]:
         """Text, pair and images of an input, harmless, and whether they had to be made so."""
@@ -264,6 +299,22 @@ class Reader:
         one.
         """
         return self.controls.harmless(item.candidate.encode("utf-8", "replace").decode())
+
+
+def _dropped(free: list[int], excess: int, fit: Fit) -> list[int]:
+    """The positions that are dropped, so many of those that may be."""
+    first = 0 if fit == "left" else (len(free) - excess + 1) // 2
+    return free[first : first + excess]
+
+
+def _fit(part: Read, limit: int, fit: Fit) -> None:
+    """Drop what is beyond the limit. Raises Failure where the tokens that cannot be dropped are more."""
+    excess = len(part.ids) - limit
+    if excess > 0:
+        free = part.free(None)
+        if excess > len(free):
+            raise Failure("invalid", "the context of the model is too short to compare any texts")
+        part.drop(_dropped(free, excess, fit))
 
 
 def _shortened(text: str, limit: int, fit: Fit) -> str:

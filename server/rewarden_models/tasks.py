@@ -19,9 +19,12 @@ from rewarden_verifiers.inference import (
     Classify,
     Embed,
     Facts,
+    Input,
     Likelihood,
     Likelihoods,
     Logits,
+    Margin,
+    Pair,
     Rate,
     StepValues,
     Task,
@@ -51,7 +54,13 @@ def prepare(loaded: Loaded, task: Task[Any]) -> Prepared:
     kind = kind_of(task)
     if kind not in loaded.kinds:
         can = ", ".join(loaded.kinds)
-        raise Failure("unsupported", f"model {loaded.name!r} cannot {kind}; it can {can}", kinds=list(loaded.kinds))
+        instead = ""
+        if loaded.head == "pair":
+            instead = ": it compares two responses. Use rm_pairwise or rm_listwise with by: pair"
+        elif kind == "pair":
+            instead = ". The task pair is for a head that reads two responses at once, such as PairRM's"
+        said = f"model {loaded.name!r} cannot {kind}; it can {can}{instead}"
+        raise Failure("unsupported", said, kinds=list(loaded.kinds))
     ready = _PREPARERS[type(task)](loaded, task)
     for row in ready.rows:
         _check_tokens(loaded, row)
@@ -111,6 +120,24 @@ def _classify(loaded: Loaded, task: Classify) -> Prepared:
         return Logits(values=_finite(outputs[0][0]), labels=loaded.labels, multi=loaded.multi, facts=facts)
 
     return Prepared([_row(loaded, read, [])], facts, finish)
+
+
+def _pair(loaded: Loaded, task: Pair) -> Prepared:
+    texts = list(zip(loaded.marks, (task.prompt, task.first, task.second), strict=True))
+    item = Input(candidate=task.candidate, fit=task.fit)
+    read = loaded.reader.read_marked([(mark, text) for (mark, _), text in texts], item, loaded.context)
+    reads = []
+    for mark, number in loaded.marks:
+        if read.ids.count(number) != 1:
+            raise Failure("invalid", f"the model's tokenizer does not read {mark} as one token")
+        reads.append(read.ids.index(number))
+    facts = _facts(loaded, read, len(read.ids))
+
+    def finish(outputs: Sequence[Output]) -> Margin:
+        (logit,) = _finite(outputs[0][0])
+        return Margin(logit=logit, facts=facts)
+
+    return Prepared([_row(loaded, read, reads)], facts, finish)
 
 
 def _check_turn(loaded: Loaded, read: Read) -> None:
@@ -260,6 +287,7 @@ def _embed(loaded: Loaded, task: Embed) -> Prepared:
 
 _PREPARERS: Mapping[type[Task[Any]], Callable[[Loaded, Any], Prepared]] = {
     Classify: _classify,
+    Pair: _pair,
     Choose: _choose,
     Likelihood: _likelihood,
     Rate: _rate,

@@ -31,6 +31,7 @@ from rewarden_verifiers.inference import Task
 
 TASKS: Mapping[str, type[Any]] = {
     "classify": inference.Classify,
+    "pair": inference.Pair,
     "choose": inference.Choose,
     "likelihood": inference.Likelihood,
     "rate": inference.Rate,
@@ -39,6 +40,7 @@ TASKS: Mapping[str, type[Any]] = {
 }
 RESULTS: Mapping[str, type[Any]] = {
     "classify": inference.Logits,
+    "pair": inference.Margin,
     "choose": inference.Choices,
     "likelihood": inference.Likelihoods,
     "rate": inference.StepValues,

@@ -5,6 +5,7 @@ A rule says what comes of a task of its kind whose texts hold all of `when`; whe
 tasks with such fields (`samples` 1, say) alone. What a reply is depends on the kind:
 
     classify     a list of logits, or an object of label to logit
+    pair         the logit of the first text over the second
     choose       an object of text to probability
     likelihood   a list of probabilities, one for each word of the continuation (a word has its leading blank)
     rate         a list of rows, one a step: a list of outputs, or an object of text to probability
@@ -170,6 +171,10 @@ def _classify(reply: Any, task: Mapping[str, Any]) -> dict[str, Any]:
     return {"values": reply, "labels": [f"LABEL_{place}" for place in range(len(reply))]}
 
 
+def _pair(reply: float, task: Mapping[str, Any]) -> dict[str, Any]:
+    return {"logit": reply}
+
+
 def _choose(reply: Mapping[str, float], task: Mapping[str, Any]) -> dict[str, Any]:
     return {"logprobs": [_log(reply[choice]) for choice in task["choices"]]}
 
@@ -210,6 +215,7 @@ _UNREADABLE: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
 }
 _RESULTS = {
     "classify": _classify,
+    "pair": _pair,
     "choose": _choose,
     "likelihood": _likelihood,
     "rate": _rate,

@@ -121,12 +121,9 @@ class TestDescribed:
         folder = make(tmp_path / "body", {**BODY, **REGRESSION}, architectures=["EurusRewardModel"])
         assert "says model_type 'llama', and EurusRewardModel stands on mistral" in refusal(folder)
 
-    @pytest.mark.parametrize(
-        ("name", "said"),
-        [("DebertaV2PairRM", "a judge that compares")],
-    )
-    def test_what_cannot_be_carried_says_what_to_take_instead(self, name: str, said: str, tmp_path: Path) -> None:
-        assert said in refusal(make(tmp_path / "other", architectures=[name]))
+    def test_a_layout_that_says_too_little_says_what_to_take_instead(self, tmp_path: Path) -> None:
+        folder = make(tmp_path / "other", architectures=None, ranker_type="pairranker")
+        assert "take llm-blender/PairRM-hf" in refusal(folder)
 
     def test_a_quantised_head_is_not_read_as_bare_numbers(self, tmp_path: Path) -> None:
         quantised = {"quant_method": "bitsandbytes", "load_in_8bit": True}

@@ -28,6 +28,8 @@ from rewarden_verifiers.inference import (
     Likelihood,
     Likelihoods,
     Logits,
+    Margin,
+    Pair,
     Rate,
     StepValues,
     Task,
@@ -455,6 +457,7 @@ MARKED = Rate(input=TEXT, steps=["s"], mark="\n", choices=["+", "-"])
 WRITE = Write(input=TEXT, samples=2)
 LIKELIHOOD = Likelihood(input=TEXT, continuation="yes")
 EMBED = Embed(input=TEXT)
+PAIR = Pair(prompt="x", first="y", second="z")
 NAN, INF = float("nan"), float("inf")
 
 MISFITS: list[tuple[Task[Any], Callable[[], Any]]] = [
@@ -465,6 +468,8 @@ MISFITS: list[tuple[Task[Any], Callable[[], Any]]] = [
     (LIKELIHOOD, lambda: Likelihoods(tokens=["yes"], logprobs=[], facts=FACTS)),
     (LIKELIHOOD, lambda: Likelihoods(tokens=[], logprobs=[], facts=FACTS)),
     (LIKELIHOOD, lambda: Likelihoods(tokens=["yes"], logprobs=[INF], facts=FACTS)),
+    (PAIR, lambda: Margin(logit=NAN, facts=FACTS)),
+    (PAIR, lambda: Margin(logit=-INF, facts=FACTS)),
     (RATE, lambda: StepValues(values=[[1.0]], labels=["x"], facts=FACTS)),
     (RATE, lambda: StepValues(values=[[1.0], []], labels=["x"], facts=FACTS)),
     (RATE, lambda: StepValues(values=[[1.0], [NAN]], labels=["x"], facts=FACTS)),
@@ -489,6 +494,7 @@ def test_results_that_fit_pass() -> None:
     check_result(RATE, StepValues(values=[[1.0], [-5.0]], labels=["x"], facts=FACTS))
     check_result(MARKED, StepValues(values=[[-1.0, -2.0]], labels=["+", "-"], facts=FACTS))
     check_result(WRITE, Texts(texts=[Written(text=""), Written(text="two")], facts=FACTS))
+    check_result(PAIR, Margin(logit=-700.0, facts=FACTS))
     check_result(EMBED, Vector(values=[0.6, 0.8], facts=FACTS))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import tomllib
 
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_models.failure import Failure
-from tests.models import internlm2
+from tests.models import internlm2, pairrm
 from tests.models.heads import PUBLISHED, Published, body, loaded, save, tokenizer
 from tests.models.real import packages_lacking
 
@@ -47,7 +48,8 @@ PLAIN = {
 """Models of which transformers has the class."""
 
 REFUSED = {
-    "PairRM": ({"architectures": ["DebertaV2PairRM"], "model_type": "deberta-v2"}, "rm_pairwise"),
+    "PairRM on another body": ({"architectures": ["DebertaV2PairRM"], "model_type": "bert"}, "stands on deberta-v2"),
+    "PairRM in the layout of LLM-Blender": ({"architectures": None, "ranker_type": "pairranker"}, "PairRM-hf"),
     "a Nemotron saved as a classifier without its head": (
         {"architectures": ["LlamaForSequenceClassification"], "model_type": "llama"},
         "score.weight",
@@ -73,11 +75,20 @@ def test_a_model_with_a_head_of_its_own_loads_by_its_architecture(name: str, tmp
     assert model.about.details["architecture"] == published.architecture
 
 
-def test_internlm2_reward_loads_by_its_architecture(tmp_path: Path) -> None:
-    internlm2.save(tmp_path)
-    model = load("internlm2", ModelEndpoint(model=str(tmp_path), device="cpu", threads=1))
-    assert model.kinds == ("classify",)
-    assert model.about.details["architecture"] == "InternLM2ForRewardModel"
+@pytest.mark.parametrize(
+    ("save", "architecture", "kind"),
+    [
+        pytest.param(internlm2.save, "InternLM2ForRewardModel", "classify", id="internlm2-reward"),
+        pytest.param(pairrm.save, "DebertaV2PairRM", "pair", id="PairRM"),
+    ],
+)
+def test_a_model_of_another_body_or_task_loads_by_its_architecture(
+    save: Callable[[Path], Any], architecture: str, kind: str, tmp_path: Path
+) -> None:
+    save(tmp_path)
+    model = load("other", ModelEndpoint(model=str(tmp_path), device="cpu", threads=1))
+    assert model.kinds == (kind,)
+    assert model.about.details["architecture"] == architecture
 
 
 @pytest.mark.parametrize("name", DESCRIBED)

@@ -170,3 +170,32 @@ async def test_bad_parameters_are_named(judged: Judged, params: dict[str, Any], 
     found = await judged("rm_listwise", params, **group(TEXTS[:2]))
     assert {(one["status"], one["reason"]) for one in found} == {("error", "invalid_params")}
     assert path in str(found[0])
+
+
+@pytest.mark.parametrize("orders", [1, 2])
+async def test_a_head_that_reads_pairs_ranks_a_group(judged: Judged, scripted: ScriptedModel, orders: int) -> None:
+    worth = dict(zip(TEXTS[:3], (0.0, 40.0, -40.0), strict=True))
+    for first in worth:
+        for second in worth:
+            if first != second:
+                where = {"first": first, "second": second}
+                reply = worth[first] - worth[second]
+                scripted.script({"task": "pair", "when": first, "where": where, "reply": reply})
+    found = await judged("rm_listwise", {"by": "pair", "orders": orders}, **group(TEXTS[:3]))
+    assert [one["score"] for one in found] == [pytest.approx(0.5), pytest.approx(1.0), pytest.approx(0.0)]
+    assert len(scripted.tasks) == 3 * orders
+    assert {task["prompt"] for _, task in scripted.tasks} == {"What do hedgehogs do?"}
+
+
+async def test_of_a_pair_that_is_too_long_the_longer_text_loses(judged: Judged, scripted: ScriptedModel) -> None:
+    long = TEXTS[2] + " And so on." * 50
+    details = {"tokens": 120, "context": 100, "candidate": 110}
+    error = {"$error": {"kind": "too_long", "message": "x", "details": details}}
+    scripted.script({"task": "pair", "when": long, "reply": error})
+    scripted.script(
+        *({"task": "pair", "when": [*TEXTS[:2]], "where": {"first": one}, "reply": 0.0} for one in TEXTS[:2])
+    )
+    found = await judged("rm_listwise", {"by": "pair"}, **group([*TEXTS[:2], long]))
+    assert [one["reason"] for one in found][2] == "too_long"
+    assert [one["status"] for one in found] == ["scored"] * 3
+    assert found[2]["score"] == 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.models.scripted import ScriptedModel
 
 GOOD, BAD = "Rinse the rice, then steam it covered.", "Rice is a grass, or so they say."
 WRITTEN = {"by": "written"}
+BY_PAIR = {"by": "pair"}
 
 
 def asked(kind: str, first: Any, second: Any, one: str = GOOD, other: str = BAD) -> list[dict[str, Any]]:
@@ -116,6 +118,59 @@ async def test_by_rewards_each_is_read_once_behind_the_prompt(judged: Judged, sc
     assert {task["input"]["messages"][-1]["content"] for _, task in scripted.tasks} == {GOOD, BAD}
 
 
+class TestByPair:
+    """A head that reads both texts, such as PairRM's."""
+
+    def script(self, scripted: ScriptedModel, first: Any, second: Any) -> None:
+        """Replies where the good text is the first, and where it is the second."""
+        for text, reply in ((GOOD, first), (BAD, second)):
+            scripted.script({"task": "pair", "when": text, "where": {"first": text}, "reply": reply})
+
+    async def test_it_reads_the_prompt_and_both_texts_in_both_orders(
+        self, judged: Judged, scripted: ScriptedModel
+    ) -> None:
+        self.script(scripted, 1.0, -3.0)
+        chat = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Rice?"}]
+        found = await judged("rm_pairwise", {**BY_PAIR, "fit": "left"}, response=GOOD, reference=BAD, prompt=chat)
+        assert found["score"] == pytest.approx((1 / (1 + math.exp(-1)) + 1 / (1 + math.exp(-3))) / 2)
+        assert found["raw"] == {"first": 1.0, "second": 3.0}
+        asked = {(task["first"], task["second"]): task for _, task in scripted.tasks}
+        assert set(asked) == {(GOOD, BAD), (BAD, GOOD)}
+        told = {"prompt": "Be brief.\n\nRice?", "candidate": GOOD, "fit": "left"}
+        assert all(task[name] == value for task in asked.values() for name, value in told.items())
+
+    async def test_who_is_who_does_not_matter(self, judged: Judged, scripted: ScriptedModel) -> None:
+        self.script(scripted, 1.0, -3.0)
+        won = await judged("rm_pairwise", BY_PAIR, response=GOOD, reference=BAD)
+        lost = await judged("rm_pairwise", BY_PAIR, response=BAD, reference=GOOD)
+        assert won["score"] + lost["score"] == pytest.approx(1.0)
+
+    async def test_a_head_that_likes_a_place_gives_ties(self, judged: Judged, scripted: ScriptedModel) -> None:
+        self.script(scripted, 5.0, 1.0)
+        found = await judged("rm_pairwise", BY_PAIR, response=GOOD, reference=BAD)
+        assert (found["score"], found["passed"], found["fault"]) == (0.5, False, "verifier")
+        assert "order_flipped" in found["flags"]
+        left = await judged("rm_pairwise", {**BY_PAIR, "disagree": "undecided"}, response=GOOD, reference=BAD)
+        assert (left["status"], left["reason"]) == ("undecided", "orders_disagree")
+
+    async def test_a_response_that_is_too_long_loses_and_a_prompt_does_not(
+        self, judged: Judged, scripted: ScriptedModel
+    ) -> None:
+        for candidate, expected in ((90, ("scored", "too_long")), (9, ("error", "input_too_long"))):
+            details = {"tokens": 101, "context": 50, "candidate": candidate}
+            scripted.clear()
+            error = {"$error": {"kind": "too_long", "message": "x", "details": details}}
+            scripted.script({"task": "pair", "when": GOOD, "reply": error})
+            found = await judged("rm_pairwise", BY_PAIR, response=f"{GOOD} {candidate}", reference=BAD)
+            assert (found["status"], found["reason"]) == expected
+
+    async def test_images_are_not_passed_over(self, judged: Judged, scripted: ScriptedModel) -> None:
+        picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+        chat = [{"role": "user", "content": [picture, {"type": "text", "text": "What is it?"}]}]
+        found = await judged("rm_pairwise", BY_PAIR, response=GOOD, reference=BAD, prompt=chat)
+        assert (found["status"], found["reason"], scripted.tasks) == ("error", "invalid_sample", [])
+
+
 async def test_extreme_rewards_stay_finite(judged: Judged, scripted: ScriptedModel) -> None:
     scripted.script(
         *({"task": "classify", "when": text, "reply": [value]} for text, value in ((GOOD, 1e30), (BAD, -1e30)))
@@ -133,6 +188,9 @@ async def test_extreme_rewards_stay_finite(judged: Judged, scripted: ScriptedMod
         ({"by": "scalar", "alpha": 0}, "params.alpha"),
         ({"by": "scalar", "strength": True}, "params.strength"),
         ({"by": "scalar", "media": True}, "params.media"),
+        ({"by": "pair", "media": True}, "params.media"),
+        ({"by": "pair", "system": "Be fair."}, "params.system"),
+        ({"by": "pair", "instructions": "Be fair."}, "params.instructions"),
         ({"turns": ["Again."]}, "params.turns"),
     ],
 )

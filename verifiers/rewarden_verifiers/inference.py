@@ -120,6 +120,14 @@ class Texts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Margin:
+    """The logit of the first of two texts over the second: above 0 where the head prefers the first."""
+
+    logit: float
+    facts: Facts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Vector:
     """An embedding as the model's own pooling makes it; of length 1 where it was to be normalised."""
 
@@ -138,6 +146,22 @@ class Classify(Task[Logits]):
     """Run a sequence-classification head over the input."""
 
     input: Input
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair(Task[Margin]):
+    """Compare two responses to a prompt with a head that reads all three at once. Such a head may like a place: what
+    counts is asked in both orders.
+
+    candidate: what of the two the policy wrote; fit: as in `Input`, of each of the three texts. The prompt gives way
+    first, to three fifths of the context; what it leaves the two share equally.
+    """
+
+    prompt: str
+    first: str
+    second: str
+    candidate: str = ""
+    fit: Fit = "error"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

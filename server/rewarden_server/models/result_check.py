@@ -12,6 +12,7 @@ from rewarden_verifiers.inference import (
     Choose,
     Likelihoods,
     Logits,
+    Margin,
     Rate,
     StepValues,
     Task,
@@ -31,6 +32,8 @@ def check_result(task: Task[Any], result: Any) -> None:
         _count("logits", result.values, len(result.labels))
         _some("logits", result.values)
         _finite(result.values)
+    elif isinstance(result, Margin):
+        _finite([result.logit])
     elif isinstance(result, Choices):
         assert isinstance(task, Choose)
         _count("probabilities", result.logprobs, len(task.choices))

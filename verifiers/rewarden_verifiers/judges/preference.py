@@ -92,7 +92,7 @@ async def preferences(
     asked = ((first, second), (second, first))[:orders]
     inquiries = [(inquire or inquiry)(params, texts, shown, media) for texts in asked]
     found = await gather(*(opinions(ctx, params, inquiry, ledger) for inquiry in inquiries))
-    return [_agreed(seen) for seen in zip(*found, strict=True)]
+    return [agreed(seen) for seen in zip(*found, strict=True)]
 
 
 def inquiry(
@@ -137,8 +137,9 @@ def _by_probability(reply: Reply) -> Margin:
     return 2 * probability(reply, ("A",), ("B",)) - 1, ""
 
 
-def _agreed(seen: Sequence[Opinion[Margin]]) -> Opinion[Preference]:
-    """A preference that all orders share; a tie in one of them is a tie, since half a preference is none."""
+def agreed(seen: Sequence[Opinion[Margin]]) -> Opinion[Preference]:
+    """A preference that all orders share; a tie in one of them is a tie, since half a preference is none. seen: what
+    is said of the first text's being A, then of its being B."""
     for blame in ("policy", "verifier"):
         for one in seen:
             if one.blame == blame:
@@ -146,7 +147,7 @@ def _agreed(seen: Sequence[Opinion[Margin]]) -> Opinion[Preference]:
     given = [one.reading for one in seen if one.reading is not None]
     margins = [margin if place == 0 else -margin for place, (margin, _) in enumerate(given)]
     flipped = min(margins) < 0 < max(margins)
-    agreed = min(margins) > 0 or max(margins) < 0
-    margin = sum(margins) / len(margins) if agreed else 0.0
+    same = min(margins) > 0 or max(margins) < 0
+    margin = sum(margins) / len(margins) if same else 0.0
     named = tuple("A" if said > 0 else "B" if said < 0 else "tie" for said, _ in given)
     return Opinion(Preference(0.5 + margin / 2, flipped, given[0][1], named))

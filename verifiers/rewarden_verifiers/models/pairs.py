@@ -1,5 +1,5 @@
-"""One comparison of two texts by a hosted model: by the probability of a letter, by a written verdict, or by separate
-rewards."""
+"""One comparison of two texts by a hosted model: by the probability of a letter, by a written verdict, by separate
+rewards, or by a head that reads both texts."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rewarden.errors import InvalidParams
+from rewarden.errors import InvalidParams, InvalidSample
 from rewarden.types import Media, Text
 from rewarden_verifiers.chat import Reply
 from rewarden_verifiers.contract import Context
-from rewarden_verifiers.inference import Classify, Input
-from rewarden_verifiers.judges.opinions import Inquiry
-from rewarden_verifiers.judges.preference import Inquire, Margin, PreferenceParams
+from rewarden_verifiers.inference import Classify, Input, Pair
+from rewarden_verifiers.judges.gather import gather
+from rewarden_verifiers.judges.opinions import Inquiry, Opinion
+from rewarden_verifiers.judges.preference import Inquire, Margin, Preference, PreferenceParams, agreed
 from rewarden_verifiers.judges.prompts import Material
 from rewarden_verifiers.judges.replies import UnreadableError
 from rewarden_verifiers.models.generative_params import GenerativeParams, words
 from rewarden_verifiers.models.hosted import share
-from rewarden_verifiers.models.model_tasks import LONGEST, ask, chat_of
-from rewarden_verifiers.models.outputs import Output, place_of
+from rewarden_verifiers.models.model_tasks import LONGEST, ask, chat_of, sees
+from rewarden_verifiers.models.outputs import Output, place_of, sigmoid
 from rewarden_verifiers.models.params import within
 from rewarden_verifiers.models.seen import Seen
 from rewarden_verifiers.models.verdicts import verdict_in
+from rewarden_verifiers.view import transcript
 
 _MOST = 3
 """The greatest strength of a preference."""
@@ -36,17 +38,18 @@ class PairParams(GenerativeParams):
     by: `token`: the probability of A's letter, as a share of that of both letters, as the first thing that the model
         says; `written`: the model writes a comparison and a verdict (A, B or tie); `scalar`: the probability 1 / (1 +
         exp(-alpha × (r_a - r_b))) from separate rewards for the two texts (Bradley and Terry), which does not depend on
-        their order.
+        their order; `pair`: the probability 1 / (1 + exp(-alpha × logit)) from a head that reads the prompt and both
+        texts at once, such as PairRM's.
     first, second: For `by: token`: the words that name A and B. List each spelling; their probabilities add up.
     strength: For `by: written`: whether the verdict also says how much better a text is, from 1 to 3. A win is then
         2/3, 5/6 or 1.
     disagree: What to do if the two orders name different texts: a `tie`, or `undecided`, which does not count.
-    alpha: For `by: scalar`: the factor in its formula.
+    alpha: For `by: scalar` and `by: pair`: the factor in the formula.
     output: For `by: scalar`: the output that is the reward, by index or name, if the head has several.
     system: For `by: scalar`: the system message before the prompt.
     """
 
-    by: Literal["token", "written", "scalar"] = "token"
+    by: Literal["token", "written", "scalar", "pair"] = "token"
     first: tuple[str, ...] = ("A",)
     second: tuple[str, ...] = ("B",)
     strength: bool = False
@@ -64,8 +67,18 @@ class PairParams(GenerativeParams):
         for name, given in (("turns", bool(self.turns)), ("strength", self.strength)):
             if given and self.by != "written":
                 raise InvalidParams(f"params.{name} is of written verdicts; set by: written", path=f"params.{name}")
-        if self.by == "scalar" and self.media:
+        if not self.prompted and self.media:
             raise InvalidParams("params.media is of verdicts by token or written", path="params.media")
+
+        for name, text in (("instructions", self.instructions), ("system", self.system)):
+            if text and self.by == "pair":
+                said = f"params.{name}: by: pair reads the prompt and the two texts, and nothing else"
+                raise InvalidParams(said, path=f"params.{name}")
+
+    @property
+    def prompted(self) -> bool:
+        """Returns whether the texts stand in a prompt that a generative model reads."""
+        return self.by in ("token", "written")
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -93,7 +106,7 @@ class PairParams(GenerativeParams):
             "hollow": self.hollow,
             "shown": self.shown,
             "disagree": self.disagree,
-            "longest": 10**7 if self.by == "scalar" else LONGEST,
+            "longest": LONGEST if self.prompted else 10**7,
             "media": self.media,
         }
 
@@ -133,6 +146,26 @@ async def reward(ctx: Context, prompt: Text | None, text: str, params: PairParam
     given = Input(messages=chat_of(prompt, text, params.system), candidate=text, fit=params.fit)
     logits = await ask(ctx, Classify(input=given), params.model, seen)
     return float(logits.values[place_of(logits, params.output, "params.output")])
+
+
+async def compared(
+    ctx: Context, prompt: Text | None, texts: tuple[str, str], own: str, params: PairParams, seen: Seen, orders: int = 2
+) -> tuple[Opinion[Preference], Sequence[float]]:
+    """The preference of a head that reads both texts, and its logits of the first text over the second in each order.
+
+    own: what of the texts the policy wrote. orders: 1: only as given. Raises what `ctx.model.run` raises, and
+    InvalidSample for a prompt with images, which such a head would pass over.
+    """
+    if sees(prompt):
+        raise InvalidSample("by: pair reads text, and the prompt has images", path="prompt")
+    asked = transcript(prompt) if prompt is not None else ""
+    tasks = [
+        Pair(prompt=asked, first=first, second=second, candidate=own, fit=params.fit)
+        for first, second in (texts, texts[::-1])[:orders]
+    ]
+    found = await gather(*(ask(ctx, task, params.model, seen) for task in tasks))
+    said: list[Opinion[Margin]] = [Opinion((2 * sigmoid(params.alpha * one.logit) - 1, "")) for one in found]
+    return agreed(said), [one.logit if place == 0 else -one.logit for place, one in enumerate(found)]
 
 
 _VERDICT = re.compile(r"\[{0,2}(a|b|tie)\]{0,2}(?:[ ,:(]{1,3}([1-3])\)?)?", re.IGNORECASE)

@@ -23,7 +23,7 @@ from rewarden_verifiers.judges.tally import Tally
 from rewarden_verifiers.models.hosted import Hosted, ModelLedger, pictures
 from rewarden_verifiers.models.model_tasks import too_long
 from rewarden_verifiers.models.outputs import sigmoid
-from rewarden_verifiers.models.pairs import PairParams, inquire_of, reward
+from rewarden_verifiers.models.pairs import PairParams, compared, inquire_of, reward
 from rewarden_verifiers.models.params import within
 from rewarden_verifiers.models.resources import OWN_MODELS, ModelResources
 from rewarden_verifiers.outcome import scored
@@ -162,6 +162,11 @@ class _ModelContest(Contest):
             first, second = (task.result() for task in tasks)
             return [Opinion(Preference(sigmoid(self.own.alpha * (first - second)), False, ""))]
         texts = [self.texts[player] for player in pair]
+        if self.own.by == "pair":
+            prompt, seen = self.member.sample.prompt, self.ledger.seen
+            two = (texts[0], texts[1])
+            opinion, _ = await compared(self.ctx, prompt, two, "\n".join(two), self.own, seen, self.orders)
+            return [opinion]
         own, both = self.own, "\n".join(texts)
         hosted = await offload(len(both), Hosted, self.ctx, own, self.ledger.seen, both, own.choices, own.said)
         one, other = (Material(text, candidate=candidate) for text, candidate in zip(texts, candidates, strict=True))

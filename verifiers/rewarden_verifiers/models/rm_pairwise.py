@@ -18,7 +18,7 @@ from rewarden_verifiers.judges.references import Against, Rival, rival_of
 from rewarden_verifiers.models.hosted import Hosted, ModelLedger, pictures
 from rewarden_verifiers.models.model_tasks import refused, too_long
 from rewarden_verifiers.models.outputs import sigmoid
-from rewarden_verifiers.models.pairs import PairParams, inquire_of, reward
+from rewarden_verifiers.models.pairs import PairParams, compared, inquire_of, reward
 from rewarden_verifiers.models.resources import OWN_MODELS, ModelResources
 from rewarden_verifiers.models.seen import Seen
 from rewarden_verifiers.view import SHOWN_TO_MODELS
@@ -58,14 +58,16 @@ async def rm_pairwise(
     `answer` beside it is shown as known to be right. `by: token` and `by: written` ask for both orders under the same
     two names, and only agreement counts: the mean of their probabilities or strengths if they name the same text, else
     a tie (flag `order_flipped`), or undecided (`orders_disagree`). `by: scalar` rewards each text separately, and the
-    score is the probability that the response is preferred; `raw` contains both rewards.
+    score is the probability that the response is preferred; `raw` contains both rewards. `by: pair` asks a head that
+    reads both texts, such as PairRM's, in both orders, which must agree as well; `raw` contains the response's logit
+    over the rival as the first and as the second text.
 
     A response equal to the rival ties without a call. Responses without substance score 0 without asking, and so do
     those that make the input too long. Unreadable verdicts are treated as in `rm_generative`.
     """
     rival = rival_of(reference, params.against)
     size = len(response) + len(rival.text)
-    early = await offload(size, refused, response, params, prompted=params.by != "scalar")
+    early = await offload(size, refused, response, params, prompted=params.prompted)
     if early is not None:
         return early
     known = ("against", "passing", "aggregate", "tie", "strength")
@@ -75,6 +77,8 @@ async def rm_pairwise(
     try:
         if params.by == "scalar":
             return await _by_rewards(response, rival, sample, params, judged, ctx)
+        if params.by == "pair":
+            return await _by_pair(response, rival, sample, params, judged, ctx)
         shown = {
             "prompt": Material(prompt) if prompt else None,
             "reference": Material(rival.answer) if rival.answer else None,
@@ -93,6 +97,18 @@ async def rm_pairwise(
     if decided.score is None or decided.reason == "unreadable_reply":
         return decided
     return pairwise.ended(decided.score, [{"by": params.by, "score": decided.score}], decided, judged)
+
+
+async def _by_pair(
+    response: str, rival: Rival, sample: Sample, params: Params, judged: pairwise.Params, ctx: Context
+) -> Outcome:
+    ledger = ModelLedger()
+    opinion, logits = await compared(ctx, sample.prompt, (response, rival.text), response, params, ledger.seen)
+    raw = dict(zip(("first", "second"), logits, strict=True))
+    decided = pairwise.decided([opinion], judged, ledger)
+    if decided.score is None:
+        return replace(decided, raw=raw)
+    return replace(pairwise.ended(decided.score, [{"by": "pair", "score": decided.score}], decided, judged), raw=raw)
 
 
 async def _by_rewards(
