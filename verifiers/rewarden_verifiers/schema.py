@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import threading
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -22,15 +23,23 @@ from rewarden_verifiers.preset import filled
 Place = tuple[str | int, ...]
 """The steps from a value to a value within it: fields, keys and indices."""
 
-_STRICT = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+_STRICT = ConfigDict(extra="forbid")
 """A misspelt parameter must not be silently ignored."""
+
+_DESCRIBED = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+"""For schemas that are shown. To find the docstrings of fields, Pydantic parses the source of the whole module, which
+takes ten times as long as all else."""
+
+_building = threading.Lock()
+"""Held while an adapter is built: what it is built with is an attribute of the class."""
 
 
 @lru_cache(maxsize=1024)
-def _adapter(annotation: Any) -> TypeAdapter[Any]:
-    if dataclasses.is_dataclass(annotation):
-        annotation = with_config(_STRICT)(cast(type, annotation))
-    return TypeAdapter(annotation)
+def _adapter(annotation: Any, *, described: bool = False) -> TypeAdapter[Any]:
+    if not dataclasses.is_dataclass(annotation):
+        return TypeAdapter(annotation)
+    with _building:
+        return TypeAdapter(with_config(_DESCRIBED if described else _STRICT)(cast(type, annotation)))
 
 
 @lru_cache(maxsize=1024)
@@ -221,6 +230,8 @@ def parse_params(spec: VerifierSpec, params: Mapping[str, Any]) -> Any:
         if params:
             raise InvalidParams(f"verifier {spec.name!r} takes no parameters", path=f"params.{next(iter(params))}")
         return None
+    if not params and spec.source_text is not None:
+        return spec.params_type()  # a recipe's: they all have defaults, which were checked when it was read
     try:
         return _adapter(spec.params_type).validate_python(dict(filled(spec.params_type, params)))
     except ValidationError as error:
@@ -246,7 +257,7 @@ def parse_reference(spec: VerifierSpec, reference: Any) -> Any:
 def json_schema(annotation: Any) -> dict[str, Any]:
     """The JSON Schema (2020-12) of a type; `{}` (anything) for types that have none."""
     try:
-        return _adapter(annotation).json_schema()
+        return _adapter(annotation, described=True).json_schema()
     except PydanticUserError:
         return {}
 

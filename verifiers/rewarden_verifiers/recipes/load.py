@@ -77,16 +77,18 @@ def recipe_spec(
         circle = " → ".join([*trail[trail.index(recipe.name) :], recipe.name])
         raise recipe.source.problem(("uses",), f"recipes use each other in a circle: {circle}")
     token = _loading.set((*trail, recipe.name))
+    params_type = _params_type(recipe)
     try:
-        children = _children(recipe, registry)
+        children = _children(recipe, params_type, registry)
     finally:
         _loading.reset(token)
-    return _spec(recipe, children, registry, watch)
+    return _spec(recipe, params_type, children, registry, watch)
 
 
-def _children(recipe: Recipe, registry: Resolver) -> dict[tuple[str | int, ...], VerifierSpec]:
+def _children(
+    recipe: Recipe, params_type: type | None, registry: Resolver
+) -> dict[tuple[str | int, ...], VerifierSpec]:
     """Returns the verifiers that the recipe uses by default, by the path of the use."""
-    params_type = _params_type(recipe)
     params = params_type() if params_type is not None else None
     known = _typical(recipe, params)
     found: dict[tuple[str | int, ...], VerifierSpec] = {}
@@ -173,13 +175,13 @@ def _annotation(parameter: Parameter) -> Any:
 
 def _spec(
     recipe: Recipe,
+    params_type: type | None,
     children: Mapping[tuple[str | int, ...], VerifierSpec],
     registry: Resolver,
     watch: Watch | None,
 ) -> VerifierSpec:
     specs = list(children.values())
     group = any(spec.group for spec in specs)
-    params_type = _params_type(recipe)
     groups = {path: spec.group for path, spec in children.items()}
     own = ("params",) if params_type is not None else ()
 
