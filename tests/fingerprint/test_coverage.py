@@ -21,6 +21,7 @@ from rewarden.wire.json import use_from_json
 from rewarden_verifiers.cases import load_cases
 from rewarden_verifiers.contract import VerifierSpec
 from rewarden_verifiers.fingerprint import closure as closures
+from rewarden_verifiers.fingerprint import sources
 from rewarden_verifiers.fingerprint.closure import SHARED, closure
 from rewarden_verifiers.fingerprint.imports import Asked, asked
 from rewarden_verifiers.fingerprint.modules import find
@@ -163,7 +164,8 @@ def test_a_single_import_that_is_overlooked_is_found(
 
     try:
         with monkeypatch.context() as patch:
-            patch.setattr(closures, "asked", overlooking)
+            patch.setattr(sources, "asked", overlooking)
+            patch.setattr(sources, "TABLE", Path("no table"))
             forget()
             found = outside(unit, records)
     finally:
@@ -173,7 +175,7 @@ def test_a_single_import_that_is_overlooked_is_found(
 
 def forget() -> None:
     """Clear what was remembered of sources."""
-    for cache in (closures.closure, closures._read):
+    for cache in (closures.closure, closures._read, sources._table):
         cache.cache_clear()
 
 

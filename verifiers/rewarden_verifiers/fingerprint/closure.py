@@ -7,7 +7,6 @@ it is what imports reach and what modules name; for ours, tests watch what they 
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import sys
 from collections.abc import Mapping, Sequence, Set
@@ -15,8 +14,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from rewarden_verifiers.fingerprint import tree
-from rewarden_verifiers.fingerprint.imports import Asked, asked
+from rewarden_verifiers.fingerprint import sources, tree
+from rewarden_verifiers.fingerprint.imports import Asked
 from rewarden_verifiers.fingerprint.modules import files_in, files_named, find, is_library, packages_of, siblings, top
 
 SHARED = tuple(f"rewarden_verifiers.{name}" for name in ("contract", "outcome", "schema", "view"))
@@ -154,27 +153,15 @@ def _read(module: str, file: Path) -> tuple[Asked, bytes]:
     """Returns what a module asks for, and the digest of its code without docstrings; of what is not Python, its
     bytes.
     """
-    parsed = _parsed(file)
-    if parsed is None:
-        return Asked(), _of_bytes(file)
     package = module if file.name == "__init__.py" else module.rpartition(".")[0]
-    return asked(parsed, package), tree.digest(parsed, docstrings=False)
+    found = sources.read(file.read_bytes(), package) if file.suffix == ".py" else None
+    return (Asked(), _of_bytes(file)) if found is None else found
 
 
 @lru_cache(maxsize=1024)
 def _with_docstrings(file: Path) -> bytes:
-    parsed = _parsed(file)
+    parsed = sources.parse(file.read_bytes()) if file.suffix == ".py" else None
     return _of_bytes(file) if parsed is None else tree.digest(parsed, docstrings=True)
-
-
-def _parsed(file: Path) -> ast.Module | None:
-    """The syntax tree of a file; None for what is not Python, although it may be called so, as a template is."""
-    if file.suffix != ".py":
-        return None
-    try:
-        return ast.parse(file.read_bytes(), filename=str(file))
-    except (SyntaxError, ValueError, RecursionError):
-        return None
 
 
 def _of_bytes(file: Path) -> bytes:

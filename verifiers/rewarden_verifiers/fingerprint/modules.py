@@ -14,6 +14,8 @@ from functools import lru_cache
 from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES
 from pathlib import Path
 
+from rewarden_verifiers.fingerprint.sources import TABLE
+
 _SUFFIXES = (*SOURCE_SUFFIXES, *EXTENSION_SUFFIXES)
 
 _NO_DATA = (".pyc", ".cases.jsonl")
@@ -125,7 +127,7 @@ def files_in(package: str, folder: str = "") -> Iterator[tuple[str, Path]]:
             folders[:] = sorted(name for name in folders if name != "__pycache__")
             for name in sorted(names):
                 path = Path(place, name)
-                if path.is_file() and not name.endswith(_NO_DATA):
+                if path.is_file() and not name.endswith(_NO_DATA) and path != TABLE:
                     yield f"{package}/{path.relative_to(base).as_posix()}", path
 
 

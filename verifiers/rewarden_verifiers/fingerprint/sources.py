@@ -1,0 +1,86 @@
+"""The sources of modules as fingerprints see them: what each asks for, and the digest of its code.
+
+To parse all of ours takes two seconds of every process that lists what can judge. So whoever builds the distribution
+writes a table of them, and a source is looked up there by its own content: one that has changed since is parsed.
+`python -m rewarden_verifiers.fingerprint.sources FOLDER…` writes it.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from rewarden_verifiers.fingerprint import imports, tree
+from rewarden_verifiers.fingerprint.imports import Asked, asked
+
+TABLE = Path(__file__).with_suffix(".json")
+"""The table, beside this module; not in a checkout that was never installed."""
+
+
+def read(source: bytes, package: str) -> tuple[Asked, bytes] | None:
+    """Returns what a module of `package` asks for, and the digest of its code without docstrings; None for what is not
+    Python.
+    """
+    entry = _table().get(_key(source))
+    if entry is None:
+        found = parse(source)
+        return None if found is None else (asked(found, package), tree.digest(found, docstrings=False))
+    digest, modules, texts, reads = entry
+    return Asked(frozenset(modules), frozenset(texts or ()), texts is not None, reads), bytes.fromhex(digest)
+
+
+def parse(source: bytes) -> ast.Module | None:
+    """The syntax tree of a source; None for what is not Python, although it may be called so, as a template is."""
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def write(folders: Iterable[Path], table: Path = TABLE) -> None:
+    """Writes the table of all modules in these packages: as a whole, since others may be reading it."""
+    entries: dict[str, Any] = {}
+    for source in {path.read_bytes() for folder in folders for path in folder.rglob("*.py")}:
+        found = parse(source)
+        if found is None or (wanted := asked(found, "")) != asked(found, "package"):
+            continue  # no Python, or relative imports, which ask for other modules in each package
+        texts = sorted(wanted.texts) if wanted.reaches else None
+        digest = tree.digest(found, docstrings=False).hex()
+        entries[_key(source)] = [digest, sorted(wanted.modules), texts, wanted.reads]
+    beside = table.with_suffix(f".{os.getpid()}")
+    beside.write_text(json.dumps({"made_by": _maker(), "sources": dict(sorted(entries.items()))}), encoding="utf-8")
+    beside.replace(table)
+
+
+@lru_cache(maxsize=1)
+def _table() -> Mapping[str, Any]:
+    """The entries by key: none if another version of this code has made them, whose digests may be other ones."""
+    try:
+        found = json.loads(TABLE.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    entries: Mapping[str, Any] = found["sources"] if found["made_by"] == _maker() else {}
+    return entries
+
+
+def _maker() -> str:
+    """The code that entries depend on."""
+    made = hashlib.blake2b(digest_size=16)
+    for file in (__file__, imports.__file__, tree.__file__):
+        made.update(Path(file).read_bytes())
+    return made.hexdigest()
+
+
+def _key(source: bytes) -> str:
+    return hashlib.blake2b(source, digest_size=16).hexdigest()
+
+
+if __name__ == "__main__":
+    write(map(Path, sys.argv[1:]))
