@@ -22,6 +22,7 @@ NAMES = (
     "bounded",
     "growth",
     "imports",
+    "cold",
     "install",
     "transport",
     "trainers",
