@@ -150,6 +150,30 @@ def test_values_of_the_right_triangle_with_legs_3_and_4(measure: str, answer: st
     assert found.score == 1.0
 
 
+@pytest.mark.parametrize(
+    ("answer", "score"),
+    [
+        (r"\sqrt{2} \approx 1.414", 1),
+        (r"\sqrt{2} ≈ 1.4", 1),
+        ("≈ 1.4142", 1),
+        ("x = 2^{1/2} = 1.414", 1),
+        (r"\sqrt{2}\text{ cm}^2", 1),
+        (r"\sqrt{2}\,\text{cm}", 1),
+        ("1.4142 sq units", 1),
+        (r"\sqrt{2}.", 1),
+        ("1.41 = 1.4", 0),
+        (r"\sqrt{2} \approx 1.5", 0),
+        (r"\sqrt{2} = \sqrt{3}", 0),
+        ("1 = 1.4142", 0),
+        ("1.4142 = 1.4143", 0),
+        ("=".join(["1.4142"] * 50), 0),
+    ],
+)
+def test_of_several_numbers_each_must_be_the_value_and_one_exact_enough(answer: str, score: int) -> None:
+    outcome = judged(answer, constructions=("a b c = right_triangle 1 1",), ask="value", value="length(b, c)")
+    assert outcome.score == score
+
+
 VALUE: dict[str, Any] = {"constructions": TRIANGLE, "ask": "value"}
 CLAIMS: dict[str, Any] = {"constructions": (*TRIANGLE, "d = midpoint a b"), "ask": "claims"}
 POINT: dict[str, Any] = {"constructions": TRIANGLE, "ask": "construction"}

@@ -85,7 +85,8 @@ def geometry(response: str, prepared: Problem, params: GeometryParams) -> Outcom
 
     - `ask: value`: the reference's `value` is an expression of `length(a, b)`, `angle(a, b, c)` in degrees, `area`,
       `perimeter`, `radius` and `inradius` of points. The answer is a number or an expression, `\\frac{5\\sqrt{3}}{2}`.
-      A decimal number is right if it is correctly rounded to enough significant digits.
+      A decimal number is right if it is correctly rounded to enough significant digits. In `\\sqrt{3} = 1.73` and
+      `\\sqrt{3} \\approx 1.73` each number must be the value, and one of them exact or with enough digits.
     - `ask: claims`: the answer has claims, one a line or with semicolons between. The reference's `facts` are expected.
       Other true claims earn nothing, a claim repeated in another order or with other points of the same line counts
       once, and claims that are trivial (`coll a a b`, `cong a b b a`) are false.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from rewarden_verifiers.answer.math.limits import Budget, Unreadable
@@ -12,10 +13,16 @@ from rewarden_verifiers.geometry.plane import CONTEXT, Real
 from rewarden_verifiers.science.expressions import NoExpression, expression
 
 _DEGREES = re.compile(r"\s*(?:\^\s*(?:\{\s*\\circ\s*\}|\\circ)|\\degree|°|\\?deg(?:rees?)?)\s*$")
-_UNIT = re.compile(r"\s*(?:\\(?:text|mathrm)\{\s*)?(?:square )?(?:units?|[cdkm]?m)(?:\^\{?2\}?|²)?\}?\s*$")
+_UNIT = re.compile(
+    r"\s*(?:\\[,;: ]\s*)?(?:\\(?:text|mathrm)\{\s*)?(?:(?:square|sq\.?)\s)?\s*(?:units?|[cdkm]?m)"
+    r"(?:(?:\^\{?2\}?|²)?\s*\}?|\}\s*(?:\^\{?2\}?|²))\s*$"
+)
+_EQUALS = re.compile(r"=|≈|\\approx(?![A-Za-z])")
 _LABEL = re.compile(r"(?:\\(?:angle|overline|triangle|text|mathrm)|[A-Za-z'{}()\[\]\s∠△])+")
 _DECIMAL = re.compile(r"-?[0-9]{0,40}\.[0-9]{1,40}")
 _SEVERAL = (Braces, Listing)
+_MOST_NUMBERS = 6
+_ALL = math.inf
 _EXACT = CONTEXT.mpf(10) ** -30
 
 
@@ -30,14 +37,23 @@ class Several(Exception):
 def same(text: str, wanted: Real, significant_digits: int) -> bool:
     """Returns whether a text is a value: an exact expression, or a decimal number that is rounded as it says.
 
-    A decimal number needs so many significant digits; 0: it must be exact. Raises NoNumber, Several, TooExpensive.
+    A decimal number needs so many significant digits; 0: it must be exact. In `x = 3/2 = 1.5` and `√2 ≈ 1.4`, each
+    number must be the value, and one of them with enough digits. Raises NoNumber, Several, TooExpensive.
     """
-    left, equals, right = text.partition("=")
-    if equals:
-        if _LABEL.fullmatch(left) is None:
-            raise NoNumber("the equation does not give one value")
-        text = right
-    text = _UNIT.sub("", _DEGREES.sub("", text.strip().strip("$")))
+    label, *numbers = _EQUALS.split(text)
+    if not numbers or not (label.strip(" $") == "" or _LABEL.fullmatch(label)):
+        numbers.insert(0, label)
+    if len(numbers) > _MOST_NUMBERS:
+        raise NoNumber("it has too many numbers")
+    right = [_digits(number, wanted) for number in numbers]
+    if significant_digits == 0:
+        return all(digits == _ALL for digits in right)
+    return min(right) > 0 and max(right) >= significant_digits
+
+
+def _digits(text: str, wanted: Real) -> float:
+    """The significant digits to which a number is the value: infinite if it is exact, 0 if it is another."""
+    text = _UNIT.sub("", _DEGREES.sub("", text.strip().strip("$").rstrip(". ")))
     evaluator = Evaluator(CONTEXT.dps)
     try:
         if isinstance(read(text).node, _SEVERAL):
@@ -53,10 +69,12 @@ def same(text: str, wanted: Real, significant_digits: int) -> bool:
         found = found.real
     away = abs(CONTEXT.mpf(found) - wanted)
     if away <= _EXACT * (1 + abs(wanted)):
-        return True
+        return _ALL
     decimal = text.strip().replace("{,}", "").replace(",", "")
-    if not significant_digits or _DECIMAL.fullmatch(decimal) is None:
-        return False
-    whole, _, places = decimal.lstrip("-").partition(".")
-    given = len((whole + places).lstrip("0"))
-    return given >= significant_digits and bool(away <= CONTEXT.mpf("0.5001") * CONTEXT.mpf(10) ** -len(places))
+    if _DECIMAL.fullmatch(decimal) is None or away > CONTEXT.mpf("0.5001") * CONTEXT.mpf(10) ** -_places(decimal):
+        return 0
+    return len(decimal.lstrip("-").replace(".", "").lstrip("0"))
+
+
+def _places(decimal: str) -> int:
+    return len(decimal.partition(".")[2])
