@@ -236,6 +236,11 @@ ATTACKS: dict[str, tuple[str, str]] = {
         proof("Module Logic. Module Classical_Prop. Definition classic := True. End Classical_Prop. End Logic."),
     ),
     "a plugin": (proof('Declare ML Module "none".'), proof("Require Import Lia.", script="lia.")),
+    "another folder": (proof('Cd "/tmp".'), proof("Pwd.")),
+    "an extracted library": (
+        proof('Require Extraction. Extraction "Response.vo" nat. Cd "/tmp".'),
+        proof('Require Extraction. Extraction "Response.ml" nat.'),
+    ),
     "a file": (proof('Load "/etc/passwd".'), proof("(* Load *)")),
 }
 

@@ -127,6 +127,9 @@ async def _step(
         words = (report.stderr + b"\n" + report.stdout).decode("utf-8", "replace").strip()
         failed = report.status if report.status in LIMITS else "crashed" if report.signal else "failed"
         return Step(failed=failed, message=words[:1_000], exit_code=report.exit_code)
+    if missing := [name for name in collect if name not in report.files]:
+        # Attack: `Cd "/tmp"`, after which the compiler writes its library elsewhere.
+        return Step(failed="failed", message=f"it left no {', '.join(missing)}", exit_code=report.exit_code)
     return Step(files={name: report.files[name] for name in collect})
 
 
