@@ -1,6 +1,6 @@
-"""Attacks on a real server, over HTTP and gRPC: each is answered clearly, and the next caller is served as ever.
+"""Attacks on a real server, over HTTP and gRPC: each gets a clear answer, and the next caller is served as usual.
 
-What a request weighs, how it is packed, keys and cancellation are in `tests/server`.
+`tests/server` covers the size and packing of requests, keys and cancellation.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CODE = 'def f(x):\n    return eval(\'__import__("os").system("true")\')  # {}[](
 
 
 class Target:
-    """The server under attack, and clients that speak to it."""
+    """The server under attack, and clients connected to it."""
 
     def __init__(self, server: ServerProcess, blobs: Path) -> None:
         self.http = httpx.Client(base_url=server.http, timeout=120)
@@ -44,15 +44,15 @@ class Target:
         self.blobs = blobs
 
     def verify(self, *samples: Any, **envelope: Any) -> httpx.Response:
-        """`POST /v1/verify`, by `math` unless said otherwise."""
+        """Sends `POST /v1/verify`, by default with `math`."""
         return self.raw(json.dumps({"use": "math", "samples": samples, **envelope}).encode())
 
     def raw(self, body: bytes) -> httpx.Response:
-        """`POST /v1/verify` with any bytes."""
+        """Sends `POST /v1/verify` with any bytes."""
         return self.http.post("/v1/verify", content=body, headers=JSON)
 
     def verdicts(self, *samples: Any, **envelope: Any) -> list[dict[str, Any]]:
-        """The verdicts of an accepted request."""
+        """Returns the verdicts of an accepted request."""
         answer = self.verify(*samples, **envelope)
         assert answer.status_code == 200, answer.text[:500]
         found: list[dict[str, Any]] = answer.json()["verdicts"]
@@ -72,14 +72,14 @@ class Target:
                 return b""
 
     def serves(self) -> None:
-        """The next callers get what is right."""
+        """Asserts that the next callers get correct verdicts."""
         assert [verdict["score"] for verdict in self.verdicts(RIGHT, {**RIGHT, "response": "13"})] == [1.0, 0.0]
         assert self.stub.Verify(message(RIGHT)).verdicts[0].score == 1.0
         assert self.http.get("/readyz").status_code == 200
 
 
 def message(*samples: dict[str, Any]) -> pb.VerifyRequest:
-    """A request of gRPC."""
+    """A gRPC request."""
     return pb.VerifyRequest(
         header=pb.Header(use=pb.Use(name="math")),
         samples=[
@@ -108,13 +108,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
 
 @pytest.fixture(autouse=True)
 def the_next_caller_is_served(server: Target) -> Iterator[None]:
-    """After each attack."""
+    """Checks after each attack that the next caller is served."""
     yield
     server.serves()
 
 
 def is_refused(answer: httpx.Response, *statuses: int) -> None:
-    """Assert that an answer is a clear refusal, in the form of all errors."""
+    """Asserts that a response is a clear refusal, in the format of all errors."""
     assert answer.status_code in statuses, (answer.status_code, answer.text[:300])
     error = answer.json()["error"]
     assert error["code"]
@@ -131,7 +131,7 @@ def test_ten_megabytes_of_code_are_judged_like_any_text(server: Target) -> None:
     assert [(verdict["status"], verdict["score"]) for verdict in verdicts] == [("scored", score) for score in (0, 1, 1)]
 
 
-def test_a_row_beyond_the_limit_costs_no_other(server: Target) -> None:
+def test_a_row_beyond_the_limit_does_not_affect_others(server: Target) -> None:
     verdicts = server.verdicts({**RIGHT, "response": "x" * 17 * 1024**2}, RIGHT)
     assert [(verdict["status"], verdict["fault"]) for verdict in verdicts] == [("error", "caller"), ("scored", None)]
 
@@ -171,7 +171,7 @@ def test_a_bad_row_is_that_rows_error(server: Target, row: dict[str, Any], path:
 @pytest.mark.parametrize(
     "text", ["NaN", "Infinity", "-Infinity", "1e999", '"\\ud800"', "1" * 5000], ids=lambda text: text[:12]
 )
-def test_what_is_no_json_value_is_refused_or_is_that_rows_error(server: Target, text: str) -> None:
+def test_an_invalid_json_value_is_refused_or_is_that_rows_error(server: Target, text: str) -> None:
     row = f'{{"response": "a", "reference": "b", "metadata": {{"x": {text}}}}}'
     answer = server.raw(f'{{"use": "math", "samples": [{row}, {json.dumps(RIGHT)}]}}'.encode())
     if answer.status_code == 200:
@@ -197,12 +197,12 @@ def test_a_name_finds_verifiers_and_nothing_else(server: Target, name: str) -> N
 
 @pytest.mark.parametrize("field", ["deadline_s", "group_deadline_s"])
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-1", "0", "-0.0", "1e999", '"1"', "true", "[1]"])
-def test_a_deadline_that_is_none_is_refused(server: Target, field: str, value: str) -> None:
+def test_an_invalid_deadline_is_refused(server: Target, field: str, value: str) -> None:
     is_refused(server.raw(f'{{"use": "math", "samples": [], "{field}": {value}}}'.encode()), 400)
 
 
 @pytest.mark.parametrize("value", [1e10, 1e18, 1.7e308, 10**15])
-def test_a_deadline_beyond_all_patience_is_refused(server: Target, value: float) -> None:
+def test_an_excessive_deadline_is_refused(server: Target, value: float) -> None:
     is_refused(server.verify(RIGHT, deadline_s=value), 400)
 
 
@@ -212,7 +212,7 @@ def test_a_deadline_of_any_size_is_kept_or_missed(server: Target, value: float) 
     assert verdict["score"] == 1.0 or (verdict["fault"], verdict["reason"]) == ("infra", "deadline")
 
 
-def test_equal_ids_are_answered_each(server: Target) -> None:
+def test_samples_with_equal_ids_are_each_answered(server: Target) -> None:
     rows = [{**RIGHT, "id": "same", "response": rf"\boxed{{{n}}}"} for n in (12, 13, 12)]
     assert [(verdict["id"], verdict["score"]) for verdict in server.verdicts(*rows)] == [
         ("same", 1.0),
@@ -249,7 +249,7 @@ def test_a_hundred_thousand_groups_are_answered(server: Target) -> None:
     ],
     ids=lambda body: repr(body[:24]),
 )
-def test_a_body_that_is_no_request_is_refused(server: Target, body: bytes) -> None:
+def test_a_body_that_is_not_a_request_is_refused(server: Target, body: bytes) -> None:
     is_refused(server.raw(body), 400, 413)
 
 
@@ -298,7 +298,7 @@ def test_a_blob_name_that_could_be_a_path_is_refused_and_nothing_written(
 
 
 @pytest.mark.parametrize("name", ["../x", "/etc/passwd", "", "\x00", "0" * 65, 7, None, ["0" * 64]])
-def test_a_shared_blob_that_is_no_name_is_refused(server: Target, name: Any) -> None:
+def test_an_invalid_name_of_a_shared_blob_is_refused(server: Target, name: Any) -> None:
     is_refused(server.verify(RIGHT, shared={"k": {"$blob": name}}), 400, 404)
 
 
@@ -326,7 +326,7 @@ def test_a_path_in_an_address_finds_nothing(server: Target, kind: str, name: str
     ],
     ids=["a body", "a chunk", "a stream", "a blob", "headers", "nothing"],
 )
-def test_whoever_leaves_in_the_middle_costs_nobody_anything(server: Target, sent: bytes) -> None:
+def test_a_client_that_disconnects_midway_affects_no_other(server: Target, sent: bytes) -> None:
     for _ in range(20):
         answer = server.told(sent, leaves=True)
         assert b" 200 " not in answer.partition(b"\r\n")[0] or b"/stream" in sent
@@ -360,7 +360,7 @@ def test_whoever_leaves_in_the_middle_costs_nobody_anything(server: Target, sent
         "NULs",
     ],
 )
-def test_what_is_no_http_is_refused_or_hung_up_on(server: Target, sent: bytes) -> None:
+def test_data_that_is_not_http_is_refused_or_disconnected(server: Target, sent: bytes) -> None:
     status = server.told(sent, leaves=True).partition(b"\r\n")[0]
     assert not status or status.startswith(b"HTTP/1.1 4"), status
 
@@ -369,7 +369,7 @@ def test_what_is_no_http_is_refused_or_hung_up_on(server: Target, sent: bytes) -
 
 
 def failure(call: Any) -> grpc.StatusCode:
-    """The status of a call that must fail."""
+    """Returns the status of a call that must fail."""
     with pytest.raises(grpc.RpcError) as raised:
         call()
     code: grpc.StatusCode = raised.value.code()
@@ -383,7 +383,7 @@ def test_ten_megabytes_of_code_and_nuls_are_judged_over_grpc(server: Target) -> 
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0, 0.0])
-def test_a_deadline_that_is_none_is_refused_over_grpc(server: Target, value: float) -> None:
+def test_an_invalid_deadline_is_refused_over_grpc(server: Target, value: float) -> None:
     wrong = pb.VerifyRequest(header=pb.Header(deadline_s=value))
     assert failure(lambda: server.stub.Verify(wrong)) is grpc.StatusCode.INVALID_ARGUMENT
 
@@ -391,7 +391,7 @@ def test_a_deadline_that_is_none_is_refused_over_grpc(server: Target, value: flo
 @pytest.mark.parametrize(
     "text", ["", "{", "NaN", "\x00", "[" * 100_000, "1" * 5000, '"\\ud800"'], ids=lambda text: text[:8]
 )
-def test_a_reference_that_is_no_json_is_that_rows_error(server: Target, text: str) -> None:
+def test_a_reference_that_is_not_json_is_that_rows_error(server: Target, text: str) -> None:
     request = message(RIGHT, RIGHT)
     request.samples[0].reference_json = text
     bad, right = server.stub.Verify(request).verdicts
@@ -401,14 +401,14 @@ def test_a_reference_that_is_no_json_is_that_rows_error(server: Target, text: st
 
 
 @pytest.mark.parametrize("method", ["Verify", "VerifyStream", "ListVerifiers", "Info", "Nothing"])
-def test_bytes_that_are_no_message_are_refused(server: Target, method: str) -> None:
+def test_bytes_that_are_not_a_message_are_refused(server: Target, method: str) -> None:
     call = server.channel.unary_unary(f"/rewarden.v1.RewardService/{method}")
     refusals = {grpc.StatusCode.INTERNAL, grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.UNIMPLEMENTED}
     refusals.add(grpc.StatusCode.UNKNOWN)  # what gRPC's asyncio server says of a message that cannot be read
     assert failure(lambda: call(b"\xff" * 1000, timeout=60)) in refusals
 
 
-def test_a_stream_that_is_left_in_the_middle_costs_nobody_anything(server: Target) -> None:
+def test_a_stream_that_is_abandoned_midway_affects_no_other(server: Target) -> None:
     def forever() -> Iterator[pb.VerifyStreamRequest]:
         yield pb.VerifyStreamRequest(header=pb.Header(use=pb.Use(name="math")))
         while True:
@@ -420,7 +420,7 @@ def test_a_stream_that_is_left_in_the_middle_costs_nobody_anything(server: Targe
         call.cancel()
 
 
-def test_what_is_no_grpc_is_hung_up_on(server: Target) -> None:
+def test_data_that_is_not_grpc_is_disconnected(server: Target) -> None:
     for sent in (
         b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
         b"\x00" * 10_000,

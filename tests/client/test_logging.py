@@ -1,4 +1,4 @@
-"""Figures of rewards: what each says, that they are bounded, and that nothing of them ends a training run."""
+"""Figures of rewards: their meaning, their bounds, and that they never end a training run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.client.test_weight import loaded_after
 
 
 class Probe:
-    """A sink that keeps what it is given."""
+    """A sink that keeps its reports."""
 
     def __init__(self) -> None:
         self.reports: list[Report] = []
@@ -62,7 +62,7 @@ def figures(verdicts: Sequence[Verdict], samples: Sequence[Sample] | None = None
 # --- what is counted ---------------------------------------------------------------------------------------------
 
 
-def test_an_unscored_verdict_is_no_zero_and_is_told_by_fault() -> None:
+def test_unscored_verdicts_are_counted_by_fault_and_not_as_zero() -> None:
     found = figures([scored(1.0), scored(0.0), unscored("infra"), unscored("infra"), unscored("reference")])
     assert found["rewarden/gsm8k/mean"] == 0.5
     assert found["rewarden/gsm8k/pass_rate"] == 0.5
@@ -72,21 +72,21 @@ def test_an_unscored_verdict_is_no_zero_and_is_told_by_fault() -> None:
     assert found["rewarden/gsm8k/unscored_verifier"] == found["rewarden/gsm8k/unscored_caller"] == 0.0
 
 
-def test_nothing_scored_has_no_mean() -> None:
+def test_there_is_no_mean_without_scores() -> None:
     found = figures([unscored("infra")])
     assert "rewarden/gsm8k/mean" not in found
     assert "rewarden/all/pass_rate" not in found
     assert all(math.isfinite(value) for value in found.values())
 
 
-def test_the_pass_rate_is_over_those_whose_verifier_knows_of_passing() -> None:
+def test_the_pass_rate_covers_verdicts_whose_verifier_defines_passing() -> None:
     found = figures([scored(1.0), scored(0.7, passed=None), scored(0.2)])
     assert found["rewarden/gsm8k/pass_rate"] == 0.5
     assert found["rewarden/gsm8k/min"] == 0.2
     assert found["rewarden/gsm8k/max"] == 1.0
 
 
-def test_shares_of_what_happened_to_answers() -> None:
+def test_shares_of_missing_truncated_excluded_and_cached_answers() -> None:
     found = figures(
         [
             scored(0.0, flags=("no_answer", "truncated"), reason="no_answer"),
@@ -100,7 +100,7 @@ def test_shares_of_what_happened_to_answers() -> None:
     assert (named["reason/no_answer"], named["reason/wrong"]) == (0.25, 0.5)
 
 
-def test_all_is_what_the_sources_make_together() -> None:
+def test_all_combines_the_sources() -> None:
     scores = {"a": [0.0, 0.5, 1.0], "b": [-1.0, 1.0], "": [0.25]}
     verdicts = [scored(score, data_source=name or None) for name, many in scores.items() for score in many]
     found = figures(verdicts)
@@ -125,7 +125,7 @@ def test_components_have_a_mean_and_a_share_without_a_score() -> None:
         assert found[f"rewarden/{source}/component_unscored/judge"] == 0.5
 
 
-def test_a_reason_that_went_away_is_told_as_none_of_them() -> None:
+def test_a_reason_that_no_longer_occurs_is_reported_as_zero() -> None:
     log = RewardLog()
     log.add([scored(0.0, reason="wrong")])
     assert log.step().metrics["rewarden/gsm8k/reason/wrong"] == 1.0
@@ -133,7 +133,7 @@ def test_a_reason_that_went_away_is_told_as_none_of_them() -> None:
     assert log.step().metrics["rewarden/gsm8k/reason/wrong"] == 0.0
 
 
-def test_each_step_begins_at_nothing_and_may_be_numbered_by_the_trainer() -> None:
+def test_each_step_starts_at_zero_and_can_be_numbered_by_the_trainer() -> None:
     log = RewardLog()
     log.add([scored(0.0)])
     assert (log.step().step, log.step(7).step, log.step().step) == (0, 7, 8)
@@ -158,7 +158,7 @@ def test_quantiles_are_right_to_five_percent() -> None:
 # --- groups ------------------------------------------------------------------------------------------------------
 
 
-def test_groups_say_how_many_have_something_to_learn_from() -> None:
+def test_groups_report_how_many_have_a_learning_signal() -> None:
     verdicts = [
         *(scored(1.0, group="all right") for _ in range(4)),
         *(scored(0.0, group="all wrong") for _ in range(4)),
@@ -191,7 +191,7 @@ def test_a_group_of_known_size_waits_for_its_siblings_beyond_a_step() -> None:
     assert log.step().metrics["rewarden/gsm8k/groups/count"] == 1.0, "it waits for one step, not for ever"
 
 
-def test_a_group_of_unknown_size_is_what_one_call_brings() -> None:
+def test_a_group_of_unknown_size_consists_of_the_samples_of_one_call() -> None:
     log = RewardLog()
     for score in (1.0, 0.0):
         log.add([scored(score, group="0"), scored(score, group="0")])
@@ -202,7 +202,7 @@ def test_a_group_of_unknown_size_is_what_one_call_brings() -> None:
 # --- names and bounds ----------------------------------------------------------------------------------------------
 
 
-def test_names_are_fit_for_every_tracker() -> None:
+def test_names_are_valid_in_every_tracker() -> None:
     sources = ("openai/gsm8k", "all", "a b", "数学", "x" * 300)
     found = figures([scored(1.0, data_source=name, reason="a/b", group="g") for name in sources])
     assert {"rewarden/openai_gsm8k/mean", "rewarden/all_/mean", "rewarden/a_b/mean", "rewarden/数学/mean"} <= {*found}
@@ -213,7 +213,7 @@ def test_names_are_fit_for_every_tracker() -> None:
 
 
 def size(value: Any, seen: set[int] | None = None) -> int:
-    """Returns how many things hang on a value."""
+    """Returns the number of objects reachable from a value."""
     seen = set() if seen is None else seen
     if id(value) in seen or isinstance(value, (int, float, str, bytes, type(None))):
         return 1
@@ -229,7 +229,7 @@ def size(value: Any, seen: set[int] | None = None) -> int:
     return 1 + sum(size(item, seen) for item in inner)
 
 
-def test_ten_thousand_steps_leave_no_more_behind_than_a_hundred() -> None:
+def test_memory_does_not_grow_with_the_number_of_steps() -> None:
     log = RewardLog()
     sizes, widths = [], []
     for step in range(10_000):
@@ -244,7 +244,7 @@ def test_ten_thousand_steps_leave_no_more_behind_than_a_hundred() -> None:
     assert widths[0] == widths[1]
 
 
-def test_one_step_is_bounded_however_much_it_holds() -> None:
+def test_memory_of_one_step_is_bounded() -> None:
     log = RewardLog(worst=4)
     verdicts = [
         scored(0.0, id=str(n), data_source=f"s{n % 99}", reason=f"r{n}", group=f"g{n}", feedback="f" * 9000)
@@ -265,7 +265,7 @@ def test_one_step_is_bounded_however_much_it_holds() -> None:
     assert all(len(str(cell)) < 700 for row in (*report.worst, *report.unscored) for cell in row.cells)
 
 
-def test_a_log_that_nobody_holds_is_gone() -> None:
+def test_an_unreferenced_log_is_freed() -> None:
     """TRL's adapter makes one for each call."""
     gone = weakref.ref(RewardLog(every=1))
     gc.collect()
@@ -275,7 +275,7 @@ def test_a_log_that_nobody_holds_is_gone() -> None:
 # --- tables --------------------------------------------------------------------------------------------------------
 
 
-def test_the_worst_come_first_by_the_share_of_their_range_and_the_unscored_apart() -> None:
+def test_the_worst_come_first_relative_to_their_range_and_the_unscored_separately() -> None:
     log = RewardLog(worst=2)
     verdicts = [
         scored(0.2, id="low"),
@@ -294,7 +294,7 @@ def test_the_worst_come_first_by_the_share_of_their_range_and_the_unscored_apart
     assert [(row.id, row.fault, row.score) for row in report.unscored] == [("broken", "infra", None)]
 
 
-def test_equals_are_drawn_from_the_whole_batch_and_the_same_ones_each_time() -> None:
+def test_ties_are_sampled_from_the_whole_batch_and_reproducibly() -> None:
     def drawn() -> list[str]:
         log = RewardLog(worst=16)
         log.add([scored(0.0, id=str(n)) for n in range(1000)])
@@ -316,7 +316,7 @@ def test_an_excerpt_keeps_the_beginning_and_the_end_and_can_be_written() -> None
 # --- it never harms ------------------------------------------------------------------------------------------------
 
 
-def test_a_sink_that_fails_is_warned_of_once_and_costs_the_others_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_sink_is_warned_of_once_and_does_not_affect_the_others(caplog: pytest.LogCaptureFixture) -> None:
     class Broken(Probe):
         def write(self, report: Report) -> None:
             raise ConnectionError("tracker is away")
@@ -330,7 +330,7 @@ def test_a_sink_that_fails_is_warned_of_once_and_costs_the_others_nothing(caplog
     assert [record.message.count("tracker is away") for record in caplog.records] == [1]
 
 
-def test_what_cannot_be_counted_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_verdicts_that_cannot_be_counted_cause_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     log = RewardLog()
     log.add([None])  # type: ignore[list-item]
     log.add([scored(1.0)], [])
@@ -338,7 +338,7 @@ def test_what_cannot_be_counted_is_warned_of(caplog: pytest.LogCaptureFixture) -
     assert len(caplog.records) == 2
 
 
-def test_a_log_that_closes_its_own_steps_writes_in_a_thread_of_its_own_and_loses_nothing() -> None:
+def test_a_log_that_closes_its_own_steps_writes_in_its_own_thread_and_loses_nothing() -> None:
     probe = Probe()
     log = RewardLog(probe, every=4)
     for _ in range(10):
@@ -353,7 +353,7 @@ def test_a_log_that_closes_its_own_steps_writes_in_a_thread_of_its_own_and_loses
 
 
 class Clock:
-    """Seconds that pass when they are told to."""
+    """A clock that tests move forward."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -444,7 +444,7 @@ read_log("jsonl:{path}").add([Verdict(status="scored", score=1.0)])
     assert json.loads(path.read_text())["metrics"]["rewarden/all/mean"] == 1.0
 
 
-def test_a_slow_sink_holds_nobody_up(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_slow_sink_does_not_block_callers(caplog: pytest.LogCaptureFixture) -> None:
     go = threading.Event()
 
     class Slow(Probe):
@@ -462,7 +462,7 @@ def test_a_slow_sink_holds_nobody_up(caplog: pytest.LogCaptureFixture) -> None:
     assert "the sinks are too slow" in caplog.text
 
 
-def test_many_threads_may_add() -> None:
+def test_many_threads_can_add() -> None:
     log = RewardLog()
     threads = [threading.Thread(target=lambda: [log.add([scored(1.0)]) for _ in range(200)]) for _ in range(8)]
     for thread in threads:
@@ -472,7 +472,7 @@ def test_many_threads_may_add() -> None:
     assert log.step().metrics["rewarden/all/count"] == 1600.0
 
 
-def test_a_copy_in_another_process_is_empty_and_says_the_same(tmp_path: Path) -> None:
+def test_a_copy_in_another_process_is_empty_and_has_the_same_settings(tmp_path: Path) -> None:
     log = RewardLog(to_jsonl(tmp_path / "a.jsonl"), every=2, worst=3, prefix="math")
     log.add([scored(1.0)])
     copy: RewardLog = pickle.loads(pickle.dumps(log))  # noqa: S301
@@ -481,7 +481,7 @@ def test_a_copy_in_another_process_is_empty_and_says_the_same(tmp_path: Path) ->
 
 
 @pytest.mark.forks
-def test_a_log_goes_on_after_a_fork_with_figures_of_its_own(tmp_path: Path) -> None:
+def test_a_log_continues_after_a_fork_with_its_own_figures(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     log = RewardLog(to_jsonl(path), every=2)
     log.add([scored(0.0)])
@@ -508,17 +508,17 @@ def test_a_log_goes_on_after_a_fork_with_figures_of_its_own(tmp_path: Path) -> N
         ({"prefix": "/a"}, "prefix"),
     ],
 )
-def test_bad_arguments_raise_at_once(arguments: dict[str, Any], told: str) -> None:
+def test_bad_arguments_raise_immediately(arguments: dict[str, Any], told: str) -> None:
     with pytest.raises(InvalidRequest, match=told):
         RewardLog(**arguments)
 
 
-def test_a_sink_is_what_makes_one() -> None:
+def test_a_string_is_not_a_sink() -> None:
     with pytest.raises(InvalidRequest, match="to_wandb"):
         RewardLog("wandb")  # type: ignore[arg-type]
 
 
-def test_a_missing_package_is_told_with_the_command_that_mends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rewarden.logging.packages.find_spec", lambda name: None)
     with pytest.raises(InvalidRequest, match="pip install wandb"):
         to_wandb()
@@ -571,7 +571,7 @@ def test_a_line_of_json_for_each_report(tmp_path: Path) -> None:
     assert first["process"].endswith(f":{os.getpid()}")
 
 
-def test_trl_gets_figures_that_may_be_averaged_and_columns_as_long_as_the_batch() -> None:
+def test_trl_gets_figures_that_can_be_averaged_and_columns_as_long_as_the_batch() -> None:
     metrics: dict[str, float] = {}
     columns: dict[str, list[Any]] = {}
     verdicts = [scored(1.0, extracted=7), unscored("infra"), scored(0.0, reason="wrong", data_source=None)]
@@ -588,13 +588,13 @@ def test_trl_gets_figures_that_may_be_averaged_and_columns_as_long_as_the_batch(
     }
 
 
-def test_who_does_not_log_pays_nothing_for_it() -> None:
+def test_without_a_log_nothing_is_collected() -> None:
     assert "rewarden.logging" not in loaded_after("from rewarden.adapters import Settings; Settings.read()")
     loaded = loaded_after("import rewarden.logging")
     assert not loaded & {"torch", "tensorboard", "tensorboardX", "wandb", "trackio", "mlflow", "httpx", "asyncio"}
 
 
-def test_a_score_that_is_no_number_is_unscored_and_hides_no_mean(tmp_path: Path) -> None:
+def test_a_score_that_is_not_a_number_counts_as_unscored_and_does_not_spoil_the_mean(tmp_path: Path) -> None:
     log = RewardLog(probe := Probe(), to_jsonl(tmp_path / "log.jsonl"))
     part = {"a": Component(status="scored", score=math.nan), "b": Component(status="scored", score=0.5)}
     log.add([scored(math.nan), scored(math.inf), scored(1.0, components=part)])
@@ -613,7 +613,7 @@ def test_figures_that_overflow_are_left_out() -> None:
     assert all(map(math.isfinite, found.values()))
 
 
-def test_an_odd_row_costs_no_other(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_odd_row_does_not_affect_others(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     loop: list[Any] = []
     loop.append(loop)
     log = RewardLog(to_jsonl(tmp_path / "log.jsonl"))

@@ -1,4 +1,4 @@
-"""The inspection's program: files and a question in, findings out; it needs Python alone, and its own folder."""
+"""The inspection's program: files and a question in, findings out; it needs only Python and its own folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROVED = "theorem asked (a b : Nat) (h : Eq a b) : Eq b a := Eq.symm h\n"
 def room(
     folder: Path, lean: Lean, reference: str = ASKED, submission: str = PROVED, header: str = HEADER, **question: Any
 ) -> dict[str, Any]:
-    """The program run as a room runs it: another process, no package but the folder beside it."""
+    """Runs the program as a room does: in another process, without packages other than its folder."""
     for name, data in _program().items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ def room(
 _START = "import sys; sys.path.insert(0, '.'); exec(open('main.py').read())"
 
 
-def test_it_runs_beside_nothing_but_its_folder(lean: Lean, tmp_path: Path) -> None:
+def test_it_runs_with_only_its_own_folder(lean: Lean, tmp_path: Path) -> None:
     said = room(tmp_path, lean, theorems=["asked"], permitted_axioms=PERMITTED)
     assert said["malformed"] is None
     assert said["theorems"] == [
@@ -74,7 +74,7 @@ def test_the_kernel_has_the_last_word(lean: Lean, library: Library, tmp_path: Pa
     assert said["replay"]["status"] == "accepted", said["replay"]
 
 
-def test_what_no_source_can_name_is_told_by_what_is_behind_it(lean: Lean, library: Library, tmp_path: Path) -> None:
+def test_private_constants_are_reported_by_what_they_use(lean: Lean, library: Library, tmp_path: Path) -> None:
     """A library's private instance that rests on an axiom, and one that does not."""
     header = "prelude\nimport Base.Extra\n"
     reference = "theorem cheat : False := sorry\ntheorem fair : True := sorry\n"
@@ -90,7 +90,7 @@ def test_what_no_source_can_name_is_told_by_what_is_behind_it(lean: Lean, librar
     assert "_private" not in str(imported)
 
 
-def test_where_no_theorem_stands_the_kernel_is_not_asked(lean: Lean) -> None:
+def test_without_a_theorem_the_kernel_is_not_asked(lean: Lean) -> None:
     said = lean.findings(ASKED, "axiom asked : False\n", replay=True, toolchain="/nowhere")
     assert said["replay"]["status"] == "off"
 
@@ -106,26 +106,26 @@ def test_without_names_all_stated_theorems_are_asked(lean: Lean) -> None:
     assert sorted(asked) == ["Point.two", "_private.Main.0.three", "one"]
 
 
-def test_without_names_what_the_reference_has_proved_is_not_asked(lean: Lean) -> None:
+def test_without_names_theorems_that_the_reference_has_proved_are_not_asked(lean: Lean) -> None:
     reference = "theorem help : True := .intro\ntheorem asked : True := help\ntheorem left : True := sorry\n"
     said = lean.findings(reference, "theorem left : True := .intro\n")
     assert [(theorem["name"], theorem["reason"]) for theorem in said["theorems"]] == [("left", None)]
 
 
 def test_a_theorem_that_the_reference_does_not_state_is_not_found_proved(lean: Lean) -> None:
-    """Its full name has a namespace. Whatever the submission calls `asked`, nothing says that it is the same."""
+    """Its full name has a namespace. Nothing shows that what the submission calls `asked` is the same theorem."""
     reference = "namespace Far\ntheorem asked (p : Prop) : p := sorry\nend Far\n"
     assert lean.theorem(reference, "theorem asked : True := .intro\n")["reason"] == "not_in_reference"
 
 
-def test_imports_of_its_own_are_not_loaded(lean: Lean, library: Library) -> None:
+def test_the_submissions_own_imports_are_not_loaded(lean: Lean, library: Library) -> None:
     reference = lean.compile("theorem asked : True := .intro\n", header="prelude\nimport Base\nimport Base.Extra\n")
     question = {"theorems": ["asked"], "replay": True, "toolchain": str(library.toolchain), "path": []}
     said = inspect(reference, lean.compile("theorem asked : True := .intro\n"), question)
     assert (said["imports_differ"], said["replay"]["status"]) == (True, "off")
 
 
-def test_more_than_the_memory_holds_is_too_large(lean: Lean, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_beyond_the_memory_limit_are_too_large(lean: Lean, monkeypatch: pytest.MonkeyPatch) -> None:
     def fill(data: bytes) -> Module:
         raise MemoryError
 
@@ -134,20 +134,20 @@ def test_more_than_the_memory_holds_is_too_large(lean: Lean, monkeypatch: pytest
     assert inspect(None, whole, {})["too_large"]
 
 
-def test_each_theorem_has_findings_of_its_own(lean: Lean) -> None:
+def test_each_theorem_has_its_own_findings(lean: Lean) -> None:
     reference = "theorem one : True := sorry\ntheorem two : True := sorry\ntheorem three : True := sorry\n"
     said = lean.findings(reference, "theorem one : True := .intro\ntheorem two : True := sorry\n")
     reasons = {theorem["name"]: theorem["reason"] for theorem in said["theorems"]}
     assert reasons == {"one": None, "two": "sorry", "three": "theorem_missing"}
 
 
-def test_without_a_reference_the_axioms_are_told(lean: Lean) -> None:
+def test_without_a_reference_the_axioms_are_reported(lean: Lean) -> None:
     said = lean.theorem(None, "axiom cheat : False\ntheorem asked : False := cheat\n")
     assert (said["reason"], said["axioms"]) == ("axiom_added", ["cheat"])
     assert lean.theorem(None, PROVED)["reason"] is None
 
 
-def test_a_file_that_lean_did_not_write_is_told_by_whose_it_is(lean: Lean) -> None:
+def test_a_file_that_lean_did_not_write_is_attributed_to_its_author(lean: Lean) -> None:
     whole = lean.compile(PROVED)
     assert inspect(whole, b"forged", {})["malformed"] == "not an .olean file"
     assert inspect(whole, whole[:-8], {})["malformed"]
@@ -155,20 +155,20 @@ def test_a_file_that_lean_did_not_write_is_told_by_whose_it_is(lean: Lean) -> No
     assert (said["malformed"], said["reference_malformed"]) == (None, "not an .olean file")
 
 
-def test_a_file_of_the_module_system_is_refused_in_words(lean: Lean) -> None:
+def test_a_file_of_the_module_system_is_refused_with_a_message(lean: Lean) -> None:
     text = "public inductive True : Prop | intro\npublic theorem asked : True := .intro\n"
     reference = lean.compile(text.replace("public ", ""), header="prelude\n")
     (said,) = inspect(reference, lean.compile(text, header="module\nprelude\n"), {"theorems": ["asked"]})["theorems"]
     assert said["reason"] == "module_header"
 
 
-def test_other_imports_than_the_references_are_told(lean: Lean) -> None:
+def test_imports_that_differ_from_the_references_are_reported(lean: Lean) -> None:
     reference = lean.compile("theorem asked : True := .intro\n", header="prelude\nimport Base\nimport Base.Extra\n")
     said = inspect(reference, lean.compile("theorem asked : True := .intro\n"), {"theorems": ["asked"]})
     assert said["imports_differ"]
 
 
-def test_an_axiom_of_an_imported_module_is_left_to_who_knows_it(lean: Lean) -> None:
+def test_an_axiom_of_an_imported_module_is_left_to_the_caller(lean: Lean) -> None:
     header = "prelude\nimport Base.Extra\n"
     reference = lean.compile("theorem asked : False := sorry\n", header=header)
     cheat = lean.compile("theorem asked : False := Base.everything False\n", header=header)
@@ -176,7 +176,7 @@ def test_an_axiom_of_an_imported_module_is_left_to_who_knows_it(lean: Lean) -> N
     assert (said["axioms"], said["imported"]) == ([], ["Base.everything", "False"])
 
 
-def test_what_compiled_code_is_made_to_do_otherwise_is_told(lean: Lean) -> None:
+def test_replaced_implementations_of_compiled_code_are_reported(lean: Lean) -> None:
     submission = "def evil : Nat := 7\n@[implemented_by evil] def one : Nat := 1\ntheorem asked : True := .intro\n"
     assert lean.findings(None, submission)["overrides"] == ["implemented_by"]
     assert lean.findings(None, PROVED)["overrides"] == []
@@ -216,7 +216,7 @@ def test_steps_that_state_a_lemma_count(lean: Lean) -> None:
     assert (said["reason"], said["uses"], said["steps"]) == (None, ["first", "second"], ["first", "second"])
 
 
-def test_a_step_with_binders_of_its_own_states_the_whole_lemma(lean: Lean) -> None:
+def test_a_step_with_its_own_binders_states_the_whole_lemma(lean: Lean) -> None:
     submission = IN_STEPS.replace(
         "have one : Eq y x := h.symm",
         "have all : ∀ a b c : Nat, Eq a b → Eq b c → Eq b a := fun _ _ _ h _ => h.symm\n  have one := all x y z h k",
@@ -234,7 +234,7 @@ def test_a_lemma_whose_statement_was_changed_does_not_count(lean: Lean) -> None:
     assert (said["reason"], said["uses"]) == (None, [])
 
 
-def test_a_premise_of_the_theorem_is_no_step(lean: Lean) -> None:
+def test_a_premise_of_the_theorem_is_not_a_step(lean: Lean) -> None:
     plan = PLAN + "theorem fourth (a b : Nat) : Eq a b := sorry\n"
     proof = "theorem asked (a b c : Nat) (h : Eq a b) (k : Eq b c) : Eq c a := k.symm.trans h.symm\n"
     assert lean.theorem(plan, proof, lemmas=["fourth"])["uses"] == []
@@ -246,7 +246,7 @@ def test_a_step_about_one_variable_is_not_a_lemma_about_two(lean: Lean) -> None:
     assert lean.theorem(PLAN, submission, lemmas=["first"])["uses"] == []
 
 
-def test_a_definition_outside_the_logic_is_told() -> None:
+def test_a_definition_outside_the_logic_is_reported() -> None:
     exprs = (("sort", 0), ("const", ("bad",), ()))
     bad = Constant(name=("bad",), kind="definition", level_params=(), type=0, value=0, safety="unsafe", hints="opaque")
     theorem = Constant(name=("asked",), kind="theorem", level_params=(), type=0, value=1)
@@ -256,7 +256,7 @@ def test_a_definition_outside_the_logic_is_told() -> None:
 
 
 def test_terms_shared_as_no_elaborator_would_are_too_large_to_compare() -> None:
-    """Thousands of made-up constants, each with universe parameters of its own, over one great term."""
+    """Thousands of made-up constants, each with its own universe parameters, over one large term."""
     exprs: list[tuple[Any, ...]] = [("sort", 0)]
     exprs += [("app", at, at) for at in range(500)]
     constants = {}
@@ -272,7 +272,7 @@ def test_terms_shared_as_no_elaborator_would_are_too_large_to_compare() -> None:
         Comparison(module, module, steps=50_000).theorem(("asked",))
 
 
-def test_the_library_is_like_itself(library: Library) -> None:
+def test_the_library_compares_equal_to_itself(library: Library) -> None:
     module = read((library.built / "Base.olean").read_bytes())
     comparison = Comparison(module, module)
     names = [name for name, constant in module.constants.items() if constant.kind == "theorem"]

@@ -1,7 +1,7 @@
-"""A host that ends leaves nothing on the machine; what one that was killed leaves, `clean` removes, and no more.
+"""A host that ends leaves nothing on the machine; `clean` removes exactly what a killed one leaves.
 
-The hosts here are processes, so that they can be told to stop and killed; what hostile programs leave behind while
-their host lives is tested with the attacks.
+The hosts here are processes, so that they can be stopped and killed. The tests of attacks cover what hostile programs
+leave behind while their host is running.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ COMPILED = b"#include <unistd.h>\nint main() { if (fork() == 0) { setsid(); } fo
 
 @dataclass(frozen=True)
 class Alive:
-    """A process, told from a later one of the same number."""
+    """A process, distinguished from a later one with the same pid."""
 
     pid: int
     started: int
 
     @property
     def there(self) -> bool:
-        """Returns whether it lives."""
+        """Returns whether the process exists."""
         found = _alive(self.pid)
         return found is not None and found == self
 
@@ -72,7 +72,7 @@ def _alive(pid: int) -> Alive | None:
 
 
 def descendants(pid: int) -> Iterator[int]:
-    """A process's children, theirs, and so on."""
+    """Yields the pids of a process's children and their descendants."""
     with contextlib.suppress(OSError):
         for task in os.listdir(f"/proc/{pid}/task"):
             for child in map(int, Path(f"/proc/{pid}/task/{task}/children").read_text().split()):
@@ -81,7 +81,7 @@ def descendants(pid: int) -> Iterator[int]:
 
 
 class Hosted:
-    """A host in a process of its own, with one program that ended and three that run."""
+    """A host in a separate process, with one program that has ended and three that are running."""
 
     def __init__(self, launcher: str) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="rwl-"))
@@ -103,7 +103,7 @@ class Hosted:
         self.pid = self.process.pid
 
     async def busy(self) -> list[Alive]:
-        """Have programs run, and return all processes of the slots."""
+        """Starts programs, and returns all processes of the slots."""
         client = HostClient(self.address)
         self._client = client
         events = [event async for event in client.run(_job(QUICK))]
@@ -133,11 +133,11 @@ class Hosted:
         return ends
 
     def errors(self) -> str:
-        """Returns what it has written to stderr so far."""
+        """Returns its stderr so far."""
         return os.pread(self._errors.fileno(), 1 << 20, 0).decode()
 
     def inside(self) -> list[int]:
-        """All processes of its slots, as the machine numbers them."""
+        """Returns all processes of its slots, by their pids on the machine."""
         found = set(descendants(self.pid))
         for container in self.containers():
             with contextlib.suppress(docker.errors.APIError):
@@ -147,7 +147,7 @@ class Hosted:
         return sorted(found)
 
     def containers(self) -> list[Any]:
-        """Its containers, in whatever state."""
+        """Returns its containers, in any state."""
         try:
             with contextlib.closing(docker.DockerClient.from_env(timeout=60)) as client:
                 return list(
@@ -157,20 +157,20 @@ class Hosted:
             return []
 
     def groups(self) -> list[Path]:
-        """Its control groups."""
+        """Returns its control groups."""
         return [group for group in cgroups.leftovers() if group.name.startswith(f"rewarden-{self.pid}-")]
 
     def files(self) -> list[str]:
-        """Returns what lies in its folder."""
+        """Returns the content of its folder."""
         return sorted(path.name for path in self.folder.iterdir())
 
     def mounts(self) -> list[str]:
-        """Mounts of the machine that have to do with it."""
+        """Returns the mounts of the machine that belong to it."""
         lines = Path("/proc/self/mountinfo").read_text().splitlines()
         return [line for line in lines if str(self.folder) in line or f"rewarden-{self.pid}-" in line]
 
     def left(self) -> dict[str, object]:
-        """All of that."""
+        """Returns all of these."""
         found = {
             "containers": self.containers(),
             "groups": self.groups(),
@@ -180,7 +180,7 @@ class Hosted:
         return {kind: things for kind, things in found.items() if things}
 
     def end(self) -> None:
-        """For the test's end, whatever happened."""
+        """Cleans up at the end of the test, in any case."""
         self.process.kill()
         self.process.wait()
         sys.stderr.write(self.errors())
@@ -208,14 +208,14 @@ async def _first(client: HostClient, job: Job, compiled: asyncio.Event | None = 
 
 
 def _runs(pid: int) -> bool:
-    """Returns whether it is one of the programs' own processes: they stand in their working folder."""
+    """Returns whether it is one of the programs' processes: their working folder identifies them."""
     with contextlib.suppress(OSError):
         return os.readlink(f"/proc/{pid}/cwd") == "/tmp/box"
     return False
 
 
 async def until(true: Callable[[], object], what: Callable[[], object]) -> None:
-    """Wait for something that the kernel or the engine does a moment later."""
+    """Waits for something that the kernel or the engine does a moment later."""
     deadline = time.monotonic() + PATIENCE_S
     while not true():
         assert time.monotonic() < deadline, what()
@@ -224,7 +224,7 @@ async def until(true: Callable[[], object], what: Callable[[], object]) -> None:
 
 @pytest.fixture(params=LAUNCHERS)
 def hosted(request: pytest.FixtureRequest) -> Iterator[Hosted]:
-    """A host process of each kind that this machine can have."""
+    """A host process of each kind that this machine supports."""
     if problem := asyncio.run(problem_of(request.param)):
         pytest.skip(problem)
     made = Hosted(request.param)
@@ -235,7 +235,7 @@ def hosted(request: pytest.FixtureRequest) -> Iterator[Hosted]:
 
 
 async def test_starting_a_slot_runs_none_of_grpcs_handlers_in_the_forked_child(hosted: Hosted) -> None:
-    """They have crashed it before the exec, so that a slot did not start, once in some hundred runs."""
+    """Flake: they crashed the child before the exec, so that a slot did not start, once in a few hundred runs."""
     await hosted.busy()
     assert "fork_posix" not in hosted.errors()
     hosted.process.terminate()
@@ -259,7 +259,7 @@ def hang_up(hosted: Hosted) -> None:
 
 
 @pytest.mark.parametrize("stop", [terminate, interrupt, hang_up])
-async def test_a_host_that_is_told_to_stop_while_programs_run_leaves_nothing(
+async def test_a_host_that_is_stopped_while_programs_run_leaves_nothing(
     hosted: Hosted, stop: Callable[[Hosted], None]
 ) -> None:
     processes = await hosted.busy()
@@ -271,7 +271,7 @@ async def test_a_host_that_is_told_to_stop_while_programs_run_leaves_nothing(
     assert not hosted.folder.exists() or hosted.left() == {}
 
 
-async def test_a_host_that_is_told_to_stop_before_it_is_ready_leaves_nothing(hosted: Hosted) -> None:
+async def test_a_host_that_is_stopped_before_it_is_ready_leaves_nothing(hosted: Hosted) -> None:
     hosted.process.terminate()
     assert await asyncio.to_thread(hosted.process.wait, PATIENCE_S) == 0
     await until(lambda: not hosted.containers(), hosted.containers)
@@ -281,7 +281,7 @@ async def test_a_host_that_is_told_to_stop_before_it_is_ready_leaves_nothing(hos
 # --- a host that is killed -----------------------------------------------------------------------------------------
 
 
-async def test_nothing_runs_on_after_a_host_is_killed_and_clean_removes_what_lies_there(hosted: Hosted) -> None:
+async def test_no_process_survives_a_killed_host_and_clean_removes_its_leftovers(hosted: Hosted) -> None:
     processes = await hosted.busy()
     hosted.process.kill()
     await hosted.leave()
@@ -297,7 +297,7 @@ async def test_nothing_runs_on_after_a_host_is_killed_and_clean_removes_what_lie
     ] == []
 
 
-async def test_a_host_that_is_killed_while_its_slots_start_leaves_nothing_that_clean_does_not_find(
+async def test_clean_finds_all_leftovers_of_a_host_killed_while_its_slots_start(
     hosted: Hosted,
 ) -> None:
     # Slots are being made all the time: each run loses its own.
@@ -321,7 +321,7 @@ async def test_a_host_that_is_killed_while_its_slots_start_leaves_nothing_that_c
 # --- what clean leaves alone ---------------------------------------------------------------------------------------
 
 
-async def test_clean_takes_nothing_from_a_host_that_lives(hosted: Hosted) -> None:
+async def test_clean_removes_nothing_of_a_running_host(hosted: Hosted) -> None:
     processes = [each for each in await hosted.busy() if _runs(each.pid)]
     before = (len(hosted.containers()), hosted.groups(), hosted.files())
     said = probing.clean(hosted.folder)
@@ -335,7 +335,7 @@ async def test_clean_takes_nothing_from_a_host_that_lives(hosted: Hosted) -> Non
     await hosted.leave()
 
 
-def test_clean_removes_no_folder_that_is_not_a_dead_hosts_of_this_user(tmp_path: Path) -> None:
+def test_clean_removes_only_folders_of_dead_hosts_of_this_user(tmp_path: Path) -> None:
     dead = subprocess.Popen(["true"])
     dead.wait()
     kept = tmp_path / "kept"
@@ -368,7 +368,7 @@ def test_clean_removes_no_folder_that_is_not_a_dead_hosts_of_this_user(tmp_path:
     assert not ours.path.exists()
 
 
-async def test_a_host_removes_what_a_killed_one_left_whose_number_is_taken_again(tmp_path: Path) -> None:
+async def test_a_host_removes_leftovers_of_a_killed_one_whose_pid_is_reused(tmp_path: Path) -> None:
     # In a container each host is process 1, or nearly so: numbers say nothing.
     (tmp_path / "rewarden-slots-dead").mkdir()
     (tmp_path / "rewarden-slots-dead" / OWNER).write_text(str(os.getpid()))
@@ -409,7 +409,7 @@ async def test_clean_removes_a_container_that_never_started() -> None:
                     container.remove(force=True)
 
 
-async def test_clean_goes_on_where_a_container_goes_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_clean_continues_if_a_container_disappears(monkeypatch: pytest.MonkeyPatch) -> None:
     if problem := await problem_of("docker"):
         pytest.skip(problem)
     dead = subprocess.Popen(["true"])
@@ -450,7 +450,7 @@ async def test_clean_goes_on_where_a_container_goes_by_itself(monkeypatch: pytes
 
 
 def descriptors() -> list[str]:
-    """Returns what this process has open."""
+    """Returns the open descriptors of this process."""
     found = []
     for name in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):
@@ -484,7 +484,7 @@ async def _all(host: Host, job: Job) -> list[CompileResult | CaseResult]:
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
-async def test_a_hosts_life_costs_its_process_no_descriptor_and_no_file(launcher: str, tmp_path: Path) -> None:
+async def test_a_host_leaks_no_descriptor_and_no_file(launcher: str, tmp_path: Path) -> None:
     if problem := await problem_of(launcher):
         pytest.skip(problem)
     with tempfile.TemporaryDirectory(prefix="rwl-") as folder:
