@@ -43,6 +43,7 @@ from benchmarks.parity_rows import (
     likely,
     marks,
     mathematics,
+    months,
     named,
     noted,
     numbers,
@@ -472,6 +473,12 @@ def _cosine(repetition: str, run: int, limit: int, right: str) -> str:
         f"[token_count], [reference], [(lambda score_hendrycks: {right})(__import__('openrlhf.reward.common', "
         "fromlist=['score_hendrycks']).score_hendrycks)], [], 0)[0]"
     )
+
+
+_TIME_R1: Mapping[str, Any] = {
+    "repository": "ulab-uiuc/Time-R1",
+    "commit": "407888608bae06ecf3f12d5479206b0ea1b68a4b",
+}
 
 
 SYSTEMS: Mapping[str, Published] = {
@@ -2517,8 +2524,8 @@ SYSTEMS: Mapping[str, Published] = {
             Deviation(("crash, *",), "A program that ends with a failure passes if it printed the output."),
             Deviation(("right, cut", "some, cut", "spaced, cut"), "A program in a thought that never ends counts."),
         ),
-        note="The tasks are those of APPS. The published prompt begins the block of code, and the response goes on with "
-        "it; the rows have the whole block. The call runs programs without the published isolation.",
+        note="The tasks are those of APPS. The published prompt begins the block of code, and the response goes on "
+        "with it; the rows have the whole block. The call runs programs without the published isolation.",
     ),
     "rethinkmcts": Published(
         recipe="rethinkmcts",
@@ -2530,23 +2537,40 @@ SYSTEMS: Mapping[str, Published] = {
             *("torch", "torch.utils", "torch.utils.data", "utils", "models", "torcheval", "torcheval.metrics"),
             *("torchmetrics", "dataSet", "tqdm", "executors", "ChatModels", "published.ldb", "pyext", "astunparse"),
         ),
-        call="(lambda space, spec, load, tests: (lambda executor: spec.loader.exec_module(executor) or (lambda rate: 0.8 "
-        "* rate + 0.2 * RethinkMCTS.get_evaluation(space(tokenizer=space(decode=str), args=space(json_save_all=False), "
-        "generator=space(generate_response_api=lambda *_, **__: (opinion, None))), response, response) if rate == 1 "
-        "else rate)(RethinkMCTS.get_reward.__globals__.update(np=__import__('numpy')) or RethinkMCTS.get_reward(space("
-        "cached_reward={}, convert_state_to_program=lambda state: state, cur_prob_instance={'given_tests': tests}, "
-        "executor=executor.HumanevalExecutor(space(debug=True))), response)))(load.module_from_spec(spec)))(__import__("
-        "'types').SimpleNamespace, __import__('importlib.util').util.spec_from_file_location('executor', "
-        "'executors/HumanevalExecutor.py'), __import__('importlib.util').util, [f'assert combine({a}, {b}) == {value}' "
-        "for a, b, value in reference])",
+        call="(lambda space, spec, load, tests: (lambda executor: spec.loader.exec_module(executor) or (lambda rate: "
+        "0.8 * rate + 0.2 * RethinkMCTS.get_evaluation(space(tokenizer=space(decode=str), "
+        "args=space(json_save_all=False), generator=space(generate_response_api=lambda *_, **__: (opinion, "
+        "None))), response, response) if rate == 1 else rate)(RethinkMCTS.get_reward.__globals__.update(np=__impo"
+        "rt__('numpy')) or RethinkMCTS.get_reward(space(cached_reward={}, convert_state_to_program=lambda state: "
+        "state, cur_prob_instance={'given_tests': tests}, executor=executor.HumanevalExecutor(space(debug=True)))"
+        ", response)))(load.module_from_spec(spec)))(__import__('types').SimpleNamespace, "
+        "__import__('importlib.util').util.spec_from_file_location('executor', "
+        "'executors/HumanevalExecutor.py'), __import__('importlib.util').util, [f'assert combine({a}, {b}) == "
+        "{value}' for a, b, value in reference])",
         reference=lambda known: None,
         rows=asked(
             _with_tests(numbered(combinations(unlabelled=False))), ("0.85, most tests", "-0.5", "1.0", "I say 0", "0.1")
         ),
         replies=lambda told: {"reason": "", "score": float(re.findall(r"-?[\d.]+", told)[0])},
         sandbox=True,
-        deviations=(Deviation(("exits, *",), "A program that ends before the assertions passes them."),),
         note="The published search weighs the two; the call repeats that. A model's opinion is drawn for each row and "
         "given to both.",
+    ),
+    "time-r1-prediction": Published(
+        system="time-r1",
+        recipe="time_r1",
+        **_TIME_R1,
+        file="verl/utils/reward_score/time_prediction.py",
+        call="compute_score(response and response + '<|im_end|>', {'event_pub_date': reference})[0]",
+        rows=months(),
+    ),
+    "time-r1-inference": Published(
+        system="time-r1",
+        recipe="time_r1",
+        params={"silent": 0.2, "no_event": 0.1},
+        **_TIME_R1,
+        file="verl/utils/reward_score/time_reasoning.py",
+        call="compute_score(response and response + '<|im_end|>', {'event_pub_date': reference})[0]",
+        rows=months(),
     ),
 }

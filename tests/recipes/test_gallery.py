@@ -90,6 +90,7 @@ WITHOUT_REFERENCE = {
         "ttrl",
         "empo",
         "format_length",
+        "rethinkmcts",
     ),
 }
 

@@ -17,6 +17,8 @@ from rewarden_verifiers.structure.repetition import (
     MOST_UNITS,
     RepetitionParams,
     longest_repeat,
+    longest_run,
+    near_repeats,
     repeated_share,
     repetition,
 )
@@ -24,7 +26,7 @@ from tests.verifiers.counting import HOSTILE, steps
 from tests.verifiers.direct import outcome_of
 
 PLANNER = Planner(Registry())
-EVERY = RepetitionParams(measures=("ngrams", "longest", "lines", "compression"))
+EVERY = RepetitionParams(measures=("ngrams", "runs", "near", "longest", "lines", "compression"))
 
 
 async def judged(response: str, reference: Any = None, **params: Any) -> Outcome:
@@ -42,6 +44,15 @@ def test_ngrams_and_spans_are_counted_exactly(units: list[str], n: int) -> None:
         if len({tuple(units[i : i + size]) for i in range(len(units) - size + 1)}) < len(units) - size + 1
     ]
     assert longest_repeat(units) == max(repeated, default=0)
+
+
+@given(st.text("abc", max_size=24), st.integers(1, 4))
+def test_runs_and_near_repeats_are_counted_exactly(text: str, n: int) -> None:
+    grams = [text[i : i + n] for i in range(len(text) - n + 1)]
+    runs = [times for gram in grams for times in range(len(text) // n) if gram * (times + 1) in text]
+    assert longest_run(text, n) == max(runs, default=0)
+    near = [text[i + n : i + 4 * n].count(gram) for i, gram in enumerate(grams)]
+    assert near_repeats(text, n) == max(near, default=0)
 
 
 def test_the_share_of_open_recipes() -> None:

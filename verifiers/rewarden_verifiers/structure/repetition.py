@@ -20,7 +20,7 @@ from rewarden_verifiers.contract import verifier
 from rewarden_verifiers.outcome import no_answer, scored, too_expensive
 from rewarden_verifiers.words import tokens, visible
 
-Kind = Literal["ngrams", "frequent", "longest", "lines", "compression"]
+Kind = Literal["ngrams", "frequent", "runs", "near", "longest", "lines", "compression"]
 
 MOST_CHARACTERS = 600_000
 """Characters of a response that are looked at; a longer one is `too_expensive`."""
@@ -29,6 +29,8 @@ MOST_UNITS = 150_000
 _LONGEST_WORD = 40
 """Characters of a word; of a longer one ("hahaha…") the characters are compared."""
 _N = {"words": 3, "characters": 20}
+_MOST_NEAR = 20
+"""The longest n-gram of the kind `near`, whose time grows with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +38,12 @@ class Measure:
     """A measure of repetition: a share from 0 (nothing is repeated) to 1.
 
     kind: `ngrams`: the share of n-grams that occurred before; `frequent`: 1 if an n-gram occurs more than `times`
-        times, else 0; `longest`: the longest span that occurs twice, as a share of the text; `lines`: the share of
-        lines that occurred before; `compression`: the share that zlib saves (about a half for a page of plain prose, so
-        set `allowed`).
+        times, else 0; `runs`: how often an n-gram follows itself without a break, out of `times`; `near`: how often an
+        n-gram occurs again within the 3 n units behind it, out of three; `longest`: the longest span that occurs twice,
+        as a share of the text; `lines`: the share of lines that occurred before; `compression`: the share that zlib
+        saves (about a half for a page of plain prose, so set `allowed`).
     n: Length of the n-grams; None: 3 words or 20 characters.
-    times: Number of times that an n-gram can occur, for `frequent`.
+    times: Number of times that an n-gram can occur, for `frequent`, or that is a share of 1, for `runs`.
     allowed: Share up to which there is no penalty.
     full: Share from which the penalty is full.
     weight: Weight of this measure in a mean.
@@ -58,8 +61,10 @@ class Measure:
     def __post_init__(self) -> None:
         if self.n is not None and not 1 <= self.n <= 1000:
             raise ValueError("n must be between 1 and 1000")
-        if self.n is not None and self.kind not in ("ngrams", "frequent"):
-            raise ValueError("n belongs to the kinds 'ngrams' and 'frequent'")
+        if self.n is not None and self.kind not in ("ngrams", "frequent", "runs", "near"):
+            raise ValueError("n belongs to the kinds 'ngrams', 'frequent', 'runs' and 'near'")
+        if self.kind == "near" and (self.n or _N["words"]) > _MOST_NEAR:
+            raise ValueError(f"n must be at most {_MOST_NEAR} for the kind 'near'")
         if self.times < 1:
             raise ValueError("times must be at least 1")
         if not 0 <= self.allowed < self.full <= 1:
@@ -72,8 +77,8 @@ class Measure:
 class RepetitionParams:
     """Options of `repetition`.
 
-    measures: Measures: kinds (`ngrams`, `frequent`, `longest`, `lines`, `compression`) or `{kind, n, times, allowed,
-        full, weight}`.
+    measures: Measures: kinds (`ngrams`, `frequent`, `runs`, `near`, `longest`, `lines`, `compression`) or
+        `{kind, n, times, allowed, full, weight}`.
     unit: n-grams and spans of `words`, of `characters`, or of what stands between `spaces`, with its punctuation. In
         scripts without spaces every character is a word.
     combine: Combination of several measures: the `worst` one, or their weighted `mean`.
@@ -141,6 +146,34 @@ def most_occurrences(units: Sequence[Hashable], n: int) -> int:
     return max(Counter(_spans(units, n)).values(), default=0) if len(units) >= n else 0
 
 
+def longest_run(units: Sequence[Hashable], n: int) -> int:
+    """The most times that an n-gram follows itself without a break. 0 where none does."""
+    numbers = _spans(units, n) if len(units) >= n else []
+    runs = [0] * len(numbers)  # of the n-gram that begins at each place, the times that it followed itself before
+    for place in range(n, len(numbers)):
+        if numbers[place] == numbers[place - n]:
+            runs[place] = runs[place - n] + 1
+    return max(runs, default=0)
+
+
+def near_repeats(units: Sequence[Hashable], n: int) -> int:
+    """The most times that an n-gram occurs again, without overlap, among the 3 n units behind it: from 0 to 3."""
+    numbers = _spans(units, n) if len(units) >= n else []
+    most = 0
+    for place, number in enumerate(numbers):
+        count, at = 0, place + n
+        while at < min(place + 3 * n + 1, len(numbers)):
+            if numbers[at] == number:
+                count, at = count + 1, at + n
+            else:
+                at += 1
+        if count > most:
+            most = count
+            if most == 3:  # there is no room for more
+                break
+    return most
+
+
 def longest_repeat(units: Sequence[Hashable]) -> int:
     """The length of the longest span that stands at two places, which may overlap. 0 where nothing does."""
     numbers, length = _numbered(units), 1
@@ -195,6 +228,10 @@ class _Text:
         n = measure.n or _N["words" if self.by_words else "characters"]
         if measure.kind == "frequent":
             return float(most_occurrences(self.units, n) > measure.times)
+        if measure.kind == "runs":
+            return min(1.0, longest_run(self.units, n) / measure.times)
+        if measure.kind == "near":
+            return near_repeats(self.units, n) / 3
         return repeated_share(self.units, n)
 
 
