@@ -181,3 +181,32 @@ def stated(rows: Callable[[random.Random], Row]) -> Callable[[random.Random], Ro
         return replace(row, fields={**row.fields, "metadata": evidence, "opinion": {"grade": grade, "claims": claims}})
 
     return make
+
+
+def evidence() -> Callable[[random.Random], Row]:
+    """Returns a maker of rows with an answer, rubrics of its evidence, and opinions on all of them."""
+    forms: dict[str, tuple[int, Form]] = {
+        "plain": (12, lambda rng, why, what: f"{why} {what}"),
+        "thought": (3, lambda rng, why, what: f"<think>{why}</think>\n{what}"),
+        "cited": (4, lambda rng, why, what: f"{what}\n\n## References\n[1] https://example.org/{rng.randrange(99)}"),
+        "cut": (1, lambda rng, why, what: f"<think>{why}"),
+        "empty": (1, lambda rng, why, what: ""),
+    }
+
+    def make(rng: random.Random) -> Row:
+        names = rng.sample(("dam", "river", "year", "engineer", "strike"), rng.randint(1, 5))
+        right = rng.random() < 0.6
+        sure = rng.choice((0.0, 0.5, 1.0))
+        support = [rng.random() < sure for _ in names]
+        rubric = [
+            {"text": "The answer", "kind": "program", "use": "judge", "reference": "Lake Orrin", "tags": ["outcome"]},
+            *({"text": f"Finds the {name}, with a source", "tags": ["support"]} for name in names),
+        ]
+        kind = ("right" if right else "wrong") + ", " + ("all" if all(support) else "some" if any(support) else "none")
+        name, form = drawn(rng, forms)
+        # No two are the same, since a judge is not asked twice about the same response.
+        response = form(rng, thought(rng), f"It is the reservoir, by page {rng.getrandbits(40)}.")
+        fields = {"prompt": "Which lake was dammed?", "opinion": {"outcome": right, "support": support}}
+        return Row(f"{kind}, {name}", response, rubric, fields)
+
+    return make

@@ -16,7 +16,17 @@ from typing import Any
 from benchmarks.parity_calls import tool_calls
 from benchmarks.parity_formulas import formulas
 from benchmarks.parity_instructions import instructions
-from benchmarks.parity_judged import asked, checklists, concluded, diagnoses, grades, numbered, rubrics, stated
+from benchmarks.parity_judged import (
+    asked,
+    checklists,
+    concluded,
+    diagnoses,
+    evidence,
+    grades,
+    numbered,
+    rubrics,
+    stated,
+)
 from benchmarks.parity_laws import laws
 from benchmarks.parity_rows import (
     Forms,
@@ -184,6 +194,18 @@ def _tested(known: Mapping[str, Any]) -> dict[str, Any]:
         "language": "python",
         "tests": [{"type": "stdio", "stdin": given, "stdout": told} for given, told in pairs],
     }
+
+
+def _evidence(opinion: Mapping[str, Any]) -> list[Rule]:
+    """Returns the replies of a judge of an answer, and of a judge of the rubrics."""
+    met = [
+        {"number": number, "evidence": "", "reason": "", "verdict": "met" if yes else "not_met"}
+        for number, yes in enumerate(opinion["support"], 1)
+    ]
+    return [
+        Rule(("Lake Orrin",), [{"reason": "", "verdict": "correct" if opinion["outcome"] else "incorrect"}]),
+        Rule((), [{"criteria": met}]),
+    ]
 
 
 def _combining(known: Any) -> dict[str, Any]:
@@ -2572,5 +2594,32 @@ SYSTEMS: Mapping[str, Published] = {
         file="verl/utils/reward_score/time_reasoning.py",
         call="compute_score(response and response + '<|im_end|>', {'event_pub_date': reference})[0]",
         rows=months(),
+    ),
+    "carr": Published(
+        recipe="carr",
+        repository="THUDM/CaRR",
+        commit="c97e7e892b4dbd0f7ba4b5f2fb052b9af0f3a592",
+        file="slime/slime/rollout/sglang_rollout.py",
+        beside=("slime/slime/__init__.py", "slime/slime/utils"),
+        roots=("slime",),
+        stubs=(
+            *("pybase64", "sglang_router", "packaging", "packaging.version", "tqdm", "published.rm_hub", "ray"),
+            *("slime.rollout", "slime.rollout.base_types", "slime.rollout.filter_hub", "slime.utils.async_utils"),
+            *("slime.rollout.filter_hub.base_types", "slime.utils.data", "slime.utils.eval_config"),
+            *("slime.utils.http_utils", "slime.utils.processing_utils", "slime.utils.types", "torch", "httpx"),
+        ),
+        call="(lambda space, told: generate_and_rm_group.__globals__.update(GenerateState=lambda _: "
+        "space(aborted=False), generate_and_rm=lambda _, sample, *__, **___: asyncio.sleep(0, sample)) or "
+        "asyncio.run(generate_and_rm_group(space(normalize_rubric_reward=True, rubric_only_positive=True, "
+        "rubric_reward_ratio=0.3, group_rm=False), [space(session_id='1', metadata=told), space(session_id='2', "
+        "metadata={'outcome_reward': 1.0, 'rubric_reward': 1.0})], {}))[0].reward)(__import__('types').SimpleName"
+        "space, {'outcome_reward': float(opinion['outcome']), 'rubric_reward': sum(opinion['support']) / "
+        "len(opinion['support'])})",
+        rows=evidence(),
+        replies=_evidence,
+        deviations=(Deviation(("*, cut", "*, empty"), "A judge is asked about a response that says nothing."),),
+        note="The opinions on the answer and on each rubric are drawn for each row and given to both. In the published "
+        "code a rubric is supported if the judge finds it in the cited pages and it is linked with the answer; the "
+        "rows have the outcome of that.",
     ),
 }
