@@ -897,6 +897,45 @@ def verdicts(forms: Forms) -> Callable[[random.Random], Row]:
     return make
 
 
+def preferred() -> Callable[[random.Random], Row]:
+    """Returns a maker of rows that say which of two responses, A or B, is better, after a thought and a rationale."""
+
+    def told(rng: random.Random, why: str, what: str) -> str:
+        return f"<think>\n{why}\n</think>\n<rationale>\n{thought(rng)}\n</rationale>\n<answer>\n{what}\n</answer>"
+
+    forms: Forms = {
+        "plain": (12, told),
+        "tight": (
+            2,
+            lambda rng, why, what: told(rng, why, what).replace("\n<", "<").replace("><answer>\n", "><answer>"),
+        ),
+        "after": (2, lambda rng, why, what: f"{told(rng, why, what)}\nI hope this helps."),
+        "same line": (1, lambda rng, why, what: f"{told(rng, why, what)} I hope this helps."),
+        "no rationale": (3, lambda rng, why, what: f"<think>\n{why}\n</think>\n<answer>{what}</answer>"),
+        "not closed": (1, lambda rng, why, what: told(rng, why, what).removesuffix("</answer>")),
+        "no answer": (1, lambda rng, why, what: f"<think>\n{why}\n</think>\n<rationale>{what}</rationale>"),
+        "cut": (1, lambda rng, why, what: f"<think>\n{why}"),
+        "empty": (1, lambda rng, why, what: ""),
+    }
+
+    def make(rng: random.Random) -> Row:
+        right, wrong = rng.sample("AB", 2)
+        kinds = {"right": 8, "wrong": 6, "words": 3, "small": 1, "third": 1, "blank": 1}
+        kind = rng.choices(list(kinds), weights=list(kinds.values()))[0]
+        what = {
+            "right": right,
+            "wrong": wrong,
+            "words": f"response {right} is better",
+            "small": right.lower(),
+            "third": "C",
+            "blank": "",
+        }[kind]
+        name, form = drawn(rng, forms)
+        return Row(f"{kind}, {name}", form(rng, thought(rng), what), right)
+
+    return make
+
+
 def marks(forms: Forms) -> Callable[[random.Random], Row]:
     """Returns a maker of rows whose answer is the mark that a solution earned: 1, -0.5 or -1, in a box."""
 

@@ -59,6 +59,7 @@ from benchmarks.parity_rows import (
     numbers,
     patches,
     posed,
+    preferred,
     programs,
     query,
     rankings,
@@ -2621,5 +2622,25 @@ SYSTEMS: Mapping[str, Published] = {
         note="The opinions on the answer and on each rubric are drawn for each row and given to both. In the published "
         "code a rubric is supported if the judge finds it in the cited pages and it is linked with the answer; the "
         "rows have the outcome of that.",
+    ),
+    "think-rm-rules": Published(
+        system="think-rm",
+        recipe="accuracy_plus_format",
+        params={
+            "verifier": "label",
+            "options": {"labels": ["A", "B"], "extraction": [{"regex": "<answer>[^<]*?([AB])[^AB<]*</answer>"}]},
+            "format": {
+                "patterns": [
+                    {"regex": r"(?s)\A<think>.*?</think>\s*<rationale>.*?</rationale>\s*<answer>.*?</answer>(?:\n|\z)"}
+                ]
+            },
+        },
+        repository="IlgeeHong/Think-RM",
+        commit="2976ace75afac0573cdf38967f733c007f3062be",
+        file="VERL/verl/utils/reward_score/binary_genrm.py",
+        call="compute_score_batched([], [response.removeprefix('<think>\\n')], [reference], [])[0] if response[:8] in ("
+        "'<think>\\n', '') else None",
+        rows=preferred(),
+        note="The published prompt begins the thought, which the rows therefore all do.",
     ),
 }
