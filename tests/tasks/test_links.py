@@ -43,6 +43,14 @@ def test_other_links_are_carried(name: str) -> None:
     assert Links(HONEST[name]).astray(Carried((), shared=False).allows) == frozenset()
 
 
+def test_links_that_take_too_long_are_astray_and_those_before_them_are_not() -> None:
+    long = "/".join(["a"] * 900)
+    slow = {f"{number}": f"{number + 1}/{long}" for number in range(5000)}
+    astray = Links({"app/x": "y", **slow}).astray(Carried((), shared=False).allows)
+    assert "app/x" not in astray
+    assert "4000" in astray
+
+
 def test_links_of_artifacts_lead_to_artifacts() -> None:
     own = Artifacts(["/app/out", "/data"])
     links = Links({"app/out/a": "b", "app/out/c": "/data/d", "app/out/e": "/etc/passwd", "app/out/f": "../in"})

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import posixpath
 import tarfile
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import BinaryIO
 
 _MOST_HOPS = 40
 """As many as the kernel follows."""
+_DEEPEST = 200
+"""Levels of folders; the changes of a box have no more."""
+_MOST_NAMES = 2_000_000
+"""Names of paths that are looked at. Attack: a hundred thousand links, each to a long path over forty others."""
 
 
 class Links:
@@ -20,6 +25,7 @@ class Links:
 
     def __init__(self, targets: Mapping[str, str]) -> None:
         self._targets = targets
+        self._names = 0
 
     @classmethod
     def of_stream(cls, stream: BinaryIO) -> Links:
@@ -33,27 +39,29 @@ class Links:
         return frozenset(path for path in self._targets if (end := self._end(path)) is None or not right(end))
 
     def _end(self, path: str) -> str | None:
-        """Returns where a link leads; None if that cannot be told without the image, or leads to the files of
-        processes."""
-        left = path.split("/")
+        """Returns where a link leads; None if that cannot be told without the image, takes too long, or leads to the
+        files of processes."""
+        left = deque(path.split("/"))
         at: list[str] = []
         hops = 0
         while left:
-            part = left.pop(0)
+            part = left.popleft()
             if part == "..":  # only at the head of a target, where `at` holds folders of the box alone
                 del at[-1:]
                 continue
             at.append(part)
-            if at[0] == "proc":
+            self._names += 1
+            if at[0] == "proc" or len(at) > _DEEPEST or self._names > _MOST_NAMES:
                 return None
             target = self._targets.get("/".join(at))
             if target is None:
                 continue
             hops += 1
+            self._names += target.count("/")
             parts = [name for name in target.split("/") if name not in ("", ".")]
             head = next((place for place, name in enumerate(parts) if name != ".."), len(parts))
             if hops > _MOST_HOPS or ".." in parts[head:]:
                 return None
             at = [] if target.startswith("/") else at[:-1]
-            left = parts + left
+            left.extendleft(reversed(parts))
         return "/".join(at)
