@@ -159,22 +159,30 @@ class Reader:
             made.drop(_dropped(free, excess, item.fit))
         return made
 
-    def read_marked(self, texts: Sequence[tuple[str, str]], item: Input, context: int) -> Read:
+    def read_marked(self, texts: Sequence[tuple[str, int, str]], item: Input, context: int) -> Read:
         """The tokens of a prompt and two texts, each behind its mark, and each with what the tokenizer adds to a text.
 
-        texts: pairs of mark and text. item: what of them is the candidate's, and how they are made to fit: the prompt
-        gives way first, to three fifths of the context, and the others share equally what it leaves. Raises Failure:
-        `invalid`, `too_long`.
+        texts: each mark, its token, and the text. item: what of them is the candidate's, and how they are made to fit:
+        the prompt gives way first, to three fifths of the context, and the others share equally what it leaves. Raises
+        Failure: `invalid`, `too_long`.
         """
-        safe = [self._harmless(text) for _, text in texts]
+        safe = [self._harmless(text) for *_, text in texts]
         if not any(text.strip() for text, _ in safe[1:]):
             raise Failure("invalid", "the input is empty")
         characters = sum(len(text) for text, _ in safe)
         if item.fit == "error" and characters > context * DENSE:
             raise self._far_too_long(item, "\n".join(text for text, _ in safe), context, 0, "")
         parts = []
-        for (mark, _), (text, _) in zip(texts, safe, strict=True):
-            part = self._made(mark + _shortened(text, context, item.fit), None, [], chat=False)
+        for (mark, number, _), (text, changed) in zip(texts, safe, strict=True):
+            shown = _shortened(text, context, item.fit)
+            part = self._made(mark + shown, None, [], chat=False)
+            part.neutralised = changed
+            if number not in part.ids:
+                # Attack: a text that begins with an accent joins it to the mark, which is then no mark.
+                part = self._made(f"{mark} {shown}", None, [], chat=False)
+                part.neutralised = True
+            if part.ids.count(number) != 1:
+                raise Failure("invalid", f"the model's tokenizer does not read {mark} as one token")
             part.truncated = len(text) > context * DENSE
             part.places = [None if place is None or place[1] <= len(mark) else place for place in part.places]
             parts.append(part)
@@ -192,7 +200,7 @@ class Reader:
             0,
             [],
             truncated=any(part.truncated for part in parts),
-            neutralised=any(changed for _, changed in safe),
+            neutralised=any(part.neutralised for part in parts),
         )
 
     def _texts(self, item: Input) -> tuple[str, str | None, list[Any], bool]:

@@ -123,14 +123,10 @@ def _classify(loaded: Loaded, task: Classify) -> Prepared:
 
 
 def _pair(loaded: Loaded, task: Pair) -> Prepared:
-    texts = list(zip(loaded.marks, (task.prompt, task.first, task.second), strict=True))
-    item = Input(candidate=task.candidate, fit=task.fit)
-    read = loaded.reader.read_marked([(mark, text) for (mark, _), text in texts], item, loaded.context)
-    reads = []
-    for mark, number in loaded.marks:
-        if read.ids.count(number) != 1:
-            raise Failure("invalid", f"the model's tokenizer does not read {mark} as one token")
-        reads.append(read.ids.index(number))
+    given = (task.prompt, task.first, task.second)
+    texts = [(mark, number, text) for (mark, number), text in zip(loaded.marks, given, strict=True)]
+    read = loaded.reader.read_marked(texts, Input(candidate=task.candidate, fit=task.fit), loaded.context)
+    reads = [read.ids.index(number) for _, number in loaded.marks]
     facts = _facts(loaded, read, len(read.ids))
 
     def finish(outputs: Sequence[Output]) -> Margin:

@@ -38,10 +38,13 @@ SIZE: Mapping[str, Any] = {
 
 
 def tokenizer() -> Any:
-    """One token a byte; each text between `<s>` and `</s>`; PairRM's marks, which are no special tokens there."""
+    """One token a byte, of texts in the form NFKC; each text between `<s>` and `</s>`; PairRM's marks, which are no
+    special tokens there, and are looked for in that form."""
+    from tokenizers.normalizers import NFKC
     from tokenizers.processors import TemplateProcessing
 
     made = tiny.tokenizer()
+    made.backend_tokenizer.normalizer = NFKC()
     made.add_tokens([*MARKS, "<|candidate|>"])
     ends = [("<s>", 256), ("</s>", 257)]
     made.backend_tokenizer.post_processor = TemplateProcessing(single="<s> $A </s>", special_tokens=ends)
