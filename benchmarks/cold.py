@@ -1,9 +1,9 @@
 """The first `GET /v1/recipes` of a server that has just started, beside importing all verifiers.
 
-Load: a fresh `rewarden serve` answers the list of recipes once; the lowest CPU time of its own process of three, and the
-time by the clock of that one. To list a recipe, the server imports and fingerprints every verifier that it uses. The
-baseline is a fresh interpreter that imports the modules of all built-in verifiers that can be imported here, the lowest
-CPU time of three, bytecode cached. The table of sources (`rewarden_verifiers/fingerprint/sources.py`) is that of
+Load: a fresh `rewarden serve` answers the list of recipes once; the lowest CPU time of its own process of three, and
+the time by the clock of that one. To list a recipe, the server imports and fingerprints every verifier that it uses.
+The baseline is a fresh interpreter that imports the modules of all built-in verifiers that can be imported here, the
+lowest CPU time of three, bytecode cached. The table of sources (`rewarden_verifiers/fingerprint/sources.py`) is that of
 `make setup`; without it, the ratio is twice as large.
 """
 
