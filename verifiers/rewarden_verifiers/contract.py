@@ -33,6 +33,7 @@ import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal, Never, Protocol, get_type_hints
 
 from rewarden.errors import PluginError, SampleError
@@ -382,8 +383,14 @@ def call_prepare(spec: VerifierSpec, reference: Any, params: Any, resources: Any
     """Returns what a verifier makes of a reference, once for all its siblings. Raises what it raises."""
     assert spec.prepare is not None
     more = {"resources": resources, "watch": watch}
-    named = inspect.signature(spec.prepare).parameters
+    named = _arguments(spec.prepare)
     return spec.prepare(reference, params, **{name: value for name, value in more.items() if name in named})
+
+
+@lru_cache(maxsize=1024)
+def _arguments(function: Callable[..., Any]) -> frozenset[str]:
+    """The names of its arguments. Kept: to find them takes longer than many references take to prepare."""
+    return frozenset(inspect.signature(function).parameters)
 
 
 def call_pure(spec: VerifierSpec, arguments: Mapping[str, Any]) -> Outcome:
