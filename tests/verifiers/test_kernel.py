@@ -76,6 +76,21 @@ FORBIDDEN = {
     "a name from a text": linear("return np.maximum(getattr(np, 'matmul')(x, w), 0)"),
     "a name put together": linear("return np.maximum(getattr(np, 'mat' + 'mul')(x, w), 0)"),
     "evaluated": linear("return np.maximum(eval('x' + chr(64) + 'w'), 0)"),
+    "a name in a pattern": linear("match np:\n    case object(matmul=m):\n        return np.maximum(m(x, w), 0)"),
+    "a name in a class's pattern": linear(
+        "match np:\n    case Any(m):\n        return np.maximum(m(x, w), 0)",
+        "class Every(type):\n    def __instancecheck__(cls, one): return True\n"
+        "class Any(metaclass=Every):\n    __match_args__ = ('mat' + 'mul',)",
+    ),
+    "a name in a format": linear(
+        "return np.maximum(Formatter().get_field('0.mat' + 'mul', [np], {})[0](x, w), 0)",
+        "from string import Formatter",
+    ),
+    "a module that it writes": linear(
+        "return np.maximum(own.m(x, w), 0)",
+        "open('own.py', 'w').write('import numpy as np; m = np.mat' + 'mul')\nimport own",
+    ),
+    "its reflected method's name": linear("return np.maximum(np.ndarray.__rmatmul__(w, x), 0)"),
     "its own method's name": linear("return np.maximum(np.ndarray.__matmul__(x, w), 0)"),
     "a dictionary of names": linear("return np.maximum(vars(np)['mat' 'mul'](x, w), 0)"),
     "a module by name": linear("return np.maximum(sys.modules['numpy'].linalg.multi_dot([x, w]), 0)", "import sys"),
@@ -86,10 +101,13 @@ FORBIDDEN = {
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("name", FORBIDDEN)
 async def test_a_forbidden_operation_is_refused_and_written_out_it_is_right(engine: Engine, name: str) -> None:
-    forbidden = ["matmul", "__matmul__", "dot", "einsum", "multi_dot"]
+    forbidden = ["matmul", "dot", "einsum", "multi_dot"]
     verdict = await judged(engine, FORBIDDEN[name], SQUARE_TASK, forbidden=forbidden)
     assert (verdict.score, verdict.reason) in [(0.0, "forbidden_operation"), (0.0, "forbidden_construct")]
-    written = '"""Not by matmul."""\n' + linear("return np.maximum((x[:, :, None] * w).sum(1), 0)  # no @, no matmul")
+    written = '"""Not by matmul."""\n' + linear(
+        "if x.ndim != 2:\n    raise ValueError('unsupported ops: cannot open or compile this operator')\n"
+        "return np.maximum((x[:, :, None] * w).sum(1), 0)  # no @, no matmul"
+    )
     assert (await judged(engine, written, SQUARE_TASK, forbidden=forbidden)).score == 1.0
 
 
