@@ -48,7 +48,7 @@ def explain(recipe: str, file: Path, params: dict[str, Any], step: int | None, *
     try:
         samples = _samples(file)
         path = Path(recipe) if recipe.endswith((".yaml", ".yml", ".json")) else registry.recipe_path(recipe)
-        spec = recipe_spec(load_recipe(path), registry, watch=watch)
+        spec = recipe_spec(load_recipe(path), registry, on_step=watch)
         registry.add(spec, _NAME)
         engine = configured_engine(registry, EngineSettings(workers=1, cache=False))
     except (OSError, ConfigError, RewardenError) as error:

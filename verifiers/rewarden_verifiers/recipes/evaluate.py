@@ -15,7 +15,7 @@ from rewarden_verifiers.recipes.expression import EvaluationError, Expression, K
 from rewarden_verifiers.recipes.functions import short
 from rewarden_verifiers.recipes.model import Candidate, LengthStep, Number, Recipe
 from rewarden_verifiers.recipes.shaping import CURVES, length_of
-from rewarden_verifiers.recipes.step import Step, Watch
+from rewarden_verifiers.recipes.step import OnStep, Step
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ class _Unscored(Exception):
 
 
 class Run:
-    """The evaluation of a recipe for one sample. Made for one `outcome()`. watch: gets its steps."""
+    """The evaluation of a recipe for one sample. Made for one `outcome()`. on_step: gets its steps."""
 
     def __init__(
         self,
@@ -44,13 +44,13 @@ class Run:
         params: Any,
         progress: Progress | None,
         verify: Verify,
-        watch: Watch | None = None,
+        on_step: OnStep | None = None,
     ) -> None:
         self._recipe = recipe
         self._sample = sample
         self._params = params
         self._verify = verify
-        self._watch = watch
+        self._on_step = on_step
         self._ran: dict[str, Outcome] = {}
         self._order: list[str] = []
         self._tried: dict[str, list[dict[str, Any]]] = {}
@@ -144,10 +144,10 @@ class Run:
             **values,
         }
         after = term if step.combine == "replace" else score + term
-        if self._watch is not None:
+        if self._on_step is not None:
             told = ", ".join(f"{name} {number:g}" for name, number in values.items())
             filled = f"{length:g} {step.by}, {told}: {value:g}, so {step.combine} {term:g}"
-            self._watch(self._sample, Step(where=where, text=step.kind, filled=filled, value=after))
+            self._on_step(self._sample, Step(where=where, text=step.kind, filled=filled, value=after))
         return after
 
     # --- what an expression needs -------------------------------------------------------------------------------
@@ -160,9 +160,9 @@ class Run:
             value = kind(expression, self._known)
         except EvaluationError as error:
             self._defect(where, error)
-        if self._watch is not None:
+        if self._on_step is not None:
             filled = expression.filled(self._known)
-            self._watch(self._sample, Step(where=where, text=expression.text, filled=filled, value=value))
+            self._on_step(self._sample, Step(where=where, text=expression.text, filled=filled, value=value))
         return value
 
     async def _plain_number(self, value: Number, where: str) -> float:
@@ -244,9 +244,9 @@ class Run:
             label = use.name or "recipe"
             self._ran[name] = outcome
             tried.append({"verifier": label, "status": outcome.status, "reason": outcome.reason})
-            if self._watch is not None:
+            if self._on_step is not None:
                 step = Step(where=f"uses.{name}", text=label, filled=_told(outcome), value=outcome.score)
-                self._watch(self._sample, step)
+                self._on_step(self._sample, step)
             if outcome.status == "scored":
                 break
         self._tried[name] = tried

@@ -11,26 +11,26 @@ from rewarden.types import Outcome, Progress, Sample, Use
 from rewarden_verifiers.contract import Context, Member
 from rewarden_verifiers.recipes.evaluate import Run
 from rewarden_verifiers.recipes.model import Candidate, Recipe
-from rewarden_verifiers.recipes.step import Watch
+from rewarden_verifiers.recipes.step import OnStep
 
 Groups = Mapping[tuple[str | int, ...], bool]
 """For the path of each candidate: whether it judges groups."""
 
 
-def for_samples(recipe: Recipe, watch: Watch | None = None) -> Callable[..., Awaitable[Outcome]]:
+def for_samples(recipe: Recipe, on_step: OnStep | None = None) -> Callable[..., Awaitable[Outcome]]:
     """Returns the function of a recipe all of whose components judge single samples."""
 
     async def judge(sample: Sample, progress: Progress | None, ctx: Context, params: Any = None) -> Outcome:
         async def verify(candidate: Candidate, use: Use) -> Outcome:
             return await ctx.verify(use, **_own_fields(candidate, sample))
 
-        return await Run(recipe, sample, params, progress, verify, watch).outcome()
+        return await Run(recipe, sample, params, progress, verify, on_step).outcome()
 
     return judge
 
 
 def for_groups(
-    recipe: Recipe, groups: Groups, watch: Watch | None = None
+    recipe: Recipe, groups: Groups, on_step: OnStep | None = None
 ) -> Callable[..., Awaitable[Sequence[Outcome | SampleError]]]:
     """Returns the function of a recipe with a component that judges groups. That component runs once for all members,
     when the first of them needs it."""
@@ -50,7 +50,7 @@ def for_groups(
                 return (await asyncio.shield(whole[candidate.path]))[place]
 
             try:
-                return await Run(recipe, member.sample, params, progress, verify, watch).outcome()
+                return await Run(recipe, member.sample, params, progress, verify, on_step).outcome()
             except SampleError as error:
                 return error
 

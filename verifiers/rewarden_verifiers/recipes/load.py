@@ -24,7 +24,7 @@ from rewarden_verifiers.recipes.expression import EvaluationError, Known
 from rewarden_verifiers.recipes.model import Candidate, Parameter, Recipe
 from rewarden_verifiers.recipes.reader import read_recipe
 from rewarden_verifiers.recipes.source import RecipeError, Source, read_yaml
-from rewarden_verifiers.recipes.step import Watch
+from rewarden_verifiers.recipes.step import OnStep
 from rewarden_verifiers.schema import parse_params
 from rewarden_verifiers.view import view_of
 
@@ -62,10 +62,10 @@ def parse_recipe(recipe: Mapping[str, Any] | str) -> Recipe:
 
 
 def recipe_spec(
-    recipe: Recipe, registry: Resolver, name: str | None = None, watch: Watch | None = None
+    recipe: Recipe, registry: Resolver, name: str | None = None, on_step: OnStep | None = None
 ) -> VerifierSpec:
-    """Returns the recipe as a verifier. `name` is the name it is registered under, which must be its own. `watch` gets
-    the steps of its evaluation.
+    """Returns the recipe as a verifier. `name` is the name it is registered under, which must be its own. `on_step`
+    gets the steps of its evaluation.
 
     Raises the recipe source's error (RecipeError with file and line, or InvalidParams) for unknown verifiers,
     parameters that they refuse, a wrong name, and circles. MissingDependency and similar errors pass through.
@@ -82,7 +82,7 @@ def recipe_spec(
         children = _children(recipe, params_type, registry)
     finally:
         _loading.reset(token)
-    return _spec(recipe, params_type, children, registry, watch)
+    return _spec(recipe, params_type, children, registry, on_step)
 
 
 def _children(
@@ -178,7 +178,7 @@ def _spec(
     params_type: type | None,
     children: Mapping[tuple[str | int, ...], VerifierSpec],
     registry: Resolver,
-    watch: Watch | None,
+    on_step: OnStep | None,
 ) -> VerifierSpec:
     specs = list(children.values())
     group = any(spec.group for spec in specs)
@@ -208,7 +208,7 @@ def _spec(
     return VerifierSpec(
         name=recipe.name,
         version=recipe.version,
-        function=judge.for_groups(recipe, groups, watch) if group else judge.for_samples(recipe, watch),
+        function=judge.for_groups(recipe, groups, on_step) if group else judge.for_samples(recipe, on_step),
         reads=("samples" if group else "sample", "progress", "ctx", *own),
         params_type=params_type,
         reference_type=Any,

@@ -23,5 +23,5 @@ class Step:
     value: Any
 
 
-Watch = Callable[[Sample, Step], None]
+OnStep = Callable[[Sample, Step], None]
 """Gets every step of a sample's evaluation, in order."""
