@@ -72,6 +72,7 @@ async def test_the_cases_hold(engine: Engine) -> None:
     assert [one for some in found for one in some] == []
 
 
+WORK = "{:timeLimit 30} {:timeLimitMultiplier 2} {:vcs_split_on_every_assert} {:isolate_assertions}"
 ATTACKS: dict[str, tuple[str, str]] = {
     # name: the attack, and its honest twin
     "a lemma without a body": (
@@ -129,6 +130,10 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "a comment that a carriage return ends": (
         method("Oops(); m := a;", "// \r lemma {:axiom} Oops() ensures false"),
         method(before="// \r lemma Fine() ensures true { }\r\n// lemma {:axiom} Oops() ensures false"),
+    ),
+    "attributes of the prover's work": (
+        method("Oops(); m := a;", f"lemma {WORK} Oops() ensures false {{ assert {{:subsumption 0}} false; }}"),
+        method("Fine(); " + RIGHT, f"lemma {WORK} Fine() ensures 2 > 1 {{ assert {{:subsumption 0}} 3 > 2; }}"),
     ),
     "a least fixpoint that is none": (
         method("m := a;", "inductive predicate P(n: int) { !P(n) }"),
@@ -221,6 +226,7 @@ def test_what_dafny_believes_is_refused(text: str) -> None:
         "const c := '{' const d := '\\'' const e := '\"'",
         "predicate P(x': int, assumed: int, x?: bool) { forall y {:trigger F(y)} :: F(y) }",
         "const f: int -> int := (i: int) => i",
+        "method {:tailrecursion} {:timeLimit 60} M() { assert {:subsumption 0} true; }",
         "lemma { : induction n } L(n: nat) { }",
         "// assume\r\nmethod M() { var x: int := 1; }",
         "method M(a: array<int>) modifies a { a[0] := 1; }",

@@ -36,8 +36,13 @@ WORDS = {
 }
 """Words that a response may not have."""
 
-ATTRIBUTES = frozenset({"trigger", "induction", "opaque", "fuel", "autotriggers", "nowarn"})
-"""The attributes that a response may have. Others turn verification off (`verify`, `axiom`, `extern`), or limit it."""
+_HINTS = frozenset({"trigger", "induction", "opaque", "fuel", "autotriggers", "nowarn"})
+_EFFORT = frozenset(
+    {"timeLimit", "timeLimitMultiplier", "subsumption", "vcs_split_on_every_assert", "isolate_assertions"}
+)
+ATTRIBUTES = _HINTS | _EFFORT | {"tailrecursion"}
+"""The attributes that a response may have: hints to the prover, bounds on its time, its division of the work, and the
+compiler's. Others turn verification off (`verify`, `axiom`, `extern`), or limit it."""
 
 
 def refused(text: str) -> str | None:
