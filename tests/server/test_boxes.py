@@ -148,7 +148,7 @@ async def test_input_that_breaks_ends_its_program_and_says_why(server: Running, 
             exec_ = channel.stream_stream(
                 "/rewarden.v1.BoxService/Exec", pb.BoxInput.SerializeToString, pb.BoxReply.FromString
             )
-            with pytest.raises(grpc.aio.AioRpcError, match="must hold data"):
+            with pytest.raises(grpc.aio.AioRpcError, match="must contain data"):
                 async for _ in exec_(iter([call, pb.BoxInput(data=b"x"), call])):
                     pass
         assert (await box.state()).execs == ()

@@ -185,7 +185,7 @@ async def test_a_kernel_that_is_late_again_is_stopped_by_the_policy(monkeypatch:
 async def test_a_full_host_where_none_has_started_proves_nothing() -> None:
     error = await refusal(Lane("failed", Busy("full")))
     assert (type(error), fault(error)) == (Unavailable, "infra")
-    assert "cannot be told" in error.message
+    assert "cannot be determined" in error.message
 
 
 async def test_the_control_box_is_of_the_same_kind() -> None:

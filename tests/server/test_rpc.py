@@ -518,7 +518,7 @@ def test_rows_of_a_stream_are_found_where_protobuf_finds_them(data: bytes) -> No
 
 def test_finding_rows_ends_beyond_the_limit() -> None:
     assert len(rows_in(b"\x1a\x00" * 1000 + NO_END, 10)) == 11
-    with pytest.raises(InvalidRequest, match="besides its samples"):
+    with pytest.raises(InvalidRequest, match="other than samples"):
         rows_in(b"\x1a\x00" + b"\x20\x01" * 1000 + NO_END, 10)
 
 
@@ -530,7 +530,7 @@ def test_bytes_that_are_no_message_have_no_rows_of_a_stream(data: bytes) -> None
 
 def test_counting_ends_beyond_the_limit() -> None:
     assert rows(ROW * 1000 + NO_END, 10) == 11
-    with pytest.raises(InvalidRequest, match="besides its samples"):
+    with pytest.raises(InvalidRequest, match="other than samples"):
         rows(b"\x0a\x00" * 1000 + NO_END, 10)
 
 
