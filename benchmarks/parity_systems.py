@@ -2643,4 +2643,24 @@ SYSTEMS: Mapping[str, Published] = {
         rows=preferred(),
         note="The published prompt begins the thought, which the rows therefore all do.",
     ),
+    "ssp-solver": Published(
+        system="ssp",
+        recipe="ssp_solver",
+        repository="Alibaba-Quark/SSP",
+        commit="b4797e1854379ed74bcd9b56bcdcdcbcb4feeeec",
+        file="quarl/reward/score/quark_score.py",
+        stubs=("quarl", "quarl.utils", "quarl.utils.llm_as_a_judge"),
+        env={"QUARK_BASE_URL": "none", "QUARK_MODEL": "none"},
+        call="compute_score.__globals__.update(get_global_judge=lambda **_: type('Judge', (), {'model_based_match': "
+        "staticmethod(lambda **_: opinion)})) or compute_score(solution_str=response, ground_truth={'target': "
+        "reference}, prompt_str=prompt)",
+        rows=asked(numbered(words(_TAGS)), (True, False)),
+        replies=lambda told: {"reason": "", "verdict": "correct" if told else "incorrect"},
+        deviations=(
+            Deviation(("refused, *", "blank, *"), "A judge is asked about an empty answer, or about a refusal."),
+            Deviation(("either, *",), "A judge is asked about `A or B`."),
+            _LAST,
+        ),
+        note="A judge's opinion is drawn for each row and given to both; it is asked where the words differ.",
+    ),
 }
