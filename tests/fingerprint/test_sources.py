@@ -110,7 +110,7 @@ def test_the_table_itself_is_not_among_the_data_of_a_package(monkeypatch: pytest
     before = dict(modules.files_in("rewarden_verifiers.fingerprint"))
     name = "rewarden_verifiers.fingerprint/tree.py"
     monkeypatch.setattr(modules, "TABLE", before[name])
-    assert dict(modules.files_in("rewarden_verifiers.fingerprint")).keys() == before.keys() - {name}
+    assert name not in dict(modules.files_in("rewarden_verifiers.fingerprint"))
 
 
 @pytest.mark.slow
