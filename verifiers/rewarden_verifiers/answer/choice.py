@@ -501,22 +501,23 @@ def choice(
 
     The reference is a label ("B"), an index (1), an option's text, a list of these if several are right, or an object
     with the options: `{"answer": "B", "options": ["Paris", "London"]}`, `{"answers": ["A", "C"], "options": {"A": "…",
-    "B": "…"}}`. The answer is read from a box, an answer tag, a phrase ("the answer is …") or, last, a line that holds
-    only a label. It can be a label, with or without brackets or markup. If the options are known, it can also be an
-    option's exact text or its value ("1/2" for "0.5 cm"). If an answer names no label and neither the reference nor the
-    parameters give the options, they are read from the prompt ("A. Paris", "(B) London").
+    "B": "…"}}`. The answer is read from a box, an answer tag, a phrase ("the answer is …") or, failing these, a line
+    that contains only a label. It can be a label, with or without brackets or markup. If the options are known, it can
+    also be an option's exact text or its value ("1/2" for "0.5 cm"). If an answer names no label and neither the
+    reference nor the parameters give the options, they are read from the prompt ("A. Paris", "(B) London").
 
     These responses score 0, with the reason:
 
     - `no_answer`: there is no answer.
     - `unparseable_answer`: the answer names no option.
-    - `hedged`: the answer names several options although one is right, or it names all of them.
+    - `hedged`: the answer names several options although only one is right, or it names all of them.
     - `contradictory`: the answer gives the label of one option with the text of another.
     - `wrong`: the answer names another option.
 
-    `abstained` earns `abstain_score`. A reference that names no option, or two, leaves the outcome undecided.
+    `abstained` earns `abstain_score`. If the reference names no option, or two, the outcome is undecided.
 
-    A blind guess among n options is right once in n times. The evidence gives this chance (`chance`) if n is known.
+    A blind guess among n options is right with probability 1/n. The evidence reports this probability (`chance`) if n
+    is known.
     """
     reader = params.reader
     question = reader.ask(reference)

@@ -92,25 +92,26 @@ def environment(
     | field | meaning |
     |---|---|
     | `environment` | its name, see [docs/environments.md](../environments.md) |
-    | `options` | an object: the environment's own |
+    | `options` | an object with the environment's own options |
     | `seed` | a whole number from 0; equal seeds make equal episodes |
-    | `max_steps` | of the episode; by default what the environment says, at most 1000 |
+    | `max_steps` | limit on the steps of the episode, at most 1000; the environment sets the default |
     | `illegal` | an action that cannot be done ends the episode (`end`, the default), or only costs a step (`again`) |
 
-    The response has the policy's actions: tool calls in its messages, `<action>…</action>` in its text, its whole turns
-    or a JSON list (`actions`). Nothing else in it counts: rewards and observations are those of the replay, whatever
-    the response claims. If the messages of tools do not show what the replay observes, the verdict has the flag
-    `replay_differs`: the episode was lived with another seed, other options or another version.
+    The response contains the policy's actions: tool calls in its messages, `<action>…</action>` in its text, its whole
+    turns or a JSON list (`actions`). Nothing else in it counts: rewards and observations are those of the replay,
+    whatever the response claims. If the tool messages do not show what the replay observes, the verdict has the flag
+    `replay_differs`: the episode was played with another seed, other options or another version.
 
-    Each action is a step of the verdict, with its reward. The evidence has `steps`, `return`, `cost`, `success`, the
-    last `observation` and `ended` (`rules`, `illegal`, `malformed`, `too_many_steps`, or null while the episode goes
-    on).
+    Each action is a step of the verdict, with its reward. The evidence contains `steps`, `return`, `cost`, `success`,
+    the last `observation` and `ended` (`rules`, `illegal`, `malformed`, `too_many_steps`, or null while the episode
+    goes on).
 
     The reasons are `illegal`, `malformed`, `unfinished`, `too_many_steps`, `no_answer` (no action), `too_expensive`,
     and those of the environments: `loss`, `draw`, `wrong`, `no_evidence`, `not_agreed`, `not_told`, `not_met`,
     `not_called`, and those of the verifier `sql`. Actions after the end do nothing, and set the flag `after_end`.
 
-    `game` judges lines, best moves and recorded replies of the same games; here the opponent plays by itself.
+    To judge lines, best moves or recorded replies of the same games, use `game`; here the opponent chooses its own
+    moves.
     """
     size = len(messages) if isinstance(messages, str) else sum(len(one.text) for one in pieces_of(messages, (), ()))
     if size > MOST_RESPONSE:

@@ -130,7 +130,7 @@ async def code(response: str | None, reference: CodeReference, params: CodeParam
     `time_limit`, `memory_limit`, `output_limit`, `runtime_error`, `compile_error`. If the sandbox fails, the sample has
     no score, unless the other tests decide the score on their own. If a checker, test code or the prompt's code fails,
     control runs on known inputs determine whether the program or the reference is to blame (`judge_failed_on_output`).
-    A pass that rests on a weak test is flagged. If the `solution` passes without the weakness, the test counts as
+    A pass that depends on a weak test is flagged. If the `solution` passes without the weakness, the test counts as
     failed.
 
     Determinism is declared as `sampled`: tests, limits and comparisons are exact, but a verdict judges a single run of

@@ -153,12 +153,12 @@ async def fact(
     A language model lists the response's claims, each phrased to be understood on its own. Then, without seeing the
     response, it checks each claim against the evidence: supported (with a quote that is verified), refuted, or unknown.
     The reference is the evidence, or `{"evidence", "claims"}` with claims that were already extracted from the
-    response. The model's own knowledge does not count. From a response that is longer than the judge's context, claims
-    are extracted portion by portion, in turn from each; `evidence.portions` states them.
+    response. The model's own knowledge does not count. If a response is longer than the judge's context, claims are
+    extracted from each portion and taken from the portions in turn; `evidence.portions` lists the portions.
 
-    With `by: entailment`, a classifier of entailment (a cross-encoder of natural language inference) checks the claims
-    that the reference gives, or else the response's sentences, against each passage: supported by the passage that
-    entails it most, else refuted by one that contradicts it. No judge is asked.
+    With `by: entailment`, an entailment classifier (a cross-encoder for natural language inference) checks the claims
+    that the reference gives, or else the response's sentences, against each passage. The passage that entails a claim
+    most strongly supports it; otherwise, a passage that contradicts it refutes it. No judge is called.
 
     Each claim is a step; `extracted` contains the claims. Reasons: `refusal`, `no_claims`, `refuted_claims`,
     `unsupported_claims`; with score 0: `unreadable_reply`, `too_long`, `blank`, `opener_only`, `claim_only`. Source:

@@ -73,31 +73,36 @@ async def judge(
 ) -> Outcome:
     """A language model decides whether the response is right, how good it is, or whether it is acceptable.
 
-    Modes: `reference`: whether the final answer matches the reference, or one of several references; `solve`: whether
-    it matches the judge's own answer, which it finds before it sees the response; `scale`: a number on an anchored
-    scale, with or without a reference; `accept`: yes or no, by a description or by examples of what is wanted (Kwon et
-    al. 2023, arXiv 2303.00001), also for transcripts; `aspects`: a number for each of several named aspects, as in
-    just-eval (arXiv 2312.01552). Aspects are components and steps, and the score is their weighted mean.
+    The parameter `mode` selects what is judged:
 
-    In the modes `reference` and `solve` a judge that accepts a response quotes its final answer (`quotes`). It must
-    stand in the response and be more than an opener, and it is compared with the reference once more, without the
-    rest. A quote that does not stand there is asked for once more; then our own extraction takes its place, and if
-    that finds nothing either, the response gets 0 (`no_answer`). With `quotes: require`, credit in the other modes
-    needs a quote of the passage that it rests on (`unquoted`).
+    - `reference`: whether the final answer matches the reference, or one of several references
+    - `solve`: whether the final answer matches the judge's own, which the judge finds before it sees the response
+    - `scale`: a number on an anchored scale, with or without a reference
+    - `accept`: yes or no, by a description or by examples of what is wanted (Kwon et al. 2023, arXiv 2303.00001), also
+      for transcripts
+    - `aspects`: a number for each of several named aspects, as in just-eval (arXiv 2312.01552); aspects are components
+      and steps, and the score is their weighted mean
 
-    Of a response that is longer than the judge's context the modes `reference` and `solve` judge the last portion,
-    where the final answer stands. In the other modes each of up to `portions` portions is judged, and the lowest
-    verdict counts; `evidence.portions` states them.
+    In the modes `reference` and `solve`, a judge that accepts a response must quote its final answer (`quotes`). The
+    quote must occur in the response and be more than an opener. The judge then compares the quote alone, without the
+    rest of the response. If the quote does not occur in the response, the judge is asked for it one more time. After
+    that, Rewarden extracts the answer itself; if it finds none, the response scores 0 (`no_answer`). With `quotes:
+    require`, credit in the other modes requires a quote of the passage that justifies it (`unquoted`).
 
-    With `tools` the judge may search the sample's `metadata.documents`, calculate and run programs before its verdict,
-    or in mode `solve` while it solves; `evidence.research` states its calls. A tool that fails by our fault is told to
-    it as that (flag `tool_failed`), and a judge that cannot call tools is an error (`provider_refused`).
+    If a response is longer than the judge's context, the modes `reference` and `solve` judge only the last portion,
+    which contains the final answer. The other modes judge up to `portions` portions separately, and the lowest verdict
+    counts; `evidence.portions` lists them.
 
-    With `panel` several judges give a verdict each; the evidence contains them, and their agreement. Reasons for no
-    score: `panel_incomplete`, `tie`, `unsolved` (mode `solve`: the judge has no definite answer of its own).
+    With `tools`, the judge can search the sample's `metadata.documents`, calculate and run programs before its verdict,
+    or in the mode `solve` while it solves; `evidence.research` lists its calls. If a tool fails through no fault of the
+    judge, the judge is told so (flag `tool_failed`). If the judge's model cannot call tools, the result is an error
+    (`provider_refused`).
+
+    With `panel`, several judges each give a verdict; the evidence contains the verdicts and their agreement. Reasons
+    for no score: `panel_incomplete`, `tie`, `unsolved` (mode `solve`: the judge has no definite answer of its own).
 
     Several opinions are combined by mean, median or vote; the evidence contains their spread and confidence. With `by:
-    probability` the score is the share of the yes words in the probability of the first token. If the judge's server
+    probability`, the score is the share of the yes words in the probability of the first token. If the judge's server
     returns no token probabilities, the verdict is undecided (`no_token_probabilities`). Reasons for the lowest score:
     `judged_wrong`, `judged_poor` and `judged_unacceptable` (these also occur with higher scores), `no_answer`,
     `unquoted`, a response without substance (`blank`, `opener_only`, `claim_only`), `too_long`, `unreadable_reply`.

@@ -73,17 +73,17 @@ async def pairwise(
 ) -> Outcome:
     """A language model decides whether the response is better than a rival text: 1 better, 0.5 equal, 0 worse.
 
-    The reference is the rival: a text, `{"response": text}`, or a row of preference data `{"chosen", "rejected"}`. An
-    `answer` beside it is shown to the judge as known to be right; `metadata` holds the rival's numbers. Each opinion is
-    asked for in both orders, under the same two names, and counts only if both orders agree. A judge that always
-    favours one position therefore produces ties (flag `order_flipped`), never a win. A response equal to the rival ties
-    without a call.
+    The reference is the rival: a text, `{"response": text}`, or a row of preference data `{"chosen", "rejected"}`. If
+    the reference also has an `answer`, the judge sees it as the correct answer; `metadata` holds the rival's numbers.
+    Each opinion is requested in both orders, under the same two names, and counts only if both orders agree. A judge
+    that always favours one position therefore produces ties (flag `order_flipped`), never a win. A response equal to
+    the rival ties without a call.
 
-    With `form: roles` the texts are messages of the roles `response_1` and `response_2`, as NeMo's generative reward
+    With `form: roles`, the texts are messages of the roles `response_1` and `response_2`, as NeMo's generative reward
     models expect them. Their `ranking` (1 to 6) decides, and is a tie if their scores name the other text.
 
-    With `panel` several judges compare, and each says win, tie or loss; the evidence contains them, and their
-    agreement. A win needs more than half of them (`majority`, `mean`) or all (`veto`).
+    With `panel`, several judges compare the texts, and each votes win, tie or loss; the evidence contains the votes and
+    their agreement. A win requires more than half of the votes (`majority`, `mean`) or all of them (`veto`).
 
     Further `criteria` break ties by numbers: fewer calls, a shorter text (WebThinker, arXiv 2504.21776).
     """

@@ -95,23 +95,23 @@ async def rubric(
 ) -> Outcome:
     """The points of the criteria that the response meets, as a share of all positive points, from `floor` to 1.
 
-    For each criterion, a language model says whether it is met, quotes the evidence, and can say that it cannot tell.
-    Criteria of kind `program` are decided by a verifier or recipe. A criterion with negative points describes a
-    mistake, and is met if the response makes it. The reference is a list of criteria: texts, objects `{text, points,
-    kind, use, of, id, tags}`, or unchanged rows of HealthBench or of Rubrics as Rewards. See
+    For each criterion, a language model decides whether it is met and quotes the evidence; it can also answer that it
+    cannot tell. Criteria of kind `program` are decided by a verifier or recipe. A criterion with negative points
+    describes a mistake, and is met if the response makes it. The reference is a list of criteria: texts, objects
+    `{text, points, kind, use, of, id, tags}`, or unchanged rows of HealthBench or of Rubrics as Rewards. See
     `rewarden_verifiers.judges.criterion`.
 
     A response that is longer than the judge's context is judged in up to `portions` overlapping portions, which
-    `evidence.portions` states. A criterion that one passage meets is met if any portion meets it, with a quote if it is
-    worth points; one about something absent, only if all portions meet it.
+    `evidence.portions` lists. A criterion that a single passage can meet is met if any portion meets it, with a quote
+    if the criterion is worth points. A criterion about something absent is met only if all portions meet it.
 
-    With `generate`, a judge writes criteria for the prompt first; `evidence.generation` states them. If they cannot be
-    read, the verdict is undecided (`no_rubric`).
+    With `generate`, a judge first writes criteria for the prompt; `evidence.generation` contains them. If they are
+    unreadable, the verdict is undecided (`no_rubric`).
 
     `raw` is the score before it is limited to its range; each criterion is a step and a component. Reasons for the
     lowest score: `criteria_missed`, `pitfall_met` (all positive criteria are met, and so is a negative one),
     `cannot_tell` (all criteria were skipped), `unreadable_reply`, `too_long`, `blank`, `opener_only`, `claim_only`. If
-    all criteria are programs, no judge is asked. Sources: HealthBench (arXiv 2505.08775), RuscaRL (arXiv 2508.16949).
+    all criteria are programs, no judge is called. Sources: HealthBench (arXiv 2505.08775), RuscaRL (arXiv 2508.16949).
     """
     subject = Subject(response=response, prompt=prompt, sample=sample, show=params.show)
     made: dict[str, Any] = {}

@@ -51,15 +51,16 @@ async def lean(
 ) -> Outcome:
     """The response proves the reference's statement, checked by Lean's kernel.
 
-    First a warm process elaborates the submission, which is fast and rejects everything that does not compile. The rest
-    is compiled in a fresh room. Then another process, which never elaborated the submission, compares its theorems with
-    the reference's as terms, collects the axioms, and gives every declaration to the kernel again. See docs/lean.md.
+    First a warm process elaborates the submission, which is fast and rejects everything that does not compile. What
+    passes is compiled again in a fresh room. Then another process, which never elaborated the submission, compares its
+    theorems with the reference's as terms, collects the axioms, and gives every declaration to the kernel again. See
+    docs/lean.md.
 
     Reasons with score 0: `lean_error`, `sorry`, `native_decide`, `axiom_added`, `axiom_not_permitted`,
     `elaboration_code`, `overridden_command`, `compiler_override`, `option_changed`, `early_exit`, `hidden_messages`,
     `module_header`, `unsafe_code`, `theorem_missing`, `kind_changed`, `statement_changed`, `shadowed_name`,
     `definition_changed`, `kernel_rejected`, `forged_result`, `time_limit`, `memory_limit`, `output_limit`, `crashed`,
-    `too_expensive`. A reference that does not compile is undecided, with the fault `reference`.
+    `too_expensive`. If the reference does not compile, the outcome is undecided, with the fault `reference`.
     """
     return await _Judgement(params, ctx, ctx.prover.project(params.project)).outcome(response, reference)
 

@@ -49,7 +49,7 @@ class _Reward:
 async def rm_scalar(
     response: str, prompt: str | None, sample: Sample, params: Params, ctx: Context, reference: Any = None
 ) -> Outcome:
-    """The reward that a reward model, or several models, give the response to the prompt.
+    """The reward that one or several reward models give the response to the prompt.
 
     `raw` is the model's own number (for several models, by name). By default the score is 1 / (1 + exp(-raw)): for a
     Bradley-Terry model, the probability that the response is preferred to one with reward 0. The parameters offer other
@@ -57,9 +57,9 @@ async def rm_scalar(
     sees the response as selected by the view, so reasoning is not rewarded (RLMT). The prompt can be a chat.
 
     With several models (RESTL, LongWriter-Zero, arXiv 2506.18841), each is a component; if one of them fails, there is
-    no score. These responses get the lowest score without asking: responses without substance (`no_answer`, `blank`,
-    `opener_only`, `claim_only`), and those that make the input longer than a model's context (`too_long`), unless `fit`
-    truncates it.
+    no score. These responses get the lowest score without a call to the model: responses without substance
+    (`no_answer`, `blank`, `opener_only`, `claim_only`), and those that make the input longer than a model's context
+    (`too_long`), unless `fit` truncates it.
 
     Raises InvalidParams for an output that the model does not have, InvalidReference if a baseline needs a reference,
     and InvalidSample for missing metadata or a missing length.

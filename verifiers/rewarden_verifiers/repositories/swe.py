@@ -26,18 +26,18 @@ _EXTRACTED = 4000
 async def swe(
     response: str, reference: SweReference, *, params: SweParams, resources: SweResources, ctx: Context
 ) -> Outcome:
-    """A patch makes the tests of a repository pass that failed, and breaks none that passed.
+    """The response's patch makes a repository's failing tests pass and breaks none that passed.
 
-    The response holds the patch: a unified diff, search/replace blocks, or whole files. It is applied strictly in a
-    fresh box with the repository. Then the row's tests are restored, whatever the patch did to them, and its command
-    runs without a network. Changes to tests, and to files that decide how tests are found and run, are dropped
+    The response contains the patch: a unified diff, search/replace blocks, or whole files. It is applied strictly in a
+    fresh box with the repository. Then the row's tests are restored, whatever the patch did to them, and the row's test
+    command runs without a network. Changes to tests, and to files that decide how tests are found and run, are dropped
     (flags `test_changes_dropped`, `configuration_changes_dropped`).
 
-    A row is checked before it first judges: its solution (`patch`) must pass all tests, and without it those of
-    `fail_to_pass` must fail. A row that does not is undecided, with the fault `reference`. The solution's run is the
-    control: what it did not show is the candidate's doing. See docs/repositories.md.
+    Each row is checked before its first use: with its solution (`patch`) all tests must pass, and without it those of
+    `fail_to_pass` must fail. If this check fails, the outcome is undecided, with the fault `reference`. The solution's
+    run is the control: a failure that does not occur there is attributed to the candidate. See docs/repositories.md.
 
-    Reasons with score 0: `no_patch` and the others of `patch_similarity`, `tests_failed` (a share with `scoring:
+    Reasons with score 0: `no_patch` and the other reasons of `patch_similarity`, `tests_failed` (a share with `scoring:
     fraction`), `no_report`, `tests_changed`, `framework_changed`, `exit_code`, `time_limit`, `memory_limit`,
     `output_limit`.
     """

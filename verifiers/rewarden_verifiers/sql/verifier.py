@@ -54,9 +54,10 @@ _LIMITS = ("time_limit", "memory_limit", "rows_limit", "bytes_limit")
 def sql(response: str, prepared: Gold, params: SqlParams, watch: Watch) -> Outcome:
     """The response's query returns the same result as the reference's query, on a real database.
 
-    The response must be a single statement that only reads. Everything else is refused, as is a query of constants if
-    the reference's query is not one. Both queries run on separate connections with enforced limits. Rows are compared
-    with duplicates, and in order if the reference asks for an order. Metrics give partial credit (`score`, `metrics`).
+    The response must be a single read-only statement; everything else is refused. So is a query that only selects
+    constants, unless the reference's query does too. Both queries run on separate connections with enforced limits.
+    Rows are compared with duplicates, and in order if the reference's query specifies an order. Metrics give partial
+    credit (`score`, `metrics`).
     """
     try:
         return _Judgement(prepared, params, watch).outcome(response)

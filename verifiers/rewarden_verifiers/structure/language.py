@@ -189,12 +189,12 @@ def _expected(params: LanguageParams, reference: Any, prompt: str | None) -> tup
 def language(response: str, params: LanguageParams, reference: Any = None, prompt: str | None = None) -> Outcome:
     """Scores the share of words in the expected language, in the reasoning and in the answer.
 
-    The parameter, the reference or the prompt gives the language. If the prompt has only a few words, in a script that
-    several languages share, only the script is compared. Code, formulas, addresses, tags and digits belong to no
-    language and are ignored. A script that only one language uses identifies it (Greek, Hangul, kana, Han without kana
-    …). Within a script that several languages share, langdetect identifies two sentences at a time, offline and with a
-    fixed seed. By default both parts are judged and the worse one counts, so the verifier reads the whole response
-    (view `full`).
+    The parameter, the reference or the prompt gives the language. If the prompt consists of only a few words in a
+    script that several languages share, only the script is compared. Code, formulas, addresses, tags and digits belong
+    to no language and are ignored. A script that only one language uses identifies it (Greek, Hangul, kana, Han without
+    kana …). Within a script that several languages share, langdetect identifies two sentences at a time, offline and
+    with a fixed seed. By default both parts are judged and the worse one counts, so the verifier reads the whole
+    response (view `full`).
 
     A part that is too short to identify is skipped if the other is long enough. If none is, the response earns
     `short_score`, 0 by default (`too_short`, or `no_words`), because saying little must not pay. If the reasoning is

@@ -197,11 +197,11 @@ def length(
 
     The score is 1 between `min` and `max`, or around `target`. Outside it falls to 0 at `zero_below` and `zero_above`,
     linearly or by a power (`exponent`). `prefer` rewards more, or fewer, throughout the range. With `relative`, all
-    lengths are ratios to that of the reference (a text, or a number). The view sets the part of the text that is
-    measured; `tokens` is the trainer's own count, of whatever part it counted.
+    lengths are divided by that of the reference (a text, or a number). The view sets the part of the text that is
+    measured; `tokens` is the trainer's own count, whichever part of the text the trainer counted.
 
     A blank response scores 0 (`no_answer`), however short the ideal is. The other reasons are `too_short` and
-    `too_long`. The unit `tokens` without a `token_count` is an error of the caller. Sources: LongWriter-Zero (a range
+    `too_long`. Using the unit `tokens` without a `token_count` is the caller's error. Sources: LongWriter-Zero (a range
     with a decrease at both ends), RLRF (code length against the reference's), Format-Length (a rise to a turning point
     and a fall after it), RLSP (more steps).
     """

@@ -57,21 +57,22 @@ async def task(
 ) -> Outcome:
     """The final state of a box passes the tests of a task folder, and the score is the reward that they write.
 
-    The reference names a task of `tasks.folders`, or holds its files. Without one, it is the task with which the box
-    was opened. The state is the live box's for `POST /v1/sessions/{id}/score`. For any other sample, the response is
-    run in a fresh box of the task: a shell script, or files (`form`).
+    The reference names a task of `tasks.folders`, or holds its files. Without a reference, it is the task with which
+    the box was opened. For `POST /v1/sessions/{id}/score`, the state is that of the live box. For any other sample, the
+    response (a shell script or files, see `form`) runs in a fresh box of the task.
 
-    The tests run in a box of their own, with a copy of the files and none of the processes, under the task's time
-    limits, and without a network unless task and server allow one. A request of theirs that could not be served is an
-    error, never a 0. `/tests` and `/logs/verifier` are the task's. Changes to system folders are carried
-    only in the mode `shared`, which is flagged, or if the task lists them. See docs/tasks.md.
+    The tests run in a separate box with a copy of the files and none of the processes, under the task's time limits,
+    and without a network unless both the task and the server allow one. If a request of the tests could not be served,
+    the result is an error, never a 0. `/tests` and `/logs/verifier` always come from the task. Changes to system
+    folders carry over only in the mode `shared`, which is flagged, or if the task lists them. See docs/tasks.md.
 
-    A task is checked before it first judges: its solution must get the reward 1, and an untouched box must not.
+    Each task is checked before its first use: its solution must get the reward 1, and an untouched box must not.
 
-    A response to a later step begins where the solutions of the steps before it ended.
+    A response to a later step starts from the state that the solutions of the earlier steps left.
 
     Reasons with score 0: `no_reward`, `tests_changed`, `processes_left`, `unusable_files`, `time_limit`,
-    `memory_limit`, `output_limit`, `no_answer`. A task that fails its check is undecided, with the fault `reference`.
+    `memory_limit`, `output_limit`, `no_answer`. If a task fails its check, the outcome is undecided, with the fault
+    `reference`.
     """
     task_ = await asyncio.to_thread(_task, reference, ctx.box, resources)
     step = task_.step(params.step)

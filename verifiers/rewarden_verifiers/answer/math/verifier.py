@@ -133,17 +133,18 @@ def math(
 
     These responses score 0, with the reason:
 
-    - `no_answer`: there is no answer.
+    - `no_answer`: the response contains no answer.
     - `hedged`: the answer gives several values ("12 or 13") although the reference is one.
     - `too_expensive`: the expression is too large to check.
     - `unparseable_answer`: the answer is not mathematics although the reference is.
     - `wrong_form`: the value is right, but not in the required `form`.
     - `wrong`: the answer differs from the reference.
 
-    An empty, unreadable or too expensive reference leaves the outcome undecided, unless the answer equals it literally.
-    So does a valid expression if its equality can be neither proven nor refuted. A reference is unreadable if it breaks
-    off ("3 +", "(1,2"), takes itself back ("12 or maybe 13") or is prose. Names ("odd", "First player", "Class 3") are
-    compared as words. SymPy reads references with an integral, a limit or a derivative, and evaluates them if it can.
+    If the reference is empty, unreadable or too expensive, the outcome is undecided unless the answer equals it
+    literally. The outcome is also undecided for a valid expression whose equality can be neither proven nor refuted. A
+    reference is unreadable if it is incomplete ("3 +", "(1,2"), hedges ("12 or maybe 13") or is prose. Names ("odd",
+    "First player", "Class 3") are compared as words. SymPy reads references with an integral, a limit or a derivative,
+    and evaluates them if it can.
 
     The default is lenient, as trainers expect: a missing unit or degree sign, and `50%` for 50, are right unless
     `strict` is set. Labels (`x = 5` for 5), trailing conditions ("for all n") and bare lists in any order are always

@@ -49,7 +49,8 @@ def number(
     prompt: str | None = None,
     finish_reason: str | None = None,
 ) -> Outcome:
-    r"""Compares a number with the expected one, with tolerances, units, percentages; also ranges, vectors, tables.
+    r"""Compares a number with the expected one, with tolerances, units and percentages; also ranges, vectors and
+    tables.
 
     The reference is one of these:
 
@@ -69,7 +70,7 @@ def number(
     These responses score 0, with the reason:
 
     - `no_answer`: there is no answer.
-    - `hedged`: several numbers, a range or a bound, although one number is expected.
+    - `hedged`: several numbers, a range or a bound, although a single number is expected.
     - `unparseable_answer`: no number, NaN, infinity or a formula.
     - `too_expensive`: the number has more digits than the verifier computes.
 

@@ -57,10 +57,11 @@ def text(
     """Compares a short answer in words with the expected one: by name, alias, pattern, edit ratio or token F1.
 
     The reference is a text, a list of texts (the best match counts), or `{"answer": "Paris", "aliases": ["Paname"]}`;
-    with `mode: regex` the texts are patterns. The default is SQuAD's exact match without its faults. Signs and decimal
-    points survive normalisation (1.5 is not 15, -5 is not 5, 1/2 is not 12, O- is not O+). An article is dropped only
-    before another word (a lone "A" and "Vitamin A" keep theirs). A text of punctuation alone is compared unchanged. A
-    remark in brackets is ignored if it cannot be another answer: "**Barack Obama** (born 1961)".
+    with `mode: regex` the texts are patterns. The default is SQuAD's exact match without its known flaws. Signs and
+    decimal points survive normalisation (1.5 is not 15, -5 is not 5, 1/2 is not 12, O- is not O+). An article is
+    dropped only before another word (a lone "A" and "Vitamin A" keep theirs). A text that consists only of punctuation
+    is compared unchanged. A remark in brackets is ignored if it cannot be another answer: "**Barack Obama** (born
+    1961)".
 
     These responses score 0, with the reason:
 
@@ -85,8 +86,8 @@ def text(
     is the similarity. ANLS is `mode: fuzzy, scorer: edit, threshold: 0.5, graded: true, numbers: false`.
 
     `preset: squad` gives the verdict of SQuAD 2.0's own script, without these guards. Use it to compare results, not to
-    train. If the references are only whitespace and articles, or none (`[]`), the empty response is right, as in the
-    script for questions without an answer.
+    train. If there are no references (`[]`), or only whitespace and articles, the empty response is right, as in the
+    script for unanswerable questions.
     """
     reader = params.reader
     found = reader.extract(response, prompt, finish_reason)

@@ -24,8 +24,8 @@ _FAULTS = 5
 def json(response: str, params: JsonParams, watch: Watch, reference: Any = None) -> Outcome:
     """Checks JSON: strictly well formed, valid for a JSON Schema, equal to an expected value.
 
-    **Place.** `extraction` sets where the JSON can be. Several different values are a hedge and score 0 (`hedged`); so
-    does a response without any (`no_answer`).
+    **Location.** `extraction` sets where to look for the JSON. A response with several different values scores 0
+    (`hedged`), and so does one without any (`no_answer`).
 
     **Strict reading.** JSON that two parsers could read differently scores 0, with the reason `duplicate_key`,
     `not_a_number` (NaN, Infinity), `huge_number` (beyond 1.8e308, or over 300 digits), `lone_surrogate`, `too_deep`
@@ -33,20 +33,21 @@ def json(response: str, params: JsonParams, watch: Watch, reference: Any = None)
     carry the flag `malformed`. A text of over a million characters or 50,000 values is `too_expensive`.
 
     **Schema.** Drafts 4 to 2020-12. References resolve only within the schema itself and in the given `schemas`;
-    nothing is fetched. An invalid schema is the fault of the caller or the reference, never of the policy. So is a
-    schema that explodes: one whose alternatives may try one value over 100,000 times (the message names the keyword),
-    or that does not finish in time on its trial values (`{}`, `[]`, `""`, 0, null and the expected values).
+    nothing is fetched. An invalid schema is the fault of the caller or the reference, never of the policy. The same
+    applies to a schema that explodes: one whose alternatives may try one value over 100,000 times (the message names
+    the keyword), or that does not finish in time on its trial values (`{}`, `[]`, `""`, 0, null and the expected
+    values).
 
-    **Content.** A leaf is a scalar, or an empty list or object. The leaves of the expected value that the answer has,
-    and those that it adds, give precision, recall and F-beta; `exact` requires all of them and no others. Numbers are
-    equal if their values are (1 is 1.0; true is not 1). Unordered lists are paired for the best match: equal items
-    first, the rest by the Hungarian method, up to 64 items a side. Dates are texts here; `time` compares dates. If an
-    empty object is expected, an empty answer is right. An empty answer to anything else scores 0 (`empty`), however
-    little the schema requires.
+    **Content.** A leaf is a scalar, or an empty list or object. Precision, recall and F-beta are computed over leaves:
+    those of the expected value that the answer has, and those that it adds. `exact` requires all expected leaves and no
+    others. Numbers are equal if their values are (1 is 1.0; true is not 1). Unordered lists are paired for the best
+    match: equal items first, the rest by the Hungarian method, up to 64 items a side. Dates are texts here; `time`
+    compares dates. If an empty object is expected, an empty answer is right. An empty answer to anything else scores 0
+    (`empty`), however little the schema requires.
 
     **Score.** Without `levels`, the score is that of the content, or 0 if the schema is violated (`invalid`). Without
-    an expected value it is 1 if the schema is satisfied. With `levels` it is their weighted mean, and the evidence has
-    each level's share.
+    an expected value it is 1 if the schema is satisfied. With `levels`, it is their weighted mean, and the evidence
+    reports each level's share.
 
     Without tolerances, `json` is strict where extraction benchmarks are lenient: `{"age": "30"}` is not `{"age": 30}`
     (`coerce`), and "Paris " is not "Paris" (`text`).

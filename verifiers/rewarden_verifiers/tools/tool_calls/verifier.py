@@ -120,7 +120,7 @@ def prepare(reference: Reference, params: ToolCallsParams) -> Golden | bfcl.Entr
 def tool_calls(response: str, prepared: Golden | bfcl.Entry, params: ToolCallsParams) -> Outcome:
     """Checks that the response calls the right tools with the right arguments, or rightly calls none.
 
-    **Shapes.** The table below lists all formats. They come in four shapes:
+    **Shapes.** The table below lists all formats. Each has one of four shapes:
 
     - `json`: as the whole text or in a code fence: `{"name", "arguments"}`, `{"tool", "parameters"}`, `{"function":
       {…}}`, a list of these, several separated by `;` or line breaks, or a message with `tool_calls` (arguments as an
@@ -133,9 +133,9 @@ def tool_calls(response: str, prepared: Golden | bfcl.Entry, params: ToolCallsPa
       objects, lists and `None`, as Python.
 
     Calls within the reasoning are ignored. All others count together, whatever their formats. Calls in inline code,
-    quoted lines or, for formats with marks, code fences are quotations; a complete one counts only beside a call
-    outside quotations. If tools are defined, an unlabelled Python code fence amid prose that calls none of them is an
-    example of code.
+    quoted lines or, for formats with marks, code fences are quotations; a complete one counts only if there is also a
+    call outside quotations. If tools are defined, an unlabelled Python code fence amid prose that calls none of them is
+    an example of code.
 
     **Reference.** One of these; an empty list means that no call is right:
 
@@ -160,7 +160,7 @@ def tool_calls(response: str, prepared: Golden | bfcl.Entry, params: ToolCallsPa
 
     **A score of 0** has the reason `no_call`, `unwanted_call`, `wrong_shape`, `too_many_calls` (over 64) or
     `too_expensive`, or names the defect of a malformed call (`malformed`, `malformed_call`, `duplicate_key`,
-    `unclosed_tag`, …). One malformed call spoils the response, because no serving layer would run it.
+    `unclosed_tag`, …). One malformed call invalidates the response, because no serving layer would run it.
 
     `preset: bfcl` gives the leaderboard's own verdict instead, for a reference in its form with the tools' definitions,
     and without these guards. Use it to compare results, not to train.
