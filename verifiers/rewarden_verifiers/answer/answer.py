@@ -97,7 +97,7 @@ async def answer(response: str, sample: Sample, params: AnswerParams, ctx: Conte
     work.
 
     The response never influences the branch; otherwise a policy could choose the verifier that is easiest to please. An
-    unknown kind is an error. If the reference is a broken formula, or a number that is taken back ("12 or maybe 13"), a
+    unknown kind is an error. If the reference is a broken formula or hedges between numbers ("12 or maybe 13"), a
     response that differs from it is undecided (`unreadable_reference`). If the reference is a letter, the response
     boxes a value, and the options are unknown, the outcome is undecided too (`option_unknown`).
 

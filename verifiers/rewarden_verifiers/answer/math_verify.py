@@ -164,7 +164,7 @@ def math_verify(response: str, prepared: Prepared, params: MathVerifyParams) -> 
     - Time: the library gives up after 5 s, a worker after its limit of CPU time (`engine.item_cpu_s`, 2 s by default).
       Both score 0.
     - References: if the library cannot parse the reference, or the reference does not equal itself, the outcome is
-      undecided. The library calls every answer wrong that is not the same text. So does `preset: math_verify`; it
+      undecided. The library instead rejects every answer that is not the same text. So does `preset: math_verify`; it
       leaves the outcome undecided only if the library finds nothing at all in the reference, which its `math_metric`
       refuses.
     """

@@ -29,14 +29,14 @@ async def dafny(response: str, reference: DafnyReference, *, params: DafnyParams
     specification.
 
     One room checks the specification alone: it must be well formed, and its preconditions must be satisfiable. A second
-    room verifies the response in a module of its own. It then verifies a wrapper of ours, which has the reference's
+    room verifies the response in a separate module. It then verifies Rewarden's own wrapper, which has the reference's
     `requires` and `ensures` and calls the response's declaration: that succeeds only if the response requires no more
     and guarantees no less. Finally, the same call must not prove `false`.
 
     Everything that Dafny accepts without a proof, or skips, is refused beforehand: `assume`, attributes such as
     `{:verify false}`, `{:axiom}` and `{:extern}`, traits, iterators, abstract and refining modules, `include`,
     preprocessor lines, and functions that read the heap as values (`~>`). Declarations without a body cannot have
-    postconditions, and loops without a body do not verify. Our wrapper cannot call a method that may run forever
+    postconditions, and loops without a body do not verify. The wrapper cannot call a method that may run forever
     (`decreases *`).
 
     Reasons with score 0: `forbidden_construct`, `compile_error`, `not_verified`, `specification_unmet`,
@@ -44,7 +44,7 @@ async def dafny(response: str, reference: DafnyReference, *, params: DafnyParams
     `crashed`, `too_expensive`, `no_answer`.
 
     `effort` limits the prover in its own steps, not in seconds, so a slow machine finds the same proofs. The sandbox's
-    language `dafny` states the version of Dafny.
+    language `dafny` shows the version of Dafny.
     """
     reference.check()
     found = find(response, params.rules, LABELS, "refuse")

@@ -90,14 +90,14 @@ async def code_output(response: str, reference: CodeOutputReference, params: Cod
     to the output is right.
 
     The values of a function are written as Python or JSON writes them: numbers, texts, lists, tuples, dictionaries,
-    sets, `None`; never an expression. The output can stand behind the call (`assert f(1) == 2`), and an input can be
-    the call or its arguments (`f(1, [2])` or `1, [2]`). Values are compared as in `code`. Printed texts are the answer
-    as it is; an empty one is written `""`.
+    sets, `None`; never an expression. The output can follow the call (`assert f(1) == 2`), and an input can be the call
+    or its arguments (`f(1, [2])` or `1, [2]`). Values are compared as in `code`. Printed text is taken from the answer
+    as it is; empty output is written `""`.
 
-    These responses score 0: no answer (`no_answer`), two (`hedged`), one that is no value (`malformed`), another output
-    (`wrong_answer`), or an input with which the program fails or exceeds a limit (`runtime_error`, `time_limit`,
-    `memory_limit`, `output_limit`). A program that fails on the reference's own input, or gives another output for it,
-    is the reference's fault.
+    These responses score 0: no answer (`no_answer`), two answers (`hedged`), one that is not a value (`malformed`), a
+    different output (`wrong_answer`), or an input with which the program fails or exceeds a limit (`runtime_error`,
+    `time_limit`, `memory_limit`, `output_limit`). If the program fails on the reference's own input, or produces
+    another output for it, the reference is at fault.
     """
     _validate(reference)
     found = answers.find(response, params.rules)

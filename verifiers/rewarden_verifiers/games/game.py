@@ -57,7 +57,7 @@ def prepare(reference: dict[str, Any], params: GameParams) -> Prepared:
 def game(response: str, prepared: Prepared, params: GameParams) -> Outcome:
     """Replays the moves of an answer by the rules of a game, and scores the line, the move or the outcome.
 
-    The reference is an object. Its `game` names the game, else the parameter `game` does.
+    The reference is an object. Its field `game` names the game; without it, the parameter `game` does.
 
     | game | position | a move |
     |---|---|---|
@@ -69,16 +69,16 @@ def game(response: str, prepared: Prepared, params: GameParams) -> Outcome:
 
     `moves` are the moves of both sides so far; then it is the policy's turn. The reference asks for one of three:
 
-    - `line`: the moves from here, of both sides. The policy's must be found, and the others are made as the line has
-      them. If the line wins, another move that wins at once is right as well.
-    - `best`: the moves of which one must be found, or `optimal` (`tic_tac_toe`, `nim`), which computes them.
+    - `line`: the moves of both sides from the position. The response must find the policy's moves; the other side plays
+      as in the line. If the line wins, another move that wins at once is right as well.
+    - `best`: a list of moves, one of which must be found, or `optimal` (`tic_tac_toe`, `nim`), which computes them.
     - `outcome`: a `win` (the default), or at least a `draw`. The other side makes the moves of `replies`, in their
       order, or the best ones (`optimal`). Without replies the first move must decide; in `sokoban` there is no other
       side. `max_moves` limits the policy's moves.
 
-    The policy's moves never include the other side's choice, so that no line of its own against a weak opponent is
-    paid. The answer is in a tag or a box, and consists of moves between blanks or commas; anything else in it is
-    `malformed`. A move that the rules forbid is `illegal`, as is one after which the recorded reply is not legal.
+    The policy never chooses the other side's moves, so it cannot earn credit by inventing a line against a weak
+    opponent. The answer is in a tag or a box, and consists of moves separated by blanks or commas; anything else in it
+    is `malformed`. A move that the rules forbid is `illegal`, as is one after which the recorded reply is not legal.
 
     The other reasons are `wrong` (a legal move that is not the right one), `unfinished`, `loss`, `draw`,
     `too_many_moves`, `hedged` (several answers), `no_answer` and `too_expensive`.

@@ -103,15 +103,16 @@ def similarity(response: str, prepared: Expected, params: SimilarityParams, prom
     The reference is a text, a list of texts, or `{texts, source}`. BLEU, chrF and TER are sacrebleu's values divided by
     100 (extra `text`). ROUGE equals the reference implementation on ASCII, and works in every script. `embedding` is
     the cosine of the texts' vectors, from one of the server's models (see `embedding`). Several metrics are combined in
-    a weighted mean, and the components hold each value. The score is graded, or 1 from `threshold` up.
+    a weighted mean, and the components hold each value. The score is graded; with `threshold`, it is 1 from that value
+    upwards.
 
     These responses score 0:
 
     - a blank one (`no_answer`), or one without a single word if the references have words
-    - a loop (`repeated`): few of its 4-grams are distinct, and those of the references are
+    - a loop (`repeated`): few of its 4-grams are distinct, although those of the references are
     - a copy of the source or, with `copied`, of the prompt (`copied`)
     - one that is shorter or longer than `shortest` and `longest` allow (`wrong_length`)
-    - several answers if one is expected (`hedged`)
+    - several answers if only one is expected (`hedged`)
     - one beyond the limits of the metrics (`too_expensive`; 20,000 characters for `ter`, 50,000 to 200,000 for the
       others) or beyond the model's context (`too_long`)
 

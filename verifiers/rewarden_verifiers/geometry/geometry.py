@@ -56,12 +56,12 @@ def prepare(reference: GeometryReference, params: GeometryParams) -> Problem:
 
 @verifier(version="1", graded=True, prepare=prepare)
 def geometry(response: str, prepared: Problem, params: GeometryParams) -> Outcome:
-    """Checks a value, claims or a construction in diagrams of a problem of plane geometry.
+    """Checks a value, claims or a construction in diagrams of a plane geometry problem.
 
-    The reference has the constructions of the given points, in order, and what is asked. Four diagrams are drawn with
-    random choices and 60 digits. What is claimed must hold in all of them, with an error of at most 1e-30. A problem
-    without a diagram, a value that differs between diagrams, or an expected fact that does not hold is an invalid
-    reference. Diagrams show that a claim is true. They are no proof of it.
+    The reference has the constructions of the given points, in order, and what is asked. Four diagrams are computed
+    with random choices and a precision of 60 digits. Every claim must hold in all of them, with an error of at most
+    1e-30. A problem without a diagram, a value that differs between diagrams, or an expected fact that does not hold is
+    an invalid reference. Diagrams can show that a claim is true, but do not prove it.
 
     | construction | new points |
     |---|---|
@@ -78,21 +78,22 @@ def geometry(response: str, prepared: Problem, params: GeometryParams) -> Outcom
     | `circumcenter`, `incenter`, `centroid`, `orthocenter` with `a b c`; `excenter a b c` | opposite to `a` |
     | `rotate p o 60`, `along a b 3`, `divide a b 1/3` | degrees; distance from `a`; share of `ab` |
 
-    A point on one locus is a random one, on two loci (`x = on_line a b, on_circle o a`) their common point that is not
-    there already: `on_line a b`, `on_segment a b`, `on_ray a b`, `on_parallel p a b`, `on_perpendicular p a b`,
-    `on_perpendicular_bisector a b`, `on_angle_bisector a b c` (the vertex is `b`), `on_circle o a`, `on_circle o 5`,
-    `on_circum a b c`, `on_diameter a b`. Where there are two such points, one is chosen at random.
+    A point on one locus is chosen at random. A point on two loci (`x = on_line a b, on_circle o a`) is their common
+    point that is not already a point of the diagram. The loci are `on_line a b`, `on_segment a b`, `on_ray a b`,
+    `on_parallel p a b`, `on_perpendicular p a b`, `on_perpendicular_bisector a b`, `on_angle_bisector a b c` (the
+    vertex is `b`), `on_circle o a`, `on_circle o 5`, `on_circum a b c`, `on_diameter a b`. If there are two such
+    points, one is chosen at random.
 
     - `ask: value`: the reference's `value` is an expression of `length(a, b)`, `angle(a, b, c)` in degrees, `area`,
       `perimeter`, `radius` and `inradius` of points. The answer is a number or an expression, `\\frac{5\\sqrt{3}}{2}`.
       A decimal number is right if it is correctly rounded to enough significant digits. In `\\sqrt{3} = 1.73` and
       `\\sqrt{3} \\approx 1.73` each number must be the value, and one of them exact or with enough digits.
-    - `ask: claims`: the answer has claims, one a line or with semicolons between. The reference's `facts` are expected.
-      Other true claims earn nothing, a claim repeated in another order or with other points of the same line counts
-      once, and claims that are trivial (`coll a a b`, `cong a b b a`) are false.
-    - `ask: construction`: the answer has constructions, one a line or with semicolons between. The reference's `goals`
-      must hold for the points that they name, and the response must construct. A new point must not lie on another
-      one, nor very far away.
+    - `ask: claims`: the answer contains claims, one per line or separated by semicolons. The reference's `facts` are
+      expected. Other true claims earn nothing, a claim repeated in another order or with other points of the same line
+      counts once, and claims that are trivial (`coll a a b`, `cong a b b a`) are false.
+    - `ask: construction`: the answer contains constructions, one per line or separated by semicolons. The reference's
+      `goals` must hold for the points that they name, and the response must construct. A new point must not coincide
+      with another one or be very far away.
 
     | claim | meaning |
     |---|---|
@@ -105,8 +106,8 @@ def geometry(response: str, prepared: Problem, params: GeometryParams) -> Outcom
     | `simtri a b c d e f`, `contri a b c d e f` | similar, congruent triangles |
 
     These responses score 0: no answer (`no_answer`), several (`hedged`), one that cannot be read or names an unknown
-    point (`malformed`), too long a one (`too_expensive`), constructions that define a point again (`redefined`), fail
-    in a diagram (`infeasible`) or leave out a point (`incomplete`), or another value or goals that do not hold
+    point (`malformed`), one that is too long (`too_expensive`), constructions that define a point again (`redefined`),
+    fail in a diagram (`infeasible`) or leave out a point (`incomplete`), or another value or goals that do not hold
     (`wrong`). Claims without full marks have the reason `false_claim`, or `incomplete`, or `wrong` if none is expected.
     """
     found = answers.find(response, params.rules)

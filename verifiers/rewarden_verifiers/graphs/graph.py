@@ -74,13 +74,14 @@ def graph(response: str, prepared: Solved, params: GraphParams) -> Outcome:
     | `reachable`, `articulation_points` | nodes | the right ones |
     | `bridges` | edges | the right ones |
 
-    Best values are computed: paths, trees, matchings, flows and cuts always, the others by a bounded search, beyond
-    which the reference must give `optimum`. If there is no solution, the right answer is "none". For Hamiltonian paths
-    and cycles, colourings with three or more colours, and isomorphisms, the reference says so with `exists: false`;
-    otherwise a claim that there is none is wrong. A solution that refutes the reference, because it is better than its
-    optimum or exists although it should not, passes with the flag `better_than_reference`.
+    The best value is always computed for paths, trees, matchings, flows and cuts. For the others, a bounded search
+    finds it; if the search does not suffice, the reference must give `optimum`. If there is no solution, the right
+    answer is "none". For Hamiltonian paths and cycles, colourings with three or more colours, and isomorphisms, the
+    reference must declare this with `exists: false`; otherwise a claim that there is none is wrong. A solution that
+    refutes the reference, because it is better than its optimum or exists although it should not, passes with the flag
+    `better_than_reference`.
 
-    With `scoring: share`, a solution earns its distance from one without effort (all nodes, one node, a colour for each
+    With `scoring: share`, a solution earns its distance from a trivial one (all nodes, one node, a colour for each
     node, nothing) as a share of the best one's; a path or a tree earns the best weight divided by its own. Sets with
     one right answer earn their Jaccard similarity, scaled so that all nodes or edges earn 0.
 

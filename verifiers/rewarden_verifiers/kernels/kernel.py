@@ -45,7 +45,7 @@ async def kernel(response: str, reference: KernelReference, *, params: KernelPar
     fault `infra`, because noise on the machine is not the kernel's fault. `raw` is the speed-up.
 
     The reference is at fault if it fails, if its output varies for the same input, or if constants or one of its inputs
-    would be within tolerance of its outputs. Such a reference measures nothing.
+    would be within tolerance of its outputs. Such a reference cannot measure anything.
 
     GPU kernels cannot be judged, because rooms have no GPU. In the image `python-science`, kernels can use torch, C++
     through `torch.utils.cpp_extension`, and numba.

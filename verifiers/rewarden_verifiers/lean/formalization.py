@@ -142,9 +142,9 @@ async def formalization(
     without a proof, after `import` and `open` lines. It cannot define anything, and its type cannot run tactics.
 
     If equivalence is neither proved nor refuted, the score is 0 and the reason is `unproven`. The verdict is not
-    `undecided`, because the policy chooses the statement: one that no tactic can decide would avoid every zero. A
-    correct formalisation in an unusual form can therefore score 0, so give attempts that suit your data. One direction
-    earns no partial credit: every statement implies `True`, and `False` implies every statement.
+    `undecided`, because the policy chooses the statement: one that no tactic can decide would never score 0. A correct
+    formalisation in an unusual form can therefore score 0, so give attempts that suit your data. One direction earns no
+    partial credit: every statement implies `True`, and `False` implies every statement.
 
     The reference is at fault if it does not compile, if no attempt proves that it implies itself, or if an attempt
     proves or refutes it on its own: every true statement, or every false one, would then be equivalent to it.

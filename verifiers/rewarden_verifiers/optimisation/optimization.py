@@ -80,26 +80,26 @@ def optimization(response: str, prepared: Scale, params: OptimizationParams) -> 
     """Scores a feasible solution of an optimisation problem by its value, between a baseline and the best known one.
 
     The reference is the problem as data, with `best`, the best known value. Feasibility is always checked, and the
-    value computed; nothing that a response says about its value counts.
+    value computed; claims about it in the response are ignored.
 
     | problem | data | solution | value |
     |---|---|---|---|
-    | `tsp` | `points` or `distances` | the cities in order | length of the closed tour, to be small |
-    | `knapsack` | `weights`, `values`, `capacity` | the items to take | their value, to be large |
-    | `bin_packing` | `weights`, `capacity` | the items of each bin, `[[0, 2], [1]]` | number of bins, to be small |
-    | `scheduling` | `jobs`, `machines` | a start for each job, `{"a": 0, "b": 3}` | the `objective`, to be small |
+    | `tsp` | `points` or `distances` | the cities in order | length of the closed tour, minimised |
+    | `knapsack` | `weights`, `values`, `capacity` | the items to take | their value, maximised |
+    | `bin_packing` | `weights`, `capacity` | the items of each bin, `[[0, 2], [1]]` | number of bins, minimised |
+    | `scheduling` | `jobs`, `machines` | a start for each job, `{"a": 0, "b": 3}` | the `objective`, minimised |
     | `program` | `variables`, `constraints` | a number for each variable, `{"x": 2}` | the sum of the `terms` |
 
     Cities and items are numbered from 0 (`first`), or have `names`. A job has a `duration`, and optionally the
     `machine` that it needs, the jobs that it comes `after`, its `release`, `due` and `weight`. The objective is the
     last end (`makespan`) or the weighted delay of late jobs (`tardiness`). A variable has bounds (`low` is 0 by
-    default) and can be an `integer`; the sum of the terms is to be small, or with `maximize` large.
+    default) and can be an `integer`; the sum of the terms is minimised, or with `maximize` maximised.
 
     The score is (value - baseline) / (best - baseline), at least 0 and at most 1: the baseline earns 0, the best known
-    value 1. Without `baseline`, a solution without effort takes its place: the cities in the given order, no item, a
-    bin for each item, one job after the other; tardiness and programs need one. The evidence has the value, both ends
-    of the scale, and the gap to the best as a share of it. A better solution than the best known earns 1, with the flag
-    `better_than_reference`.
+    value 1. Without `baseline`, a trivial solution takes its place: the cities in the given order, no items, a bin for
+    each item, or one job after the other. Tardiness and programs need a `baseline`. The evidence contains the value,
+    both ends of the scale, and the gap to the best as a share of it. A better solution than the best known earns 1,
+    with the flag `better_than_reference`.
 
     These responses score 0: no answer (`no_answer`), several (`hedged`), one that cannot be read (`malformed`) or that
     breaks a rule (`infeasible`, with the rule as feedback), and one no better than the baseline (`no_better`). A

@@ -86,11 +86,11 @@ def patch_similarity(response: str, prepared: ExpectedChange, params: PatchSimil
 
     The similarity of a file is that of SWE-RL (Wei et al. 2025, arXiv 2502.18449; facebookresearch/swe-rl,
     `src/swerl/core/reward.py`): the unified diff of the file before and after the response's change, against that of
-    the expected change, as `difflib.SequenceMatcher.ratio`; 0 where only one of them changes the file. By default it is
-    at most the similarity of the changed lines alone. The score is the mean, and the components hold each file's. A
-    patch that leads to the expected files passes, in whichever form and order. With `{mode: swe_rl, malformed: -1}` the
-    score of a patch in SWE-RL's form equals that of its code, except for patches that change nothing in the end (there
-    0) and the limits below. The recipe `swe_rl` sets these, and checks the tags.
+    the expected change, as `difflib.SequenceMatcher.ratio`; 0 if only one of them changes the file. By default it is at
+    most the similarity of the changed lines alone. The score is the mean, and the components hold each file's. A patch
+    that leads to the expected files passes, in whichever form and order. With `{mode: swe_rl, malformed: -1}` the score
+    of a patch in SWE-RL's form equals that of its code, except for patches that change nothing in the end (there 0) and
+    the limits below. The recipe `swe_rl` sets these, and checks the tags.
 
     These responses score `malformed`, 0 by default:
 
@@ -98,13 +98,13 @@ def patch_similarity(response: str, prepared: ExpectedChange, params: PatchSimil
       tag twice (`hedged`)
     - a path that is absolute, contains `..` or leads into `.git`, or a symbolic link (`unsafe_path`)
     - a patch that does not apply: `search_not_found`, `search_repeated`, `hunk_mismatch`, `file_not_found`,
-      `file_exists`, `path_conflict`. Hunks apply without fuzz, at the nearest place where all their lines stand.
-    - a patch after which every line is as before (`no_change`); in mode `strict` also one that changes blanks alone,
+      `file_exists`, `path_conflict`. Hunks apply without fuzz, at the nearest place where all their lines match.
+    - a patch that leaves every line unchanged (`no_change`); in mode `strict`, also one that only changes blanks,
       unless that is expected
     - a patch whose diffs have more than 50,000 characters or take too much work to compare (`too_expensive`)
 
-    In mode `strict`, a file in which a response changes blanks alone has similarity 0, unless that is expected.
-    Similarity says little about whether a program works: where tests can run, run them.
+    In mode `strict`, a file in which the response only changes blanks has similarity 0, unless that is expected.
+    Similarity says little about whether a program works; if you can run tests, run them.
     """
     evidence: dict[str, Any] = {}
     try:

@@ -41,14 +41,14 @@ def prepare(reference: dict[str, Any], params: PlanningParams) -> Checker:
 
 @verifier(version="1", graded=True, prepare=prepare)
 def planning(response: str, prepared: Checker, params: PlanningParams, finish_reason: str | None = None) -> Outcome:
-    """Checks that a plan can be executed and does what it must. Any such plan is right, not only a known one.
+    """Checks that a plan can be executed and achieves what is required. Any such plan is right, not only a known one.
 
-    The reference is an object. Its `kind` names the kind of problem, else the parameter `kind` does; with a `domain` it
-    is `pddl`.
+    The reference is an object. Its field `kind` names the kind of problem; without it, the parameter `kind` does. With
+    a `domain`, it is `pddl`.
 
     | kind | reference | the plan |
     |---|---|---|
-    | `pddl` | `domain`, `problem`, `plan`, `optimal_cost`, `max_cost`, `max_steps` | one action a line |
+    | `pddl` | `domain`, `problem`, `plan`, `optimal_cost`, `max_cost`, `max_steps` | one action per line |
     | `trip` | `days`, `cities`, `flights`, `one_way`, `events`, `start`, `end`, `budget` | `Day 1-5: Rome` |
     | `meetings` | `place`, `time`, `people`, `travel`, `need` | `Meet Ann from 9:24AM to 10:54AM.` |
     | `calendar` | `minutes`, `days`, `hours`, `busy`, `earliest` | `Monday, 14:30 - 15:00` |
@@ -57,22 +57,22 @@ def planning(response: str, prepared: Checker, params: PlanningParams, finish_re
       STRIPS, types, constants, negative, disjunctive and quantified conditions, equality, conditional effects, and
       action costs. Steps are written `(action a b)`, `action(a, b)` or `action a b`, numbered or not, or as a JSON
       list. A reference whose goal holds from the start is rejected, because any plan solves it.
-    - `trip`: `cities` gives the days in each, `flights` the pairs of cities with flights both ways, and each of
-      `events` a `city`, its first and last of `days`, and whether `presence` is needed on `all` or `any` of them. The
-      day of a flight counts for both cities, unless `travel_day` is `separate`. `budget` has a `limit`, prices
-      `per_day`, and of `flights` (`"Rome - Oslo": 90`).
-    - `meetings`: one starts at a `place` and a `time`. `people` gives each one's `place`, `start`, `end` and the least
-      `minutes`, `travel` the minutes between places, and `need` how many must be met (by default all). Only the
-      meetings of the plan count; the ways between them are computed.
-    - `calendar`: `busy` gives each person's times by the day (`{"Ann": {"Monday": [["9:00", "10:30"]]}}`).
+    - `trip`: `cities` gives the number of days in each city, and `flights` the pairs of cities with flights in both
+      directions. Each of `events` has a `city`, its first and last day as `days`, and a `presence`: needed on `all` or
+      `any` of these days. The day of a flight counts for both cities, unless `travel_day` is `separate`. `budget` has a
+      `limit`, prices `per_day`, and prices of `flights` (`"Rome - Oslo": 90`).
+    - `meetings`: the day starts at a `place` and a `time`. `people` gives each one's `place`, `start`, `end` and the
+      least `minutes`, `travel` the minutes between places, and `need` how many must be met (by default all). Only the
+      meetings of the plan count; the travel between them is computed.
+    - `calendar`: `busy` gives each person's busy times by day (`{"Ann": {"Monday": [["9:00", "10:30"]]}}`).
 
     Trips, meetings and calendars can also be JSON: a list of `{"city", "days": [1, 5]}`, a list of
     `{"person", "start", "end"}`, or one `{"day", "start", "end"}`. Their references can give a plan as `solution`; if
     it does not meet the constraints, the reference is rejected.
 
     The plan is read from an answer tag, `<plan>`, `[PLAN]…[PLAN END]` or a box, which must contain only the plan.
-    Without one, the response must contain one plan, in one piece; several different ones are `hedged`. An empty plan
-    is `no_answer`. Lines that quote (`>`) do not count.
+    Without one, the response must contain one plan, in one piece; several different ones are `hedged`. An empty plan is
+    `no_answer`. Quoted lines (`>`) do not count.
 
     The reasons are `illegal` (a step that cannot be executed; the first is explained), `wrong` (the goal is not
     reached, or constraints are violated; the evidence names them), `too_costly`, `malformed`, `hedged`, `no_answer` and

@@ -31,7 +31,7 @@ _ENDS: Mapping[str, str] = {"wrong": "wrong", "partly_right": "wrong", "illegal"
 async def puzzle(response: str, reference: dict[str, Any], params: PuzzleParams, ctx: Context) -> Outcome:
     """Checks that the answer solves the puzzle by the puzzle's own rules; any solution is right.
 
-    The reference is an object. Its `task` names the puzzle, else the parameter `task` does.
+    The reference is an object. Its field `task` names the puzzle; without it, the parameter `task` does.
 
     | task | reference | the answer |
     |---|---|---|
@@ -58,22 +58,22 @@ async def puzzle(response: str, reference: dict[str, Any], params: PuzzleParams,
       `constraint` (`before 1pm`, `after …`, `at …`, `between … and …`). The answer gives each event's `event_id`,
       `start_time` and `duration`; events must not overlap.
 
-    A `solution` beside the rules is the basis of `partial` credit.
+    A `solution` in addition to the rules is the basis of `partial` credit.
 
     The answer is read from the text after the closed reasoning, even if `view` shows the whole response. Grids are read
-    from lines, tables, or lists of lists; a word beside them makes them `malformed`. Several answers are `hedged` if
+    from lines, tables, or lists of lists; a word next to them makes them `malformed`. Several answers are `hedged` if
     one is expected. The verifier never evaluates text of the response; its own parsers read expressions.
 
-    The reasons are `wrong` (valid, but no solution), `illegal` (other numbers, a changed given, a wall), `malformed`,
-    `hedged`, `no_answer`, `partly_right` and `too_expensive`. `outcomes` sets their scores.
+    The reasons are `wrong` (valid, but not a solution), `illegal` (other numbers, a changed given, a wall),
+    `malformed`, `hedged`, `no_answer`, `partly_right` and `too_expensive`. `outcomes` sets their scores.
 
     Every generator of `reasoning-gym` (extra `puzzles`) can be used. Most have their own scorer, which receives only
-    answers of the required form; only full marks count unless `credit` is `partial`. If a scorer evaluates text or
+    answers in the required form; only full marks count unless `credit` is `partial`. If a scorer evaluates text or
     accepts non-solutions, one of Rewarden's checkers replaces it. The exceptions are the two data sets of integrals,
     whose scorer runs in the sandbox. If the right answer is an empty text, it is written `""`.
 
-    Some items cannot be judged: those of `propositional_logic` with contradictory premises (about one in five, because
-    anything follows), and those of `codeio`, `game_of_life` and `game_of_life_halting` that are given by their seed
+    Some items cannot be judged: those of `propositional_logic` with contradictory premises, from which anything follows
+    (about one in five), and those of `codeio`, `game_of_life` and `game_of_life_halting` that are given by their seed
     (store the entry). An answer that is itself an unevaluated `Integral`, as in a few stored entries, is rejected; the
     antiderivative is accepted.
     """

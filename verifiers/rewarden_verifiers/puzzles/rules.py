@@ -70,7 +70,7 @@ def prepare(reference: dict[str, Any], params: RulesParams) -> Checker:
 def puzzle_rules(response: str, prepared: Checker, params: RulesParams) -> Outcome:
     """Applies the rules of a puzzle or a generator's own scorer, for `puzzle`. Use `puzzle` instead.
 
-    Scores are between 0 and 1, whatever the `outcomes` of `puzzle`. The outcome is undecided for the two data sets
+    Scores are between 0 and 1, regardless of the `outcomes` of `puzzle`. The outcome is undecided for the two data sets
     whose scorers run in the sandbox (`simple_integration`, `intermediate_integration`); only `puzzle` can use it.
     """
     found = answers.find(response, params.rules)

@@ -179,17 +179,18 @@ class _Judged:
 
 @verifier(version="1", graded=True, prepare=shelf)
 def citation(response: str, prepared: Shelf, params: CitationParams) -> Outcome:
-    """Checks that the response cites sources that exist and contain what it says, sentence by sentence.
+    """Checks, sentence by sentence, that the response cites sources that exist and contain what it says.
 
     The reference holds the sources: `{id: text}`, a list of `{id, text, title}`, or `{sources, gold}` with the ids of
-    the sources that a right response cites. A number that is not an id names the source at that place, from 1. Nothing
-    that the response itself says about its sources counts: its list of sources, under a heading or at the end, is
-    ignored.
+    the sources that a right response cites. A number that is not an id names the source at that position, and the first
+    is 1. Nothing that the response itself says about its sources counts: its list of sources, under a heading or at the
+    end, is ignored.
 
     A sentence is **supported** if the sources that it cites, taken together, contain at least `support` of its content
     words, all of its numbers, and every passage that it quotes. A quotation must be word for word, apart from case and
-    punctuation, and leaves nothing out. A citation **counts** if its sentence is supported and the source is needed: it
-    supports the sentence alone, or the sentence is not supported without it. Repeated sentences are judged once.
+    punctuation, and must not leave anything out. A citation **counts** if its sentence is supported and the source is
+    needed: it supports the sentence alone, or the sentence is not supported without it. Repeated sentences are judged
+    once.
 
     | measure | meaning |
     |---|---|
@@ -199,13 +200,13 @@ def citation(response: str, prepared: Shelf, params: CitationParams) -> Outcome:
     | `gold_recall` | gold sources with a citation that counts, of all gold sources |
 
     The score is their harmonic mean, so that a measure of 0 makes it 0. Components hold each measure. The first two are
-    those of ALCE (arXiv 2305.14627), with words compared in place of an entailment model: a sentence that negates its
-    source still counts as supported. To check the claims themselves, combine it with `fact`.
+    those of ALCE (arXiv 2305.14627), but compare words instead of using an entailment model: a sentence that negates
+    its source still counts as supported. To check the claims themselves, combine it with `fact`.
 
     Each sentence is a step: 1 if it is supported, else 0, with a reason as its feedback. These reasons are also the
     verdict's if the score is 0: `no_citations`, `unknown_sources`, `too_many_citations`, `false_quote`, `unsupported`,
     `not_quoted`, `wrong_sources`. A score below the threshold has the reason `partly_cited`. Flags: `unknown_sources`,
-    `too_many_citations`, `false_quote`. Whether the answer is right is for another verifier to judge.
+    `too_many_citations`, `false_quote`. To check that the answer is right, combine it with another verifier.
     """
     if not response.strip():
         return no_answer()

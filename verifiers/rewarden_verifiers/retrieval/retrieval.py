@@ -219,17 +219,17 @@ def retrieval(response: str, prepared: Expected, params: RetrievalParams) -> Out
     nDCG equals scikit-learn's `ndcg_score` if no scores tie, with linear or exponential gains. MAP at k divides by the
     number of relevant ids that fit within k, so that full marks are possible. RBO is the extrapolated variant. A
     repeated or unknown id earns nothing and keeps its rank, unless it is refused. `steps` has an entry for each rank:
-    its gain as a share of the largest one, by which Rank-GRPO credits tokens.
+    its gain as a share of the largest one, which Rank-GRPO uses to credit tokens.
 
-    `pairs`, `tau` and `exact` compare the order of all ids of the reference, those of relevance 0 included, so give
-    them the reference for a task that asks for an order (`["first", "second"]`, or relevances of which equal ones may
-    stand in any order). A pair counts if both ids are listed and the better one is first. `tau` is the pairs in order
-    minus all others, by their number: Kendall's tau if every id is listed, and 0 if negative, so that chance earns
-    little. `exact` needs every id once, in order, and no other id.
+    `pairs`, `tau` and `exact` compare the order of all ids of the reference, including those of relevance 0. Use them
+    with a reference for a task that asks for an order: `["first", "second"]`, or relevances, of which equal ones can be
+    in any order. A pair counts if both ids are listed and the better one is first. `tau` is the number of pairs in
+    order minus that of all others, divided by the number of pairs: Kendall's tau if every id is listed. Negative values
+    become 0, so that chance earns little. `exact` needs every id once, in order, and no other id.
 
-    With `answers: scores` the response gives a score for each id, the higher the better: a JSON object, objects with
-    an id and a score, lines such as "d3: 0.9", or a JSON list of numbers for the ids of the catalogue in its order.
-    Equal scores are the worst order that they allow.
+    With `answers: scores` the response gives a score for each id, the higher the better: a JSON object, objects with an
+    id and a score, lines such as "d3: 0.9", or a JSON list of numbers for the ids of the catalogue in its order. Ties
+    count as the worst order that they allow.
 
     These responses score 0: no list (`no_answer`), two lists (`hedged`), a list of more than 10,000 ids
     (`too_expensive`), and, if the parameters refuse them, `duplicates`, `unknown_ids`, `wrong_length` and `incomplete`.

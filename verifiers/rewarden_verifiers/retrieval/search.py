@@ -255,22 +255,22 @@ def search(
     The reference lists the gold documents: by id, address or title, or as objects `{id, title, text}`. The score is the
     recall of gold in what tools returned; with `used`, a weighted mean of that and of the share that the answer uses.
     An answer uses a document that was found if it cites its id, has its title, or shares `used_words` consecutive words
-    with it. Whether the answer is right is for `text`, `answer` or a judge: combine them in a recipe.
+    with it. To check that the answer is right, combine it in a recipe with `text`, `answer` or a judge.
 
     **Only what the environment wrote is evidence**: messages of the roles `tool` and `function`, and spans that the
     sample's `steps` mark with a kind of `tool`, `observation`, `environment`, `information` or `result`. Tags prove
-    nothing, because the policy can write `<information>` too. Give every response in text its steps: a trajectory
-    without a search has one of another kind, such as `policy`. If a text has no steps, it scores 0 if the evidence is
+    nothing, because the policy can write `<information>` too. Give every text response its steps; a trajectory without
+    a search has a step of another kind, such as `policy`. If a text has no steps, it scores 0 if the evidence is
     nowhere in it, and is otherwise undecided (`unmarked_results`, the caller's fault).
 
-    **Results** can be JSON, tags such as `<doc id="d3" title="Ulm">`, numbered passages (`Doc 1(Title: "Ulm") …`,
-    `[d3] …`, `Title: Ulm`), or plain text, which only gold texts can match. A number in brackets or after `Doc` is a
-    rank and no id. Texts and titles are compared by their words.
+    **Results** can be JSON, tags such as `<doc id="d3" title="Ulm">`, numbered passages (`Doc 1(Title: "Ulm") …`, `[d3]
+    …`, `Title: Ulm`), or plain text, which only gold texts can match. A number in brackets or after `Doc` is a rank,
+    not an id. Texts and titles are compared by their words.
 
     **Steps**: each call is a step. Its score is the share of the gold documents that it found first; all steps add up
     to the recall. These earn nothing: a call with malformed arguments, one of a tool that is not in `tools`, a
-    repetition of a call that had returned documents, results that follow no call that can be read, and a document that
-    the policy had itself written in that turn. `evidence` counts `searches`, `repeated`, `malformed` and `useful` calls
+    repetition of a call that had returned documents, results that do not follow a readable call, and a document that
+    the policy itself had written in that turn. `evidence` counts `searches`, `repeated`, `malformed` and `useful` calls
     and lists the `queries`, for recipes that shape costs. Components: `found`, `used`, and `useful`, the share of
     searches that found something first.
 

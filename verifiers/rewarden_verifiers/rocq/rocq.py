@@ -41,7 +41,7 @@ async def rocq(response: str, reference: RocqReference, *, params: RocqParams, c
     `unsafe_definition`, `check_failed`, `time_limit`, `memory_limit`, `output_limit`, `crashed`, `too_expensive`,
     `no_answer`.
 
-    `evidence.axioms` lists the axioms that the theorem depends on. The sandbox's language `rocq` states the version of
+    `evidence.axioms` lists the axioms that the theorem depends on. The sandbox's language `rocq` shows the version of
     Coq.
     """
     reference.check()

@@ -150,20 +150,20 @@ def symbolic_regression(response: str, prepared: Data, params: RegressionParams)
     """Scores an expression by its fit at points that the response has not seen, by equivalence, and by complexity.
 
     The reference has the names of the variables, the points, and the values to find or the expression that gives them.
-    Choose points that are not in the prompt, or an expression that only passes through those of the prompt is paid. The
-    answer is an expression or an equation (`y = …`), written as for `math`: `2.5*x**2 + sin(y)`, `\\frac{1}{2} m v^2`.
-    It is read by the same parser, which evaluates nothing that it does not know.
+    Choose points that are not in the prompt; otherwise, an expression that merely passes through the points of the
+    prompt is rewarded. The answer is an expression or an equation (`y = …`), written as for `math`: `2.5*x**2 +
+    sin(y)`, `\\frac{1}{2} m v^2`. It is read by the same parser, which evaluates nothing that it does not know.
 
-    `r2` is 1 - NMSE: the squared error as a share of that of the mean, so that the best constant earns 0. The evidence
-    has R², NMSE, RMSE, the mean absolute error (`mae`), the number of points, and the complexity: the number of
-    numbers, names, operators and functions, each power, root and sign counted as one. With `discount`, the score is
-    multiplied by it for each node beyond `free_nodes`.
-    `skeleton` replaces constants and compares the forms, with the order of terms and factors ignored; exponents count.
-    With `affine`, the expression is right up to a factor and a summand.
+    `r2` is 1 - NMSE, where NMSE is the squared error divided by that of the mean, so that the best constant earns 0.
+    The evidence contains R², NMSE, RMSE, the mean absolute error (`mae`), the number of points, and the complexity: the
+    number of numbers, names, operators and functions, each power, root and sign counted as one. With `discount`, the
+    score is multiplied by it for each node beyond `free_nodes`. `skeleton` replaces constants and compares the forms,
+    with the order of terms and factors ignored; exponents count. With `affine`, the expression is right up to a
+    constant factor and offset.
 
-    These responses score 0: no answer (`no_answer`), several (`hedged`), what is no expression in these variables and
-    functions (`malformed`), one without a real value at a point (`undefined`), one with too many nodes (`too_complex`)
-    or too expensive to evaluate (`too_expensive`).
+    These responses score 0: no answer (`no_answer`), several (`hedged`), anything but an expression in these variables
+    and functions (`malformed`), one without a real value at a point (`undefined`), one with too many nodes
+    (`too_complex`) or too expensive to evaluate (`too_expensive`).
     """
     found = answers.find(response, params.rules)
     if isinstance(found, Outcome):

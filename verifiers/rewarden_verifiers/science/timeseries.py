@@ -129,12 +129,12 @@ def prepare(reference: SeriesReference, params: SeriesParams) -> Truth:
 def timeseries(response: str, prepared: Truth, params: SeriesParams) -> Outcome:
     """Scores a forecast by its error (MAE, MSE, RMSE, sMAPE or MASE), on the scale of a naive forecast.
 
-    The reference has the `values` that came, and the `history` before them. The answer is a list of as many numbers, as
-    JSON or with commas, blanks or lines between them.
+    The reference has the actual `values`, and the `history` before them. The answer is a list with the same number of
+    values, as JSON or separated by commas, blanks or line breaks.
 
     The score is 1 - error / scale, at least 0. By default the scale is the error of the naive forecast, which repeats
-    the last value, or the last `season`: it earns 0, and only a better forecast earns anything. The evidence
-    has the errors by every measure. To compare numbers that are no forecast, use `number`.
+    the last value, or the last `season`: it earns 0, and only a better forecast earns anything. The evidence contains
+    the errors by every measure. To compare numbers that are not a forecast, use `number`.
 
     These responses score 0: no answer (`no_answer`), several (`hedged`), anything but finite numbers (`malformed`), too
     few or too many of them (`wrong_length`), and a forecast no better than the scale (`no_skill`). A better one below

@@ -265,13 +265,13 @@ def repetition(response: str, params: RepetitionParams, reference: Any = None) -
 
     Words are compared without case, punctuation, invisible characters and compatibility forms. The measure `ngrams` is
     1 - distinct / all n-grams, the penalty of open recipes for long reasoning. `longest` and `lines` find loops longer
-    than n, and `compression` finds those that the others miss. The score is 1 - max_penalty × penalty. The evidence has
-    each measure's share; the components have its score, as a penalty that recipes can weigh.
+    than n, and `compression` finds those that the others miss. The score is 1 - max_penalty × penalty. The evidence
+    reports each measure's share; the components hold its score, as a penalty that recipes can weight.
 
-    A blank response scores 0 (`no_answer`), because silence does not repeat itself either. A response of more than
-    150,000 words is `too_expensive`. The time is near-linear in the text. The comparison is exact: spans are compared
-    by content, not by hash. Sources: Demystifying Long CoT, MiroMind-M1 (adaptive to the current level),
-    LongWriter-Zero.
+    A blank response scores 0 (`no_answer`); otherwise it would earn full marks, as it repeats nothing. A response of
+    more than 150,000 words is `too_expensive`. The running time is near-linear in the length of the text. The
+    comparison is exact: spans are compared by content, not by hash. Sources: Demystifying Long CoT, MiroMind-M1
+    (adaptive to the current level), LongWriter-Zero.
     """
     if not response.strip():
         return no_answer()

@@ -37,7 +37,7 @@ async def verilog(response: str, reference: VerilogReference, *, params: Verilog
 
     - With `testbench`, Icarus Verilog simulates the bench with the netlist. The output must contain `passes` and must
       not contain `fails`. A design that passes must also pass with every undefined output bit at 0, and at 1, if the
-      solution does: a bench that compares with `!=` takes an undefined output for a right one.
+      solution does: a bench that compares with `!=` mistakes an undefined output for a correct one.
     - Without it, the netlist must be equivalent to the solution's. Combinational designs are compared for all inputs;
       undefined values in the solution are don't-cares. Sequential designs are compared for `cycles` clock cycles from
       `reset`, and then by unbounded induction; they must use the solution's clock and edge.
@@ -49,7 +49,7 @@ async def verilog(response: str, reference: VerilogReference, *, params: Verilog
     `test_failed`, `undefined_output`, `time_limit`, `memory_limit`, `output_limit`, `crashed`, `too_expensive`,
     `no_answer`.
 
-    Proofs do not scale to multipliers, memories and designs with much hidden state; give those a test bench. A bench
+    Proofs do not scale to multipliers, memories and designs with much hidden state; use a test bench for those. A bench
     must not print the design's outputs as text (`%s`), because a design could then print the pass mark.
     """
     top = reference.checked()

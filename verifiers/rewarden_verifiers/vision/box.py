@@ -307,12 +307,12 @@ def box(
     points or objects with `label`, `crowd` and `area`. `{"boxes": […], "labels": […], "size": [640, 480]}` adds the
     image's size. A text is read like an answer. An answer can be JSON in fences or in the text, lists of numbers in
     prose, tags (`<box>`, `<bbox>`, `<|box_start|>(x,y),(x,y)<|box_end|>`), or named coordinates (`x1=10, y1=20 …`). The
-    most explicit form in it is read, and the evidence names it.
+    most explicit form in the answer is read, and the evidence names it.
 
     If one box is expected, one box earns its measure, or the credit of the threshold; several different ones are
     `hedged`. If a list is expected, boxes are matched one to one, and missing, superfluous and invalid boxes (inverted,
-    empty, NaN) cost. The aggregate `precision` alone rewards a single certain box, and `recall` counts only as many
-    boxes as are expected; `mean` and `f` require all of them and no others.
+    empty, NaN) lower the score. The aggregate `precision` alone rewards a single certain box, and `recall` counts only
+    as many boxes as are expected; `mean` and `f` require all of them and no others.
 
     A score of 0 has the reason `no_answer`, `malformed`, `hedged`, `whole_image`, `wrong_class`, `missed` (the answer
     says that there is nothing), `false_alarm` (boxes although there is nothing), `too_many_boxes` or `wrong`. If

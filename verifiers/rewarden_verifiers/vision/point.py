@@ -114,7 +114,7 @@ def point(
 
     If one target is expected, one point is right or wrong, or earns credit by its distance; several different ones are
     `hedged`. If a list is expected, points are matched one to one, in any order, and missing, superfluous and invalid
-    points cost. Points outside the image hit nothing (`out_of_image`).
+    points lower the score. Points outside the image hit nothing (`out_of_image`).
 
     A reference with `action` is an action on a screen: `{"action": "click", "box": […]}`, `{"action": "type", "text":
     "hello"}`, `{"action": "scroll", "direction": "down"}`, `key`, `app`, `end_point`; a list of several is a sequence.

@@ -199,7 +199,7 @@ def temporal(
     If one interval is expected, one interval earns its IoU, or the share of `thresholds` that it reaches (temporal
     grounding's R@0.3, R@0.5, R@0.7); several different ones are `hedged`. If a list is expected, `union` compares the
     time covered, in which repetitions count once. The other aggregates match one to one, and missing, superfluous and
-    invalid intervals cost.
+    invalid intervals lower the score.
 
     A score of 0 has the reason `no_answer`, `malformed` (inverted, empty, NaN), `hedged`, `whole_video`, `missed` (the
     answer says that it never happens), `false_alarm`, `too_many_intervals` or `wrong`. If nothing is expected (an empty

@@ -37,15 +37,15 @@ def label(
     "a, b and c", `["a", "b"]`, "1. True 2. False".
 
     Precision, recall, F-beta and Jaccard are computed for one sample over its sets of labels (scikit-learn's
-    `average="samples"`), each label counted by its weight. If reference and answer are both empty, the score is 1. In a
-    hierarchy each label counts together with those above it (hierarchical P, R and F of Kiritchenko); a root that all
-    labels share does not count. `exact` is subset accuracy.
+    `average="samples"`), each label counted by its weight. The score is 1 if the reference and the answer are both
+    empty. In a hierarchy, each label counts together with its ancestors (Kiritchenko's hierarchical P, R and F); a root
+    that all labels share does not count. `exact` is subset accuracy.
 
     These responses score 0, with the reason:
 
     - `no_answer`: there is no answer.
     - `unknown_label`: the answer is not in the set.
-    - `hedged`: several labels although one is expected, alternatives, all labels of the set, or more than `most`.
+    - `hedged`: several labels although only one is expected, alternatives, all labels of the set, or more than `most`.
     - `contradictory`: a code with another label's name.
     - `too_many`: a vector longer than the reference's.
     - `wrong`: another label.

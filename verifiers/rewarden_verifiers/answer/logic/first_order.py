@@ -85,17 +85,19 @@ def first_order(response: str, prepared: Wanted, params: FirstOrderParams) -> Ou
 
     Formulas are written with symbols (`∀x (Cat(x) → Mammal(x))`), LaTeX commands or ASCII (`forall x. Cat(x) -> …`).
     Each literal, such as `Owns(x, y)`, is an input of the truth table. Literals are paired by the edit distance of
-    their texts, so other names for the same things score the same; a literal without a counterpart is an input of its
-    own. Quantifiers are compared apart: the same kinds in the same order, after negations are moved inwards.
+    their texts, so other names for the same things score the same; a literal without a counterpart is a separate input.
+    Quantifiers are compared separately: they must be of the same kinds in the same order, after negations are moved
+    inwards.
 
-    By default a formula with the quantifiers of another (`quantifiers_differ`) scores 0, and so does one in which a
-    predicate of the reference has the variables of other quantifiers (`arguments_differ`): `∀x ∃y Loves(y, x)` is not
-    `∀x ∃y Loves(x, y)`. The names of variables, and the order of neighbouring quantifiers of one kind, do not matter.
-    Only the pairing of the most similar names counts, so that `Mammal(x) → Cat(x)` is not `Cat(x) → Mammal(x)`, and
-    what a constant would score is subtracted. LogicLLaMA's published score (arXiv 2305.15541) has none of these: set
-    `quantifiers` and `above_constants` to false and `bindings` to 1000.
+    By default, a formula with different quantifiers scores 0 (`quantifiers_differ`). So does one in which a predicate
+    of the reference has the variables of other quantifiers (`arguments_differ`): `∀x ∃y Loves(y, x)` is not `∀x ∃y
+    Loves(x, y)`. The names of variables, and the order of neighbouring quantifiers of one kind, do not matter. Only the
+    pairing of the most similar names counts, so that `Mammal(x) → Cat(x)` is not `Cat(x) → Mammal(x)`, and the score
+    that a constant would earn is subtracted. LogicLLaMA's published score (arXiv 2305.15541) has none of these rules;
+    to reproduce it, set `quantifiers` and `above_constants` to false and `bindings` to 1000.
 
-    Further reasons for 0: `no_answer`, `hedged`, `malformed` (no formula), `too_complex` (over 12 literals), `wrong`.
+    Further reasons for 0: `no_answer`, `hedged`, `malformed` (not a formula), `too_complex` (over 12 literals),
+    `wrong`.
     """
     found = answers.find(response, params.rules)
     if isinstance(found, Outcome):

@@ -90,7 +90,7 @@ def instructions(response: str, prepared: tuple[Instruction, ...], params: Instr
 
     The reference is a list of `{"id", "kwargs"}` (or `"instruction_id"`), or has the form of the data sets:
     `{"instruction_id_list": [...], "kwargs": [...]}`, also as JSON or Python text as in open-instruct, or Tulu 3's
-    `{"func_name": "...", ...}`, with the arguments beside the name. Null arguments count as not given.
+    `{"func_name": "...", ...}`, with the arguments next to the name. Null arguments count as not given.
 
     An unknown id, or an argument that is missing, unknown or of the wrong type, makes the reference invalid, and
     nothing is scored. Unlike the official code, the verifier never draws a missing argument at random.
@@ -145,20 +145,20 @@ def instructions(response: str, prepared: tuple[Instruction, ...], params: Instr
     `validate_title`, `validate_json_format`, `validate_two_responses`, `validate_uppercase`, `validate_lowercase`,
     `validate_quotation`, `validate_no_commas`.
 
-    Verdicts are the official code's, oddities included, with these exceptions:
+    Verdicts equal those of the official code, oddities included, with these exceptions:
 
-    - Guards reject responses that pass by doing nothing (see `guards`; the evidence says which and why).
-    - A response without a letter, a digit or a pictograph follows nothing.
+    - Guards reject responses that pass by doing nothing (see `guards`; the evidence lists them with the cause).
+    - A response without a letter, a digit or a pictograph follows no instruction.
     - Blank lines at the beginning, left over after the reasoning, are ignored.
     - Keywords, section marks and postscripts are texts, not regular expressions.
     - "or" separates options only as a word.
     - A text in capital letters is English if its lower-case form is.
 
     With `guards: false` none of these apply; then 135 of 136 checkers gave the official verdict on 111,000 generated
-    responses. Two differences remain: an instruction on which the official code raises is not followed, and
-    `words:start_verb` uses a list of verbs instead of a tagger whose weights must be downloaded. Punkt splits sentences
-    and the Penn Treebank's rules split words, as in NLTK 3.9; langdetect identifies languages with a fixed seed. A
-    response longer than 200,000 characters is `too_expensive`.
+    responses. Two differences remain: an instruction for which the official code raises an exception counts as not
+    followed, and `words:start_verb` uses a list of verbs instead of a tagger whose weights must be downloaded. Punkt
+    splits sentences and the Penn Treebank's rules split words, as in NLTK 3.9; langdetect identifies languages with a
+    fixed seed. A response longer than 200,000 characters is `too_expensive`.
 
     Each instruction is a component, 1 or 0 (a second one with the same id is named `id#2`). A response passes if it
     follows all of them.
