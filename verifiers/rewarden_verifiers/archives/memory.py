@@ -146,7 +146,7 @@ def memory(response: str, prepared: Expected, params: MemoryParams) -> Outcome:
 
     Reasons with score 0: `no_answer` (no JSON), `malformed` and others of `json`, `not_facts`, `not_operations`,
     `hedged` (several lists), `too_expensive` (more than 64), `wrong`. Reasons with a score between 0 and 1: `missing`,
-    `extra`, `partly_right`. Paraphrases in other words are not recognised; list the accepted forms, or use a judge.
+    `extra`, `partly_right`. Paraphrases are not recognised; list the accepted forms, or use a judge.
     """
     try:
         found = Finder(params.extraction, "hedge").find(response, (list, dict))

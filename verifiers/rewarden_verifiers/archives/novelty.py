@@ -34,12 +34,13 @@ def _variant(params: NoveltyParams) -> VerifierSpec | None:
 def novelty(
     response: str, params: NoveltyParams, reference: Any = None, metadata: Mapping[str, Any] | None = None
 ) -> Outcome:
-    """Scores how new a response is compared with an archive: 1 if it shares no word with any text there, 0 for a copy.
+    """Scores how new a response is compared with an archive: 1 if it shares no word with any archived text, 0 for a
+    copy.
 
-    The reference is the archive: a list of texts, or `{archive: texts}`. The first response has an empty list. At most
-    2,000 texts and 200,000 characters are compared. The score is 1 minus the similarity to the most similar text: the
-    share of n-grams in common, relative to the response or to the archived text, whichever is larger, so padding does
-    not make a copy new. Case, accents, invisible characters and look-alike letters are ignored.
+    The reference is the archive: a list of texts, or `{archive: texts}`. For the first response, the list is empty. At
+    most 2,000 texts and 200,000 characters are compared. The score is 1 minus the similarity to the most similar text:
+    the share of n-grams in common, relative to the response or to the archived text, whichever is larger, so padding
+    does not make a copy new. Case, accents, invisible characters and look-alike letters are ignored.
 
     A response that repeats an archived text scores 0 (`known`): the same words in any order, or the whole text inside a
     longer one. So does a response without substance (`blank`, `opener_only`, `claim_only`), a loop (`repeated`), and a

@@ -68,17 +68,17 @@ class _Stated:
 
 @verifier(version="1", graded=True, children=_children)
 async def calibration(samples: list[Member], params: CalibrationParams, ctx: Context) -> Sequence[Outcome]:
-    """Scores a right answer with 1, a wrong one with 0, each less the loss of the confidence that it states.
+    """Scores a right answer 1 and a wrong one 0, each minus a loss for the confidence that the response states.
 
-    `use` judges each answer, which needs a mark of its own: a rule that takes the last number takes the confidence. The
-    loss is that of a proper scoring rule, so that the best confidence is the true probability, and neither bluffing nor
-    false modesty pays. With `rule: brier`, `target: own` and a weight of 1 this is the reward of RLCR (arXiv
-    2507.16806). The evidence has the group's calibration: mean confidence, pass rate, Brier score, and expected
-    calibration error over ten bins of equal width.
+    `use` judges each answer. The answer must be marked separately: a rule that takes the last number would take the
+    confidence. The loss is that of a proper scoring rule, so that the best confidence is the true probability, and
+    neither bluffing nor false modesty pays. With `rule: brier`, `target: own` and a weight of 1 this is the reward of
+    RLCR (arXiv 2507.16806). The evidence has the group's calibration: mean confidence, pass rate, Brier score, and
+    expected calibration error over ten bins of equal width.
 
     The last tag counts. A response gets the lowest score, which is minus the weight, if it states no confidence
     (`no_confidence`) or one that is not a number of the scale (`bad_confidence`). A member that could not be judged
-    keeps that outcome, and counts in no statistic.
+    keeps that outcome, and is excluded from the statistics.
 
     Raises InvalidParams if `use` has no notion of passing and `passing` is unset.
     """

@@ -72,7 +72,7 @@ async def consensus(samples: list[Member], params: ConsensusParams, ctx: Context
     can learn to agree on wrong answers. Sources: TTRL (arXiv 2504.16084), EMPO (arXiv 2504.05812).
 
     A member that the other verifier could not judge (an internal error, or an invalid reference if it needs one) keeps
-    that outcome and counts in no share. Raises InvalidSample if the group is smaller than `min_answered`.
+    that outcome and is excluded from all shares. Raises InvalidSample if the group is smaller than `min_answered`.
     """
     if len(samples) < params.min_answered:
         raise InvalidSample(

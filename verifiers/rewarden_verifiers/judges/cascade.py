@@ -67,15 +67,17 @@ def _children(params: Params) -> list[Use]:
 
 @verifier(version="1", graded=True, determinism="sampled", children=_children)
 async def cascade(sample: Sample, params: Params, ctx: Context) -> Outcome:
-    """A cheap, reliable rule decides if it says yes; a second verifier, such as a judge, decides the rest.
+    """A cheap, reliable rule has the final say if it accepts a response; a second verifier, such as a judge, decides
+    the rest.
 
     The outcome is that of the verifier that decided, with `branch` (`rule` or `then`) in the evidence and both
     verifiers as components. If the rule says no and the second verifier cannot judge, there is no score. Both must have
     the same score range.
 
-    With `threshold` and `reject`, for which `rewarden judge calibrate` finds values, a cheap judge decides where it is
-    sure, and a strong one the rest. `recheck` has the strong one judge a share of the others too, off the request's
-    path: `/metrics` and `/v1/info` count whether it agrees. `evidence.recheck` marks the samples that were drawn.
+    With `threshold` and `reject`, for which `rewarden judge calibrate` finds values, a cheap judge decides if it is
+    sure, and a strong one decides the rest. With `recheck`, the strong judge also judges a share of the samples that
+    the cheap one decided, in the background; `/metrics` and `/v1/info` count how often it agrees. `evidence.recheck`
+    marks the samples that were drawn.
 
     Published rewards of this form: QwenLong-L1 (arXiv 2505.17667), DeepResearcher (arXiv 2504.03160).
     """

@@ -94,7 +94,7 @@ async def checklist(
 
     Each item is a step and a component; `evidence.behaviours` counts behaviours by id. Reasons for score 0:
     `items_missed`, `cannot_tell` (all items were skipped), `unreadable_reply`, `too_long`, `blank`, `opener_only`,
-    `claim_only`. If all items are programs, no judge is asked. Sources: ACE-RL, RLCF (arXiv 2507.18624), Behavior
+    `claim_only`. If all items are programs, no judge is called. Sources: ACE-RL, RLCF (arXiv 2507.18624), Behavior
     Priming.
     """
     items = gather(params.items, reference, "params.items")

@@ -124,9 +124,9 @@ async def consistency(
 ) -> Outcome:
     """The reasoning of the response supports its own final answer or action, regardless of whether either is right.
 
-    A judge says `supports`, `contradicts` or `unrelated` (R1-Reward, arXiv 2505.02835; Alpamayo-R1, arXiv 2511.00088),
-    or a rule decides: the words of the answer occur in the reasoning, or names from the reference, such as planned
-    subgoals, occur in the answer (DeepSeek-Prover-V2, arXiv 2504.21801).
+    A judge answers `supports`, `contradicts` or `unrelated` (R1-Reward, arXiv 2505.02835; Alpamayo-R1, arXiv
+    2511.00088), or a rule decides: the words of the answer occur in the reasoning, or names from the reference, such as
+    planned subgoals, occur in the answer (DeepSeek-Prover-V2, arXiv 2504.21801).
 
     The view must be `full`, which is the default: this verifier separates the reasoning from the answer itself. Reasons
     with score 0: `no_reasoning`, `no_answer`, `unclosed_thought`, `contradicts`, `unrelated`, `too_long`,

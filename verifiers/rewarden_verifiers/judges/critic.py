@@ -52,15 +52,18 @@ async def critic(
 ) -> Outcome:
     """A language model judges the steps of a response, spans that it quotes, or the reasoning as a whole.
 
-    `steps`: a score for each step, all asked for in one question. They are combined by minimum, mean or product, or as
-    the share of steps before the first error, which ProcessBench asks critics to find (arXiv 2412.06559). `spans`:
-    scores of quoted spans with their positions, dense rewards as in DRLC (arXiv 2401.07382). `verdict`: right or wrong;
-    with several samples and `aggregate` set to any, majority or all, as in CoT-Pass@K (arXiv 2506.14245). `trace`:
-    quality compared with the reference's reasoning, from 0 to 5, as in Alpamayo-R1 (arXiv 2511.00088). If there is a
-    reference, the judge sees it in all modes.
+    The parameter `mode` selects what is judged:
 
-    Reasons with score 0: `no_steps`, `too_many_steps`, `too_long`, `unreadable_reply`, and those of a response without
-    substance. `step_wrong`, `span_wrong`, `reasoning_wrong` and `reasoning_poor` also occur with higher scores.
+    - `steps`: a score for each step, all requested in one question. They are combined by minimum, mean or product, or
+      as the share of steps before the first error, which ProcessBench asks critics to find (arXiv 2412.06559).
+    - `spans`: scores of quoted spans with their positions; dense rewards as in DRLC (arXiv 2401.07382).
+    - `verdict`: right or wrong; with several samples and `aggregate` set to any, majority or all, as in CoT-Pass@K
+      (arXiv 2506.14245).
+    - `trace`: quality compared with the reference's reasoning, from 0 to 5, as in Alpamayo-R1 (arXiv 2511.00088).
+
+    If there is a reference, the judge sees it in all modes. Reasons with score 0: `no_steps`, `too_many_steps`,
+    `too_long`, `unreadable_reply`, and those of a response without substance. `step_wrong`, `span_wrong`,
+    `reasoning_wrong` and `reasoning_poor` also occur with higher scores.
     """
     answers = accepted(reference)
     if params.mode == "trace" and not answers:

@@ -100,8 +100,8 @@ async def debate(
     case without substance scores 0 without a call (`blank`, `opener_only`, `claim_only`), and so does a case that only
     declares who has won (`declared_victory`). Identical cases tie.
 
-    With `panel`, several judges decide, and each says win, tie or loss; the evidence contains their votes and their
-    agreement. A win needs more than half of them (`majority`, `mean`) or all (`veto`).
+    With `panel`, several judges decide, and each votes win, tie or loss; the evidence contains their votes and their
+    agreement. A win requires more than half of the votes (`majority`, `mean`) or all of them (`veto`).
 
     A better argument is not necessarily a true one: judges can be persuaded of falsehoods. If you know the right
     position, use `truth: required`, or gate the score in a recipe. The sources are the debates of Irving et al. 2018

@@ -127,7 +127,8 @@ async def listwise(samples: list[Member], params: Params, ctx: Context) -> Seque
     compared with no other scores 0.5 (`not_compared`). `standard_error` estimates the random error of the score, and
     `flip_rate` is the share of comparisons that depended on the order.
 
-    With `panel` several judges rank the group, and each member's standings become one; the evidence contains them.
+    With `panel`, several judges rank the group, and each member's standings are combined into one; the evidence
+    contains them.
 
     Raises InvalidSample for a group of one, and for a group whose members answer different prompts.
     """

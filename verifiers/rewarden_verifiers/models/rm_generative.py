@@ -60,15 +60,15 @@ async def rm_generative(
 
     `by: token`: the probability of the accepting words, divided by that of accepting and rejecting words together. `by:
     written`: the model writes principles, a critique and a verdict. Its reasoning is not part of the text, and a
-    verdict in another form than the requested one does not count. If there is a reference, the model sees it; of
-    several references, each is acceptable. A reference is not required (Libra-RM).
+    verdict in a form other than the requested one does not count. If there is a reference, the model sees it; if there
+    are several, each is acceptable. A reference is not required (Libra-RM).
 
     An unreadable text is requested again. If the response makes it unreadable, it counts as the lowest verdict; if all
     are, the score is the lowest (`unreadable_reply`). If at least half of the verdicts are missing for another reason,
     the result is undecided: `unreadable_reply`, or `verdict_mass` if the words have too little probability. `raw` is
     the mean (or sum, or median) of the verdicts on their own scale. Responses without substance get the lowest score
-    without asking, and so do those that make the input longer than the model's context (`too_long`), unless `fit`
-    truncates it.
+    without a call to the model, and so do those that make the input longer than the model's context (`too_long`),
+    unless `fit` truncates it.
     """
     span = bounds(params)
     answers = accepted(reference)

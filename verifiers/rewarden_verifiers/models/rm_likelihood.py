@@ -49,15 +49,15 @@ async def rm_likelihood(
     """The likelihood of the reference after the response's reasoning, token by token; or of the response itself.
 
     The reference takes the place of the answer, as in RLPR (arXiv 2506.18254), whose reward is `measure: mean` with
-    `against: no_reasoning`. Of several references the likeliest counts. `of: response` gives the likelihood of the
-    whole response, as in sharpening (arXiv 2412.01951) with `measure: sum`; with `per_token` each token is a step. With
-    `source: signals` the trainer sends natural logarithms, one for each token: `reference_logprobs`, and
+    `against: no_reasoning`. If there are several references, the likeliest counts. `of: response` gives the likelihood
+    of the whole response, as in sharpening (arXiv 2412.01951) with `measure: sum`; with `per_token` each token is a
+    step. With `source: signals` the trainer sends natural logarithms, one for each token: `reference_logprobs`, and
     `baseline_logprobs` without reasoning; or `logprobs` of the response. All tokens of the reference count equally,
     unless the trainer weights them (`weighted`).
 
     A likely answer is not necessarily right: the score measures what the model believes after reading the reasoning.
-    With `against: model` it is DPO's implicit reward: beta times the logarithm of how much likelier `model` finds the
-    response than `reference_model` does. The token that ends a turn is not counted.
+    With `against: model`, the measured value is DPO's implicit reward: beta times the logarithm of how much likelier
+    `model` finds the response than `reference_model` does. The token that ends a turn is not counted.
 
     `group_stats` with `exclude_std_at_most` excludes groups whose members are all equally likely.
 

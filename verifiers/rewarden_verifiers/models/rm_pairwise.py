@@ -54,15 +54,15 @@ async def rm_pairwise(
 ) -> Outcome:
     """A hosted model's preference for the response over a rival: above 0.5 better, 0.5 equal, below 0.5 worse.
 
-    The reference is the rival: a text, `{"response": text}`, or a row of preference data `{"chosen", "rejected"}`; an
-    `answer` beside it is shown as known to be right. `by: token` and `by: written` ask for both orders under the same
-    two names, and only agreement counts: the mean of their probabilities or strengths if they name the same text, else
-    a tie (flag `order_flipped`), or undecided (`orders_disagree`). `by: scalar` rewards each text separately, and the
-    score is the probability that the response is preferred; `raw` contains both rewards. `by: pair` asks a head that
-    reads both texts, such as PairRM's, in both orders, which must agree as well; `raw` contains the response's logit
-    over the rival as the first and as the second text.
+    The reference is the rival: a text, `{"response": text}`, or a row of preference data `{"chosen", "rejected"}`; if
+    it also has an `answer`, the model sees this as the correct answer. `by: token` and `by: written` ask for both
+    orders under the same two names, and only agreement counts: the mean of their probabilities or strengths if they
+    name the same text, else a tie (flag `order_flipped`), or undecided (`orders_disagree`). `by: scalar` rewards each
+    text separately, and the score is the probability that the response is preferred; `raw` contains both rewards. `by:
+    pair` asks a head that reads both texts, such as PairRM's, in both orders, which must agree as well; `raw` contains
+    the response's logit over the rival as the first and as the second text.
 
-    A response equal to the rival ties without a call. Responses without substance score 0 without asking, and so do
+    A response equal to the rival ties without a call. Responses without substance score 0 without a call, and so do
     those that make the input too long. Unreadable verdicts are treated as in `rm_generative`.
     """
     rival = rival_of(reference, params.against)

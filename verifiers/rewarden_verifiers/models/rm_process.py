@@ -41,10 +41,10 @@ async def rm_process(response: str, sample: Sample, params: Params, ctx: Context
 
     `steps` contains the value of each step or, with `clip`, `delta`, `clip_delta` and `progress`, its reward. The
     evidence contains the values and the first wrong step (`first_error`). A step is `right`, `wrong`, or `empty`, which
-    does not count. A policy that is paid for steps learns to write steps. Therefore a sum is bounded unless `bounded`
-    is false, `mean` and `sum` count repeated steps once and join short ones, and `least_steps` limits a product, which
-    grows with fewer steps. If the score is a sum, its parts are for trainers that credit steps; for `delta` the sum
-    alone is the value of the first step.
+    does not count. A policy that is rewarded for steps learns to write more of them. Therefore a sum is bounded unless
+    `bounded` is false, `mean` and `sum` count repeated steps once and join short ones, and `least_steps` limits a
+    product, which grows with fewer steps. If the score is a sum, its parts are for trainers that credit steps; for
+    `delta` the sum alone is the value of the first step.
 
     Reasons for the lowest score: `no_steps`, `too_few_steps`, `too_many_steps`, `too_long`, and those of a response
     without substance. Other scores that do not pass have the reason `step_wrong`. Steps that make their verifications

@@ -46,13 +46,13 @@ class _Measured:
 async def style_metric(response: str, prompt: str | None, params: Params, ctx: Context) -> Outcome:
     """A classifier's probability of a label for the response, such as positive or toxic; higher or lower is better.
 
-    The share of a label is a softmax over the labels, or a sigmoid for each label if the model says that they do not
-    exclude each other. Several measures, of one or several models (A-LoL's vector of scores, arXiv 2305.14718), are
-    each a component, and the score is their weighted mean. `raw` is the logit of the label, or the logits by label; for
-    several measures, by name. With `segments` each sentence is classified separately and is a step; the worst one,
-    their mean, or the best one counts.
+    The share of a label is a softmax over the labels, or a sigmoid for each label if the model declares that they are
+    not mutually exclusive. With several measures, of one or several models (A-LoL's vector of scores, arXiv
+    2305.14718), each is a component, and the score is their weighted mean. `raw` is the logit of the label, or the
+    logits by label; for several measures, by name. With `segments` each sentence is classified separately and is a
+    step; the worst one, their mean, or the best one counts.
 
-    These responses get the lowest score without asking: responses without substance (`no_answer`, `blank`,
+    These responses get the lowest score without a call to the model: responses without substance (`no_answer`, `blank`,
     `opener_only`, `claim_only`), a copy of the prompt (`copied`; its style is the caller's), a response of too many
     segments (`too_expensive`), and one longer than a model's context (`too_long`), unless `fit` truncates it.
 
