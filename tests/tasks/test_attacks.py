@@ -55,7 +55,7 @@ READ = {
     "files": {
         "task.toml": TOML,
         "instruction.md": "Write the answer into /app/answer.",
-        "tests/test.sh": "cmp -s /app/answer /tests/expected && r=1; echo ${r:-0} >/logs/verifier/reward.txt\n",
+        "tests/test.sh": "cmp -s /tests/expected /app/answer && r=1; echo ${r:-0} >/logs/verifier/reward.txt\n",
         "tests/expected": "6 x 7 = 42\n",
         "solution/solve.sh": "echo '6 x 7 = 42' >/app/answer\n",
     }
@@ -127,6 +127,7 @@ LINKS: Mapping[str, str] = {
     "the answer is a link to the expected one": "ln -s /tests/expected /app/answer",
     "the answer is a link by way of another": "ln -s / /app/root; ln -s root/tests/expected /app/answer",
     "the answer is a link by way of processes": "ln -s /proc/self/root/tests/expected /app/answer",
+    "the answer is a link by way of an open file": "ln -s /dev/fd/3 /app/answer",
     "the answer is a link by way of one of the image's": "ln -s /var/run/../tests/expected /app/answer",
     "the folder of the answer is a link": "cd /; rm -r /app; ln -s /tests /app; ln -s expected /tests/answer",
 }

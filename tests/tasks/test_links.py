@@ -18,6 +18,9 @@ TO_TESTS = {
     "over a folder": {"app/x": "in/d/tests/expected", "app/in/d": "../.."},
     "by processes": {"app/x": "/proc/self/root/tests/expected"},
     "by processes and another": {"app/x": "p/self/root/tests/expected", "app/p": "/proc"},
+    "by an open file": {"app/x": "/dev/fd/3"},
+    "by an open file and another": {"app/x": "d/fd/3", "app/d": "../dev"},
+    "by the input": {"app/x": "/dev/stdin"},
     "up from a link of the image's": {"app/x": "/var/run/../tests/expected"},
     "up from another": {"app/x": "v/../tests/expected", "app/v": "/var/run"},
     "in a circle": {"app/x": "y", "app/y": "x"},
@@ -29,6 +32,7 @@ HONEST = {
     "programs": {"app/x": "/usr/bin/python3"},
     "a name that begins so": {"app/x": "/tests.txt"},
     "nothing": {"app/x": "gone"},
+    "devices": {"app/x": "/dev/null", "app/y": "/dev/stdout", "app/z": "/dev/shm/x"},
 }
 
 

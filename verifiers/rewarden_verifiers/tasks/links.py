@@ -1,7 +1,8 @@
 """The symbolic links of a box's changes, and the places to which they lead.
 
 Attack: an answer that is a link to the expected one, which lies in /tests when the tests read it, also by way of other
-links, of `/proc/self/root`, or of `..` behind a link of the image's.
+links, of `/proc/self/root`, of `/dev/fd/3`, which is the expected one where a test has just opened that, or of `..`
+behind a link of the image's.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ _MOST_HOPS = 40
 """As many as the kernel follows."""
 _DEEPEST = 200
 """Levels of folders; the changes of a box have no more."""
+_DEVICES = frozenset({"null", "zero", "full", "random", "urandom", "tty", "stdout", "stderr", "shm"})
+"""Names in /dev that lead to no file that a process has open to read."""
 _MOST_NAMES = 2_000_000
 """Names of paths that are looked at. Attack: a hundred thousand links, each to a long path over forty others."""
 
@@ -51,7 +54,7 @@ class Links:
                 continue
             at.append(part)
             self._names += 1
-            if at[0] == "proc" or len(at) > _DEEPEST or self._names > _MOST_NAMES:
+            if _of_processes(at) or len(at) > _DEEPEST or self._names > _MOST_NAMES:
                 return None
             target = self._targets.get("/".join(at))
             if target is None:
@@ -65,3 +68,8 @@ class Links:
             at = [] if target.startswith("/") else at[:-1]
             left.extendleft(reversed(parts))
         return "/".join(at)
+
+
+def _of_processes(at: list[str]) -> bool:
+    """Returns whether a path leads to the files of processes: /dev/fd and /dev/stdin are theirs."""
+    return at[0] == "proc" or (at[0] == "dev" and len(at) > 1 and at[1] not in _DEVICES)
