@@ -263,6 +263,10 @@ def test_a_live_call_by_the_domains_name_is_an_action() -> None:
     assert action_of_call("tau2", "add", {"thing": "milk"}) == {"text": MILK}
     assert action_of_call("tau2", "add", '{"thing": "milk"}') == {"text": MILK}
     assert action_of_call("tau2", "add", "[]") == {"text": None}
+    deep: dict[str, Any] = {}
+    for _ in range(sys.getrecursionlimit() * 20):
+        deep = {"thing": deep}
+    assert action_of_call("tau2", "add", deep) == {"text": None}, "arguments that no JSON text can hold are malformed"
     assert action_of_call("tau2", "say", {"text": "Hello"}) == {"text": "say: Hello"}
     assert action_of_call("tau2", "done", {}) == {"text": "done"}
     assert [tool["function"]["name"] for tool in tools_of("tau2")] == ["say", "call", "done"]

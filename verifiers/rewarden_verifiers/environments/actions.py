@@ -104,7 +104,11 @@ def text_of_call(tool: Tool, arguments: Any, name: str | None = None) -> str | N
         except (ValueError, RecursionError):
             return None
     if tool.others and name is not None and name != tool.name and isinstance(arguments, Mapping):
-        return _short(tool.written(name, json.dumps(arguments, ensure_ascii=False)))
+        try:
+            return _short(tool.written(name, json.dumps(arguments, ensure_ascii=False)))
+        except RecursionError:
+            # Attack: arguments that are nested too deeply to be written.
+            return None
     if not isinstance(arguments, Mapping) or set(arguments) != set(tool.arguments):
         return None
     values = [text for name in tool.arguments if (text := _text(arguments[name])) is not None]
