@@ -281,7 +281,11 @@ def test_a_server_knows_a_checkout_by_its_code_and_data(desk: Path) -> None:
     (desk / "data/tau2/domains/desk/policy.md").write_text("Help nobody.")
     second = fingerprint()
     (desk / "src/tau2/domains/desk/environment.py").write_text("get_tasks = None\n")
-    assert len({first, second, fingerprint()}) == 3
+    third = fingerprint()
+    documents = desk / "data/tau2/domains/desk/documents"
+    documents.mkdir()
+    (documents / "milk.json").write_text('{"price": 1250}')
+    assert len({first, second, third, fingerprint()}) == 4
 
 
 def test_a_folder_without_domains_is_no_checkout(tmp_path: Path) -> None:

@@ -45,8 +45,9 @@ def _files(root: Path) -> Iterator[Path]:
     for part in _CODE:
         at = root / "src/tau2" / part
         yield from sorted(at.rglob("*.py")) if at.is_dir() else [at] if at.is_file() else []
-    for suffix in (".json", ".toml", ".md"):
-        for path in sorted((root / "data/tau2/domains").glob(f"*/*{suffix}")):
+    for suffix in (".json", ".toml", ".md", ".txt"):
+        # Domains read folders of their own as well, such as the documents of one that answers from them.
+        for path in sorted((root / "data/tau2/domains").rglob(f"*{suffix}")):
             if "voice" not in path.name and "audio" not in path.name:
                 yield path
 
