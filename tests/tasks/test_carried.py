@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from rewarden_verifiers.tasks.carried import END, Carried, merge
+from rewarden_verifiers.tasks.carried import END, Artifacts, Carried, merge
 
 MARK = {"REWARDEN.mark": "1"}
 
@@ -141,3 +141,18 @@ def test_streams_become_one_that_ends_once() -> None:
 def test_a_stream_that_was_cut_off_is_no_state() -> None:
     with pytest.raises(tarfile.ReadError, match="cut off"):
         merge([(stream("app/a", end=False), lambda name, kind: True)], io.BytesIO())
+
+
+def test_a_home_that_is_an_artifact_is_carried_without_its_start_up_files() -> None:
+    own = Artifacts(["/root", "/root/.config/app", "/srv/me"], homes=["/srv/me"])
+    carried = ["root", "root/out.txt", "root/in/.hidden", "root/.config/app/set.json", "srv/me/x"]
+    left = ["root/.bashrc", "root/.config/git/config", "root/.local/lib/x.pth", "srv/me/.profile"]
+    assert [name for name in carried if not own.of_policy(name)] == []
+    assert [name for name in [*left, "root/.cache/pip/x"] if own.of_policy(name)] == []
+    assert own.dropped == [f"/{name}" for name in left]
+
+
+def test_no_link_takes_the_place_of_a_home_that_is_an_artifact() -> None:
+    own = Artifacts(["/root", "/data"])
+    assert not own.of_policy("root", tarfile.SYMTYPE)
+    assert own.of_policy("data/here", tarfile.SYMTYPE)

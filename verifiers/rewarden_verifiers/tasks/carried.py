@@ -129,19 +129,10 @@ class Carried:
             return True
         if any(fnmatch.fnmatchcase(parts[0], pattern) for pattern in _ABOVE):
             return True
-        return any(
-            len(parts) > len(home) and parts[len(home)].startswith(".") and _match(parts, home) for home in self._homes
-        )
+        return _starts_up(path, self._homes) is not None
 
     def _moves_home(self, path: str, kind: bytes) -> bool:
-        """Returns whether a change puts a link in the place of a home, or of a folder above one.
-
-        Attack: it leads to a folder of the policy's, in which start-up files lie.
-        """
-        parts = path.split("/")
-        return kind == tarfile.SYMTYPE and any(
-            len(parts) <= len(home) and _match(parts, home[: len(parts)]) for home in self._homes
-        )
+        return kind == tarfile.SYMTYPE and _holds_home(path, self._homes)
 
     def _is_news(self, path: str) -> bool:
         """Returns whether it matters to somebody that a change is dropped. Every stream has the folders of the root,
@@ -149,17 +140,20 @@ class Carried:
         parts = path.split("/")
         if parts[0] in SYSTEM:
             return len(parts) > 1 and parts[0] != "etc"
-        return not any(part.startswith(".") and part.endswith(_PASSING) for part in parts)
+        return not _passes(path)
 
 
 class Artifacts:
-    """The filter of tests whose box has an environment of its own: what the task declares, and nothing else.
+    """The filter of tests whose box has an environment of its own: what the task declares, and nothing else. homes:
+    absolute paths of more homes than the usual ones.
 
-    Attack: files beside the declared ones, such as programs and start-up files.
+    Attacks: files beside the declared ones, such as programs and start-up files; and start-up files in a home that is
+    declared as a whole, as /root is where tasks work in it.
     """
 
-    def __init__(self, paths: Sequence[str]) -> None:
+    def __init__(self, paths: Sequence[str], *, homes: Sequence[str] = ()) -> None:
         self._paths = [path.strip("/") for path in (*paths, _ARTIFACTS)]
+        self._homes = [_parts(home) for home in (*_HOMES, *homes)]
         self.dropped: list[str] = []
         self.astray: Collection[str] = ()
 
@@ -171,10 +165,21 @@ class Artifacts:
         """See `Filter.of_policy`."""
         if posixpath.basename(posixpath.normpath(name)).startswith(_WHITEOUT) or not self.allows(named(name)):
             return False  # what is gone was never there
-        if kind == tarfile.SYMTYPE and named(name) in self.astray:
-            _note(self.dropped, named(name))
+        path = named(name)
+        link = kind == tarfile.SYMTYPE and (path in self.astray or _holds_home(path, self._homes))
+        if link or self._starts_up(path):
+            if not _passes(path):
+                _note(self.dropped, path)
             return False
         return True
+
+    def _starts_up(self, path: str) -> bool:
+        """Returns whether a path is of a home's names with a dot, of which the task declares none that it is in."""
+        start = _starts_up(path, self._homes)
+        return start is not None and not any(
+            (path == own or path.startswith(own + "/")) and (own == start or own.startswith(start + "/"))
+            for own in self._paths
+        )
 
     def of_environment(self, name: str, kind: bytes = tarfile.REGTYPE) -> bool:
         """See `Filter.of_environment`."""
@@ -183,6 +188,29 @@ class Artifacts:
     def is_trusted(self, path: str) -> bool:
         """See `Filter.is_trusted`: all but the artifacts is the environment's."""
         return path.startswith("/") and not self.allows(posixpath.normpath(path).lstrip("/"))
+
+
+def _starts_up(path: str, homes: Sequence[Sequence[str]]) -> str | None:
+    """Returns the name in a home that begins with a dot and is a path or holds it; None if there is none."""
+    parts = path.split("/")
+    for home in homes:
+        if len(parts) > len(home) and parts[len(home)].startswith(".") and _match(parts, home):
+            return "/".join(parts[: len(home) + 1])
+    return None
+
+
+def _holds_home(path: str, homes: Sequence[Sequence[str]]) -> bool:
+    """Returns whether a path is that of a home, or of a folder above one.
+
+    Attack: a link in its place leads to a folder of the policy's, in which start-up files lie.
+    """
+    parts = path.split("/")
+    return any(len(parts) <= len(home) and _match(parts, home[: len(parts)]) for home in homes)
+
+
+def _passes(path: str) -> bool:
+    """Returns whether a path is of what programs leave behind by themselves."""
+    return any(part.startswith(".") and part.endswith(_PASSING) for part in path.split("/"))
 
 
 def _note(dropped: list[str], path: str) -> None:

@@ -101,9 +101,9 @@ _PYTEST = {
 _OUTPUT_BYTES = 4 * 1024**2
 _PART = 1 << 20
 _REPORTS_BYTES = 64 << 20
+"""The most that tests write beside themselves. Attack: fill the server's memory."""
 _TESTS_BYTES = 256 << 20
 """The most that an image's own tests may have: they are compared with what they were."""
-"""The most that tests write beside themselves. Attack: fill the server's memory."""
 _CACHES = frozenset({".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"})
 _PAUSES_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 1.0, 1.0, 1.0)
 _ROOM = Limits(cpu_s=60.0, wall_s=60.0, output_bytes=1 << 16)
@@ -375,9 +375,9 @@ def _surroundings(environment: Environment, step: Step) -> Environment:
 
 
 def _filter(task: Task, step: Step) -> Filter:
+    homes = [env["HOME"] for env in ((step.apart or task.environment).env, step.env) if "HOME" in env]
     if step.apart is not None:
-        return Artifacts(step.artifacts)
-    homes = [env["HOME"] for env in (task.environment.env, step.env) if "HOME" in env]
+        return Artifacts(step.artifacts, homes=homes)
     return Carried(task.keep, shared=step.mode == "shared", homes=homes)
 
 
