@@ -184,6 +184,7 @@ TASKS: list[dict[str, Any]] = [
     },
     {"id": "nothing", "user": "Ask for what is forbidden.", "actions": []},
     {"id": "refused", "user": "Add.", "actions": [{"name": "gone", "arguments": {}}]},
+    {"id": "uncallable", "user": "Add.", "actions": [{"name": "gone", "arguments": {}}], "basis": ["ACTION"]},
     {"id": "free", "user": "Chat."},
     {"id": "judged", "user": "Chat.", "actions": [], "basis": ["DB", "NL_ASSERTION"]},
 ]

@@ -200,6 +200,7 @@ def test_without_a_user_the_policy_has_the_ticket_and_the_users_tools(desk: Path
         ({"task": "judged"}, "task", "judged by a model: NL_ASSERTION"),
         ({"task": "both"}, "task", "has to call tools"),
         ({"task": "excluded"}, "task", "does not meet its own assertions"),
+        ({"task": "uncallable"}, "task", "refuses the task's own actions"),
         ({"task": "nothing", "user": "none"}, "task", "no ticket"),
         ({"task": "milk", "domain": "dsek"}, "domain", "did you mean 'desk'"),
         ({"task": "milk", "corpus": "other"}, "corpus", r"known: tau2 \(environments.corpora\)"),
@@ -221,7 +222,7 @@ def test_a_domain_without_a_mode_for_the_policy_alone_is_refused(desk: Path) -> 
 
 def test_the_seed_draws_a_task_that_can_be_judged(desk: Path) -> None:
     drawn = {begun(desk, None, seed).first.text for seed in range(30)}
-    assert len(drawn) == 5, "the other four need a script, have no criteria, need a model or cannot be won"
+    assert len(drawn) == 5, "the other five need a script, have no criteria, need a model or cannot be won"
     assert begun(desk, None, 3).first == begun(desk, None, 3).first
     assert len({begun(desk, None, seed, split="train").first.text for seed in range(30)}) == 2
 

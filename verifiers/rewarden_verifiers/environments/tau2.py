@@ -222,7 +222,7 @@ def _chosen(root: Path, options: Tau2Options, seed: int) -> Any:
         raise BadOptions(f"there is no task {shown(options.task)}{near(options.task, [t.id for t in tasks])}", "task")
     why = _unfit(found, options)
     if why is None and not _can_be_won(root, options.domain, found):
-        why = "the state that the task wants does not meet its own assertions"
+        why = "the domain refuses the task's own actions, or the state after them does not meet its own assertions"
     if why is not None:
         raise BadOptions(why, "task")
     return found
@@ -276,7 +276,7 @@ def _holds(desk: Any, assertion: Any) -> bool:
 
 
 def _can_be_won(root: Path, domain: str, task: Any) -> bool:
-    """False for a task that wants a state and assertions that exclude each other."""
+    """False for a task that wants a state and assertions that exclude each other, or calls that its domain refuses."""
     return task.evaluation_criteria.actions is None or _wanted(root, domain, task.id)[1]
 
 
@@ -287,7 +287,8 @@ def _state(desk: Any) -> tuple[str | None, str | None]:
 @lru_cache(maxsize=256)
 def _wanted(root: Path, domain: str, id: str) -> tuple[tuple[str | None, str | None], bool]:
     """The state in which the task's own actions leave the domain, and True if that meets the assertions that count as
-    well."""
+    well, and no call that counts is refused."""
+    refused = False
     task = next(task for task in _tasks(root, domain, None) if task.id == id)
     desk = _begun(root, domain, task, alone=False)
     for action in task.evaluation_criteria.actions or []:
@@ -295,8 +296,11 @@ def _wanted(root: Path, domain: str, id: str) -> tuple[tuple[str | None, str | N
             desk.make_tool_call(tool_name=action.name, requestor=action.requestor, **action.arguments)
         except Exception:  # noqa: BLE001 - a domain raises what it likes
             # As in the benchmark: what the domain refuses leaves the state as it is.
-            continue
-    state, counted = _state(desk), {"DB", "ENV_ASSERTION"} <= set(_basis(task))
+            refused = True
+    state, basis = _state(desk), set(_basis(task))
+    if refused and "ACTION" in basis:
+        return state, False
+    counted = {"DB", "ENV_ASSERTION"} <= basis
     return state, not counted or all(_holds(desk, one) for one in task.evaluation_criteria.env_assertions or [])
 
 
