@@ -34,6 +34,7 @@ from rewarden_server.studies.jobs import Jobs
 from rewarden_server.tasks.tasks import Tasks
 from rewarden_server.verifier_resources import resources_of, tasks_of
 from rewarden_verifiers.boxes import LiveBox
+from rewarden_verifiers.chat import Question, Reply
 from rewarden_verifiers.execution.datasets import Unpacking
 
 T = TypeVar("T")
@@ -168,6 +169,10 @@ class Service:
             log.note(verdict)
         log.end()
         return result
+
+    async def ask(self, question: Question, judge: str) -> Reply:
+        """The reply of a judge, see `rewarden_verifiers.chat.Judge`. Raises SampleError, Unavailable."""
+        return await self.until_stopped(self.engine.judges.ask(question, judge))
 
     async def run(self, run: Run, surface: str) -> RunResult:
         """Runs a program and returns its result. It counts as one sample against the caller's key. Raises

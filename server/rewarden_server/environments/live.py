@@ -1,7 +1,8 @@
 """Episodes that are lived on this server: a beginning and the actions so far, of which workers make the state.
 
 The state itself is nowhere but in the workers, which replay the actions (`environment`) and keep what they have
-replayed. So nothing that a policy wrote runs in this process, and a worker that dies costs no episode.
+replayed. So nothing that a policy wrote runs in this process, and a worker that dies costs no episode. The words of a
+judge that plays a part are asked for here, and added to the beginning's script, so that any replay has them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Protocol
 
 from rewarden.errors import (
@@ -26,13 +28,17 @@ from rewarden.errors import (
     Unavailable,
 )
 from rewarden.types import Batch, BatchResult, Sample, Use, Verdict
+from rewarden_server.environments.played import Player, answered, unplayed
 from rewarden_server.environments.settings import EnvironmentSettings
 from rewarden_verifiers.environments.contract import MOST_CHARACTERS
 
-_USE = Use(name="environment", params={"actions": "json"})
+_USE = Use(name="environment", params={"actions": "json", "waits": True})
 SURFACE = "openenv"
 MOST_ID = 255
 """Characters of an episode's id."""
+
+_MOST_ASKED = 12
+"""Questions to a judge for one answer of the user's. Attack: a policy that has the user call tools for ever."""
 
 
 class Full(Overloaded):
@@ -48,8 +54,8 @@ class Ended(InvalidRequest):
     http_status = 409
 
 
-class Judge(Protocol):
-    """The part of a service that replays."""
+class Judge(Player, Protocol):
+    """The part of a service that replays, and asks judges."""
 
     def take_batch(self, batch: Batch) -> Batch:
         """See `Service`."""
@@ -111,11 +117,18 @@ class Place:
 @dataclass(eq=False, slots=True)
 class LiveEpisode(Place):
     """An episode that workers replay. start: the reference of its verdict; None before the first `reset`. actions: None
-    for one that has not the form of an action. verdict: of the actions so far."""
+    for one that has not the form of an action. verdict: of the actions so far. repeated: the questions that were asked
+    a judge again."""
 
     start: dict[str, Any] | None = None
     actions: list[str | None] = field(default_factory=list)
     verdict: Verdict | None = None
+    repeated: int = 0
+
+    def repeat(self) -> int:
+        """The number of another question that is asked again."""
+        self.repeated += 1
+        return self.repeated
 
     @property
     def begun(self) -> bool:
@@ -262,8 +275,8 @@ class LiveEpisodes:
             given = {**start, "environment": episode.environment}
             if given.get("seed") is None:
                 given["seed"] = secrets.randbelow(2**31)
-            verdict = await self._replayed(judge, episode, given, [])
-            episode.start, episode.actions, episode.verdict = given, [], verdict
+            start, verdict = await self._lived(judge, episode, given, [])
+            episode.start, episode.actions, episode.verdict = start, [], verdict
             return Seen(verdict.evidence["observation"], None, episode.done)
 
     async def step(self, judge: Judge, episode: LiveEpisode, action: str | None) -> Seen:
@@ -274,9 +287,29 @@ class LiveEpisodes:
                 raise Ended("the episode has ended: reset" if episode.start else "there is no episode: reset first")
             # As in a replay: what is too long is refused there, and takes no room here.
             actions = [*episode.actions, None if action is None else action[: MOST_CHARACTERS + 1]]
-            verdict = await self._replayed(judge, episode, episode.start, actions)
-            episode.actions, episode.verdict = actions, verdict
+            start, verdict = await self._lived(judge, episode, episode.start, actions)
+            episode.start, episode.actions, episode.verdict = start, actions, verdict
             return Seen(verdict.evidence["observation"], verdict.steps[-1].score, episode.done)
+
+    async def _lived(
+        self, judge: Judge, episode: LiveEpisode, start: dict[str, Any], actions: list[str | None]
+    ) -> tuple[dict[str, Any], Verdict]:
+        """The verdict, and the beginning with all that a judge said until then. Raises RequestError."""
+        verdict = await self._replayed(judge, episode, start, actions)
+        for number in count(1):
+            asked = verdict.evidence.get("asked")
+            if asked is None:
+                break
+            if number > _MOST_ASKED:
+                raise unplayed(asked["judge"], "only called tools")
+            try:
+                said = await answered(judge, asked, start["seed"], episode.repeat)
+            finally:
+                self.used(episode)
+            options = start["options"]
+            start = {**start, "options": {**options, "script": [*(options.get("script") or []), *said]}}
+            verdict = await self._replayed(judge, episode, start, actions)
+        return start, verdict
 
     async def _replayed(
         self, judge: Judge, episode: LiveEpisode, start: Mapping[str, Any], actions: list[str | None]

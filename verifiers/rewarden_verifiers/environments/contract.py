@@ -142,6 +142,24 @@ class Turn:
     parts: Mapping[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A question to a judge that plays a part in the episode, which waits for the answer.
+
+    judge: the name of the judge. The answer belongs at the end of the option `script`: the words, or each call of the
+    tools as `{"tool": …, "arguments": {…}}`. messages, tools: as `chat.Question` has them. control: the messages with a
+    neutral text in place of what the policy wrote last; where only that can be answered, the answer is `otherwise`.
+    never: texts that the words must not contain.
+    """
+
+    judge: str
+    messages: Sequence[Mapping[str, str]]
+    tools: Sequence[Mapping[str, Any]] = ()
+    control: Sequence[Mapping[str, str]] | None = None
+    otherwise: str = ""
+    never: tuple[str, ...] = ()
+
+
 class Environment(ABC):
     """See the module. An instance lives for one episode.
 
@@ -156,6 +174,9 @@ class Environment(ABC):
 
     corpora: Corpora = MappingProxyType({})
     """The corpora of this server, which `reset` may use."""
+
+    asked: Asked | None = None
+    """The question whose answer the last reset or step lacks. Nothing can be done after it."""
 
     @classmethod  # noqa: B027 - most need nothing
     def load(cls, options: Any, corpora: Corpora) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
+from rewarden.errors import InvalidReference
 from rewarden.types import Component, Outcome, Step, StepScore, Text
 from rewarden_verifiers.contract import Watch, verifier
 from rewarden_verifiers.environments.actions import Action, actions_of
@@ -34,13 +36,14 @@ class Prepared:
         self.tools = self._kept[0].kind.tools
 
     def after(self, actions: Sequence[str | None]) -> Episode:
-        """The episode after these actions; those after its end are not done."""
+        """The episode after these actions; those after its end, or after one that waits for a judge's words, are not
+        done."""
         fitting = [at for at, one in enumerate(self._kept) if one.holds(actions)]
         # Taken out while it is stepped: work that is broken off must leave no half of a step behind.
         best = max(fitting, key=lambda at: len(self._kept[at].steps), default=None)
         episode = self._start.begin(self._corpora) if best is None else self._kept.pop(best)
         for action in actions[len(episode.steps) :]:
-            if episode.ended is not None:
+            if episode.ended is not None or episode.asked is not None:
                 break
             episode.act(action)
         if episode.size <= _KEPT_SIZE:
@@ -117,7 +120,14 @@ def environment(
     if size > MOST_RESPONSE:
         return too_expensive(evidence={"characters": size})
     actions = actions_of(messages, steps, prepared.tools, params.actions)
-    return _outcome(prepared.after([action.text for action in actions]), actions, params)
+    episode = prepared.after([action.text for action in actions])
+    if episode.asked is not None and not (params.waits and len(episode.steps) == len(actions)):
+        raise InvalidReference(
+            f"reference.options.script: has no words of the user's after {len(episode.steps)} actions. A judge is "
+            "asked for them only where the episode is lived on a server, whose state has the whole script",
+            path="reference.options.script",
+        )
+    return _outcome(episode, actions, params)
 
 
 def _outcome(episode: Episode, actions: Sequence[Action], params: EnvironmentParams) -> Outcome:
@@ -154,6 +164,7 @@ def _outcome(episode: Episode, actions: Sequence[Action], params: EnvironmentPar
             "success": episode.success,
             "ended": episode.ended,
             "observation": fields_of(episode.observation),
+            **({} if episode.asked is None else {"asked": asdict(episode.asked)}),
         },
         "flags": flags,
         "feedback": episode.steps[-1].why if episode.steps else None,

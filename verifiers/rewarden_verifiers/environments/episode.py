@@ -14,6 +14,7 @@ from rewarden_verifiers.environments.contract import (
     MOST_CHARACTERS,
     MOST_OBSERVED,
     MOST_STEPS,
+    Asked,
     BadOptions,
     Corpora,
     Environment,
@@ -105,6 +106,11 @@ class Episode:
         self.first = self._last = _cut(self._environment.reset(start.seed, options))
 
     @property
+    def asked(self) -> Asked | None:
+        """The question whose answer the episode waits for."""
+        return self._environment.asked
+
+    @property
     def observation(self) -> Observation:
         """The last observation."""
         return self.steps[-1].turn.observation if self.steps else self.first
@@ -141,13 +147,13 @@ class Episode:
         )
 
     def act(self, action: str | None) -> Step:
-        """Does an action; call only while `ended` is None. One that is too long is cut before, so that it takes no room
-        (`MOST_CHARACTERS` and one more)."""
+        """Does an action; call only while `ended` and `asked` are None. One that is too long is cut before, so that it
+        takes no room (`MOST_CHARACTERS` and one more)."""
         step = self._tried(action)
         self.steps.append(step)
         if step.turn.done and self.ended is None:
             self.ended = "rules"
-        elif self.ended is None and len(self.steps) >= self.max_steps:
+        elif self.ended is None and self.asked is None and len(self.steps) >= self.max_steps:
             self.ended = "too_many_steps"
         return step
 

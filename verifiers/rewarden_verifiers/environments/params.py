@@ -21,6 +21,8 @@ class EnvironmentParams:
     unfinished: Score of an episode that goes on or was cut off by `max_steps`, if `score` is `return`: `zero`, or its
         `return` so far.
     cost: Taken from the score for each unit of cost, down to 0.
+    waits: If the last words of a user that a judge plays are missing, the evidence has the question to the judge as
+        `asked`; else the episode is refused.
     """
 
     actions: Form = "auto"
@@ -29,6 +31,7 @@ class EnvironmentParams:
     high: float | None = None
     unfinished: Literal["zero", "return"] = "zero"
     cost: float = 0.0
+    waits: bool = False
 
     def __post_init__(self) -> None:
         if (self.low is None) != (self.high is None):

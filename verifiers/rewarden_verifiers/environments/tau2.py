@@ -1,5 +1,5 @@
 """The domains of tau2-bench, from a checkout of it (extra `tau2`): a policy at a service desk with the domain's tools,
-a user by script or none, and the benchmark's own criteria."""
+a user by script, by a judge's words or none, and the benchmark's own criteria."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from random import Random
 from typing import Any, Literal
 
 from rewarden.errors import near
-from rewarden_verifiers.environments import tau2_checkout
+from rewarden_verifiers.environments import tau2_checkout, tau2_user
 from rewarden_verifiers.environments.contract import (
     MOST_OBSERVED,
     BadOptions,
@@ -40,6 +40,7 @@ _PARTS: Mapping[str, str] = {
 """The criteria in the order in which a verdict names one that is not met, and its reason."""
 
 _LAST_WORDS = "I have nothing to add."
+_SIDES: Mapping[str, tau2_user.By] = {"assistant": "agent", "user": "user"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,20 +52,28 @@ class UserCall:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PlayedUser:
+    """A user that a judge plays. judge: its name, among those that the server has."""
+
+    judge: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Tau2Options:
     """Options of `tau2`.
 
     corpus: the name of the checkout (`environments.corpora`). domain: of the benchmark. task: its id; by default one of
     the `split`, by the seed. user: `script`, or `none` in the benchmark's solo mode, in which the policy has the user's
-    tools and the ticket. script: what the user says, a text for each answer, and the tools that they call before; by
-    default what the task tells the user.
+    tools and the ticket; or a judge that plays the user where the episode is lived. script: what the user says, a text
+    for each answer, and the tools that they call before; by default what the task tells the user, and with a judge
+    nothing, since its words are added.
     """
 
     domain: str
     corpus: str = "tau2"
     task: str | None = None
     split: str | None = None
-    user: Literal["script", "none"] = "script"
+    user: Literal["script", "none"] | PlayedUser = "script"
     script: tuple[str | UserCall, ...] | None = None
 
 
@@ -86,10 +95,11 @@ class Tau2(Environment):
         self._desk = _begun(self._root, options.domain, self._task, alone=options.user == "none")
         self._calls: list[Any] = []
         self._said: list[str] = []
-        self._script = list(_script(self._task) if options.script is None else options.script)
+        self._script = list(_script(self._task, options) if options.script is None else options.script)
         history = (self._task.initial_state and self._task.initial_state.message_history) or []
         before = [f"{each.role}: {each.content}" for each in history if each.content]
-        first = f"Ticket: {self._task.ticket}" if options.user == "none" else f"The user writes: {self._answer()}"
+        self._talk = [tau2_user.Spoken(_SIDES[each.role], each.content) for each in history if _is_talk(each)]
+        first = f"Ticket: {self._task.ticket}" if options.user == "none" else f"The user writes: {self._opening()}"
         known = self._schemas()
         names = ", ".join(each["function"]["name"] for each in known)
         text = "\n".join([f"Tools: {names}.", *before, first])
@@ -104,9 +114,11 @@ class Tau2(Environment):
             return self._ended()
         if name == "say":
             self._said.append(arguments[0])
+            self._talk.append(tau2_user.Spoken("agent", arguments[0]))
             # The words alone, as the transcript of a conversation has them.
-            answer = self._answer() if self._options.user == "script" else "Nobody answers."
-            return Turn(observation=Observation(answer))
+            answer = "Nobody answers." if self._options.user == "none" else self._answer()
+            words = tau2_user.last_words(answer) if self._played else None
+            return Turn(observation=Observation(answer)) if words is None else self._ended(words, cost=1.0)
         try:
             given = json.loads(arguments[1] or "{}")
         except (ValueError, RecursionError):
@@ -128,31 +140,53 @@ class Tau2(Environment):
             self._calls.append(call)
         return str(answer.content)
 
+    @property
+    def _played(self) -> bool:
+        """True if a judge plays the user."""
+        return isinstance(self._options.user, PlayedUser)
+
+    def _opening(self) -> str:
+        """The user's first words. Raises BadOptions for those that end the conversation."""
+        words = self._answer()
+        if self._played and tau2_user.last_words(words) is not None:
+            raise BadOptions("the user ends the conversation before it has begun", "script")
+        return words
+
     def _answer(self) -> str:
-        """The user's next words, after the calls that come before them."""
+        """The user's next words, after the calls that come before them. Where a judge has not said them yet, the
+        environment asks."""
         while self._script:
             entry = self._script.pop(0)
             if isinstance(entry, str):
+                self._talk.append(tau2_user.Spoken("user", entry))
                 return entry
-            self._called(entry.tool, entry.arguments, "user")
-        return _LAST_WORDS
+            answer = self._called(entry.tool, entry.arguments, "user")
+            self._talk.append(tau2_user.Spoken("tool", f"{entry.tool} {json.dumps(entry.arguments)}\n{answer}"))
+        if not isinstance(self._options.user, PlayedUser):
+            return _LAST_WORDS
+        scenario, tools = tau2_user.scenario(self._task.user_scenario), self._user_schemas()
+        self.asked = tau2_user.asked(self._options.user.judge, scenario, self._talk, tools)
+        return ""
 
     def _schemas(self) -> list[dict[str, Any]]:
-        tools = list(self._desk.get_tools())
-        if self._options.user == "none" and self._desk.user_tools is not None:
-            tools += self._desk.get_user_tools(self._task.user_tools)
-        return [tool.openai_schema for tool in tools]
+        own = [tool.openai_schema for tool in self._desk.get_tools()]
+        return own + (self._user_schemas() if self._options.user == "none" else [])
 
-    def _ended(self) -> Turn:
+    def _user_schemas(self) -> list[dict[str, Any]]:
+        if self._desk.user_tools is None:
+            return []
+        return [tool.openai_schema for tool in self._desk.get_user_tools(self._task.user_tools)]
+
+    def _ended(self, told: str = "The episode has ended.", cost: float = 0.0) -> Turn:
         parts = self._judged()
         unmet = next((why for part, why in _PARTS.items() if parts.get(part, 1.0) < 1.0), None)
         return Turn(
-            observation=Observation("The episode has ended."),
+            observation=Observation(told),
             reward=float(unmet is None),
             done=True,
             success=unmet is None,
             why=unmet,
-            cost=0.0,
+            cost=cost,
             parts={part.lower(): value for part, value in parts.items()},
         )
 
@@ -241,7 +275,11 @@ def _unfit(task: Any, options: Tau2Options) -> str | None:
         return f"the task is judged by a model: {', '.join(sorted(strange))}"
     if options.user == "none":
         return None if task.ticket else "the task has no ticket, which the mode without a user needs"
-    if options.script is None and any(one.requestor == "user" for one in criteria.actions or []):
+    if (
+        options.user == "script"
+        and options.script is None
+        and any(one.requestor == "user" for one in criteria.actions or [])
+    ):
         return (
             "the task's user has to call tools: write their script, or give the task to the policy alone (user: none)"
         )
@@ -304,8 +342,16 @@ def _wanted(root: Path, domain: str, id: str) -> tuple[tuple[str | None, str | N
     return state, not counted or all(_holds(desk, one) for one in task.evaluation_criteria.env_assertions or [])
 
 
-def _script(task: Any) -> list[str]:
-    """The scenario of the task's user: their reason, what they know, and what they want to reach."""
+def _is_talk(message: Any) -> bool:
+    """True for what a side said to the other one."""
+    return message.role in _SIDES and bool(message.content)
+
+
+def _script(task: Any, options: Tau2Options) -> list[str]:
+    """The scenario of the task's user: their reason, what they know, and what they want to reach. A judge who plays
+    the user has none."""
+    if options.user != "script":
+        return []
     told = task.user_scenario.instructions
     if isinstance(told, str):
         return [told]
