@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,12 +15,14 @@ from rewarden_server.access.key_record import new_key
 from rewarden_server.environments.live import LiveEpisodes
 from tests.compat.conftest import Running, Start
 from tests.compat.test_gym import NOTHING_FAILED, message, plugin, request
+from tests.judges.scripted import ScriptedJudge
 from tests.server.box_host import host as host
 from tests.server.launchers import launcher as launcher
 from tests.server.test_openenv_boxes import SOLVE, emptied
 from tests.server.test_openenv_boxes import remembered as remembered
 from tests.server.test_openenv_boxes import server as boxes_server
 from tests.server.test_openenv_boxes import settings as settings
+from tests.verifiers.tau2_desk import write_desk
 
 __all__ = ["plugin"]
 
@@ -78,6 +81,27 @@ async def test_the_tools_of_a_session_and_its_verdict_have_one_state(start: Star
     assert [each["reward"] for each in rewards] == [0.0, 0.0, 1.0]
     assert (await agents[-1].told("verify", row))["reward"] == 1.0  # asked again, of a reply that was lost
     assert len(server.serving.service.episodes) == 0
+
+
+async def test_a_judge_plays_the_user_of_a_session(start: Start, tmp_path: Path) -> None:
+    with ScriptedJudge() as judge:
+        judge.script(
+            {"when": "Nothing has been said yet.", "reply": "Milk, please."},
+            {"when": "It costs 1,250.", "reply": "Thanks. ###STOP###"},
+            {"when": "next message", "reply": {"$reply": {"status": 500}}},
+        )
+        corpora = {"tau2": str(write_desk(tmp_path / "bench"))}
+        named = json.dumps({"main": judge.settings(retries=0)})
+        server = await start({"environments.corpora": corpora, "judges.named": named})
+        agent = await seeded(server, "tau2", domain="desk", task="milk", user={"judge": "main"})
+        await agent.told("add", {"thing": "milk"})
+        said = await agent.told("say", {"text": "It costs 1,250."})
+        assert said["text"] == "Thanks.\nThe user has ended the conversation."
+        assert (await agent.told("verify", ROW))["reward"] == 1.0
+        # A judge that fails: the sample is masked, and no zero.
+        agent = await seeded(server, "tau2", domain="desk", task="milk", user={"judge": "main"})
+        assert (await agent.post("say", {"text": "Hello?"})).status_code == 503
+        assert (await agent.told("verify", ROW))["mask_sample"] is True
 
 
 async def test_an_episode_that_has_a_verdict_goes_no_further(start: Start) -> None:
