@@ -34,8 +34,7 @@ def _variant(params: NoveltyParams) -> VerifierSpec | None:
 def novelty(
     response: str, params: NoveltyParams, reference: Any = None, metadata: Mapping[str, Any] | None = None
 ) -> Outcome:
-    """Scores how new a response is compared with an archive: 1 if it shares no word with any archived text, 0 for a
-    copy.
+    """Scores how new a response is compared with an archive: 1 if it shares no word with any text in it, 0 for a copy.
 
     The reference is the archive: a list of texts, or `{archive: texts}`. For the first response, the list is empty. At
     most 2,000 texts and 200,000 characters are compared. The score is 1 minus the similarity to the most similar text:

@@ -25,8 +25,7 @@ _SHOWN = 2_000
 
 @verifier(version="1")
 async def dafny(response: str, reference: DafnyReference, *, params: DafnyParams, ctx: Context) -> Outcome:
-    """The response is a Dafny program, and its declaration with the required name satisfies the reference's
-    specification.
+    """The response is a Dafny program whose required declaration satisfies the reference's specification.
 
     One room checks the specification alone: it must be well formed, and its preconditions must be satisfiable. A second
     room verifies the response in a separate module. It then verifies Rewarden's own wrapper, which has the reference's

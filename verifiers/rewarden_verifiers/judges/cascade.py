@@ -67,8 +67,7 @@ def _children(params: Params) -> list[Use]:
 
 @verifier(version="1", graded=True, determinism="sampled", children=_children)
 async def cascade(sample: Sample, params: Params, ctx: Context) -> Outcome:
-    """A cheap, reliable rule has the final say if it accepts a response; a second verifier, such as a judge, decides
-    the rest.
+    """A cheap, reliable rule decides if it accepts a response; a second verifier, such as a judge, decides the rest.
 
     The outcome is that of the verifier that decided, with `branch` (`rule` or `then`) in the evidence and both
     verifiers as components. If the rule says no and the second verifier cannot judge, there is no score. Both must have

@@ -249,8 +249,7 @@ def search(
     steps: Sequence[Step] | None = None,
     token_count: int | None = None,
 ) -> Outcome:
-    """Checks that a search agent's tools returned the gold evidence, that its answer used it, and that it kept to its
-    budget.
+    """Checks that a search agent's tools returned the gold evidence, its answer used it, and it kept to its budget.
 
     The reference lists the gold documents: by id, address or title, or as objects `{id, title, text}`. The score is the
     recall of gold in what tools returned; with `used`, a weighted mean of that and of the share that the answer uses.

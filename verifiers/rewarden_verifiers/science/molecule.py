@@ -324,8 +324,7 @@ def molecule(
     prompt: str | None = None,
     finish_reason: str | None = None,
 ) -> Outcome:
-    """Checks a molecule written as SMILES: equal or similar to the reference, valid, with a given formula, or with
-    given properties.
+    """Checks a molecule written as SMILES: equal or similar to a reference, valid, or of given formula or properties.
 
     The SMILES is read from a box, a tag (`<answer>`, `<SMILES>`), any other mark or the last line, with or without
     Markdown, TeX, quotes, or a name in brackets after it. RDKit parses and compares it. Identity means equal canonical

@@ -49,8 +49,7 @@ def number(
     prompt: str | None = None,
     finish_reason: str | None = None,
 ) -> Outcome:
-    r"""Compares a number with the expected one, with tolerances, units and percentages; also ranges, vectors and
-    tables.
+    r"""Compares a number with the expected one, with tolerances, units and percentages; also ranges, vectors, tables.
 
     The reference is one of these:
 
