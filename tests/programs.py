@@ -20,7 +20,7 @@ LAUNCHERS = ("docker", "bwrap")
 
 SANDBOXED = {
     *("code", "code_output", "kernel", "puzzle", "task", "swe"),
-    *("code_all", "code_fraction", "code_format", "autotriton"),
+    *("code_all", "code_fraction", "code_format", "autotriton", "rethinkmcts"),
 }
 """Verifiers and recipes whose cases run programs."""
 
