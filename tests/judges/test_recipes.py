@@ -13,9 +13,15 @@ from rewarden_server.studies.case_batch import case_batch, judge_cases
 from rewarden_verifiers.cases import Case, load_cases
 from rewarden_verifiers.registry import GALLERY, Registry
 from tests.judges.scripted import ScriptedJudge
+from tests.programs import SANDBOXED
 
 REGISTRY = Registry()
-RECIPES = sorted(path.stem for path in GALLERY.glob("*.yaml") if "params.judge}" in path.read_text(encoding="utf-8"))
+RECIPES = sorted(
+    path.stem
+    for path in GALLERY.glob("*.yaml")
+    if "params.judge}" in path.read_text(encoding="utf-8") and path.stem not in SANDBOXED
+)
+"""Those that run programs as well are judged with the other programs, in `tests/fingerprint/test_coverage.py`."""
 CASES = [case for name in RECIPES for case in load_cases(REGISTRY.get(name))]
 ASKING = [case for case in CASES if case.script]
 SILENT = [case for case in CASES if not case.script]
