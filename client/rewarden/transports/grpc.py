@@ -147,10 +147,12 @@ class GrpcTransport:
         method = getattr(self._boxes, "Run" if call.operation == "exec" else call.operation.capitalize())
         streams = call.content is not None or call.operation in ("stdin", "write", "extract")
         message: Any = _inputs(call) if streams else _box_message(call)
+        sent = method(message, metadata=self._box_metadata(call), timeout=self._timeout_s)
+        ending = _Ending(sent)
         try:
-            reply = await method(message, metadata=self._box_metadata(call), timeout=self._timeout_s)
-        except grpc.aio.AioRpcError as error:
-            raise refusal(error) from None
+            reply = await sent
+        except grpc.aio.AioRpcError:
+            raise refusal(await ending.status()) from None
         return understood(plain.loads, reply.reply_json) if reply.HasField("reply_json") else None
 
     async def box_events(self, call: BoxCall) -> AsyncGenerator[Any, None]:
@@ -213,11 +215,12 @@ async def _sent(first: pb.BoxInput, content: Content | None) -> AsyncGenerator[p
 
 async def _replies(stream: Any) -> AsyncGenerator[Any, None]:
     """The replies of a call, which is cancelled if they are not read to the end."""
+    ending = _Ending(stream)
     try:
         async for reply in stream:
             yield reply
-    except grpc.aio.AioRpcError as error:
-        raise refusal(error) from None
+    except grpc.aio.AioRpcError:
+        raise refusal(await ending.status()) from None
     finally:
         stream.cancel()
 
@@ -301,9 +304,8 @@ class _MessageStream:
     async def receive(self) -> Verdict | Group | None:
         while not self._received:
             try:
-                reply = await self._call.read()
-            except grpc.aio.AioRpcError:
-                reply = grpc.aio.EOF
+                # Not `read`: once a write has failed it reads no more, although the server's last messages are there.
+                reply = await self._call._read()
             except asyncio.CancelledError:
                 if self._aborted:
                     raise Unavailable("the stream was aborted") from None
@@ -337,16 +339,18 @@ class _MessageStream:
 
 
 class _Ending:
-    """The status that the server ended a stream with.
+    """The status that the server ended a call with.
 
-    When a stream ends while we write, grpc.aio puts an error of its own ("Internal error from Core") over the status
-    that came or is coming (grpc issue 36066), and the server's reason is lost to whoever asks afterwards. A done
-    callback runs at every change of the status: the first one that is the server's is kept.
+    When a call ends while we write, grpc.aio puts an error of its own ("Internal error from Core") over the status
+    that came or is coming (grpc issue 36066). A done callback has the first of the two; in grpcio 1.85 it does not run
+    for the second, which is therefore looked for.
     """
 
-    _WAIT_S = 2.0  # that long the server's status may lag behind the failed write
+    _WAIT_S = 10.0  # that long the server's status may lag behind the failed write
+    _LOOK_S = 0.01
 
     def __init__(self, call: Any) -> None:
+        self._call = call
         self._found: asyncio.Future[grpc.aio.AioRpcError] = asyncio.get_running_loop().create_future()
         call.add_done_callback(self._ended)
 
@@ -357,9 +361,12 @@ class _Ending:
 
     async def status(self) -> grpc.aio.AioRpcError:
         """The server's status; UNAVAILABLE when none comes."""
-        done, _ = await asyncio.wait({self._found}, timeout=self._WAIT_S)
-        if done:
-            return self._found.result()
+        for _ in range(round(self._WAIT_S / self._LOOK_S)):
+            done, _ = await asyncio.wait({self._found}, timeout=self._LOOK_S)
+            if done:
+                return self._found.result()
+            if self._call.done():
+                self._ended(self._call)
         empty = grpc.aio.Metadata()
         return grpc.aio.AioRpcError(grpc.StatusCode.UNAVAILABLE, empty, empty, "the stream broke")
 
