@@ -116,13 +116,17 @@ async def refusing() -> AsyncIterator[str]:
     await server.stop(grace=0)
 
 
+async def send_for_ever(stream: _MessageStream) -> None:
+    while True:
+        await stream.send(Sample(response="x" * 200_000))
+
+
 async def test_a_refusal_is_not_lost_to_samples_that_are_still_being_sent(refusing: str) -> None:
     """Flake: grpc.aio puts an error of its own over the status of a call that ends while it writes."""
     async with grpc.aio.insecure_channel(refusing) as channel:
         stream = _MessageStream(stubs.RewardServiceStub(channel).VerifyStream(), pb.VerifyStreamRequest())
         with pytest.raises(PeerClosed):
-            while True:  # nobody reads until a write fails
-                await stream.send(Sample(response="x" * 200_000))
+            await send_for_ever(stream)  # and nobody reads
         assert [(await stream.receive()).index for _ in range(2)] == [0, 1]  # type: ignore[union-attr]
         with pytest.raises(NotFound, match="because"):
             await stream.receive()
