@@ -120,7 +120,7 @@ class Carried:
         return path.startswith("/") and (self._shared or self._kept(inner) or self._is_system(inner))
 
     def _kept(self, path: str) -> bool:
-        return any(path == kept or path.startswith(kept + "/") for kept in self._keep)
+        return any(_is_in(path, kept) for kept in self._keep)
 
     def _is_system(self, path: str) -> bool:
         """Returns whether a path holds what runs the tests, or is read by it when it starts."""
@@ -159,7 +159,7 @@ class Artifacts:
 
     def allows(self, path: str) -> bool:
         """See `Filter.allows`: links lead from artifact to artifact."""
-        return any(path == own or path.startswith(own + "/") for own in self._paths)
+        return any(_is_in(path, own) for own in self._paths)
 
     def of_policy(self, name: str, kind: bytes = tarfile.REGTYPE) -> bool:
         """See `Filter.of_policy`."""
@@ -176,10 +176,7 @@ class Artifacts:
     def _starts_up(self, path: str) -> bool:
         """Returns whether a path is of a home's names with a dot, of which the task declares none that it is in."""
         start = _starts_up(path, self._homes)
-        return start is not None and not any(
-            (path == own or path.startswith(own + "/")) and (own == start or own.startswith(start + "/"))
-            for own in self._paths
-        )
+        return start is not None and not any(_is_in(path, own) and _is_in(own, start) for own in self._paths)
 
     def of_environment(self, name: str, kind: bytes = tarfile.REGTYPE) -> bool:
         """See `Filter.of_environment`."""
@@ -188,6 +185,11 @@ class Artifacts:
     def is_trusted(self, path: str) -> bool:
         """See `Filter.is_trusted`: all but the artifacts is the environment's."""
         return path.startswith("/") and not self.allows(posixpath.normpath(path).lstrip("/"))
+
+
+def _is_in(path: str, folder: str) -> bool:
+    """Returns whether a path is another, or lies below it."""
+    return path == folder or path.startswith(folder + "/")
 
 
 def _starts_up(path: str, homes: Sequence[Sequence[str]]) -> str | None:
