@@ -1,1 +1,1 @@
-"""Boxes: sandboxes that live for a rollout. Who owns which, for how long, and with which rights others use it."""
+"""Boxes: sandboxes that live for a rollout. Who owns them, how long they live, and which rights others have in them."""

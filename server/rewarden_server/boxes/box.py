@@ -27,9 +27,8 @@ class Share:
 @dataclass(eq=False, slots=True, kw_only=True)
 class Box:
     """`opened`, `ends` and `used` are on the registry's clock; `created_at` and `expires_at` are seconds since the
-    epoch. reason: set once it has ended. untouched: nothing of its caller's is in it. trajectory: of a
-    box that was opened for a task. starting: notebooks that are
-    being started, which count as well."""
+    epoch. reason: set once it has ended. untouched: the caller has put nothing into it. trajectory: only for a box
+    opened for a task. starting: notebooks that are being started; they count against the limit."""
 
     id: str
     owner: str
@@ -55,7 +54,7 @@ class Box:
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def over(self, now: float) -> str | None:
-        """Returns why it must end now: `expired` or `idle`; None if it may live on."""
+        """Returns the reason to end the box now: `expired` or `idle`; None if there is none."""
         if now >= self.ends:
             return "expired"
         return "idle" if not self.active and now - self.used >= self.idle_s else None

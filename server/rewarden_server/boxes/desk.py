@@ -1,4 +1,4 @@
-"""The operations of a caller on boxes, in the form that every surface has in common: JSON values and bytes."""
+"""A caller's operations on boxes, as all transports offer them: JSON values and bytes in and out."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rewarden_server.service import Service
 
 WAIT_S = 60
-"""Seconds for which a call can wait for further output of a program in the background."""
+"""The longest that a call may wait for more output of a background program, in seconds."""
 
 MOST_BYTES = 2**62
 DEPTH = 64
@@ -57,7 +57,7 @@ class Desk:
 
     @property
     def counted_s(self) -> float:
-        """Returns the seconds that programs in the foreground, and cells, ran or were idle, by the hosts' measure."""
+        """Returns how long foreground programs and cells ran or were idle, in seconds, as measured by the hosts."""
         return self._counted_s + self._notebooks.counted_s
 
     def left_s(self, box: Box) -> float:
@@ -65,7 +65,7 @@ class Desk:
         return self._boxes.left_s(box)
 
     def box(self, id: str, right: Right) -> Box:
-        """Returns a box that the caller may use so."""
+        """Returns a box if the caller has this right in it."""
         detail(box=id[:100])
         box = self._boxes.find(id, self._caller, right)
         if box.rollout is not None:
@@ -99,7 +99,7 @@ class Desk:
     # --- programs
 
     async def exec(self, call: BoxCall) -> dict[str, Any]:
-        """Returns the end of a program; of one in the background, its number."""
+        """Runs a program and returns its result, or starts it in the background and returns its number."""
         box = self.box(call.box, "exec")
         asked = request_of(ExecRequest, call.value)
         with charged(1):
@@ -114,7 +114,7 @@ class Desk:
                     await self._boxes.finish(box, running)
 
     async def events(self, call: BoxCall, stdin: AsyncIterable[bytes] | None = None) -> AsyncGenerator[Any, None]:
-        """Yields a program's output as it comes, and its end. stdin: what it is fed meanwhile."""
+        """Yields a program's output as it arrives, then its result. stdin: its input, fed while it runs."""
         box = self.box(call.box, "exec")
         asked = request_of(ExecRequest, call.value)
         if asked.background:
@@ -134,7 +134,7 @@ class Desk:
                     await self._boxes.finish(box, running)
 
     async def progress(self, call: BoxCall) -> dict[str, Any]:
-        """Returns the kept output of a program in the background, and its end."""
+        """Returns the kept output of a background program, and its result if it has ended."""
         box, running = self._running(call)
         after = whole_in(call.query, "after", 0, MOST_BYTES, 0)
         wait_s = whole_in(call.query, "wait_s", 0, WAIT_S, 0)
@@ -188,7 +188,7 @@ class Desk:
             return to_json(await self._notebooks.run(box, call.number or 0, request_of(CellRequest, call.value)))
 
     async def interrupt(self, call: BoxCall) -> dict[str, Any]:
-        """Interrupts the cell that runs."""
+        """Interrupts the running cell."""
         return {"interrupted": await self._notebooks.interrupt(self.box(call.box, "exec"), call.number or 0)}
 
     async def restart(self, call: BoxCall) -> dict[str, Any]:
@@ -295,8 +295,8 @@ class Desk:
 
 
 def _file(entry: Entry) -> dict[str, Any]:
-    """Returns an entry as a `BoxFile`. Its name and target are whatever bytes a program gave them, and the JSON of a
-    lone surrogate is an error to most readers, who would get no entry of the folder."""
+    """Returns an entry as a `BoxFile`. Programs choose the bytes of its name and target; most JSON readers reject a
+    lone surrogate, and would then get no entry of the folder at all."""
     told: dict[str, Any] = {"kind": entry.kind, "size": entry.size, "mode": entry.mode}
     for name, text in (("name", entry.path), ("target", entry.target)):
         if text is not None:

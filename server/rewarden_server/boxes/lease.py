@@ -1,7 +1,7 @@
 """Leases: signed, expiring permissions to use one box.
 
-A lease is `rwl_`, its terms in base64, a point, and their HMAC-SHA256 in base64. It says which box, which rights, which
-rollout and until when; nothing of it can be changed without the secret, which only servers have.
+A lease is `rwl_`, its terms in base64, a point, and their HMAC-SHA256 in base64. It names the box, the rights, the
+rollout and the expiry. Nobody can change it without the secret, which only servers have.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from rewarden_server.config import ConfigError
 PREFIX = "rwl_"
 
 _LONGEST = 2048
-"""Characters of a lease. Attack: long ones, which cost time to decode."""
+"""The maximum length of a lease, in characters. Attack: long leases that cost time to decode."""
 
 _SECRET_BYTES = 32
 _CONTEXT = b"rewarden lease 1\0"
-"""Signed before the terms, so that no other signature with this secret is a lease."""
+"""A prefix of the signed bytes, so that nothing else signed with this secret passes for a lease."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """The terms of a lease. owner: the name of the key that gave it. until: seconds since the epoch."""
+    """The terms of a lease. owner: the name of the key that issued it. until: seconds since the epoch."""
 
     box: str
     owner: str
@@ -61,7 +61,7 @@ class Leases:
         return f"{PREFIX}{_text(body)}.{_text(self._signature(body))}"
 
     def read(self, text: str) -> Lease:
-        """Returns the terms of a lease. Raises Unauthorized if it is not genuine, or over."""
+        """Returns the terms of a lease. Raises Unauthorized if it is forged or expired."""
         if len(text) > _LONGEST or not text.startswith(PREFIX):
             raise Unauthorized("unknown lease")
         body, _, signature = text.removeprefix(PREFIX).partition(".")
@@ -69,7 +69,7 @@ class Leases:
             terms, signed = _bytes(body), _bytes(signature)
         except ValueError:
             raise Unauthorized("unknown lease") from None
-        # The signature comes first: nothing of what a stranger wrote is parsed.
+        # Check the signature first: never parse what a stranger wrote.
         if not hmac.compare_digest(self._signature(terms), signed):
             raise Unauthorized("unknown lease")
         told = json.loads(terms)
@@ -85,7 +85,7 @@ class Leases:
 
 
 def lease_in(authorization: str | None, header: str | None) -> str | None:
-    """Returns the lease with which a call came, in its own header or as the bearer token; None for a key."""
+    """Returns the lease of a call, from its own header or the bearer token; None if the call has a key."""
     if header is not None:
         return header.strip()
     scheme, _, value = (authorization or "").partition(" ")
@@ -94,12 +94,12 @@ def lease_in(authorization: str | None, header: str | None) -> str | None:
 
 
 def load_secret(folder: Path) -> bytes:
-    """Returns the secret in a folder, which is made if there is none. Raises ConfigError."""
+    """Returns the secret in a folder, and creates it if there is none. Raises ConfigError."""
     path = folder / "lease-secret"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not path.exists():
-            # Linked into place as a whole: of two servers that start at once, both read the first one's.
+            # Link the complete file into place: if two servers start at once, both read the first one's secret.
             draft = folder / f".lease-secret-{os.getpid()}-{secrets.token_hex(4)}"
             descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "wb") as file:

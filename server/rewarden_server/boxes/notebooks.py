@@ -1,8 +1,8 @@
-"""The notebooks of boxes: the operations of callers, and whose fault a failure is.
+"""The notebooks of boxes: what callers can do with them, and whose fault a failure is.
 
-A kernel that does not start is proven to be the policy's fault by a control run: a kernel of the same kind starts in a
-box of the same kind in which nothing of the policy's has run. While no host has room for that box, an earlier start in
-such a box is the proof. Attack: a policy that breaks its notebook while the host is full, so that nobody can tell.
+If a kernel does not start, a control run proves that it is the policy's fault: a kernel of the same kind starts in a
+box of the same kind in which the policy has run nothing. If no host has room for that box, an earlier start in such a
+box is the proof. Attack: a policy that breaks its notebook while the host is full, so that nobody can tell.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from rewarden_server.boxes.registry import Boxes
 from rewarden_server.observe.logs import get_logger
 
 _MOST_KINDS = 4096
-"""The kinds of notebooks that are remembered. Attack: an endless variety of environments."""
+"""The number of kinds of notebooks to remember. Attack: an endless variety of environments."""
 
 _log = get_logger("notebooks")
 
@@ -45,7 +45,7 @@ class Notebooks:
         self._boxes = boxes
         self._settings = boxes.settings
         self.counted_s = 0.0
-        """Seconds that the cells ran or were idle."""
+        """Total time for which the cells ran or were idle, in seconds."""
 
     async def open(self, box: Box, asked: NotebookRequest) -> NotebookInfo:
         """Starts a notebook."""
@@ -60,7 +60,7 @@ class Notebooks:
                     if error.fault == "infra":
                         raise _unavailable(error.message) from None
                     made = await self._again(box, remote, asked, error)
-            if untouched:  # attack: a forged driver that says that a kernel starts which the image does not have
+            if untouched:  # attack: a forged driver that claims to start a kernel that the image does not have
                 self._remember(_kind(box, asked))
             number = next(box.numbers)
             box.notebooks[number] = made
@@ -89,8 +89,8 @@ class Notebooks:
         return _result(number, report)
 
     async def variables(self, box: Box, number: int) -> list[Variable]:
-        """Returns the variables of a notebook, as its kernel lists them. If the kernel has died, there are none, and
-        the next cell says so."""
+        """Returns the variables of a notebook, as its kernel lists them. If the kernel has died, there are none; the
+        next cell reports that."""
         async with self._using(box, number) as notebook:
             found, report = await notebook.variables(
                 timeout_s=self._settings.cell_s, output_bytes=self._settings.output_bytes
@@ -101,12 +101,12 @@ class Notebooks:
         return [Variable(**row) for row in found]
 
     async def interrupt(self, box: Box, number: int) -> bool:
-        """Interrupts the cell that runs. Returns whether there is one."""
+        """Interrupts the running cell. Returns False if no cell is running."""
         async with self._using(box, number) as notebook:
             return notebook.interrupt()
 
     async def restart(self, box: Box, number: int) -> NotebookInfo:
-        """Gives a notebook a new kernel."""
+        """Restarts a notebook with a new kernel."""
         async with self._using(box, number) as notebook:
             await notebook.restart()
         return _info(number, notebook)
@@ -137,8 +137,8 @@ class Notebooks:
                 raise refusal from None
 
     async def _again(self, box: Box, remote: RemoteBox, asked: NotebookRequest, error: NotebookOver) -> Notebook:
-        """Returns a notebook that starts after all; otherwise raises the refusal. Flake: a disk on which the first
-        kernel's files take a minute, and the control run's, which have been read by then, take none."""
+        """Tries once more to start a notebook, and raises the error if it fails again. Flake: on a slow disk, the first
+        kernel takes a minute to read its files, and the control run, which finds them cached, takes no time."""
         refusal = await self._judged(box, asked, error.message)
         if not isinstance(error, LateKernel) or refusal.details.get("fault") != "policy":
             raise refusal from None
@@ -150,7 +150,7 @@ class Notebooks:
             raise refusal from None
 
     async def _judged(self, box: Box, asked: NotebookRequest, message: str) -> RequestError:
-        """Returns the refusal of a notebook whose kernel does not start, with the fault that a control run proves."""
+        """Returns the error for a notebook whose kernel does not start, with the fault that a control run proves."""
         try:
             fault = await self._start_elsewhere(box, asked, plain=False)
         except RequestError as trouble:
@@ -170,8 +170,8 @@ class Notebooks:
         return _unavailable(f"{message}; nor does one start in a box in which nothing has run")
 
     async def _start_elsewhere(self, box: Box, asked: NotebookRequest, *, plain: bool) -> NotebookOver | None:
-        """Returns why no kernel starts in a fresh box; None if one does. plain: without the caller's environment, task
-        and working folder. Raises RequestError if there is no such box."""
+        """Returns the reason why no kernel starts in a fresh box; None if one starts. plain: without the caller's
+        environment, task and working folder. Raises RequestError if there is no such box."""
         async with self._boxes.control(box, plain=plain) as fresh:
             given: dict[str, Any] = {} if plain else {"cwd": asked.cwd or "", "env": asked.env}
             try:
@@ -197,8 +197,8 @@ class Notebooks:
 
     @contextmanager
     def _place(self, box: Box) -> Iterator[None]:
-        """Holds the place of a notebook that is being started: of callers at the same time, no one takes another's.
-        Forgets one that has ended if there are too many. Raises InvalidRequest."""
+        """Reserves a place for a notebook while it starts, so that concurrent callers cannot exceed the limit. If there
+        are too many, an ended notebook is forgotten. Raises InvalidRequest."""
         count = len(box.notebooks) + box.starting
         if count >= self._settings.notebooks:
             over = next((number for number, each in box.notebooks.items() if each.ended is not None), None)
@@ -225,7 +225,7 @@ def _unavailable(message: str) -> Unavailable:
 
 
 def _kind(box: Box, asked: NotebookRequest) -> str:
-    """Returns the digest of all that a kernel's start depends on, apart from what the policy has done."""
+    """Returns the digest of everything that a kernel's start depends on, except for what the policy has done."""
     limits = box.remote.limits.given()
     parts = [box.image, box.remote.image, box.task, limits, dict(box.env), asked.kernel, asked.cwd, dict(asked.env)]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""The open boxes of a server: whose they are, how long they live, and why they ended."""
+"""The open boxes of a server: who owns them, how long they live, and why they ended."""
 
 from __future__ import annotations
 
@@ -62,22 +62,22 @@ if TYPE_CHECKING:
     from rewarden_verifiers.tasks.task import Task
 
 _WHY_S = 2.0
-"""Seconds that the news of a box's end may take after an error of one of its programs."""
+"""The time to wait, after an error of a program, for the news that its box has ended, in seconds."""
 
 _REMEMBERED_S = 600.0
-"""Seconds for which an ended box says why it ended."""
+"""The time for which an ended box still reports why it ended, in seconds."""
 
 _REMEMBERED = 10_000
 
 _SWEEP_S = 1.0
 _MOST_CONTROLS = 2
-"""Boxes for control runs at once, which count for no key. Attack: take the room of others by breaking notebooks."""
+"""Boxes for control runs at once; they count against no key. Attack: breaking notebooks to take up other keys' room."""
 
 _INFRA = frozenset({"host_lost", "slot_lost", "draining"})
-"""Ends that are nobody's fault but ours."""
+"""Reasons for a box's end that are our fault."""
 
 _ADMIN: frozenset[Right] = frozenset({"read", "close"})
-"""The rights of a key with the scope `admin` in other keys' boxes."""
+"""The rights that a key with the scope `admin` has in other keys' boxes."""
 
 _log = get_logger("boxes")
 
@@ -129,7 +129,7 @@ class Boxes:
         self.execs: Counter[str] = Counter()
         self.cells: Counter[str] = Counter()
         self.kernels: set[str] = set()
-        """The kinds of notebooks of which one has started, by a digest (see `Notebooks`)."""
+        """Digests of the kinds of notebooks that have started at least once (see `Notebooks`)."""
 
     # --- opening ------------------------------------------------------------------------------------------------
 
@@ -159,8 +159,8 @@ class Boxes:
         return box
 
     async def fork(self, box: Box, asked: ForkRequest, lease: Lease | None = None) -> Box:
-        """Opens a copy of a box: its file system, without its processes. lease: of the caller, if that has no key.
-        Raises RequestError."""
+        """Opens a copy of a box: its file system, without its processes. lease: the caller's, if it has no key. Raises
+        RequestError."""
         _check_times(asked.ttl_s, asked.idle_s, self.settings)
         if lease is not None:
             _check_leased(asked, box.rollout, box.ends - self._clock())
@@ -189,7 +189,7 @@ class Boxes:
         rollout: str | None,
         task: str | None,
     ) -> AsyncIterator[Box]:
-        """Yields a new box, which is listed at the end of the block, and closed if that fails."""
+        """Yields a new box, which is listed at the end of the block, or closed if the block fails."""
         if self._draining:
             raise Unavailable("the server is draining", retry_after_s=1.0)
         share = Share(memory_mb=spec.limits.memory_mb or 0, disk_mb=spec.limits.disk_mb or 0)
@@ -246,7 +246,8 @@ class Boxes:
         )
 
     def _take(self, owner: str, share: Share) -> None:
-        """Counts a box against its key's quota. Raises TooManyBoxes, and InvalidRequest for one that never fits."""
+        """Counts a box against its key's quota. Raises TooManyBoxes; or InvalidRequest for a box that could never
+        fit."""
         for field, wanted, most in (
             ("memory_mb", share.memory_mb, self.settings.memory_mb_per_key),
             ("disk_mb", share.disk_mb, self.settings.disk_mb_per_key),
@@ -278,7 +279,7 @@ class Boxes:
     # --- finding ------------------------------------------------------------------------------------------------
 
     def find(self, id: str, caller: Caller, right: Right) -> Box:
-        """Returns an open box that the caller may use so. Raises NotFound, Forbidden, BoxEnded."""
+        """Returns an open box if the caller has this right in it. Raises NotFound, Forbidden, BoxEnded."""
         box = self._open.get(id)
         if box is not None and (why := box.over(self._clock())) is not None:
             self._end(box, why)
@@ -300,7 +301,7 @@ class Boxes:
         return box.ends - self._clock()
 
     def task(self, id: str) -> Task:
-        """Returns a task, of which boxes can be opened. Raises NotFound."""
+        """Returns a task for which boxes can be opened. Raises NotFound."""
         return self._tasks.find(id)
 
     async def step(self, box: Box, name: str) -> StepBegun:
@@ -318,7 +319,7 @@ class Boxes:
 
     @asynccontextmanager
     async def using(self, box: Box) -> AsyncIterator[RemoteBox]:
-        """Yields the box at its host, during a request. Errors of the host become ours."""
+        """Yields the host's box for the duration of a request. Errors of the host become request errors."""
         with self.busy(box):
             box.untouched = False
             try:
@@ -326,7 +327,7 @@ class Boxes:
                     yield box.remote
             except RequestError as error:
                 if isinstance(error, InternalError) and box.remote.fault is None:
-                    # Flake: the stream of a program breaks a moment before that of its box, which says why.
+                    # Flake: a program's stream breaks a moment before its box's stream, which gives the reason.
                     with contextlib.suppress(TimeoutError):
                         await asyncio.wait_for(box.remote.wait(), _WHY_S)
                 fault = box.remote.fault
@@ -338,7 +339,7 @@ class Boxes:
 
     @contextmanager
     def busy(self, box: Box) -> Iterator[None]:
-        """Counts a request, during which the box is not idle, and from whose end its idle time begins."""
+        """Counts a request: the box is not idle while it lasts, and the idle time starts at its end."""
         box.active += 1
         try:
             yield
@@ -354,8 +355,8 @@ class Boxes:
 
     @asynccontextmanager
     async def control(self, box: Box, *, plain: bool = False) -> AsyncIterator[RemoteBox]:
-        """Yields a box of the same kind in which nothing of the policy's has run, for this caller alone: with the same
-        image, limits and network and, unless plain, environment and task. Errors of the host become ours."""
+        """Yields a box of the same kind for this caller alone, in which the policy has run nothing: with the same
+        image, limits and network and, unless plain, environment and task. Errors of the host become request errors."""
         task = None if plain else box.task
         env = {} if plain else box.env
         spec = BoxSpec(
@@ -372,8 +373,8 @@ class Boxes:
     # --- programs -----------------------------------------------------------------------------------------------
 
     async def begin(self, box: Box, asked: ExecRequest, *, streams: bool = False) -> Running:
-        """Starts a program; call within `using`. The caller must close one in the foreground. streams: its output is
-        passed on as it comes, so that nothing limits it. Raises InvalidRequest, Overloaded, HostError."""
+        """Starts a program; call within `using`. The caller must close a foreground program. streams: the output is
+        passed on as it arrives, without a limit. Raises InvalidRequest, Overloaded, HostError."""
         if asked.background:
             self._make_room(box)
         if sum(not each.over for each in box.execs.values()) + len(box.notebooks) + box.starting >= MOST_EXECS:
@@ -406,12 +407,12 @@ class Boxes:
         return running
 
     async def finish(self, box: Box, running: Running) -> None:
-        """Ends a program in the foreground, or forgets one in the background."""
+        """Ends a foreground program, or forgets a background one."""
         box.execs.pop(running.number, None)
         await running.close()
 
     async def feed(self, box: Box, running: Running, pieces: AsyncIterable[bytes], *, eof: bool) -> None:
-        """Writes to a program's input; call within `using`. eof: and closes it. Raises InvalidRequest if it has
+        """Writes to a program's input, and closes it if `eof`; call within `using`. Raises InvalidRequest if it has
         ended."""
         try:
             async for piece in pieces:
@@ -434,8 +435,8 @@ class Boxes:
         self.execs[status] += 1
 
     def _make_room(self, box: Box) -> None:
-        """Makes room for one more program in the background, in place of one that has ended if there are too many.
-        Raises Overloaded."""
+        """Makes room for one more background program; if there are too many, an ended one is forgotten. Raises
+        Overloaded."""
         behind = [each for each in box.execs.values() if each.background]
         boxes = [other for other in self._open.values() if other.owner == box.owner]
         of_key = sum(each.background for other in boxes for each in other.execs.values())
@@ -459,7 +460,7 @@ class Boxes:
             return await self.snapshots.keep(changes, box.owner, remote.image or None)
 
     def lease(self, box: Box, asked: LeaseRequest, caller: Caller) -> BoxLease:
-        """Signs a lease. Only the owner's key may give one, and no right that it lacks. Raises RequestError."""
+        """Signs a lease. Only the owner's key may issue one, and only with rights that it has. Raises RequestError."""
         no_lease(caller)
         if caller.name != box.owner:
             raise Forbidden("only the key that opened a box may lease it")
@@ -482,8 +483,8 @@ class Boxes:
         return BoxLease(lease=text, box=box.id, rights=ordered, rollout=box.rollout, expires_at=until)
 
     def renewed(self, lease: Lease, fork: Box) -> str:
-        """Returns a lease of a box that was forked by a lease: for no longer than this, with the same rights, and the
-        right to close what its holder opened."""
+        """Returns a lease for a box that was forked with this lease: no longer, with the same rights, and the right to
+        close the fork."""
         rights, until = lease.rights | {"close"}, min(lease.until, fork.expires_at)
         return self._signer().sign(replace(lease, box=fork.id, rights=rights, until=until))
 
@@ -508,7 +509,7 @@ class Boxes:
         await box.remote.close()
 
     def sweep(self) -> None:
-        """Ends the boxes whose time is over, and forgets those that ended long ago."""
+        """Ends the boxes whose time is up, and forgets those that ended long ago."""
         now = self._clock()
         for box in list(self._open.values()):
             why = box.over(now)
@@ -518,7 +519,7 @@ class Boxes:
             self._ended.popitem(last=False)
 
     async def drain(self) -> None:
-        """Opens no more boxes, and ends all: no box outlives its server."""
+        """Stops opening boxes and ends all of them: no box outlives its server."""
         self._draining = True
         boxes = list(self._open.values())
         for box in boxes:
@@ -531,7 +532,7 @@ class Boxes:
         await asyncio.gather(*self._watching, return_exceptions=True)
 
     def _end(self, box: Box, reason: EndReason | str) -> None:
-        """Ends a box, unless it has ended. Its processes are killed soon after."""
+        """Ends a box if it is open. Its processes are killed soon after."""
         if box.reason is not None:
             return
         box.reason = reason
@@ -546,7 +547,7 @@ class Boxes:
         say("box ended", box=box.id, key=box.owner, reason=reason, rollout=_logged(box.rollout))
 
     async def _watch(self, box: Box) -> None:
-        """Notices that the box is lost while nobody uses it."""
+        """Notices when the box is lost while nobody uses it."""
         await box.remote.wait()
         self._end(box, "host_lost" if box.remote.host_lost else "slot_lost")
 
@@ -576,7 +577,8 @@ class Boxes:
 
 
 def _of_task(begun: Begun, asked: BoxRequest, limits: Limits) -> BoxSpec:
-    """Returns the box of a task. Raises InvalidRequest for what a task decides itself."""
+    """Returns the settings of a task's box, with what the request adds. Raises InvalidRequest for fields that the task
+    itself sets."""
     if asked.image not in (BoxRequest().image, begun.image):
         raise InvalidRequest(f"image: the task's is {begun.image!r}; leave it out", path="image")
     if asked.snapshot is not None:
@@ -584,7 +586,7 @@ def _of_task(begun: Begun, asked: BoxRequest, limits: Limits) -> BoxSpec:
     own = begun.limits.given()
     given = {name: value for name, value in limits.given().items() if getattr(asked.limits, name) is not None}
     for name in own.keys() & given.keys():
-        # What was checked under the task's limits says nothing about others.
+        # A check made with the task's limits says nothing about other limits.
         if given[name] > own[name]:
             raise InvalidRequest(
                 f"limits.{name}: the task's boxes have at most {own[name]}; leave it out", path=f"limits.{name}"
@@ -618,12 +620,12 @@ def _check_right(caller: Caller, id: str, owner: str, rollout: str | None, right
 
 
 def _logged(rollout: str | None) -> str | None:
-    """A rollout as it is logged. Attack: ids of megabytes that fill the log."""
+    """A rollout's id for the log. Attack: ids of megabytes that fill the log."""
     return None if rollout is None else rollout[:100]
 
 
 def _unknown(id: str, caller: Caller) -> NotFound:
-    """The same words for a box that is not the caller's and for one that is not there."""
+    """The same message for another caller's box and for one that does not exist."""
     return NotFound(f"unknown box {id[:100]!r}" + (", or the lease is for another one" if caller.lease else ""))
 
 
@@ -644,8 +646,8 @@ def _check_times(ttl_s: float | None, idle_s: float | None, settings: BoxSetting
 def _check_leased(asked: ForkRequest, rollout: str | None, left_s: float) -> None:
     """Raises InvalidRequest for a fork that a lease does not allow. left_s: seconds until its box ends.
 
-    Attack: whoever holds a lease fills the owner's quota for long after the box; or names a fork as the box of another
-    rollout, which the owner then scores as that one's.
+    Attack: the holder of a lease fills the owner's quota long after the box has ended; or labels a fork with another
+    rollout's id, so that the owner scores it as that rollout.
     """
     if asked.ttl_s is not None and asked.ttl_s > left_s:
         raise InvalidRequest(
@@ -693,7 +695,7 @@ def _command(asked: ExecRequest) -> tuple[tuple[str, ...], Program | None]:
 
 @contextlib.contextmanager
 def _refusals() -> Iterator[None]:
-    """Raises the errors of hosts as refusals of the request."""
+    """Turns errors of hosts into request errors."""
     try:
         yield
     except host_errors.FileFault as error:

@@ -1,4 +1,4 @@
-"""The requests to boxes, read from JSON."""
+"""Requests to boxes, read from JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def request_of(kind: type[T], value: Any) -> T:
-    """Returns the request of that type. Null is the same as an absent field. Raises InvalidRequest, with the path."""
+    """Returns the request of that type. Null means the same as an absent field. Raises InvalidRequest with the path."""
     try:
         made: T = read(kind, _without_nulls(value), "")
     except Misfit as misfit:
@@ -39,7 +39,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def whole_in(query: Mapping[str, Any], name: str, least: int, most: int, otherwise: int) -> int:
-    """Returns a whole number among parameters, as a number or as digits. Raises InvalidRequest."""
+    """Returns an integer parameter, given as a number or as digits. Raises InvalidRequest."""
     given = query.get(name)
     if given is None:
         return otherwise

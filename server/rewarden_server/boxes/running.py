@@ -1,4 +1,4 @@
-"""A program in a box: its input, its output as it comes, and its end."""
+"""A program in a box: its input, its output as it arrives, and its result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PART = 1 << 16
 
 
 class Running:
-    """A program that has begun. A task feeds its input, and another reads the output of one in the background."""
+    """A started program. One task feeds its input; for a background program, another reads its output."""
 
     def __init__(
         self,
@@ -34,8 +34,8 @@ class Running:
         ended: Callable[[str], None],
         call: Call | None = None,
     ) -> None:
-        """stdin: its whole input; None: empty, or fed later. kept: bytes of output that are kept in the background.
-        ended: called once with its status, or with `killed`. call: its record in the box's trajectory."""
+        """stdin: its whole input; None: empty, or fed later. kept: how many bytes of a background program's output are
+        kept. ended: called once with its status, or with `killed`. call: its record in the box's trajectory."""
         self.number = number
         self.background = background
         self.result: ExecResult | None = None
@@ -51,23 +51,24 @@ class Running:
 
     @property
     def over(self) -> bool:
-        """Returns whether it has ended, or was lost."""
+        """True if it has ended or was lost."""
         return self.result is not None or self.failure is not None
 
     @property
     def counted_s(self) -> float:
-        """Returns the seconds that its processes ran or were idle, by the host's measure; 0 before its end. Waiting for
-        a CPU, or for a host that stands still, does not count."""
+        """Time for which its processes ran or were idle, in seconds, as measured by the host; 0 before its end. Waiting
+        for a CPU or for a stalled host does not count."""
         report = self._exec.report
         return 0.0 if report is None else min(report.wall_time, report.cpu_time + report.idle_time)
 
     async def feed(self, data: bytes) -> None:
-        """Writes to its input; waits while it reads nothing. Raises HostError if it has ended."""
+        """Writes to its input; waits while the program does not read. Raises HostError if it has ended."""
         for start in range(0, len(data), _PART):
             await self._exec.send(data[start : start + _PART])
 
     def feed_beside(self, pieces: AsyncIterable[bytes]) -> None:
-        """Writes to its input as pieces come, and closes it after the last, while its output is read."""
+        """Writes pieces to its input as they arrive, and closes it after the last one, while its output is being
+        read."""
         self._feeding = asyncio.get_running_loop().create_task(self._feed_all(pieces))
 
     def end_input(self) -> None:
@@ -75,13 +76,13 @@ class Running:
         self._exec.close_stdin()
 
     def signal(self, number: int, *, group: bool) -> None:
-        """Sends it a signal; group: and all processes of its group."""
+        """Sends it a signal; with `group`, also all processes of its group."""
         if not self.over:
             self._exec.signal(number, group=group)
 
     async def output(self) -> AsyncGenerator[ExecOutput, None]:
         """Yields the output of a program in the foreground; `result` is set at the end. Raises HostError if the box is
-        lost, and what its input raised."""
+        lost, and whatever its input raised."""
         try:
             async for item in self._items():
                 yield item
@@ -92,7 +93,7 @@ class Running:
         self._settle(_result(self.number, self._exec.report, b"", b""))
 
     async def whole(self) -> ExecResult:
-        """Returns the end of a program in the foreground, with all of its output. Raises HostError."""
+        """Returns the result of a foreground program, with all of its output. Raises HostError."""
         parts: dict[str, list[bytes]] = {"stdout": [], "stderr": []}
         async for item in self._items():
             parts[item.stream].append(item.data)
@@ -102,7 +103,7 @@ class Running:
         return result
 
     def progress(self, after: int) -> ExecProgress:
-        """Returns the kept output of a program in the background, from a position on."""
+        """Returns the kept output of a background program from a position on."""
         output, dropped = self._kept.since(after)
         return ExecProgress(
             exec=self.number,
@@ -114,7 +115,7 @@ class Running:
         )
 
     async def change(self, after: int, wait_s: float) -> None:
-        """Returns when there is output after a position, at its end, or after `wait_s` seconds."""
+        """Waits until there is output after a position, the program ends, or `wait_s` seconds have passed."""
         try:
             async with asyncio.timeout(wait_s):
                 while self._kept.end <= after and not self.over:
@@ -124,7 +125,7 @@ class Running:
             pass
 
     async def close(self) -> None:
-        """Kills it, if it has not ended."""
+        """Kills it if it is still running."""
         tasks = [task for task in (self._feeding, self._reading) if task is not None]
         for task in tasks:
             task.cancel()
@@ -152,9 +153,9 @@ class Running:
                 await self.feed(piece)
             self._exec.close_stdin()
         except HostError:
-            pass  # it ended before it had read all, as programs may
+            pass  # it ended before it had read everything, as programs may
         except Exception:
-            self._exec.leave()  # it would wait for the rest for ever
+            self._exec.leave()  # it would wait for the rest forever
             raise
 
     async def _read_all(self) -> None:
@@ -170,7 +171,7 @@ class Running:
 
 
 class Kept:
-    """The last bytes of an output. Positions count the bytes of both streams from the beginning."""
+    """The last bytes of a program's output. Positions count the bytes of both streams from the start."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -179,7 +180,7 @@ class Kept:
         self.end = 0
 
     def add(self, item: ExecOutput) -> None:
-        """Adds output; the oldest goes where there is too much."""
+        """Adds output, and drops the oldest if there is too much."""
         if not item.data:
             return
         last = self._items[-1] if self._items else None
@@ -200,7 +201,7 @@ class Kept:
                 self._size -= surplus
 
     def since(self, after: int) -> tuple[tuple[ExecOutput, ...], int]:
-        """Returns the output from a position on, and the number of bytes after it that are no longer kept."""
+        """Returns the output from a position on, and how many bytes after that position have been dropped."""
         begin = self.end - self._size
         dropped = max(0, begin - after)
         skip = max(0, after - begin)

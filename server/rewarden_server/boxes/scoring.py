@@ -1,4 +1,4 @@
-"""The judging of a box: its final answer, as any sample."""
+"""Scoring a box: its final answer is judged like any sample."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from rewarden_server.service import Service
 
 MISSING, TOO_LARGE, NOT_TEXT = "response_file_missing", "response_file_too_large", "response_file_not_text"
-"""Flags of a verdict on a file. The first two: it was judged as an empty response, because the policy wrote none."""
+"""Flags of a verdict on a file. With the first two, an empty response was judged, because the policy wrote no file."""
 
 
 async def score(service: Service, box: Box, asked: ScoreRequest, surface: str) -> Verdict:
-    """Returns the verdict. The processes of the box stand still while its file is read. Raises RequestError."""
+    """Returns the verdict. The box's processes are frozen while its file is read. Raises RequestError."""
     use = check_use(service, asked)
     response, flag = asked.response if asked.response is not None else "", None
     if asked.response_file is not None:
@@ -54,7 +54,8 @@ def check_use(service: Service, asked: ScoreRequest) -> Use:
 
 
 def judges_boxes(service: Service, use: Use) -> bool:
-    """Returns whether a use needs no response beside the box. Raises InvalidRequest for one that cannot be bound."""
+    """Returns whether a use can judge the box without a response. Raises InvalidRequest for one that cannot be
+    bound."""
     try:
         return service.engine.planner.bind(use).spec.live_box
     except SampleError as error:
@@ -66,7 +67,7 @@ async def _text_of(service: Service, box: Box, path: str) -> tuple[str, str | No
     most = service.limits.max_sample_bytes
     data = bytearray()
     async with service.boxes.using(box) as remote:
-        # Attack: a process that changes the file while it is read, so that no one version of it was ever there.
+        # Attack: a process that changes the file while it is read, so that the text read never existed as a whole.
         await remote.stop()
         try:
             async with contextlib.aclosing(remote.get(path)) as pieces:
@@ -75,8 +76,8 @@ async def _text_of(service: Service, box: Box, path: str) -> tuple[str, str | No
                     if len(data) > most:
                         return "", TOO_LARGE
         except FileFault:
-            # Attack: a link to what no reader can open, a socket, or a full memory. Whatever a file's name leads to is
-            # the policy's choice, and its answer with it.
+            # Attack: a link to something unreadable, a socket, or a full memory. The policy chooses what the name
+            # refers to, so this is its answer.
             return "", MISSING
         finally:
             await remote.resume()

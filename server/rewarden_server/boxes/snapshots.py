@@ -22,7 +22,8 @@ _BLOCK = 1024**2
 _ID = re.compile(r"snap-[0-9a-f]{24}\Z")
 _SWEEP_S = 60.0
 _ORPHANED_S = 3600.0
-"""Age at which a file that belongs to no snapshot is nobody's: another server may be writing a younger one."""
+"""The age at which a file without a snapshot counts as orphaned, in seconds; another server may still be writing a
+younger one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,12 +38,12 @@ class Kept:
     expires: float
 
     def told(self) -> BoxSnapshot:
-        """Returns it for callers."""
+        """The snapshot as callers see it."""
         return BoxSnapshot(snapshot=self.id, bytes=self.bytes, image_id=self.image_id, expires_at=self.expires)
 
 
 class Snapshots:
-    """The folder is made with the first snapshot. wall: seconds since the epoch."""
+    """The folder is created with the first snapshot. wall: seconds since the epoch."""
 
     def __init__(self, settings: BoxSettings, wall: Callable[[], float]) -> None:
         self._settings = settings
@@ -50,7 +51,7 @@ class Snapshots:
         self._writing: dict[str, dict[Path, int]] = {}
         self._swept = 0.0
         self._changing = asyncio.Lock()
-        """Held while records and content change together."""
+        """Held while records and content change together, so that both stay consistent."""
 
     @property
     def _folder(self) -> Path:
@@ -102,7 +103,7 @@ class Snapshots:
         return [each.told() for each in records if each.owner == owner and each.expires > now]
 
     async def content(self, kept: Kept) -> AsyncGenerator[bytes, None]:
-        """Yields a snapshot's bytes. Raises InternalError at the end if they are not those that were stored."""
+        """Yields a snapshot's bytes. Raises InternalError at the end if they differ from what was stored."""
         digest = hashlib.sha256()
         try:
             file = await asyncio.to_thread(self._blob(kept.sha256).open, "rb")
@@ -124,7 +125,7 @@ class Snapshots:
             await asyncio.to_thread(self._remove, [found])
 
     async def sweep(self) -> None:
-        """Deletes what has expired, and what a server that was killed has left; looks at most once a minute."""
+        """Deletes expired snapshots, and the leftovers of a killed server; runs at most once a minute."""
         now = self._wall()
         if abs(now - self._swept) < _SWEEP_S:
             return
@@ -138,8 +139,8 @@ class Snapshots:
             await asyncio.to_thread(self._remove_orphans, now - _ORPHANED_S)
 
     async def _write(self, draft: Path, pieces: AsyncIterable[bytes], owner: str, used: int) -> tuple[int, str]:
-        """Attack: many snapshots at once, each of which alone would fit. Therefore those that are being written count
-        together."""
+        """Attack: many snapshots at once, each of which would fit alone. Snapshots that are being written therefore
+        count too."""
         size, digest = 0, hashlib.sha256()
         await asyncio.to_thread(self._folder.mkdir, 0o700, parents=True, exist_ok=True)
         writing = self._writing[owner]
@@ -174,7 +175,7 @@ class Snapshots:
                 self._blob(sha256).unlink()
 
     def _remove_orphans(self, before: float) -> None:
-        """Deletes drafts, and content without a record, that nobody has written to since then."""
+        """Deletes drafts, and content without a record, that have not been written to since then."""
         known = {f"{each.sha256}.tar" for each in self._records()}
         with suppress(FileNotFoundError):
             for path in self._folder.iterdir():

@@ -1,7 +1,7 @@
 """A box's trajectory: the programs that its callers ran in it, in Harbor's Agent Trajectory Interchange Format (ATIF).
 
-The server writes it down from what it was asked and what came out, so that a task's tests can judge how a state came
-about. Nothing that runs in the box can change it.
+The server records what it was asked to run and what came out, so that a task's tests can judge how a state came about.
+Nothing that runs in the box can change the record.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from rewarden.boxes.types import ExecOutput, ExecRequest, ExecResult
 
 SCHEMA = "ATIF-v1.4"
 MOST_BYTES = 1 << 20
-"""The size of what is kept of a box. Attack: fill the server's memory with output, or with long commands."""
+"""The size limit of a box's trajectory. Attack: filling the server's memory with output or long commands."""
 
 _OUTPUT_BYTES = 16 * 1024
-"""The output of a program that is kept: its beginning."""
+"""The part of a program's output that is kept, from its beginning."""
 
 _CALL_BYTES = 512
-"""The size of what is kept of a program beside its command and output."""
+"""The size of a program's record without its command and output."""
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Call:
-    """A program. at: seconds since the epoch. room: called with the bytes of output that it has for the trajectory;
-    returns how many of them are kept."""
+    """A program. at: seconds since the epoch. room: called with the number of bytes of new output; returns how many of
+    them may be kept."""
 
     id: str
     at: float
@@ -46,7 +46,7 @@ class Call:
         self.output += item.data[: self.room(wanted)]
 
     def end(self, result: ExecResult) -> None:
-        """Notes how it ended."""
+        """Records how it ended."""
         self.result = result
 
 
@@ -60,11 +60,11 @@ class Trajectory:
         self._omitted = 0
 
     def begin(self, number: int, asked: ExecRequest) -> Call | None:
-        """Returns the record of a program that has begun; None if no more is kept."""
+        """Returns the record of a program that is starting; None if there is no room for more."""
         arguments = _arguments(asked)
         size = len(json.dumps(arguments)) + _CALL_BYTES
         if self._omitted or size > self._left:
-            self._omitted += 1  # what came after a gap would look as if it had followed what came before it
+            self._omitted += 1  # whatever follows a gap would look as if it had directly followed what precedes it
             return None
         self._left -= size
         call = Call(id=f"exec-{number}", at=self._wall(), arguments=arguments, room=self._room)
@@ -77,14 +77,14 @@ class Trajectory:
         return given
 
     def copied(self) -> Trajectory:
-        """Returns what happened so far, for a copy of the box. Programs that still run do not run there."""
+        """Returns the trajectory so far, for a copy of the box, in which the running programs do not run."""
         made = Trajectory(self._wall)
         made._calls = [replace(call, output=bytearray(call.output), room=made._room) for call in self._calls]
         made._left, made._omitted = self._left, self._omitted
         return made
 
     def to_json(self, box: str, instruction: str) -> bytes:
-        """Returns the trajectory as a file. instruction: of the step that is judged."""
+        """Returns the trajectory as a file. instruction: that of the judged step."""
         steps: list[dict[str, Any]] = [{"step_id": 1, "source": "user", "message": instruction}]
         steps += [_step(number, call) for number, call in enumerate(self._calls, 2)]
         told: dict[str, Any] = {
