@@ -1,1 +1,1 @@
-"""Environments: the corpora of searches, and episodes that are lived on this server."""
+"""Environments: the search corpora, and the live episodes of this server."""

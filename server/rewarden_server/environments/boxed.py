@@ -1,11 +1,9 @@
-"""Episodes that are lived in a box: programs, a notebook and files are the actions, and a verdict is the reward.
+"""Episodes in a box: the actions run programs, use a notebook, and read and write files; a verdict is the reward.
 
-`box` is a box of any image; its `submit` is judged by whatever its caller asked for at the beginning. `task` is a box
-of a task folder, whose instruction is the first observation and whose tests judge each `submit`. The box is one of the
-key's (`rewarden_server.boxes`), with its quota, its times and its audit entries; this module only says which call of
-the boxes' own each action is.
-
-Nothing that a program writes is read as anything but text. A reward comes from a verdict and from nowhere else.
+`box` is a box of any image; the verifier that the caller chose at the start judges its `submit`. `task` is the box of a
+task folder; its instruction is the first observation, and its tests judge each `submit`. The box belongs to the key
+(`rewarden_server.boxes`), with the usual quota, lifetimes and audit entries; this module only maps actions to calls on
+boxes. Whatever a program writes is read as text only. Rewards come from verdicts and from nothing else.
 """
 
 from __future__ import annotations
@@ -53,25 +51,26 @@ NAMES: Mapping[str, str] = {
 _OWN = ("max_steps", "timeout_s", "score")
 _MAX_STEPS = 100
 EXPIRED = "box_expired"
-"""The reason of a verdict, and the error of an observation, for a policy that used up its box."""
+"""The verdict's reason, and the observation's error, if the policy used up the lifetime of its box."""
 
 _MARGIN_S, _LEAST_S = 5.0, 0.01
-"""Seconds of a box's life that are left for a submission after its last program, and the least for that program."""
+"""The part of a box's lifetime that stays reserved for a submission after the last program, and the minimum for that
+program, in seconds."""
 
 _MOST_READ = 4 * MOST_OBSERVED
-"""Bytes of a file that are read; so many that as many characters are shown as of an output."""
+"""The number of bytes to read of a file: enough to show as many characters as of an output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoxTool:
-    """A kind of action. arguments: names to meanings; all are texts, and all are needed."""
+    """A kind of action. arguments: maps names to meanings; all are required strings."""
 
     name: str
     meaning: str
     arguments: Mapping[str, str] = field(default_factory=dict)
 
     def schema(self) -> dict[str, Any]:
-        """The tool as chat templates take it."""
+        """The tool in the form that chat templates take."""
         return function_schema(self.name, self.meaning, self.arguments)
 
 
@@ -95,9 +94,9 @@ _TOOLS = {tool.name: tool for tool in TOOLS}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """The beginning of an episode, as its caller asked for it. timeout_s: of each program and cell, in seconds of CPU
-    and in seconds spent idle. instructions, scores and steps: of the submissions, one after the other; a score of None
-    asks for no verdict, and an empty step begins with no files of its own."""
+    """A caller's request for an episode. timeout_s: limit for each program and cell, in seconds of CPU time and in
+    seconds of idle time. instructions, scores and steps: one entry for each submission, in order; a score of None asks
+    for no verdict, and an empty step has no files of its own."""
 
     box: BoxRequest
     seed: int | None
@@ -112,10 +111,10 @@ class Start:
 @dataclass(eq=False, slots=True)
 class BoxedEpisode(Place):
     """A place for one episode in a box at a time. notebook: its number in the box, once the policy has used it.
-    verdicts: of the submissions so far. judging: the work was submitted, and has no verdict yet. laid: the submissions
-    whose step has its files in the box. life_s: seconds from
-    the first observation to the box's end. Of these, spent_s: the policy's programs and cells ran or were idle, by the
-    host's measure; waited_s: no call was there; until_s: had passed at the last answer."""
+    verdicts: those of the submissions so far. judging: the work was submitted and has no verdict yet. laid: the number
+    of submissions whose step's files are in the box. life_s: seconds from the first observation to the end of the box.
+    Of these, spent_s: the policy's programs and cells ran or were idle, as measured by the host; waited_s: there was no
+    call; until_s: had passed at the last answer."""
 
     start: Start | None = None
     box: Box | None = None
@@ -132,12 +131,12 @@ class BoxedEpisode(Place):
 
     @property
     def begun(self) -> bool:
-        """True once an episode has begun in it."""
+        """True once an episode has started in it."""
         return self.start is not None
 
     @property
     def kept(self) -> bool:
-        """True while it must not be forgotten. A box that lives ends by its own times."""
+        """True while it must not be forgotten. An open box ends when its own times are up."""
         return self.in_use or (self.box is not None and self.box.reason is None)
 
     @property
@@ -146,7 +145,7 @@ class BoxedEpisode(Place):
         return self.start is not None and self.submitted == len(self.start.scores)
 
     def state(self) -> dict[str, Any]:
-        """The state as a trainer sees it. `box` is the id by which the box can be used beside the episode."""
+        """The state that a trainer sees. `box` is the id for using the box alongside the episode."""
         start, box = self.start, self.box
         return {
             "episode_id": self.id,
@@ -163,7 +162,7 @@ class BoxedEpisode(Place):
         }
 
     async def reset(self, service: Service, desk: Desk, seed: int | None, options: Mapping[str, Any]) -> Seen:
-        """Begins an episode in a new box; the one before it is closed. Raises RequestError."""
+        """Starts an episode in a new box, and closes the previous one. Raises RequestError."""
         async with self.busy:
             start = _start_of(service, self.environment, seed, options)
             await self.leave(desk)
@@ -175,7 +174,7 @@ class BoxedEpisode(Place):
             return Seen({"text": start.instructions[0]}, None, False)
 
     async def step(self, desk: Desk, action: Mapping[str, Any]) -> Seen:
-        """Does an action. After an error the step does not count, but what it began may have happened. Raises
+        """Takes an action. After an error the step does not count, but its effects may have happened. Raises
         RequestError, Ended."""
         async with self.busy:
             start, box = self.start, self.box
@@ -192,7 +191,7 @@ class BoxedEpisode(Place):
             return self._expired(start, ended)
 
     async def _act(self, desk: Desk, start: Start, box: Box, action: Mapping[str, Any]) -> Seen:
-        desk.box(box.id, "exec")  # attack: a box that was lost, whose errors would be taken for the policy's
+        desk.box(box.id, "exec")  # attack: a lost box, whose errors would be taken for the policy's
         await self._begin(desk, start, box)
         try:
             tool, arguments = _read(action)
@@ -214,22 +213,22 @@ class BoxedEpisode(Place):
         return seen
 
     async def _begin(self, desk: Desk, start: Start, box: Box) -> None:
-        """Lays the files of the step that has begun, before the first action in it: an action that fails here can be
-        sent again, which a submission with its verdict cannot. Raises RequestError."""
+        """Copies the files of a new step into the box, before its first action: an action that fails here can be sent
+        again, but a submission with a verdict cannot. Raises RequestError."""
         if self.laid <= self.submitted:
             if step := start.steps[self.submitted]:
                 await desk.step(BoxCall(operation="step", box=box.id, value={"step": step}))
             self.laid = self.submitted + 1
 
     def _passed(self, desk: Desk, box: Box) -> float:
-        """Returns the seconds of the box's life that have passed."""
+        """Returns the part of the box's lifetime that has passed, in seconds."""
         return min(self.life_s, self.life_s - desk.left_s(box))
 
     def _expired(self, start: Start, ended: BoxEnded) -> Seen:
-        """Returns the end of an episode whose policy used up its box. Raises BoxEnded for a box whose end is not the
-        policy's doing, with the fault of whoever took most of its time.
+        """Ends an episode whose policy used up its box. Raises BoxEnded if the policy did not cause the end, with the
+        fault of whoever used most of the time.
 
-        Attack: a policy that sees no way to a reward sleeps until its box is over, which leaves no verdict. Only time
+        Attack: a policy that sees no way to a reward sleeps until its box expires, which leaves no verdict. Only time
         that the host measured in its programs counts against it: neither a pause of the trainer's nor a host that
         stands still. No program runs to the end of the box (`_patience`), so that the last one is measured as well.
         """
@@ -240,7 +239,7 @@ class BoxedEpisode(Place):
             f"of its {self.life_s:.0f} s the policy's programs took {self.spent_s:.0f}, waiting for calls "
             f"{max(0.0, self.waited_s):.0f}, and this server {max(0.0, ours_s):.0f}"
         )
-        if self.judging:  # the work was submitted in time
+        if self.judging:  # the work had been submitted in time
             raise BoxEnded(
                 f"the box expired before a submission had a verdict: {took}", reason="expired", fault="infra"
             )
@@ -262,7 +261,7 @@ class BoxedEpisode(Place):
         return Seen({"text": "The time of the box is over.", "error": EXPIRED}, reward, True)
 
     def _patience(self, desk: Desk, start: Start, box: Box) -> float:
-        """Returns the seconds that a program or a cell may take: so many that it ends before its box."""
+        """Returns the time limit of a program or a cell, in seconds, such that it ends before its box does."""
         left_s = max(0.0, desk.left_s(box))
         return max(_LEAST_S, min(start.timeout_s, left_s - min(_MARGIN_S, left_s / 4)))
 
@@ -274,13 +273,13 @@ class BoxedEpisode(Place):
                 await desk.close(BoxCall(operation="close", box=box.id))
 
     def _check_work(self) -> None:
-        """Raises Ended while a submission has no verdict. Attack: a policy whose submissions fail learns why, and works
-        on."""
+        """Raises Ended while a submission has no verdict. Attack: a policy learns why its submission failed, and goes
+        on working."""
         if self.judging:
             raise Ended("the submission has no verdict yet: submit again, or reset")
 
     async def _submit(self, desk: Desk, start: Start, box: Box) -> Seen:
-        """Judges what is in the box. Without a verdict that can be trusted it can be submitted again, as it is."""
+        """Judges the contents of the box. If the verdict cannot be trusted, the same work can be submitted again."""
         asked = start.scores[self.submitted]
         reward = None
         if asked is not None:
@@ -293,15 +292,15 @@ class BoxedEpisode(Place):
         self.submitted, self.judging = self.submitted + 1, False
         if not self.done:
             return Seen({"text": start.instructions[self.submitted]}, reward, False)
-        with contextlib.suppress(RequestError):  # its end does not unmake the verdict
+        with contextlib.suppress(RequestError):  # an error while closing does not change the verdict
             await desk.close(BoxCall(operation="close", box=box.id))
         return Seen({"text": "Submitted."}, reward, True)
 
     async def _observed(
         self, desk: Desk, start: Start, box: Box, tool: str, arguments: Mapping[str, str]
     ) -> dict[str, Any]:
-        """The observation of an action in the box. What the box refuses is the policy's mistake. Raises RequestError
-        for the rest."""
+        """The observation of an action in the box. Refusals by the box are the policy's mistakes. Raises RequestError
+        for everything else."""
         try:
             match tool:
                 case "exec":
@@ -318,7 +317,7 @@ class BoxedEpisode(Place):
                         await desk.write(call)
                     return {"text": "Written."}
         except (InvalidRequest, NotFound, Forbidden, TooLarge) as error:
-            if str(error.details.get("path", "")).startswith("limits."):  # the caller's, as all limits are
+            if str(error.details.get("path", "")).startswith("limits."):  # the caller's fault, as for all limits
                 raise InvalidRequest(f"timeout_s: {error.message}", path="timeout_s") from None
             return {"text": _cut(error.message), "error": "refused"}
 
@@ -348,7 +347,7 @@ class BoxedEpisode(Place):
         except NotebookEnded as error:
             self.notebook = None
             return _lost(error)
-        except NotFound:  # ended by another call of the key's
+        except NotFound:  # ended by another call with this key
             self.notebook = None
             raise
         if result.over:
@@ -357,11 +356,11 @@ class BoxedEpisode(Place):
 
 
 class _Malformed(ValueError):
-    """An action that has not the form of one of the tools."""
+    """An action that does not have the form of any tool."""
 
 
 def _read(action: Mapping[str, Any]) -> tuple[str, Mapping[str, str]]:
-    """The tool and the arguments of an action. The object is the caller's, and what is in it the policy's. Raises
+    """The tool and the arguments of an action. The caller makes the object, and the policy its contents. Raises
     InvalidRequest, _Malformed."""
     unknown = next((name for name in action if name not in ("tool", "arguments", "metadata")), None)
     name, arguments = action.get("tool"), action.get("arguments", {})
@@ -386,7 +385,7 @@ def _read(action: Mapping[str, Any]) -> tuple[str, Mapping[str, str]]:
 
 
 def _encodes(text: str) -> bool:
-    """False for a text with half of a pair of surrogates, which JSON can hold and UTF-8 cannot."""
+    """False for a text with a lone surrogate, which JSON can contain and UTF-8 cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -410,7 +409,7 @@ def _start_of(service: Service, environment: str, seed: int | None, options: Map
             raise InvalidRequest("task: use the environment task", path="task")
         score = None if own.get("score") is None else request_of(ScoreRequest, own["score"])
         if score is not None:
-            judges_boxes(service, check_use(service, score))  # an unknown verifier is refused now, and not at the end
+            judges_boxes(service, check_use(service, score))  # refuse an unknown verifier now rather than at the end
         return Start(
             box=box,
             seed=seed,
@@ -467,7 +466,7 @@ def _mistake(kind: str, text: str) -> Seen:
 
 
 def _lost(error: NotebookEnded) -> dict[str, Any]:
-    """The observation of a notebook that the policy ended. Raises NotebookEnded for one that we lost."""
+    """The observation if the policy ended its notebook. Raises NotebookEnded if we lost it."""
     if error.details.get("fault") == "infra":
         raise error
     return {"text": _cut(error.message), "error": "notebook_ended"}

@@ -1,4 +1,4 @@
-"""Tool calls in environments: the tools by schema, and the action of a call."""
+"""Tool calls in environments: the tools' schemas, and the action that a call stands for."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rewarden_verifiers.environments.table import environment_of
 
 
 class UnknownTool(LookupError):
-    """A call of a tool that the environment does not have, which is no action in it."""
+    """A call of a tool that the environment does not have."""
 
 
 def kind_of(name: str) -> type[Environment]:
-    """The class of an environment that is replayed. Raises Unavailable."""
+    """The class of a replayed environment. Raises Unavailable."""
     try:
         return environment_of(name)
     except SampleError as error:
@@ -25,15 +25,15 @@ def kind_of(name: str) -> type[Environment]:
 
 
 def tools_of(name: str) -> list[dict[str, Any]]:
-    """The tools of an environment, as chat templates take them. Raises Unavailable."""
+    """The tools of an environment, in the form that chat templates take. Raises Unavailable."""
     if name in boxed.NAMES:
         return [tool.schema() for tool in boxed.TOOLS]
     return [tool.schema() for tool in kind_of(name).tools]
 
 
 def action_of_call(name: str, tool: Any, arguments: Any) -> Mapping[str, Any]:
-    """The action of a policy's call, in its environment's form. A text of None is an action that has not the form of
-    one. Raises UnknownTool, Unavailable."""
+    """The action that a policy's call stands for, in the environment's form. None as its text: a malformed action.
+    Raises UnknownTool, Unavailable."""
     if name in boxed.NAMES:
         return {"tool": tool if isinstance(tool, str) else "", "arguments": arguments}
     tools = kind_of(name).tools

@@ -1,8 +1,8 @@
-"""Episodes that are lived on this server: a beginning and the actions so far, of which workers make the state.
+"""Live episodes: a start and the actions so far.
 
-The state itself is nowhere but in the workers, which replay the actions (`environment`) and keep what they have
-replayed. So nothing that a policy wrote runs in this process, and a worker that dies costs no episode. The words of a
-judge that plays a part are asked for here, and added to the beginning's script, so that any replay has them.
+Only the workers have the state; they replay the actions (`environment`) and cache what they have replayed. So nothing
+that a policy wrote runs in this process, and no episode is lost if a worker dies. If a judge plays a part, it is asked
+for its words here; they become part of the start's script, so that every replay has them.
 """
 
 from __future__ import annotations
@@ -35,27 +35,28 @@ from rewarden_verifiers.environments.contract import MOST_CHARACTERS
 _USE = Use(name="environment", params={"actions": "json", "waits": True})
 SURFACE = "openenv"
 MOST_ID = 255
-"""Characters of an episode's id."""
+"""The maximum length of an episode's id, in characters."""
 
 _MOST_ASKED = 12
-"""Questions to a judge for one answer of the user's. Attack: a policy that has the user call tools for ever."""
+"""The maximum number of questions to a judge for one answer of the user. Attack: a policy that makes the user call
+tools forever."""
 
 
 class Full(Overloaded):
-    """The key has as many live episodes as it may."""
+    """The key has reached its limit of live episodes."""
 
     code = "too_many_episodes"
 
 
 class Ended(InvalidRequest):
-    """The episode has ended, or has not begun."""
+    """The episode has ended or has not started."""
 
     code = "episode_ended"
     http_status = 409
 
 
 class Judge(Player, Protocol):
-    """The part of a service that replays, and asks judges."""
+    """The part of a service that replays episodes and asks judges."""
 
     def take_batch(self, batch: Batch) -> Batch:
         """See `Service`."""
@@ -66,7 +67,7 @@ class Judge(Player, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The observation and the reward of an action; the beginning has no reward."""
+    """The observation and the reward of an action; the start has no reward."""
 
     observation: Mapping[str, Any]
     reward: float | None
@@ -75,9 +76,10 @@ class Seen:
 
 @dataclass(eq=False, slots=True)
 class Place:
-    """A place for one episode at a time. held: a connection keeps it, so that it is not forgotten while that is open.
-    opening: the requests that begin an episode in it. session: it was made before its first episode. ending: it ends
-    with the connection that holds it. busy: held during a message, so that the next one waits."""
+    """A place for one episode at a time. held: a connection holds it, so that it is not forgotten while the connection
+    is open. opening: the number of requests that are starting an episode in it. session: it was opened before its first
+    episode. ending: it ends with the connection that holds it. busy: a lock held during a message, so that the next one
+    waits."""
 
     id: str
     owner: str
@@ -101,7 +103,7 @@ class Place:
 
     @property
     def kept(self) -> bool:
-        """True while it must not be forgotten, however long it was idle."""
+        """True while it must not be forgotten, no matter how long it has been idle."""
         return self.in_use
 
     @property
@@ -116,9 +118,9 @@ class Place:
 
 @dataclass(eq=False, slots=True)
 class LiveEpisode(Place):
-    """An episode that workers replay. start: the reference of its verdict; None before the first `reset`. actions: None
-    for one that has not the form of an action. verdict: of the actions so far. repeated: the questions that were asked
-    a judge again."""
+    """An episode that workers replay. start: the reference of its verdict; None before the first `reset`. actions: a
+    malformed one is None. verdict: the verdict on the actions so far. repeated: how many times each question was asked
+    again."""
 
     start: dict[str, Any] | None = None
     actions: list[str | None] = field(default_factory=list)
@@ -126,7 +128,7 @@ class LiveEpisode(Place):
     repeated: int = 0
 
     def repeat(self) -> int:
-        """The number of another question that is asked again."""
+        """Counts one more repeated question, and returns the count."""
         self.repeated += 1
         return self.repeated
 
@@ -146,7 +148,7 @@ class LiveEpisode(Place):
         return self.ended is not None
 
     def state(self) -> dict[str, Any]:
-        """The state as a trainer sees it; a policy sees observations. With `reference` and `actions`, `environment`
+        """The state that a trainer sees; a policy sees observations. With `reference` and `actions`, `environment`
         gives the episode's verdict."""
         evidence = self.verdict.evidence if self.verdict is not None else {}
         return {
@@ -163,7 +165,7 @@ class LiveEpisode(Place):
 
 
 class LiveEpisodes:
-    """The episodes of a server. Used on one loop. clock: monotonic seconds."""
+    """The episodes of a server. Not thread-safe: use it on one event loop. clock: monotonic seconds."""
 
     def __init__(self, settings: EnvironmentSettings, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.settings = settings
@@ -180,8 +182,8 @@ class LiveEpisodes:
         held: bool = False,
         kind: type[Place] = LiveEpisode,
     ) -> Place:
-        """Makes place for an episode of a kind. An id that the key has open is the same place, whose episode is over.
-        Raises Full, InvalidRequest."""
+        """Opens a place for an episode of a kind. If the key has this id open already, its episode is over, and the
+        place is reused. Raises Full, InvalidRequest."""
         if id is not None and not 1 <= len(id) <= MOST_ID:
             raise InvalidRequest(f"episode_id: must have 1 to {MOST_ID} characters", path="episode_id")
         self._forget()
@@ -207,10 +209,8 @@ class LiveEpisodes:
 
     @contextmanager
     def opening(self, owner: str, environment: str, id: str | None, kind: type[Place]) -> Iterator[Place]:
-        """Makes place as `open` does, and forgets it at the end of the block if no episode has begun in it.
-
-        Flake: of two resets at once the one that fails made the server forget the episode, and leave the box, of the
-        other.
+        """Opens a place like `open`, and forgets it at the end of the block if no episode has started in it. Flake: of
+        two concurrent resets, the failing one made the server forget the other's episode and leave its box behind.
         """
         place = self.open(owner, environment, id, kind=kind)
         place.opening += 1
@@ -230,7 +230,8 @@ class LiveEpisodes:
         return found
 
     def attach(self, owner: str, environment: str, id: str) -> Place:
-        """An open episode of a key, which is held from now on. Raises NotFound, InvalidRequest for one that is."""
+        """An open episode of a key, which is held from now on. Raises NotFound; InvalidRequest if it is held
+        already."""
         found = self.find(owner, environment, id)
         if found.held:
             raise InvalidRequest(f"session_id: {id[:40]!r} has a connection", path="session_id")
@@ -239,7 +240,7 @@ class LiveEpisodes:
         return found
 
     def left_s(self, episode: Place) -> float:
-        """Seconds without a message for which it is still kept."""
+        """Seconds for which it is still kept without a message."""
         if episode.busy.locked():
             return self.settings.idle_s
         return episode.used + self.settings.idle_s - self._clock()
@@ -259,18 +260,18 @@ class LiveEpisodes:
                 del self._count[episode.owner]
 
     def _forget(self) -> None:
-        """Forgets the episodes that were idle for too long."""
+        """Forgets the episodes that have been idle for too long."""
         before = self._clock() - self.settings.idle_s
         idle = [each for each in self._open.values() if each.used < before and not each.kept]
         for each in idle:
             self.close(each)
 
     def used(self, episode: Place) -> None:
-        """Begins its idle time anew."""
+        """Restarts its idle time."""
         episode.used = self._clock()
 
     async def reset(self, judge: Judge, episode: LiveEpisode, start: dict[str, Any]) -> Seen:
-        """Begins an episode. start: the reference, without a seed if it may be any. Raises RequestError."""
+        """Starts an episode. start: the reference; without a seed, any seed will do. Raises RequestError."""
         async with episode.busy:
             given = {**start, "environment": episode.environment}
             if given.get("seed") is None:
@@ -280,12 +281,12 @@ class LiveEpisodes:
             return Seen(verdict.evidence["observation"], None, episode.done)
 
     async def step(self, judge: Judge, episode: LiveEpisode, action: str | None) -> Seen:
-        """Does an action; None is a call without its argument. Where it fails for a reason that is not the policy's,
-        nothing has happened, and it can be sent again. Raises RequestError, Ended."""
+        """Takes an action; None stands for a call without its argument. If it fails and the policy is not at fault,
+        nothing has happened, and the action can be sent again. Raises RequestError, Ended."""
         async with episode.busy:
             if episode.start is None or episode.done:
                 raise Ended("the episode has ended: reset" if episode.start else "there is no episode: reset first")
-            # As in a replay: what is too long is refused there, and takes no room here.
+            # As in a replay, which refuses a text that is too long; so it need not take up memory here.
             actions = [*episode.actions, None if action is None else action[: MOST_CHARACTERS + 1]]
             start, verdict = await self._lived(judge, episode, episode.start, actions)
             episode.start, episode.actions, episode.verdict = start, actions, verdict
@@ -294,7 +295,7 @@ class LiveEpisodes:
     async def _lived(
         self, judge: Judge, episode: LiveEpisode, start: dict[str, Any], actions: list[str | None]
     ) -> tuple[dict[str, Any], Verdict]:
-        """The verdict, and the beginning with all that a judge said until then. Raises RequestError."""
+        """The verdict, and the start with everything that a judge has said so far. Raises RequestError."""
         verdict = await self._replayed(judge, episode, start, actions)
         for number in count(1):
             asked = verdict.evidence.get("asked")

@@ -1,4 +1,4 @@
-"""The episodes of a caller, of either kind: those that workers replay, and those in a box."""
+"""A caller's episodes of both kinds: those that workers replay, and those in a box."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ _OF_EPISODE = ("max_steps", "illegal")
 
 
 def name_of(given: str) -> str:
-    """The name of an environment that is there. Raises NotFound."""
+    """The name of an existing environment. Raises NotFound."""
     if given not in boxed.NAMES and given not in names():
         raise NotFound(f"there is no environment {given[:100]!r}; see /openenv")
     return given
 
 
 def caller_of(name: str) -> Caller:
-    """The caller, who may live episodes of an environment. Raises Forbidden."""
+    """The caller, if allowed to use an environment. Raises Forbidden."""
     caller = CURRENT.get()
-    assert caller is not None  # no route of environments is open
+    assert caller is not None  # no route of environments is public
     if name in boxed.NAMES:
         caller.demand(BOX_SCOPE)
     return caller
 
 
 def place_kind(name: str) -> type[Place]:
-    """The kind of place in which an environment's episodes live."""
+    """The kind of place for an environment's episodes."""
     return BoxedEpisode if name in boxed.NAMES else LiveEpisode
 
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """A request to reset. own: fields of the episode that are no options of the environment."""
+    """A reset request. own: fields of the episode, as opposed to options of the environment."""
 
     seed: int | None
     id: str | None
@@ -51,7 +51,8 @@ class Begin:
 
 
 def begin_of(body: Mapping[str, Any]) -> Begin:
-    """The request in a body. What is not the episode's is an option of the environment's. Raises InvalidRequest."""
+    """The request in a body. Fields that do not belong to the episode are options of the environment. Raises
+    InvalidRequest."""
     seed, id = body.get("seed"), body.get("episode_id")
     if seed is not None and (type(seed) is not int or not 0 <= seed <= MOST_SEED):
         raise InvalidRequest(f"seed: must be a whole number from 0 to {MOST_SEED}", path="seed")
@@ -70,7 +71,7 @@ def begin_of(body: Mapping[str, Any]) -> Begin:
 
 
 async def begin(service: Service, caller: Caller, place: Place, asked: Begin) -> tuple[Seen, int | None]:
-    """Begins an episode; returns its seed as well. Raises RequestError."""
+    """Starts an episode; also returns its seed. Raises RequestError."""
     if isinstance(place, BoxedEpisode):
         options = {**asked.own, **asked.options}
         if asked.id is not None:
@@ -84,7 +85,7 @@ async def begin(service: Service, caller: Caller, place: Place, asked: Begin) ->
 
 
 async def act(service: Service, caller: Caller, place: Place, action: Mapping[str, Any]) -> Seen:
-    """Does an action in its environment's form. Raises RequestError."""
+    """Takes an action in the environment's form. Raises RequestError."""
     if isinstance(place, BoxedEpisode):
         seen = await place.step(Desk(service, caller, SURFACE), action)
         service.episodes.used(place)

@@ -12,17 +12,17 @@ from rewarden_verifiers.extraction import encodable
 from rewarden_verifiers.view import View, apply_view
 
 Entry = str | dict[str, Any]
-"""An entry of a script: words, or a call of a tool."""
+"""An entry of a script: words or a tool call."""
 
 MOST_SAID = 2000
-"""Characters of a judge's words, and of a call's arguments. Words beyond them are cut off. Attack: a policy that asks
-for a long text must not make the reply one that cannot be read."""
+"""The maximum length of a judge's words and of a call's arguments, in characters; longer words are truncated. Attack: a
+policy that asks for a long text must not make the reply unreadable."""
 
 MOST_CALLS = 8
-"""Calls of one reply."""
+"""The maximum number of calls in one reply."""
 
 _ASKS = 2
-"""Replies to a question before it is given up."""
+"""The number of replies to a question before giving up."""
 
 
 class Player(Protocol):
@@ -33,20 +33,20 @@ class Player(Protocol):
 
 
 class Unreadable(ValueError):
-    """A reply that has neither words nor calls."""
+    """A reply with neither words nor calls."""
 
 
 async def answered(player: Player, asked: Mapping[str, Any], sample: int, count: Callable[[], int]) -> list[Entry]:
-    """The answer to an `Asked` of an environment's. sample: episodes of equal numbers have the same answers to the same
-    questions. count: a number for each question that is asked again, since an equal one would have the remembered
-    reply. Raises RequestError, by which nothing has happened."""
+    """The answer to an environment's `Asked`. sample: episodes with the same number get the same answers to the same
+    questions. count: returns a new number for each repeated question, since an identical one would get the cached
+    reply. Raises RequestError; then nothing has happened."""
     found = await _tried(player, asked, asked["messages"], sample, count)
     if isinstance(found, list):
         return found
     if asked["control"] is not None:
         control = await _tried(player, asked, asked["control"], sample, count)
         if isinstance(control, list):
-            # Attack: a policy whose words make the judge refuse or say nothing, for an episode without a score.
+            # Attack: a policy whose words make the judge refuse or say nothing, to leave the episode without a score.
             return [asked["otherwise"]]
     raise found
 
@@ -58,8 +58,8 @@ async def _tried(
     sample: int,
     count: Callable[[], int],
 ) -> list[Entry] | RequestError:
-    """The answer to one form of the question, or the error of a judge that does not answer it. Raises RequestError for
-    a judge that does not answer at all."""
+    """The answer to one form of the question, or the error if the judge does not answer it. Raises RequestError if the
+    judge does not answer at all."""
     known = {tool["function"]["name"] for tool in asked["tools"]}
     problem: RequestError | None = None
     for more in range(1, _ASKS + 1):
@@ -71,7 +71,7 @@ async def _tried(
         except Unreadable as error:
             problem = unplayed(asked["judge"], str(error))
         except ProviderRefused as error:
-            # The second time the judge may have no room for more tokens.
+            # On the second attempt, the judge may have no room for more tokens.
             problem = problem or _error_of(error)
             if error.details.get("kind") != "rejected":
                 raise problem from None
@@ -83,13 +83,13 @@ async def _tried(
 
 
 def unplayed(judge: str, why: str) -> Unavailable:
-    """The error of a judge that does not play its part."""
+    """The error for a judge that does not play its part."""
     said = f"judge {judge!r}, which plays the user, {why}; send the step again"
     return Unavailable(said, reason="unreadable_reply", fault="infra", retry_after_s=1.0)
 
 
 def _read(reply: Reply, known: set[str], never: Sequence[str]) -> list[Entry]:
-    """The entries of a reply: its calls, or else its words without a thought. Raises Unreadable."""
+    """The entries of a reply: its calls, or otherwise its words without the reasoning. Raises Unreadable."""
     if reply.finish in ("content_filter", "refusal"):
         raise Unreadable("refused to answer")
     if reply.calls:
@@ -117,7 +117,7 @@ def _call(call: Call, known: set[str]) -> Entry:
 
 
 def _error_of(error: SampleError) -> RequestError:
-    """The error of a judge that was not reached. It says nothing about the policy."""
+    """The error for a judge that could not be reached. It says nothing about the policy."""
     if isinstance(error, InvalidParams):
         said = error.message.replace("params.judge", "user.judge")
         return InvalidRequest(said, path="options.user.judge", fault="caller")

@@ -1,1 +1,1 @@
-"""Task folders, as a server has them: its settings, and the boxes that are opened for a task."""
+"""Task folders on a server: the settings, and the boxes that are opened for tasks."""

@@ -1,4 +1,4 @@
-"""The repositories that references of `swe` name: folders, git repositories and archives on the server's disk."""
+"""The repositories that references of `swe` name: folders, Git repositories and archives on the server's disk."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Repositories:
             place = (base / name).resolve()
             # Attack: a row that comes with a request reads the server's files.
             there = place != base and base in place.parents and place.exists()
-        except (OSError, ValueError):  # attack: a name too long for any file, or with a NUL
+        except (OSError, ValueError):  # attack: a name that is too long for a file, or contains a NUL
             there = False
         if not there:
             raise InvalidReference(f"there is no {name[:100]!r} below tasks.repositories", path="reference.folder")
@@ -54,8 +54,8 @@ class Repositories:
 
 @lru_cache(maxsize=2)
 def _at_commit(folder: Path, commit: str) -> Tree:
-    """Returns the files of a commit. It is read object by object: no attribute, filter or hook of the repository's has
-    a say."""
+    """Returns the files of a commit. They are read object by object, so that none of the repository's attributes,
+    filters and hooks takes effect."""
     listed = _git(folder, "ls-tree", "-r", "-z", "-l", "--full-tree", commit)
     rows = [entry.split(b"\t", 1) for entry in listed.split(b"\0") if entry]
     wanted = [(*head.decode().split(), os.fsdecode(path)) for head, path in rows]
@@ -79,7 +79,7 @@ def _git(folder: Path, *words: str, given: bytes = b"") -> bytes:
             ["git", "-C", str(folder), *words],
             input=given,
             capture_output=True,
-            env={**_GIT, "GIT_CEILING_DIRECTORIES": str(folder.parent)},  # a repository above is not meant
+            env={**_GIT, "GIT_CEILING_DIRECTORIES": str(folder.parent)},  # do not use a repository in a parent folder
             check=True,
             timeout=300,
         )
@@ -130,7 +130,7 @@ def _check_size(left: int) -> None:
 
 
 def _checked(tree: dict[str, Blob]) -> Tree:
-    """Returns the files. Raises InvalidReference for a path or a link that leads out of the repository."""
+    """Returns the files. Raises InvalidReference if a path or a link points outside the repository."""
     for path, blob in tree.items():
         target = (
             posixpath.normpath(posixpath.join(posixpath.dirname(path), os.fsdecode(blob.data))) if blob.link else ""

@@ -1,4 +1,4 @@
-"""The tasks of a server: what a box needs that is opened for one."""
+"""The tasks of a server, and the preparation of their boxes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Tasks:
-    """Finds tasks, and makes a fresh box that of a task."""
+    """Finds tasks, and turns fresh boxes into tasks' boxes."""
 
     def __init__(self, resources: TaskResources, boxes: BoxLane) -> None:
         self.resources = resources
@@ -35,8 +35,8 @@ class Tasks:
 
     @asynccontextmanager
     async def ready(self, id: str) -> AsyncIterator[Begun]:
-        """Yields what a box of a task begins with. The task is checked first, and its environment made, unless that is
-        remembered. Raises RequestError."""
+        """Yields what a task's box starts with. First, the task is checked and its environment made, unless both are
+        cached. Raises RequestError."""
         task = self.find(id)
         resources = self.resources
         try:
@@ -51,8 +51,8 @@ class Tasks:
             raise InvalidRequest(f"the task {id!r} cannot begin: {error}", path="task") from None
 
     async def step(self, task: Task, name: str, remote: RemoteBox) -> StepBegun:
-        """Begins a step in a box that a policy has used. What that left there can fail the step's files: it is told,
-        and the tests judge as ever. Raises RequestError."""
+        """Starts a step in a box that a policy has used. If its leftovers get in the way of the step's files, the
+        policy is told, and the tests judge as usual. Raises RequestError."""
         try:
             step = task.step(name)
         except TaskFault as fault:
@@ -70,7 +70,7 @@ class Tasks:
 
 
 class Begun:
-    """The beginning of a task's boxes: image, environment and limits."""
+    """The common start of a task's boxes: image, environment and limits."""
 
     def __init__(self, own: TaskBoxes, task: Task) -> None:
         self._own = own
@@ -80,5 +80,5 @@ class Begun:
         self.limits = own.limits
 
     async def fill(self, remote: RemoteBox) -> None:
-        """Makes of a fresh box one in which the task's first step begins. Raises SandboxError, TaskFault."""
+        """Prepares a fresh box for the task's first step. Raises SandboxError, TaskFault."""
         await self._own.begin(OpenedBox(remote), self._task.steps[0])
