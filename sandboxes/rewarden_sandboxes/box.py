@@ -35,8 +35,8 @@ whole folder unreadable."""
 
 
 def is_own(image: str) -> bool:
-    """Returns whether an image's name says what it is for ever: an id, or a name with a digest. Others are the short
-    names of the project's own images.
+    """Returns whether an image's name is immutable: an id, or a name with a digest. All other names are the short names
+    of the project's own images.
     """
     return image.startswith("sha256:") or "@sha256:" in image
 

@@ -1,7 +1,6 @@
-"""An open box, as the host has it: one slot, and the lines of its execs.
-
-After a while in which nobody uses it and nothing runs in it, a box *rests*: its files are kept on the host's disk, its
-slot ends, and it holds no process and no memory. The next use restores the files in a fresh slot.
+"""An open box on its host: one slot, and the channels of its execs. If nobody uses a box and nothing runs in it for a
+while, it *rests*: its files are kept on the host's disk, its slot ends, and it takes up no process and no memory. The
+next use restores the files in a fresh slot.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from rewarden_sandboxes.slot import Slot, SlotBroken, SlotLost
 
 
 class _Line:
-    """The words of the supervisor about one exec, or the box itself, until somebody reads them: `Feed` bounds them."""
+    """The supervisor's unread messages about one exec, or about the box itself; `Feed` bounds them."""
 
     def __init__(self, feed: Feed, *, helper: bool) -> None:
         self.feed = feed
@@ -54,10 +53,10 @@ class _Line:
 
 
 MOST_KEPT = 64 << 20
-"""Bytes of files with which a box may rest. More would make its next exec wait, and fill the host's disk."""
+"""The maximum size of a resting box's files, in bytes. More would delay its next exec, and fill the host's disk."""
 _PART = 1 << 18
 _LEVEL = 1
-"""gzip's, by which an untouched box takes up a tenth. Higher ones take longer, for little."""
+"""The gzip level: an untouched box shrinks to a tenth. Higher levels take longer and gain little."""
 
 Lodge = Callable[[], AbstractAsyncContextManager[Slot]]
 """Opens a fresh box in a slot, which ends with the block."""
@@ -65,16 +64,16 @@ Lodge = Callable[[], AbstractAsyncContextManager[Slot]]
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A box at rest. path: of its snapshot. clock: of the moment at which it was taken."""
+    """A resting box. path: that of its snapshot. clock: the box's clock when it was taken."""
 
     path: Path
     clock: Clock
 
 
 class OpenBox:
-    """See the module. Used in an `async with`, at whose end nobody listens any more. `limits`: the box's, settled.
-    `folder`: where its files are kept while it rests, which begins after `rest_s` seconds; 0: never. `door`: its way
-    to the network. `opened`: what its caller is told.
+    """See the module. Use it in an `async with` block; at its end, nobody listens any more. `limits`: the box's, with
+    the defaults filled in. `folder`: where its files are kept while it rests, which starts after `rest_s` seconds; 0:
+    never. `door`: its way to the network. `opened`: the event for its caller.
     """
 
     def __init__(
@@ -101,12 +100,12 @@ class OpenBox:
         self._slot: Slot | None = None
         self._kept: _Kept | None = None
         self._earlier_s = 0.0
-        """Seconds of CPU of the box in earlier slots, without those that the present one took to begin."""
+        """The box's CPU time in earlier slots, in seconds, without what the present slot used to start."""
         self._usage: asyncio.Future[Clock] | None = None
         self._still = False
         self._users = 0
         self._moving = asyncio.Lock()
-        """Held while the box moves into a slot or out of one."""
+        """Held while the box moves into or out of a slot."""
         self._timer: asyncio.TimerHandle | None = None
         self._retiring: asyncio.Task[None] | None = None
 
@@ -133,7 +132,7 @@ class OpenBox:
 
     @property
     def rests(self) -> bool:
-        """Returns whether it has no slot."""
+        """True if it has no slot."""
         return self._kept is not None
 
     # --- its slot ----------------------------------------------------------------------------------------------------
@@ -158,7 +157,7 @@ class OpenBox:
 
     @contextlib.asynccontextmanager
     async def _awake(self) -> AsyncGenerator[None, None]:
-        """The box has a slot meanwhile. Raises HostError if it gets none."""
+        """Keeps the box in a slot during the block. Raises HostError if it gets none."""
         await self._occupy()
         try:
             yield
@@ -194,12 +193,12 @@ class OpenBox:
         self._retiring = asyncio.get_running_loop().create_task(self._rest())
 
     async def _rest(self) -> None:
-        """Moves out if nothing runs in the box and all that it has can be kept."""
+        """Gives up the slot if nothing runs in the box and everything in it can be kept."""
         path: Path | None = None
         async with self._moving:
             try:
                 clock = await self._ask_usage()
-                if clock.processes:  # what a program left behind may end later
+                if clock.processes:  # a process that a program left behind may end later
                     self._wait_to_rest()
                     return
                 if self._users or (clock.disk or 0) > MOST_KEPT or await self._work("left") != {"dropped": 0}:
@@ -208,18 +207,18 @@ class OpenBox:
                 path = Path(name)
                 with open(number, "wb") as packed, gzip.open(packed, "wb", _LEVEL) as file:
                     told = await self._work("snapshot", into=file)
-                # Whoever waits for the lock wants the box as it is.
+                # Whoever waits for the lock wants to use the box.
                 if not self._users and told == {"dropped": 0}:
                     await asyncio.shield(self._move_out())
                     self._kept, path = _Kept(path, clock), None
             except (HostError, OSError):
-                return  # it stays where it is; if its slot is lost, its caller hears of that
+                return  # it stays in its slot; if the slot is lost, the caller is told
             finally:
                 if path is not None:
                     path.unlink(missing_ok=True)
 
     async def _wake(self, kept: _Kept) -> None:
-        """Moves into a slot. Raises HostError if there is none, or the box is over."""
+        """Moves into a slot. Raises HostError if there is none or the box has ended."""
         slot = await self._move_in()
         try:
             if slot.image != self.opened.image:
@@ -230,7 +229,7 @@ class OpenBox:
         except (HostError, OSError, EOFError, zlib.error) as error:
             fault = error if isinstance(error, HostError) else SlotLost(f"the files of the box are lost: {error}")
             self._over_with(fault)
-            await self._move_out()  # nobody else does if it was closed meanwhile
+            await self._move_out()  # nobody else deletes it if the box was closed in the meantime
             raise fault from None
         except BaseException:  # its caller has left: the next one wakes it
             await asyncio.shield(self._move_out())
@@ -245,8 +244,8 @@ class OpenBox:
         return await self._usage
 
     async def _work(self, work: Work, into: Any = None, source: Any = None) -> dict[str, Any]:
-        """Work on files for ourselves. Returns what is said of it. `into`: a file for what comes of it; `source`: one
-        with what it is fed. Raises HostError, OSError.
+        """Works on files for the host itself. Returns the report. `into`: a file for the output; `source`: a file with
+        the input. Raises HostError, OSError.
         """
         feed, said, waiting = Feed(), b"", 0
         what = Exec(files=Files(work=work), stdin=source is not None, cwd="/")
@@ -276,7 +275,7 @@ class OpenBox:
     # --- its lines ---------------------------------------------------------------------------------------------------
 
     async def told(self, feed: Feed) -> AsyncGenerator[BoxEvent, None]:
-        """Yields what the box says of itself. Raises HostError when it is over."""
+        """Yields the events of the box itself. Raises HostError when it has ended."""
         async with self._line(None, feed, helper=False) as line:
             while True:
                 event = await line.events.get()
@@ -286,8 +285,8 @@ class OpenBox:
                 yield event
 
     async def exec(self, what: Exec, feed: Feed) -> AsyncGenerator[ExecEvent, None]:
-        """Yields what an exec does, until its report. Closing the iterator early kills it. Raises BadJob, HostError
-        when the box is over, and NoRoom if it rested and gets no slot.
+        """Yields the events of an exec, up to its report. Closing the iterator early kills it. Raises BadJob; HostError
+        when the box has ended; NoRoom if it rested and gets no slot.
         """
         async with self._awake(), contextlib.aclosing(self._run(what, feed)) as events:
             async for event in events:
@@ -348,8 +347,8 @@ class OpenBox:
             del self._lines[number]
 
     async def _follow(self, number: int | None, feed: Feed) -> None:
-        """Tell the supervisor what the caller wants, as it comes."""
-        with contextlib.suppress(HostError):  # whoever listens finds out as well
+        """Passes the caller's orders on to the supervisor as they arrive."""
+        with contextlib.suppress(HostError):  # the listener finds out too
             while True:
                 await feed.changed.wait()
                 for header, body in feed.orders():
@@ -359,7 +358,7 @@ class OpenBox:
                         await self._tell({**header, "n": number}, body)
 
     async def _obey(self, header: dict[str, Any], body: frames.Body) -> None:
-        """Do what the caller wants of the box as a whole. Raises HostError, with which the box is over."""
+        """Carries out the caller's orders for the box as a whole. Raises HostError, which ends the box."""
         still = header.get("still")
         if still and not self._still:
             self._still = True
@@ -379,7 +378,7 @@ class OpenBox:
             self._vacate()
 
     def _whole(self, clock: Clock) -> Clock:
-        """Returns the clock of the box, with what is known only here."""
+        """Returns the clock of the box, including what only the host knows."""
         clock = replace(clock, cpu_s=clock.cpu_s + self._earlier_s)
         door = self._door
         return clock if door is None else replace(clock, unserved=door.unserved(), refused=tuple(door.refused))
@@ -401,7 +400,7 @@ class OpenBox:
                 line.events.put_nowait(fault)
             if self._usage is not None and not self._usage.done():
                 self._usage.set_exception(fault)
-                self._usage.exception()  # nobody need look
+                self._usage.exception()  # nobody needs to look at it
 
     def _note(self, slot: Slot, header: dict[str, Any], body: bytes) -> None:
         event = header["ev"]

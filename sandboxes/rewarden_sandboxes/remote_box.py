@@ -25,15 +25,15 @@ from rewarden_sandboxes.v1 import sandbox_pb2 as pb
 
 _MOST_SAID = 1 << 16
 _MOST_SHOWN = 400
-"""Characters of a path in an error. Attack: folders so deep that no error could travel."""
+"""The maximum length of a path in an error, in characters. Attack: folders so deep that the error could not be sent."""
 _PART = 1 << 20
 
 
 class RemoteBox(Exchange[Output]):
-    """See `rewarden_sandboxes.box`. Used in an `async with`, or closed. `image`: the identity of what it stands on,
-    empty where that has none; `limits`: settled; `enforced`: what holds each of them; `folder`: its
-    working folder. `dropped`: devices and sockets
-    that the last snapshot or archive left out.
+    """See `rewarden_sandboxes.box`. Use it in an `async with` block, or close it. `image`: the identity of its image;
+    empty if that has none. `limits`: with the defaults filled in. `enforced`: the mechanism that enforces each limit.
+    `folder`: its working folder. `dropped`: the number of devices and sockets that the last snapshot or archive left
+    out.
     """
 
     def __init__(self, talk: Talk, numbers: Iterator[int], message: pb.Box) -> None:
@@ -55,7 +55,7 @@ class RemoteBox(Exchange[Output]):
         await self.close()
 
     async def wait(self) -> HostError:
-        """Returns why it is over, when it is."""
+        """Waits for its end, and returns the reason."""
         await asyncio.shield(self._listening)
         assert self.fault is not None
         return self.fault
@@ -63,7 +63,7 @@ class RemoteBox(Exchange[Output]):
     # --- programs ----------------------------------------------------------------------------------------------------
 
     async def exec(self, what: Exec) -> RemoteExec:
-        """Begin a program. Returns when it runs. Raises BadJob, and HostError when the box is over."""
+        """Starts a program, and returns when it runs. Raises BadJob; HostError when the box has ended."""
         if self.fault is not None:
             raise self.fault
         try:
@@ -80,7 +80,7 @@ class RemoteBox(Exchange[Output]):
         return begun
 
     async def run(self, what: Exec, stdin: bytes = b"") -> Report:
-        """Run a program, fed with `stdin`, to its end. Returns its report, with what it wrote."""
+        """Runs a program with `stdin` as its input until it ends. Returns its report and its output."""
         begun = await self.exec(replace(what, stdin=bool(stdin)))
         feeding = asyncio.get_running_loop().create_task(begun.feed(_pieces(stdin))) if stdin else None
         try:
@@ -89,8 +89,8 @@ class RemoteBox(Exchange[Output]):
             await _end(begun, feeding)
 
     async def stop(self) -> None:
-        """Have all of its programs stand still, until as many times they were told to go on. Returns when they do.
-        Where it raises or is cancelled, it counts as never asked for.
+        """Stops all of its programs until `resume` has been called as many times. Returns when they have stopped. If it
+        raises or is cancelled, it does not count.
         """
         self._stops += 1
         try:
@@ -103,7 +103,7 @@ class RemoteBox(Exchange[Output]):
             raise
 
     async def resume(self) -> None:
-        """Have its programs go on."""
+        """Resumes its programs."""
         going = self._go_on()
         if going is not None:
             await going
@@ -113,7 +113,7 @@ class RemoteBox(Exchange[Output]):
         return None if self._stops else self._still(False)
 
     def _still(self, still: bool) -> asyncio.Future[None]:
-        """Tells the host, and returns what is done when it answers."""
+        """Tells the host, and returns a task that ends with the answer."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if self.fault is not None:
             future.set_exception(self.fault)
@@ -143,37 +143,37 @@ class RemoteBox(Exchange[Output]):
     # --- files -------------------------------------------------------------------------------------------------------
 
     async def put(self, path: str, data: bytes | AsyncIterable[bytes], mode: int = 0o644) -> None:
-        """Write a file, and make the folders above it. Raises FileFault; so do all of these."""
+        """Writes a file, and creates the folders above it. Raises FileFault, as all of these do."""
         source = _pieces(data) if isinstance(data, bytes) else data
         await self._do(Files(work="put", path=self._place(path), mode=mode), source)
 
     async def get(self, path: str) -> AsyncGenerator[bytes, None]:
-        """The bytes of a regular file."""
+        """Yields the bytes of a regular file."""
         async with contextlib.aclosing(self._work(Files(work="get", path=self._place(path)))) as parts:
             async for part in parts:
                 yield part
 
     async def list(self, path: str = ".", depth: int = 1) -> builtins.list[Entry]:
-        """The entries of a folder, and of the folders in it down to a depth; with depth 0 the path itself."""
+        """Returns the entries of a folder, and of its subfolders down to a depth; with depth 0, the path itself."""
         told = await self._do(Files(work="list", path=self._place(path), depth=depth))
         return [Entry(**entry) for entry in json.loads(told)]
 
     async def remove(self, path: str) -> None:
-        """Remove a file, a link, or a folder with all that is in it."""
+        """Removes a file, a link, or a folder with everything in it."""
         await self._do(Files(work="remove", path=self._place(path)))
 
     async def archive(self, path: str = ".") -> AsyncGenerator[bytes, None]:
-        """A tar stream of what is in a folder, or of one file."""
+        """Yields a tar stream of a folder's content, or of one file."""
         async with contextlib.aclosing(self._work(Files(work="archive", path=self._place(path)))) as parts:
             async for part in parts:
                 yield part
 
     async def extract(self, path: str, data: AsyncIterable[bytes]) -> None:
-        """Put the members of a tar stream below a folder. Names that lead elsewhere and devices are refused."""
+        """Extracts a tar stream below a folder. Names that lead out of it and devices are refused."""
         await self._do(Files(work="extract", path=self._place(path)), data)
 
     async def snapshot(self, *, live: bool = False) -> AsyncGenerator[bytes, None]:
-        """A tar stream of all that the box has changed in its image. Its programs stand still meanwhile, but with
+        """Yields a tar stream of all changes to the box's image. Its programs are stopped meanwhile, except with
         `live`.
         """
         if not live:
@@ -187,7 +187,7 @@ class RemoteBox(Exchange[Output]):
                 await self.resume()
 
     async def restore(self, data: AsyncIterable[bytes]) -> None:
-        """Make of a fresh box of the same image what a snapshot says."""
+        """Applies a snapshot to a fresh box of the same image."""
         await self._do(Files(work="restore"), data)
 
     def _place(self, path: str) -> str:
@@ -198,7 +198,7 @@ class RemoteBox(Exchange[Output]):
             return b"".join([part async for part in parts])
 
     async def _work(self, files: Files, data: AsyncIterable[bytes] | None = None) -> AsyncGenerator[bytes, None]:
-        """Work on files: what comes of it. Raises FileFault, HostError, and whatever `data` raises."""
+        """Works on files, and yields the output. Raises FileFault, HostError, and whatever `data` raises."""
         begun = await self.exec(Exec(files=files, stdin=data is not None, cwd="/"))
         feeding = asyncio.get_running_loop().create_task(begun.feed(data)) if data is not None else None
         said = b""
@@ -211,7 +211,7 @@ class RemoteBox(Exchange[Output]):
                         said = (said + output.data)[:_MOST_SAID]
             except HostError:
                 if feeding is not None and feeding.done():
-                    feeding.result()  # what it was to be fed with broke
+                    feeding.result()  # reading its input failed
                 raise
             assert begun.report is not None
             self._judge(files, begun.report, said)
@@ -219,7 +219,7 @@ class RemoteBox(Exchange[Output]):
             await _end(begun, feeding)
 
     def _judge(self, files: Files, report: Report, said: bytes) -> None:
-        """Raises FileFault or HostError where work on files failed."""
+        """Raises FileFault or HostError if work on files failed."""
         if report.status == "memory_limit":
             raise FileFault(files.path, errno.ENOMEM, os.strerror(errno.ENOMEM))
         try:
@@ -247,6 +247,6 @@ async def _pieces(data: bytes) -> AsyncIterator[bytes]:
 
 
 def _shown(path: str) -> str:
-    """Returns a path in the box as text that can be shown: whatever bytes it has, and however many."""
+    """Returns a path in the box as printable text, no matter what bytes it has, and how many."""
     text = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN // 2]}…{text[-_MOST_SHOWN // 2 :]}"

@@ -1,12 +1,12 @@
-"""A box: namespaces with a writable root that live for as long as the host wants, and the execs in them.
+"""A box: namespaces with a writable root that exist for as long as the host wants, and the execs in them.
 
-Its init and its root are made once. Each exec is cloned by a zygote into the box's pid namespace, and enters the
-others before it is the program's; its parent is the supervisor, so that the kernel alone says how it ended. Work on
-files is done by execs of our own that see the box's folders from a pid namespace in which the box's programs are not:
-they can neither be seen nor be signalled by them. When init is killed, the kernel kills all that is left.
+Its init and its root are made once. A zygote clones each exec into the box's pid namespace, and the exec enters the
+other namespaces before it becomes the program. The supervisor is its parent, so the kernel alone reports how it ended.
+Our own execs work on files: they see the box's folders from another pid namespace, so the box's programs can neither
+see nor signal them. When init is killed, the kernel kills everything that is left.
 
-The box has one limit of memory, of disk and of processes; each exec may have others for itself. Its files lie in
-memory, beside what its programs may have.
+The box has one limit each for memory, disk and processes; each exec may have further limits of its own. Files are in
+memory, but do not count against the programs' memory.
 """
 
 from __future__ import annotations
@@ -31,24 +31,26 @@ from rewarden_sandboxes.agent.streams import Inlet, Tell
 from rewarden_sandboxes.agent.zygotes import Broken, Crowded, Overfull, Zygotes
 
 _TIER, _PROGRAMS = "box", "bare"
-"""The zygotes of work on files, and of programs: one that has entered the box's pid namespace cannot leave it, and what
-it clones later is in there.
+"""The zygotes for work on files and for programs. A zygote that has entered the box's pid namespace cannot leave it,
+and neither can its later clones.
 """
 _CODE, _PLACES = "/tmp/code", 128
-"""The folder of programs' texts, and the places in it: twice as many as a box has programs at once."""
+"""The folder of the programs' texts, and the number of places in it: twice the number of a box's concurrent
+programs."""
 _NONE = float("inf")
 _INSIDE, _LAYERS = "mhwu", "m"
 _READ_ALL = 1 << 2
-"""CAP_DAC_READ_SEARCH: snapshots and archives have what the box's user has forbidden to itself."""
+"""CAP_DAC_READ_SEARCH: snapshots and archives include files that the box's user made unreadable for itself."""
 _TRIES, _PAUSE_S = 500, 0.002
-"""The looks until all stand still: what waits in the kernel, as for a child of `vfork`, does nothing either."""
+"""Checks that all processes have stopped: their number, and the interval in seconds. A process that waits in the
+kernel, as for a child of `vfork`, does nothing either."""
 
 Said = tuple[dict[str, Any], bytes]
 
 
 class Box:
-    """See the module. `told`: from the host's order. `out`: where the host gets the box's listening socket. Used in a
-    `with`, after which nothing of it lives."""
+    """See the module. `told`: from the host's order. `out`: where the host gets the box's listening socket. Use it in a
+    `with` block, after which none of its processes is left."""
 
     def __init__(
         self,
@@ -80,7 +82,7 @@ class Box:
         self._next_look = _NONE
         self._kills = counters.oom_kills()
         zygotes.warm(_TIER)
-        # Attack: fill the memory with files, which no kill gives back, so that the next to need some is the supervisor.
+        # Attack: fill the memory with files, which no kill frees, so that the supervisor is the next to run out.
         counters.begin_memory(self._limits["memory_mb"] << 20, beside=self._limits["disk_mb"] << 20)
         self._clock = Clock(counters)
         self._init = zygotes.init()
@@ -92,7 +94,7 @@ class Box:
     def __exit__(self, *_: object) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._init, signal.SIGKILL)
-        for each in self._execs.values():  # before init, which the kernel holds until they are reaped
+        for each in self._execs.values():  # before init, which stays until they are reaped
             each.close()
         os.waitpid(self._init, 0)
         for number in (self._watch, self._disk, self._layers, *self._namespaces):
@@ -100,7 +102,7 @@ class Box:
                 os.close(number)
 
     def open(self) -> None:
-        """Build its root. Raises Broken."""
+        """Builds its root. Raises Broken."""
         limits = {**self._limits, "cpu_s": _NONE, "wall_s": _NONE, "output_bytes": 0}
         part = _part({"request": [0, 0]}, limits, _TIER)
         told = self._plan(part, b"", {}, place="builder", init=self._init, folder=self._folder, port=self._port)
@@ -120,7 +122,7 @@ class Box:
             room.close()
 
     def _hand_over(self, doors: list[int]) -> None:
-        """Give the host the socket on which it hears the box's programs; none of them ever holds it."""
+        """Gives the host the socket on which the box's programs reach it; none of them ever holds it."""
         for number in doors:
             try:
                 if self._out is not None:
@@ -129,7 +131,7 @@ class Box:
                 os.close(number)
 
     def serve(self, host: socket.socket) -> None:
-        """Until the host wants it to end, which `heard` raises. Raises Broken when it ends by itself."""
+        """Serves until the host ends it, which `heard` raises. Raises Broken if it ends by itself."""
         while True:
             ready = self._poll(host)
             self._mind_memory()
@@ -166,7 +168,7 @@ class Box:
         op = header["op"]
         if op == "exec":
             if self._held is not None and not header["helper"]:
-                self._held.append((header, body))  # it begins when the others go on
+                self._held.append((header, body))  # it starts when the others are resumed
             else:
                 self._begin(header, body)
         elif op == "still":
@@ -205,7 +207,7 @@ class Box:
             each.end("closed")
         elif op == "clock":
             if self._held is not None and not each.helper:
-                each.clock.skip()  # it stands still because we stopped it, which is not idleness of its own
+                each.clock.skip()  # we stopped it, so it is not idle
             self._tell({"ev": "clock", "n": each.number, **each.told_clock()})
         self._next_look = min(self._next_look, soonest(list(self._execs.values())))
 
@@ -213,7 +215,7 @@ class Box:
         number, helper = int(header["n"]), bool(header["helper"])
         if (
             self._counters.full
-        ):  # of segments of System V, for one: they are nobody's, and this would be killed for them
+        ):  # for example of System V segments: no process owns them, so the kernel would kill the new exec instead
             self._counters.give_air()
         limits = {**self._limits, **dict.fromkeys(("cpu_s", "wall_s", "output_bytes"), _NONE), **header["limits"]}
         place = self._free_place(number)
@@ -254,7 +256,7 @@ class Box:
         self._next_look = min(self._next_look, soonest([each]))
 
     def _refuse(self, number: int, *, helper: bool) -> None:
-        """End an exec that cannot begin. Attack: fork until nobody can look at the files."""
+        """Ends an exec that cannot start. Attack: fork until nobody can look at the files."""
         message = "the box has as many processes as it may have"
         self._tell({"ev": "begun", "n": number})
         if helper:
@@ -277,7 +279,8 @@ class Box:
         self._tell({"ev": "ended", "n": number, "report": report}, out)
 
     def _free_place(self, number: int) -> int:
-        """The place of a program's text. A shell reads its own line by line: none that one runs from is written to."""
+        """Returns a place for a program's text. A shell reads its script line by line, so a place in use is never
+        written to."""
         taken = set(self._places.values())
         return next((place for each in range(_PLACES) if (place := (number + each) % _PLACES) not in taken), number)
 
@@ -302,17 +305,17 @@ class Box:
         return [(self._init, self._init), *((each.pid, 0) for each in self._programs())]
 
     def _has_orphans(self) -> bool:
-        """Returns whether something lives that an exec left behind."""
+        """Returns whether a process that an exec left behind is alive."""
         with open(f"/proc/{self._init}/task/{self._init}/children", "rb") as file:
             return bool(file.read(1))
 
     def _stop(self) -> None:
-        """Have all of the box's processes stand still, and begin no new ones."""
+        """Stops all of the box's processes, and starts no new ones."""
         self._held = self._held if self._held is not None else []
         for tried in range(_TRIES):
             newest = _newest()
             found = [pid for pid in moving(self._rooms()) if pid != self._init]
-            # Attack: a process that forks and ends, again and again, is gone whenever it is looked at.
+            # Attack: a process that forks and exits again and again, so that it is gone whenever we look.
             if not found and _newest() == newest:
                 return
             for pid in found:
@@ -323,7 +326,7 @@ class Box:
                 time.sleep(_PAUSE_S)
 
     def _resume(self) -> None:
-        """The opposite. What the box's own programs had stopped stays so."""
+        """Resumes them, except for those that the box's own programs had stopped."""
         for pid, _ in members(self._rooms()):
             if pid in self._stopped:
                 with contextlib.suppress(ProcessLookupError):
@@ -338,7 +341,7 @@ class Box:
     # --- looking -----------------------------------------------------------------------------------------------------
 
     def _mind_memory(self) -> None:
-        """Look first whether the kernel killed: what it killed may hold its memory for some moments more."""
+        """Checks for kills by the kernel before anything else: a killed process may hold its memory a little longer."""
         kills = self._counters.oom_kills()
         if kills > self._kills:
             self._kills = kills
@@ -356,7 +359,7 @@ class Box:
         self._next_look = soonest(live)
 
     def _end_largest(self) -> None:
-        """The box gets nowhere for want of memory: whoever holds most of it goes."""
+        """Ends the process that holds the most memory, because the box makes no progress without more of it."""
         programs = self._programs()
         largest = max(programs, key=lambda each: held((each.pid, 0)), default=None)
         orphans = [pid for pid, _ in members([(self._init, self._init)]) if pid != self._init]
@@ -369,13 +372,13 @@ class Box:
 
 
 def _newest() -> bytes:
-    """The number of the newest process of the slot."""
+    """Returns the number of the newest process in the slot."""
     with open("/proc/loadavg", "rb") as file:
         return file.read().split()[-1]
 
 
 def _placed(program: dict[str, Any], place: int) -> dict[str, Any]:
-    """A program whose text lies where it is nobody's: what the box has in its working folder stays as it is."""
+    """Returns the program with its text outside the working folder, so that the box's own files are left alone."""
     name = program.get("file")
     if not name:
         return program
@@ -389,8 +392,8 @@ def _placed(program: dict[str, Any], place: int) -> dict[str, Any]:
 
 
 def _compiling(folder: str, compiler: list[str], run: list[str]) -> list[str]:
-    """Returns a command that compiles in a folder, and then becomes the program, whose words with `./` lie there. The
-    program starts where it would without a compiler, with its input.
+    """Returns a command that compiles in a folder and then becomes the program; words of its command that start with
+    `./` are in that folder. The program starts in the same folder as without a compiler, with its input.
     """
     program = [f"{folder}/{word[2:]}" if word.startswith("./") else word for word in run]
     compiles = f"(cd {folder} && exec {shlex.join(compiler)}) < /dev/null >&2"
@@ -398,7 +401,7 @@ def _compiling(folder: str, compiler: list[str], run: list[str]) -> list[str]:
 
 
 def _part(program: dict[str, Any], limits: dict[str, Any], tier: str) -> Part:
-    """A program in the form in which rooms have it."""
+    """Returns a program in the form that rooms take."""
     nothing: dict[str, Any] = {"python": True, "mode": "script", "file": "", "code": [0, 0], "files": {}, "args": []}
     case = {"limits": limits, "stdin": [0, 0], "request": program.get("request", [0, 0]), "files": {}, "args": []}
     return Part("program", {**nothing, "run": [], **program, "tier": tier}, case, -1, None)

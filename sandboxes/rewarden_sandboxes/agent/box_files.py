@@ -1,13 +1,10 @@
-"""Work on the files of a box: each piece is an exec of ours, in the box's folders, with the rights of the box's user.
-
-So links resolve inside the box, and can lead nowhere else. What a caller sends comes by stdin, what it gets goes to
-stdout; a refusal is a line of JSON on stderr, and exit code 1.
-
-A *snapshot* is a tar stream of what the box has changed in its image, with the names that images use for what is gone:
-`.wh.NAME`, and `.wh..wh..opq` in a folder of which nothing of the image is left; `.wh..wh..end` is its last member,
-without which it was cut off. It is taken where the layers are seen
-as what they are (`box_root`), and *restored* through the root of another box. Devices and sockets are left out, and
-counted.
+"""Work on the files of a box: each operation is an exec of ours, in the box's folders, with the rights of the box's
+user. So links resolve inside the box and cannot lead anywhere else. The caller's data arrive on stdin, and the result
+goes to stdout; a refusal is a line of JSON on stderr and exit code 1. A *snapshot* is a tar stream of what the box has
+changed in its image, with the names that images use for deleted files: `.wh.NAME`, and `.wh..wh..opq` in a folder whose
+content from the image is deleted; the last member is `.wh..wh..end`, without which the snapshot is truncated. It is
+taken where the layers are visible as such (`box_root`), and *restored* through the root of another box. Devices and
+sockets are left out and counted.
 """
 
 from __future__ import annotations
@@ -29,16 +26,17 @@ from rewarden_sandboxes.agent import box_root
 GONE, OPAQUE, END = ".wh.", ".wh..wh..opq", ".wh..wh..end"
 
 _MARK = "REWARDEN.mark"
-"""The header of a member whose name says what is gone: a file of the box's may be called so as well."""
+"""The header of a member whose name marks a deletion: the box's own files may have such names too."""
 _ATTRIBUTE = "SCHILY.xattr."
-"""The header of a member that has an extended attribute, as `tar --xattrs` has it, before the attribute's name."""
+"""The prefix of the header of an extended attribute, as `tar --xattrs` writes it."""
 _PART = 1 << 16
 _MOST_OF_PROC = 16 << 20
-"""Bytes of a file that says it has none. Attack: a link to one of /proc that never ends."""
+"""The limit for reading a file that claims to be empty, in bytes. Attack: a link to an endless file in /proc."""
 _MOST_ENTRIES, _MOST_TOLD = 10_000, 8 << 20
-"""Of a list, and the bytes of their names and targets. Attack: long names of links to longer ones, by the thousand."""
+"""Limits of a listing: entries, and bytes of names and targets. Attack: thousands of links with long names and longer
+targets."""
 _DEEPEST = 200
-"""Levels of folders in an archive, each of which is a descriptor meanwhile."""
+"""The maximum depth of folders in an archive; each level takes a descriptor."""
 
 _PACKED = {
     b"\x1f\x8b": "gzip",
@@ -47,14 +45,14 @@ _PACKED = {
     b"\x28\xb5\x2f\xfd": "zstd",
     b"PK\x03\x04": "zip",
 }
-"""The first bytes of what is sent instead of a tar archive."""
+"""The first bytes of formats that are sent by mistake instead of a tar archive."""
 _SWAPPED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MODES = 0o7777
 
 
 def main(request: bytes) -> int:
-    """Do what is asked for, a JSON object. Returns the exit code."""
+    """Carries out a request, a JSON object. Returns the exit code."""
     asked = json.loads(request)
     try:
         told = _WORKS[asked["op"]](asked) or {}
@@ -69,7 +67,7 @@ def main(request: bytes) -> int:
     except RecursionError:
         told = {"errno": errno.ENAMETOOLONG, "message": "its folders lie too deep", "path": asked["path"]}
         code = 1
-    except (tarfile.TarError, EOFError, ValueError, OverflowError) as error:  # the last two: of numbers in headers
+    except (tarfile.TarError, EOFError, ValueError, OverflowError) as error:  # the last two: from numbers in headers
         words = f"the archive is cut off, or no tar archive ({error}); send what tar -cf - FOLDER writes"
         told = {"errno": errno.EINVAL, "message": words, "path": asked["path"]}
         code = 1
@@ -81,8 +79,8 @@ def main(request: bytes) -> int:
 
 
 def _put(asked: dict[str, Any]) -> None:
-    """Write a file that appears whole, in place of another, or not at all."""
-    path = os.path.realpath(asked["path"])  # where it is a link, its target changes
+    """Writes a file atomically: it appears as a whole or not at all, and replaces an existing one."""
+    path = os.path.realpath(asked["path"])  # for a link, the target changes
     folder = os.path.dirname(path)
     os.makedirs(folder, exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
@@ -92,12 +90,12 @@ def _put(asked: dict[str, Any]) -> None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
     try:
         _put_whole(folder, path, asked["mode"] & _MODES)
-    except OSError as error:  # of a name that is ours
+    except OSError as error:  # its name is one of ours
         raise OSError(error.errno, error.strerror, path) from None
 
 
 def _put_whole(folder: str, path: str, mode: int) -> None:
-    # A call that breaks kills this process: nothing may have a name before all is there.
+    # An interrupted call kills this process, so no name may appear before the content is complete.
     with _aside(folder) as coming:
         os.unlink(coming.name)
         while data := os.read(0, _PART):
@@ -113,7 +111,7 @@ def _put_whole(folder: str, path: str, mode: int) -> None:
 
 
 def _aside(folder: str) -> BinaryIO:
-    """An empty file with a name that nobody else has."""
+    """Opens an empty file under a unique name."""
     for number in itertools.count(os.getpid()):
         with contextlib.suppress(FileExistsError):
             return open(f"{folder}/.rewarden-{number}", "x+b", buffering=0)
@@ -121,7 +119,8 @@ def _aside(folder: str) -> BinaryIO:
 
 
 def _move(source: int, target: int) -> None:
-    """Move the bytes of an open file to another, from its end, and cut off there: the disk never holds both."""
+    """Moves the bytes of an open file to another, from its end, truncating it on the way, so that the disk never holds
+    both copies."""
     size = os.fstat(source).st_size
     while size:
         size = (size - 1) // _PART * _PART
@@ -178,7 +177,7 @@ def _list(asked: dict[str, Any]) -> None:
             with contextlib.suppress(FileNotFoundError):  # its programs go on
                 path = os.path.join(folder, name)
                 if note(path, prefix + name) and depth > 1:
-                    with contextlib.suppress(PermissionError):  # one that nobody may look into hides no other
+                    with contextlib.suppress(PermissionError):  # an unreadable folder hides no other
                         visit(path, prefix + name + "/", depth - 1)
 
     path = asked["path"]
@@ -269,20 +268,20 @@ def _snapshot(_: dict[str, Any]) -> dict[str, Any]:
 
 
 def _left(_: dict[str, Any]) -> dict[str, Any]:
-    """Counts what outlives its process and is in no file: segments, semaphores and queues."""
+    """Counts objects that outlive their process and are not files: segments, semaphores and queues."""
     dropped = len(os.listdir("/dev/mqueue")) if os.path.isdir("/dev/mqueue") else 0
     for name in ("shm", "sem", "msg"):
         with open(f"/proc/sysvipc/{name}", "rb") as file:
-            dropped += len(file.readlines()) - 1  # the first is their heading
+            dropped += len(file.readlines()) - 1  # the first line is the heading
     return {"dropped": dropped}
 
 
 class _Writer:
-    """Writes a tar stream to stdout, of files with at most so many bytes together. `dropped`: devices and sockets that
-    are not in it.
+    """Writes a tar stream to stdout, with a limit on the total size of the files. `dropped`: devices and sockets that
+    were left out.
 
-    Attack: a folder becomes a link between two looks. Around the layers, that leads to the slot's own files; so each
-    name is looked up in the open folder in which it lies, and no link is followed.
+    Attack: a folder becomes a link between two looks. Next to the layers, it could lead to the slot's own files; so
+    each name is looked up in its open parent folder, and no link is followed.
     """
 
     def __init__(self, most: float = float("inf")) -> None:
@@ -301,7 +300,7 @@ class _Writer:
             self._out.flush()
 
     def whole(self, folder: int, entry: str, name: str) -> None:
-        """Something of which nothing is the image's any more: with all that is in it, where it is a folder."""
+        """Adds something that replaces the image's entry altogether; a folder with everything in it."""
         kept = self.add(folder, entry, name)
         if kept is not None and stat.S_ISDIR(kept.st_mode):
             self.mark(f"{name}/{OPAQUE}")
@@ -309,8 +308,8 @@ class _Writer:
                 self.tree(inner, name + "/")
 
     def tree(self, folder: int, prefix: str, *, layer: bool = False) -> None:
-        """All that is in an open folder. `layer`: it is an upper layer, with the kernel's marks of what is gone. Raises
-        OSError for one that is too deep.
+        """Adds everything in an open folder. `layer`: it is an upper layer, with the kernel's marks for deletions.
+        Raises OSError if it is too deep.
         """
         if prefix.count("/") > _DEEPEST:
             raise OSError(errno.ENAMETOOLONG, f"there are more than {_DEEPEST} levels of folders", prefix)
@@ -339,13 +338,13 @@ class _Writer:
                 os.close(inner)
 
     def mark(self, name: str) -> None:
-        """An empty file whose name says something."""
+        """Adds an empty file whose name is the message."""
         info = tarfile.TarInfo(name)
         info.pax_headers = {_MARK: "1"}
         self._tar.addfile(info)
 
     def add(self, folder: int, entry: str, name: str) -> os.stat_result | None:
-        """One file, folder, link or pipe of an open folder. Returns what it is; None for what is dropped."""
+        """Adds one file, folder, link or pipe of an open folder. Returns its kind; None if it was left out."""
         about = os.lstat(entry, dir_fd=folder)
         info = tarfile.TarInfo(name)
         info.mode = about.st_mode & _MODES
@@ -372,7 +371,7 @@ class _Writer:
                 _regular(number, name)
                 info.size = os.fstat(number).st_size
                 info.pax_headers |= _attributes(number)
-                # Attack: many files, each a hole as large as the disk, which whoever keeps the stream has to store.
+                # Attack: many sparse files, each as large as the disk, which whoever keeps the stream has to store.
                 self._left -= info.size
                 if self._left < 0:
                     raise OSError(errno.EFBIG, "with holes, the files have more bytes than the disk of the box", name)
@@ -385,11 +384,11 @@ class _Writer:
 
 
 def _attributes(number: int) -> dict[str, str]:
-    """The headers of an open file's or folder's extended attributes: those of users, the only ones that a box can set.
-    The layers' own are none of its.
+    """Returns the headers for an open file's or folder's extended attributes: only those in `user.`, which are the only
+    ones that a box can set. The others belong to the layers.
     """
     found: dict[str, str] = {}
-    with contextlib.suppress(OSError):  # the file system has none, or they change meanwhile
+    with contextlib.suppress(OSError):  # the file system has none, or they are being changed
         for name in os.listxattr(number):
             if name.startswith("user.") and not name.startswith("user.overlay."):
                 found[_ATTRIBUTE + name] = os.getxattr(number, name).decode("utf-8", "surrogateescape")
@@ -397,7 +396,7 @@ def _attributes(number: int) -> dict[str, str]:
 
 
 class _Exactly(io.RawIOBase):
-    """A file that has as many bytes as it had when it was looked at: one that shrinks meanwhile ends in zeros."""
+    """A file with as many bytes as it had when it was first looked at: if it shrinks, zeros are added."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -408,8 +407,8 @@ class _Exactly(io.RawIOBase):
 
 @contextlib.contextmanager
 def _opened(path: str, folder: int | None = None) -> Iterator[int]:
-    """A folder, for as long as it is looked at. `folder`: the open one in which it lies, where links are not followed.
-    Raises OSError.
+    """Opens a folder for the duration of the block. `folder`: its open parent, in which links are not followed. Raises
+    OSError.
     """
     number = os.open(path, _FOLDER if folder is not None else _FOLDER & ~os.O_NOFOLLOW, dir_fd=folder)
     try:
@@ -438,8 +437,8 @@ def _restore(_: dict[str, Any]) -> None:
 
 
 class _Sent:
-    """The bytes of an archive from stdin. Raises OSError for a packed one, of which tarfile says only that it is
-    none."""
+    """The bytes of an archive from stdin. Raises OSError for a compressed one, because tarfile would only say that it
+    is not an archive."""
 
     def __init__(self) -> None:
         self._file = open(0, "rb", closefd=False)  # noqa: SIM115
@@ -450,17 +449,17 @@ class _Sent:
                 raise OSError(errno.EINVAL, words)
 
     def read(self, size: int) -> bytes:
-        """Returns so many bytes, or the rest."""
+        """Returns this many bytes, or the rest."""
         data, self._begin = self._begin, b""
         return data + self._file.read(size - len(data))
 
 
 class _Reader:
-    """Puts the members of a tar stream from stdin below a folder, and follows no link on the way."""
+    """Extracts the members of a tar stream from stdin below a folder, without following links."""
 
     def __init__(self, root: str) -> None:
         self._root = os.open(root, _FOLDER)
-        sent: Any = _Sent()  # all that tarfile uses of a file when it reads a stream
+        sent: Any = _Sent()  # the only method that tarfile uses to read a stream
         self._tar = tarfile.open(fileobj=sent, mode="r|", bufsize=_PART)  # noqa: SIM115
         self._folders: list[tuple[str, tarfile.TarInfo]] = []
 
@@ -472,7 +471,7 @@ class _Reader:
         os.close(self._root)
 
     def take(self, *, marks: bool) -> None:
-        """All members. `marks`: names that say what is gone are obeyed."""
+        """Extracts all members. `marks`: delete what the names of marks say."""
         whole = not marks
         for info in self._tar:
             folder, name = self._split(info)
@@ -488,16 +487,16 @@ class _Reader:
                     self._put(info, number, name)
         if not whole:
             raise EOFError("it has no end")
-        while os.read(0, _PART):  # whoever sends may fill up the last block
+        while os.read(0, _PART):  # the sender may pad the last block
             pass
-        for path, info in reversed(self._folders):  # not before: a folder that may not be written to takes nothing
+        for path, info in reversed(self._folders):  # at the end, because nothing can be put into a read-only folder
             with self._opened(path) as number:
                 _set_attributes(number, info)
                 os.fchmod(number, info.mode & _MODES)
                 os.utime(number, ns=_times(info))
 
     def _split(self, info: tarfile.TarInfo) -> tuple[str, str]:
-        """The folder and the name of a member. Raises OSError for a name that leads elsewhere."""
+        """Returns the folder and the name of a member. Raises OSError for a name that leads out of the root."""
         parts = [part for part in info.name.split("/") if part not in ("", ".")]
         if info.name.startswith("/") or ".." in parts or "\0" in info.name:
             words = (
@@ -508,7 +507,7 @@ class _Reader:
 
     @contextlib.contextmanager
     def _opened(self, path: str) -> Iterator[int]:
-        """A folder below the root, which is made where it is not there. Raises OSError."""
+        """Opens a folder below the root, and creates it if necessary. Raises OSError."""
         number = os.dup(self._root)
         try:
             for part in filter(None, path.split("/")):
@@ -558,11 +557,11 @@ class _Reader:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         number = os.open(name, flags, 0o600, dir_fd=folder)
         try:
-            os.ftruncate(number, info.size)  # at once, where that is more than a file may have
+            os.ftruncate(number, info.size)  # fail now if it exceeds the limit of a file
             source = self._tar.extractfile(info)
             assert source is not None
             while data := source.read(_PART):
-                if data.count(0) == len(data):  # a hole stays one
+                if data.count(0) == len(data):  # holes stay holes
                     os.lseek(number, len(data), os.SEEK_CUR)
                 else:
                     _write(number, data)
@@ -573,7 +572,7 @@ class _Reader:
 
 
 def _times(info: tarfile.TarInfo) -> tuple[int, int]:
-    """Access and modification time in nanoseconds."""
+    """Returns the access and modification time, in nanoseconds."""
     told = info.pax_headers.get("mtime")
     if told is None:
         return (int(info.mtime * 10**9),) * 2
@@ -582,7 +581,7 @@ def _times(info: tarfile.TarInfo) -> tuple[int, int]:
 
 
 def _set_attributes(number: int, info: tarfile.TarInfo) -> None:
-    """Give an open file or folder the extended attributes of a member, where the file system has any."""
+    """Sets a member's extended attributes on an open file or folder, if the file system supports them."""
     for header, value in info.pax_headers.items():
         name = header.removeprefix(_ATTRIBUTE)
         if name != header and name.startswith("user.") and not name.startswith("user.overlay."):
@@ -594,7 +593,7 @@ def _set_attributes(number: int, info: tarfile.TarInfo) -> None:
 
 
 def _clear(folder: int, name: str) -> None:
-    """Take away whatever has this name."""
+    """Deletes whatever has this name."""
     with contextlib.suppress(FileNotFoundError):
         if stat.S_ISDIR(os.lstat(name, dir_fd=folder).st_mode):
             shutil.rmtree(name, dir_fd=folder)

@@ -1,13 +1,10 @@
-"""The root of a box: the image's folders, with a layer of the box's own above each, and fresh folders beside them.
-
-It is built by a process beside the box, before anything is in it. One file system of bounded bytes and
-inodes carries all that the box will write: `/tmp`, `/dev/shm`, and the upper layers. An overlay of `/` itself is
-refused where file systems are mounted below it that a namespace may not uncover, so each top folder has its own; /etc,
-in which engines mount files, is a copy. The new root is then moved onto `/` in a mount namespace of its own: whoever
-enters that has it as its root. The namespace in which the layers are still seen as what they are (`/tmp/upper/…`) is
-kept for snapshots, and nothing of the box is ever in it.
-
-The builder hands the namespaces over by their descriptors, and ends.
+"""The root of a box: the image's folders, each under a layer of the box's own, and fresh folders beside them. A process
+outside the box builds it before anything runs in the box. One file system, with a limit on bytes and inodes, holds
+everything that the box will write: `/tmp`, `/dev/shm`, and the upper layers. The kernel refuses an overlay of `/`
+itself if file systems are mounted below it that a namespace must not uncover, so each top folder has its own overlay;
+/etc, into which engines mount files, is a copy. The new root is then moved onto `/` in a mount namespace of its own:
+whoever enters it has that root. The namespace in which the layers are still visible as such (`/tmp/upper/…`) is kept
+for snapshots; nothing of the box ever runs in it. The builder hands over the namespaces' descriptors and exits.
 """
 
 from __future__ import annotations
@@ -23,30 +20,30 @@ from typing import Any
 from rewarden_sandboxes.agent import room
 
 LAYERS = "/tmp"
-"""The file system of the box, as the layers' namespace shows it."""
+"""The path of the box's file system in the layers' namespace."""
 UPPER, ROOT, MADE = LAYERS + "/upper", LAYERS + "/root", LAYERS + "/made"
-"""The upper layers by top folder; the new root; what was put into it, a name a line."""
+"""The upper layers by top folder; the new root; the list of its entries, one name per line."""
 NOTHING = LAYERS + "/nothing"
 """An empty folder."""
 TREES = {LAYERS + "/tmp": "tmp", LAYERS + "/shm": "dev/shm", LAYERS + "/var": "var/tmp"}
-"""Fresh folders, and where the box sees them."""
+"""Fresh folders, and their paths in the box."""
 RUNTIME = "/.rewarden"
-"""The supervisor's own Python, where the slot's image is somebody else's. No box has it."""
+"""The supervisor's own Python, if the slot's image is not ours. Boxes never contain it."""
 
 _MOVE, _RECURSIVE, _REMOUNT = 8192, 16384, 32
 _LOOKS = stat.S_IROTH | stat.S_IXOTH
 _FRESH = ("proc", "dev", "sys", "tmp")
-"""Top folders that no box changes, or that are trees of their own."""
+"""Top folders that boxes do not change, or that are separate trees."""
 _EMPTY = ("run",)
-"""Of these the box has none of the image's content: the host's socket is there."""
+"""Folders of which the box gets no content of the image, because the host's socket is in them."""
 _ENGINES = (".dockerenv",)
-"""Files that engines put at the top."""
+"""Files that engines create at the top."""
 NOT_KEPT = frozenset(_FRESH)
 
 
 def build(header: dict[str, Any], status: socket.socket, uid: int, gid: int) -> None:
-    """Build the root and send its file system, and the namespaces: layers, mount, IPC, network, user; and a
-    listening socket, if the box has a port of the host's. Raises OSError.
+    """Builds the root and sends its file system and the namespaces: layers, mount, IPC, network, user; and a listening
+    socket, if the box has a port to the host. Raises OSError.
     """
     room.unshare(room.NEW_MOUNT | room.NEW_IPC | room.NEW_NET)
     _mounts(header)
@@ -57,7 +54,7 @@ def build(header: dict[str, Any], status: socket.socket, uid: int, gid: int) -> 
     room.unshare(room.NEW_MOUNT)
     numbers += [_namespace(own, name) for name in ("mnt", "ipc", "net")]
     go, going = os.pipe()
-    # Where the root is another, no user namespace can be made; and whoever has made one may move no mounts.
+    # With another root, no user namespace can be made; and a process that has made one cannot move mounts.
     mover = _begin(lambda: _move(go, going, numbers[2], header["folder"]))
     os.close(go)
     room.unshare(room.NEW_USER)
@@ -69,7 +66,8 @@ def build(header: dict[str, Any], status: socket.socket, uid: int, gid: int) -> 
 
 
 def _door(port: int) -> socket.socket:
-    """Returns a socket that listens in the box's network. Nobody in the box holds it: the host accepts from it."""
+    """Returns a socket that listens in the box's network. Only the host accepts connections on it; nothing in the box
+    holds it."""
     door = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     door.bind(("127.0.0.1", port))
     door.listen(64)
@@ -111,8 +109,8 @@ def _mounts(header: dict[str, Any]) -> None:
 
 
 def has_place(seen: str) -> bool:
-    """Returns whether the root has the place of a fresh folder, itself and not by a link: an absolute one would lead
-    out of the root as it is seen here.
+    """Returns whether the root has the place of a fresh folder, itself and not by a link: an absolute link would lead
+    out of the root as seen from here.
     """
     place = f"{ROOT}/{seen}"
     return os.path.isdir(place) and os.path.realpath(place) == place
@@ -168,7 +166,7 @@ def _move(go: int, going: int, here: int, folder: str) -> None:
 
 
 def _begin(work: Callable[[], None]) -> int:
-    """Have a child do something. Returns its number, for `_finish`."""
+    """Runs something in a child. Returns its process id, for `_finish`."""
     child = os.fork()
     if child == 0:
         try:
@@ -180,14 +178,14 @@ def _begin(work: Callable[[], None]) -> int:
 
 
 def _finish(child: int, what: str = "mount") -> None:
-    """Wait for a child. Raises OSError where its work, which is named so, failed."""
+    """Waits for a child. Raises OSError, with this name of its work, if that failed."""
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if code:
         raise OSError(abs(code), f"{what}: {os.strerror(abs(code))}")
 
 
 def _put(name: str) -> bool:
-    """Put what the image has under this name into the root. Returns whether the box may take it away."""
+    """Puts the image's entry of this name into the root. Returns whether the box may delete it."""
     source, target = "/" + name, f"{ROOT}/{name}"
     if os.path.islink(source):
         os.symlink(os.readlink(source), target)
@@ -208,7 +206,8 @@ def _put(name: str) -> bool:
 
 
 def _put_file(source: str, target: str) -> bool:
-    """Copy a file at the top. Returns whether the box has it: one that the image keeps to its root, it has not."""
+    """Copies a file at the top. Returns whether the box has it: files that only the image's root user may read are left
+    out."""
     if not os.path.isfile(source) or not os.access(source, os.R_OK):
         return False
     with _fitting(source):
@@ -218,7 +217,7 @@ def _put_file(source: str, target: str) -> bool:
 
 @contextlib.contextmanager
 def _fitting(source: str) -> Iterator[None]:
-    """Name what is copied in the error if it does not fit."""
+    """Names what is being copied in the error if it does not fit."""
     try:
         yield
     except OSError as error:
@@ -238,12 +237,12 @@ def _overlay(name: str, source: str, target: str) -> None:
 
 
 def _is_empty(folder: str) -> bool:
-    """Returns whether the box's user could find nothing in a folder: where the image keeps it to its root as well."""
+    """Returns whether a folder is empty for the box's user, also because only the image's root user may read it."""
     return not os.access(folder, os.R_OK | os.X_OK) or not os.listdir(folder)
 
 
 def _copy(source: str, target: str) -> None:
-    """Copy a folder. What an image keeps to its root, the box's user could not read before either."""
+    """Copies a folder, without what only the image's root user may read: the box's user could not read that anyway."""
     os.mkdir(target)
     with contextlib.suppress(PermissionError), os.scandir(source) as entries:
         for entry in entries:
@@ -263,7 +262,7 @@ def _copy_file(source: str, target: str) -> None:
     try:
         about = os.fstat(reading)
         if not stat.S_ISREG(about.st_mode):
-            return  # a device that was mounted over a file, which the folder's entry does not say
+            return  # a device that is mounted over a file; the folder's entry does not show that
         writing = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, about.st_mode & 0o777)
         try:
             while os.sendfile(writing, reading, None, 1 << 20):

@@ -1,6 +1,5 @@
-"""An exec: one program in a box, fed and read by the host while it runs. It ends with its process.
-
-What it leaves running is an orphan of the box: what that prints later goes nowhere, and it ends with the box.
+"""An exec: one program in a box, with input from and output to the host while it runs. It ends when its process ends.
+Processes that it leaves behind are orphans of the box: their later output is discarded, and they end with the box.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from rewarden_sandboxes.agent.streams import Inlet, Outlet, Tell
 
 
 class Exec:
-    """See the module. `room`: its process, without an init of its own. `inlet`: its stdin, None where that is empty.
-    `helper`: it is ours, and runs beside the box. `memory_kills`: what the kernel killed in the box for memory before.
+    """See the module. `room`: its process, without an init of its own. `inlet`: its stdin; None if empty. `helper`: it
+    is ours, and runs outside the box. `memory_kills`: the number of earlier kills for memory in the box.
     """
 
     def __init__(
@@ -45,7 +44,7 @@ class Exec:
 
     @property
     def over(self) -> bool:
-        """Returns whether it has ended, and all that it wrote is with the host."""
+        """True if it has ended and the host has all of its output."""
         return self.room.ended and not self._open
 
     @property
@@ -54,22 +53,22 @@ class Exec:
         return self.room.pid
 
     def share(self) -> None:
-        """Something else runs in the box."""
+        """Notes that something else runs in the box."""
         if not self.shared:
             self.shared = True
             self.clock.share([] if self.room.ended else [(self.pid, 0)])
 
     def grant(self, size: int) -> None:
-        """The host has read so much."""
+        """Notes that the host has read this many bytes."""
         self._outlet.credit += size
 
     def awaited(self) -> list[int]:
-        """The descriptors whose input it waits for."""
+        """The descriptors to poll for input."""
         found = list(self._open.values()) if self._outlet.credit else []
         return found if self.room.ended else [*found, self.room.watch]
 
     def turn(self, ready: set[int], memory_kills: int) -> None:
-        """Do what can be done now."""
+        """Handles whatever is ready."""
         if not self.room.ended and self.room.watch in ready:
             self._reap(memory_kills)
         if self.inlet is not None and self.inlet.number in ready:
@@ -83,7 +82,7 @@ class Exec:
         self._killed_for_memory = memory_kills > self._memory_kills and self._shot
         if self.inlet is not None:
             self.inlet.drop()
-        for name, number in self._open.items():  # its orphans may go on writing there, for ever
+        for name, number in self._open.items():  # its orphans may write to it forever
             self._left[name] = struct.unpack("i", fcntl.ioctl(number, termios.FIONREAD, bytes(4)))[0]
 
     @property
@@ -103,7 +102,7 @@ class Exec:
                 self._left[name] -= len(data or b"")
         elif room.ended:
             data = b""
-            if self._left[name]:  # it ended before it was seen to have written too much
+            if self._left[name]:  # it ended before we noticed that it had written too much
                 room.cause = room.cause or "output_bytes"
         else:
             data = read(number, 1)
@@ -115,19 +114,19 @@ class Exec:
     # --- signals and limits ----------------------------------------------------------------------------------------
 
     def signal(self, number: int, *, group: bool) -> None:
-        """Send a signal to its process, or to all of its process group."""
+        """Sends a signal to its process, or to its whole process group."""
         if self.room.ended:
             return
         if group:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, number)
                 return
-        # It has just begun, and has no group yet; or it was asked for alone.
+        # It has just started and has no group yet, or only the process was meant.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(self.pid, number)
 
     def end(self, cause: str) -> None:
-        """Kill its process, its group, and what it is seen to have begun. `cause`: the limit that was hit."""
+        """Kills its process, its group, and its known children. `cause`: the limit that it reached."""
         if self.room.ended or self.room.cause is not None:
             return
         self.room.cause = cause
@@ -139,7 +138,7 @@ class Exec:
         self.signal(signal.SIGKILL, group=False)
 
     def look(self) -> None:
-        """Measure what it has used, and end it where that is too much."""
+        """Measures its usage, and ends it if a limit is exceeded."""
         if self.room.ended:
             return
         limits = self.room.limits
@@ -150,7 +149,7 @@ class Exec:
             self.end("wall_s")
 
     def told_clock(self) -> dict[str, Any]:
-        """Returns what it has used so far."""
+        """Returns its usage so far."""
         self.look()
         memory = 0 if self.room.ended else held((self.pid, 0))
         return {"cpu_s": self.clock.cpu(), "idle_s": self.clock.idle, "memory": memory}
@@ -158,7 +157,7 @@ class Exec:
     # --- the end ---------------------------------------------------------------------------------------------------
 
     def tell_end(self, memory_kills: int) -> None:
-        """Tell the host how it ended."""
+        """Reports to the host how it ended."""
         room = self.room
         room.hear()
         report = Report(room, self.clock.finish(room.used), self.clock, None)
@@ -182,7 +181,7 @@ class Exec:
         self._tell({"ev": "ended", "n": self.number, "report": report.wire(out)}, out)
 
     def close(self) -> None:
-        """Kill it, where it lives, and let go of its descriptors."""
+        """Kills it if it is alive, and closes its descriptors."""
         if not self.room.ended:
             self.room.end()
         if self.inlet is not None:
@@ -191,7 +190,7 @@ class Exec:
 
 
 def soonest(execs: list[Exec]) -> float:
-    """Returns when one of these is to be looked at again: sooner, where one of them is awake."""
+    """Returns when to look at these again: sooner if one of them is running."""
     live = [each for each in execs if not each.room.ended]
     if not live:
         return float("inf")

@@ -1,7 +1,6 @@
-"""The proxy between boxes and the network. It runs in the sandbox host, which accepts what a box's programs connect to.
-
-It serves `CONNECT` and plain HTTP. The name is compared with the rules before it is resolved, and the connection goes
-to the address that was checked, so that a second answer of the name's owner changes nothing.
+"""The proxy between boxes and the network. It runs in the sandbox host, which accepts the connections of a box's
+programs. It serves `CONNECT` and plain HTTP. The name is compared with the rules before it is resolved, and the
+connection goes to the checked address, so that a second, different DNS answer has no effect.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ ENVIRONMENT = {
     **dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), URL),
     **dict.fromkeys(("no_proxy", "NO_PROXY"), "localhost,127.0.0.1,::1"),
 }
-"""The environment by which programs find the proxy."""
+"""The environment variables that tell programs about the proxy."""
 
 _MOST_CONNECTIONS = 16
 """Connections of one box at once. Attack: use up the host's descriptors."""
@@ -39,11 +38,12 @@ _RESOLVERS = 8
 _HEAD_S = 30.0
 _CONNECT_S = 20.0
 _IDLE_S = 120.0
-"""Seconds in which neither side sends anything, after which a connection ends."""
+"""The time after which a connection ends if neither side sends anything, in seconds."""
 _STALLED_S = 5.0
-"""Seconds without an answer after which a program that leaves was let down. Attack: ask, and leave at once."""
+"""The time without an answer after which a program that gives up is not to blame, in seconds. Attack: ask, and give up
+at once."""
 _MOST_NAMED = 20
-"""Names of failed requests that are kept for a box. Attack: fill the host's memory with names."""
+"""The number of failed requests' names to keep for a box. Attack: fill the host's memory with names."""
 _PART = 1 << 16
 _REASONS = {200: "Connection established", 400: "Bad Request", 403: "Forbidden", 502: "Bad Gateway", 503: "Unavailable"}
 
@@ -51,7 +51,7 @@ Resolve = Callable[[str, int], Awaitable[Sequence[Address]]]
 
 
 class _Refused(Exception):
-    """A request that is not served. decision: for the record. text: for the box's program."""
+    """A request that is not served. decision: the entry for the record. text: the answer to the box's program."""
 
     def __init__(self, status: int, decision: str, text: str) -> None:
         super().__init__(text)
@@ -61,14 +61,14 @@ class _Refused(Exception):
 
 
 _UNSERVED = frozenset({"unresolved", "unrecorded"})
-"""Decisions that are no fault of the request's."""
+"""Decisions for which the request is not to blame."""
 _NOT_ALLOWED = frozenset({"not_listed", "private_address"})
 
 
 @dataclass(eq=False, slots=True)
 class _Traffic:
-    """One connection. name: `HOST:PORT`. sent: bytes by the box. connected: to the host. asked_at: when the box first
-    sent something after what the host last sent; None: it has not."""
+    """One connection. name: `HOST:PORT`. sent: bytes from the box. connected: the connection to the host stands.
+    asked_at: when the box first sent something since the host's last bytes; None: it has not."""
 
     name: str
     sent: int = 0
@@ -89,7 +89,7 @@ class _Traffic:
 
     @property
     def owed(self) -> bool:
-        """Returns whether the box waits, or waited to its end, for what does not come."""
+        """Returns whether the box is waiting, or waited until its end, for an answer that did not arrive."""
         return not self.connected or (self.asked_at is not None and time.monotonic() - self.asked_at > _STALLED_S)
 
 
@@ -104,13 +104,13 @@ class NetworkProxy:
         self._record = Record(Path(settings.network_log or "/dev/null"), wall)
         self._most_bytes = settings.network_mb << 20
         self._bytes_s = settings.network_mb_s * (1 << 20)
-        # Attack: names whose servers answer late, many at once, so that nothing else of the host finds a thread.
+        # Attack: many names at once whose servers answer late, so that nothing else on the host gets a thread.
         self._resolvers = ThreadPoolExecutor(_RESOLVERS, thread_name_prefix="rewarden-names")
         self._resolve = resolve or self._resolve_here
         self._numbers = itertools.count(1)
 
     def allowed(self, wanted: Sequence[str]) -> Allowed:
-        """Returns the rules of a box. Raises ValueError for a rule that the host's do not cover."""
+        """Returns the rules of a box. Raises ValueError for a rule that the host's rules do not cover."""
         rules = tuple(map(read_rule, wanted))
         for rule, text in zip(rules, wanted, strict=True):
             if not any(own.covers(rule) for own in self.rules):
@@ -123,7 +123,7 @@ class NetworkProxy:
 
     @contextlib.asynccontextmanager
     async def serving(self, listener: socket.socket, door: Door) -> AsyncIterator[None]:
-        """Serves a box's socket during the block; then all of its connections are cut. Closes the socket."""
+        """Serves a box's socket during the block, then closes the socket and all connections."""
         listener.setblocking(False)
         serving = asyncio.get_running_loop().create_task(self._serve(listener, door))
         try:
@@ -155,7 +155,7 @@ class NetworkProxy:
             reader, writer = await asyncio.open_connection(sock=connection, limit=MOST_BYTES)
             await self._one(reader, writer, door)
         except (OSError, EOFError, TimeoutError, ValueError):
-            pass  # whichever side broke it off: what there was is in the record
+            pass  # no matter which side broke it off, the record has what was transferred
         finally:
             if writer is None:
                 connection.close()
@@ -196,15 +196,14 @@ class NetworkProxy:
             cut = far_reader is not None and far_reader.exception() is not None
             if cut or traffic.owed or ended in ("idle", "unanswered"):
                 door.fail(traffic.name)
-            with contextlib.suppress(Unrecorded):  # that it was allowed is written
+            with contextlib.suppress(Unrecorded):  # the record already says that it was allowed
                 seconds = round(time.monotonic() - began, 3)
                 sizes = {"sent": traffic.sent, "received": traffic.received}
                 self._record.write(event="end", **line, ended=ended, **sizes, seconds=seconds)
 
     async def _decide(self, head: bytes, door: Door, number: int) -> tuple[Request, Address, dict[str, object]]:
-        """Returns a request that is allowed, the address to connect to, and how the record names it. Raises _Refused.
-
-        A refusal is in the record, and nothing is connected to before the record says so.
+        """Returns an allowed request, the address to connect to, and its name in the record. Raises _Refused. Refusals
+        are recorded, and no connection is made before it is recorded.
         """
         line: dict[str, object] = {"box": door.label, "request": number}
         try:
@@ -241,7 +240,7 @@ class NetworkProxy:
             raise _Refused(503, "unrecorded", "the sandbox host cannot record requests, and serves none") from None
 
     async def _address(self, request: Request, door: Door) -> Address:
-        """Returns an address of a request's host that may be connected to. Raises _Refused."""
+        """Returns an address of a request's host to which a connection is allowed. Raises _Refused."""
         try:
             found = [ipaddress.ip_address(request.host)]
         except ValueError:
@@ -270,14 +269,14 @@ class NetworkProxy:
         traffic: _Traffic,
         door: Door,
     ) -> str:
-        """Passes bytes on, both ways, until one side is done. Returns how it ended."""
+        """Relays bytes in both directions until one side is done. Returns how it ended."""
         most: int | None = None
         if request.method == "CONNECT":
             near[1].write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         else:
             far[1].write(request.head)
             traffic.ask(len(request.head))
-            most = request.body  # Attack: a second request, which nothing has checked, behind the first
+            most = request.body  # Attack: a second, unchecked request behind the first
         last = _Last()
 
         async def sending() -> None:
@@ -316,8 +315,8 @@ class NetworkProxy:
     async def _pieces(
         self, reader: asyncio.StreamReader, door: Door, last: _Last, most: int | None
     ) -> AsyncIterator[bytes]:
-        """Yields what comes, at the box's rate. most: bytes, then it ends. Raises _Refused at the box's limit, and
-        TimeoutError if for long nothing came from either side."""
+        """Yields incoming bytes at the box's rate. most: the number of bytes after which it ends. Raises _Refused at
+        the box's limit, and TimeoutError if neither side has sent anything for a long time."""
         left = most
         while left is None or left > 0:
             data = await self._next(reader, last, _PART if left is None else min(_PART, left))
@@ -351,15 +350,15 @@ class NetworkProxy:
 
 
 class _Last:
-    """The moment at which either side of a connection sent something."""
+    """The last time that either side of a connection sent something."""
 
     def __init__(self) -> None:
         self.at = time.monotonic()
 
 
 class Door:
-    """A box's way out, which outlives its slots. label: in the record. bytes: both ways, so far. open: its connections.
-    refused: names of requests that are not allowed."""
+    """A box's access to the network, which outlives its slots. label: its name in the record. bytes: transferred so far
+    in both directions. open: its connections. refused: names of requests that are not allowed."""
 
     def __init__(self, allowed: Allowed, label: str) -> None:
         self.allowed = allowed
@@ -372,7 +371,7 @@ class Door:
         self._failed: dict[str, None] = {}
 
     def fail(self, name: str) -> None:
-        """Notes a request that is allowed and could not be served."""
+        """Notes an allowed request that could not be served."""
         if len(self._failed) < _MOST_NAMED:
             self._failed[name] = None
 
@@ -382,7 +381,7 @@ class Door:
             self.refused[name] = None
 
     def unserved(self) -> tuple[str, ...]:
-        """Returns the requests that could not be served, also those whose program still waits."""
+        """Returns the requests that could not be served, including those whose program is still waiting."""
         return tuple(dict.fromkeys((*self._failed, *(each.name for each in self.open if each.owed))))
 
 
