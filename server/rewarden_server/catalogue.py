@@ -1,4 +1,4 @@
-"""The descriptions of what can judge: the same JSON for `/v1/verifiers`, gRPC's `ListVerifiers` and the pages of
+"""The descriptions of verifiers and recipes: the same JSON for `/v1/verifiers`, gRPC's `ListVerifiers` and the pages of
 `/docs`."""
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ KINDS = ("verifier", "recipe")
 
 
 def names(engine: Engine, kind: str) -> list[str]:
-    """The names of all verifiers, or of all recipes."""
+    """Returns the names of all verifiers, or of all recipes."""
     return engine.registry.names() if kind == "verifier" else engine.registry.recipe_names()
 
 
 def kind_of(engine: Engine, name: str) -> str:
-    """`verifier` or `recipe`; a name that is neither counts as a verifier, so that the error speaks of those."""
+    """`verifier` or `recipe`; an unknown name counts as a verifier, so that the error is about verifiers."""
     return "recipe" if name in engine.registry.recipe_names() else "verifier"
 
 
 def describe_all(engine: Engine, kind: str) -> list[dict[str, Any]]:
-    """Returns a short description of each. One that cannot be loaded is listed with its problem and the fix."""
+    """Returns a short description of each. One that cannot be loaded is listed with the problem and the fix."""
     return [_short(engine, name, kind) for name in names(engine, kind)]
 
 
 def describe(engine: Engine, name: str, kind: str) -> dict[str, Any]:
-    """All that is known of one, with schemas and cases. Raises NotFound, naming near names."""
+    """Returns everything about one, with schemas and cases. Raises NotFound, suggesting similar names."""
     if name not in names(engine, kind):
         try:
             engine.registry.get(name)
@@ -85,7 +85,8 @@ def _short(engine: Engine, name: str, kind: str) -> dict[str, Any]:
 
 
 def _libraries(engine: Engine, spec: VerifierSpec) -> set[str]:
-    """The distributions that a verifier imports, and those of the verifiers that it calls with default parameters."""
+    """Returns the distributions that a verifier imports, and those of the verifiers that it calls with default
+    parameters."""
     found = set(libraries_of(spec))
     if spec.children is not None:
         with suppress(SampleError):
@@ -95,7 +96,7 @@ def _libraries(engine: Engine, spec: VerifierSpec) -> set[str]:
 
 
 def _fingerprint(engine: Engine, spec: VerifierSpec) -> str | None:
-    """The fingerprint with default parameters; None where a parameter has no default."""
+    """Returns the fingerprint with default parameters; None if a parameter has no default."""
     try:
         return engine.planner.bind(Use(name=spec.name)).ref.fingerprint
     except InvalidParams:

@@ -1,7 +1,6 @@
-"""Other servers' protocols, at `/compat/<peer>/…`: their bodies and the quirks that clients rely on, not their defects.
-
-One module for each peer. What all share is in `peer_requests`: who judges, and what stands for a sample without a
-score.
+"""Other servers' protocols, at `/compat/<peer>/…`: their bodies, and the quirks that clients rely on, but not their
+defects. Each peer has a module. `peer_requests` has what they share: the choice of the verifier, and the answer for a
+sample without a score.
 """
 
 from __future__ import annotations
@@ -25,10 +24,11 @@ PEERS = (gym, gym_sessions, kimina, open_instruct, openrlhf, reward_model, sandb
 
 
 def router(service: Service) -> APIRouter:
-    """The routes of all peers. docs/trainers describes them, and not `/openapi.json`: the protocols are theirs."""
+    """The routes of all peers. They are described in docs/trainers rather than in `/openapi.json`, because the
+    protocols are not ours."""
     made = APIRouter(route_class=RawRoute, include_in_schema=False)
     for peer in PEERS:
-        # SandboxFusion's route shows what a program prints; the others judge what they run.
+        # SandboxFusion's route returns a program's output; the others judge what they run.
         scope = "run" if peer is sandbox_fusion else "verify"
         for route in peer.routes(service):
             methods = [method for method in route.methods or () if method != "HEAD"]

@@ -79,8 +79,8 @@ another field."""
 COOKIE = "rewarden_session"
 
 HOLD_S = 25.0
-"""Seconds for which requests are held during an overload: Gym's clients ask only once, and the least patient of them
-waits 30 s."""
+"""The time for which requests are held during an overload, in seconds: Gym's clients ask only once, and the least
+patient one waits 30 s."""
 
 _OWN = ("responses_create_params", "response")
 _SOURCES = ("data_source", "dataset", "agent_ref.name")
@@ -88,16 +88,15 @@ _OF_FAILURES = ("_ng_failure_class", "_ng_failure_judge_error", "reward_componen
 
 
 class Unprocessable(RequestError):
-    """The body is JSON, and not what the route reads: FastAPI's status for it."""
+    """The body is JSON, but not in the route's form: FastAPI's status for that."""
 
     code = "unprocessable"
     http_status = 422
 
 
 def routes(service: Service) -> list[Route]:
-    """The routes of a resources server, and of two that have a status for what has no score.
-
-    These are paths of their own, because their clients put `/verify` behind the address that they are given.
+    """The routes of a resources server, and of two variants that answer with an error status if there is no score. The
+    variants have separate paths, because clients append `/verify` to the address that they are given.
     """
 
     def verifying(peer: str) -> Answer:
@@ -149,8 +148,8 @@ def routes(service: Service) -> list[Route]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Address:
-    """The parts of an address: a published server or None, the settings, where the reference stands, what is read of
-    the trajectory, the values of the server's options, and parameters that override those of its judge."""
+    """The parts of an address: a published server or None, the settings, the place of the reference, the part of the
+    trajectory to read, the values of the server's options, and parameters that override those of its verifier."""
 
     asked: Asked
     server: Server | None
@@ -171,7 +170,7 @@ def _address(request: Request) -> _Address:
     if server is not None and server.needs is not None:
         raise InvalidRequest(f"use: {server.name} is not judged here; it needs {server.needs}", path="use")
     if server is None and reads is None and asked.use is not None and asked.use.name == "tool_calls":
-        reads = "calls"  # a call that a text follows is still a call
+        reads = "calls"  # a call followed by text is still a call
     params = {} if server is None or asked.use is None else asked.use.params
     return _Address(
         asked=asked if server is None else replace(asked, use=None),
@@ -193,7 +192,7 @@ _READ: Mapping[str, Callable[[list[dict[str, Any]]], list[dict[str, Any]]]] = {
 def _published(
     body: Mapping[str, Any], sample: Sample | BadSample, address: _Address
 ) -> tuple[Asked, Sample | BadSample]:
-    """The sample as one of Gym's servers judges it: that of the address, or that of the row's agent."""
+    """The sample as one of Gym's servers judges it: the server in the address, or that of the row's agent."""
     server = address.server or server_of(at(body, "agent_ref.name"))
     if server is None or isinstance(sample, BadSample):
         return address.asked, sample
@@ -219,7 +218,7 @@ def _published(
 
 
 def replies_of(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The replies of which metrics are made. Raises Unprocessable."""
+    """The replies to compute metrics from. Raises Unprocessable."""
     replies = body.get("verify_responses")
     if not isinstance(replies, list) or not all(isinstance(reply, dict) for reply in replies):
         raise Unprocessable("verify_responses: must be a list of objects", path="verify_responses")
@@ -227,7 +226,7 @@ def replies_of(body: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def echo(reply: Mapping[str, Any]) -> Response:
-    """The answer; numbers that JSON does not know, which Python's clients send all the same, go back as null."""
+    """The answer. Numbers that JSON does not have, but Python's clients send anyway, are returned as null."""
     try:
         return json_reply(reply)
     except ValueError:
@@ -295,7 +294,7 @@ async def _verdict(request: Request, service: Service, sample: Sample | BadSampl
 
 
 def reply_to(body: Mapping[str, Any], verdict: Verdict, asked: Asked) -> dict[str, Any]:
-    """The request, and what is said of it. Every reply has the same fields of ours, `reward_components` aside."""
+    """The request with our fields added. Every reply has the same fields, except for `reward_components`."""
     kind = reason = None
     scored = verdict.status == "scored"
     if not scored:
@@ -306,16 +305,16 @@ def reply_to(body: Mapping[str, Any], verdict: Verdict, asked: Asked) -> dict[st
     masked = verdict.exclude if scored else asked.unscored is None
     reply = {name: value for name, value in body.items() if name not in _OF_FAILURES}
     parts = {name: part.score for name, part in verdict.components.items() if part.score is not None}
-    # Gym's metrics take numbers at the top level only; the task's own fields keep their names.
+    # Gym's metrics only read numbers at the top level; the task's own fields keep their names.
     reply |= {name: score for name, score in parts.items() if name not in body}
     if parts:
         reply["reward_components"] = parts
     if masked and not scored:
-        # Gym before #2611 knows this class alone: it sets the row aside, and `gym eval reverify` asks for it again.
+        # Gym before #2611 only knows this class: it sets the row aside, and `gym eval reverify` asks for it again.
         reply |= {"_ng_failure_class": "judge_failed", "_ng_failure_judge_error": reason}
     instance = body.get("instance_config")
     told = instance if isinstance(instance, Mapping) else {}
-    if masked or "mask_sample" in told:  # NeMo RL looks for the mask in no other place
+    if masked or "mask_sample" in told:  # the only place where NeMo RL looks for the mask
         reply["instance_config"] = {**told, "mask_sample": masked}
     return reply | {
         "reward": 0.0 if masked and not scored else number_of(verdict, asked),

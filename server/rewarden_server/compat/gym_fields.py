@@ -1,7 +1,6 @@
-"""Fields that the rows of NeMo Gym's servers do not have as a verifier reads them, made from those that they have.
-
-Each function takes a row, and returns new fields; `gym_servers.toml` names it in `derive` and reads them as
-`$derived.NAME`. A value that is None is absent. Raises ValueError for a row that is not as its server publishes them.
+"""Fields that verifiers need, derived from the rows of NeMo Gym's servers. Each function takes a row, and returns new
+fields; `gym_servers.toml` names it in `derive`, and reads them as `$derived.NAME`. A value of None is absent. Raises
+ValueError for a row that does not have its server's published form.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def _choice(item: Any, letter: str) -> dict[str, str]:
 
 
 def circles(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The number of circles of the colour; the first one's centre and radius."""
+    """The number of circles of that colour, and the centre and radius of the first one."""
     given = row.get("circles")
     if not isinstance(given, list) or not all(isinstance(circle, Mapping) for circle in given):
         raise ValueError("the row has no list of circles")
@@ -67,7 +66,7 @@ def circles(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def target(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The point `x,y` of `expected_answer`, and the distance at which nothing is earned."""
+    """The point `x,y` of `expected_answer`, and the distance at which the reward is 0."""
     parts = str(row.get("expected_answer", "")).split(",")
     try:
         point = [float(part) for part in parts]
@@ -88,7 +87,7 @@ def candidates(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def events(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The events to schedule; None where no change of the calendar is expected."""
+    """The events to schedule; None if no change of the calendar is expected."""
     given = row.get("exp_cal_state")
     if not isinstance(given, Mapping) or not all(isinstance(event, Mapping) for event in given.values()):
         raise ValueError("exp_cal_state must be an object of events")
@@ -98,7 +97,7 @@ def events(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def behind_prefix(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The expected answer without the characters that every answer must begin with."""
+    """The expected answer without the prefix that every answer must have."""
     expected, prefix = row.get("expected_answer"), row.get("random_string_to_prepend")
     if not isinstance(expected, str) or not isinstance(prefix, str):
         raise ValueError("expected_answer and random_string_to_prepend must be strings")
@@ -114,9 +113,8 @@ def judgement(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def instructions(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Ids and arguments, which stand in `verifier_metadata` or, in earlier rows, beside it.
-
-    An instruction about the prompt gets it, if its own arguments lack it.
+    """Ids and arguments, from `verifier_metadata` or, in earlier rows, from the top level. An instruction about the
+    prompt gets the prompt if its arguments do not have it.
     """
     within = row.get("verifier_metadata")
     told = {**row, **(within if isinstance(within, Mapping) else {})}
@@ -133,8 +131,8 @@ def lines(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def schema(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema with every property required and no other allowed, as Gym tightens it; and that of an object which
-    holds such a value under `tool_payload_key`."""
+    """The schema with every property required and no others allowed, as in Gym; and the schema of an object with such a
+    value under `tool_payload_key`."""
     try:
         found = json.loads(row["schema_str"])
     except (KeyError, TypeError, ValueError, RecursionError) as error:
@@ -155,7 +153,7 @@ def _tighten(found: Any) -> None:
 
 
 def action(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The expected calls of `expected_action`; none where it is a message."""
+    """The expected calls of `expected_action`; none if it is a message."""
     given = row.get("expected_action")
     if not isinstance(given, Mapping):
         raise ValueError("expected_action must be an object")
@@ -165,7 +163,7 @@ def action(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unittest(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A file of tests that imports what it tests, and the tests in it."""
+    """A file of tests that imports the code under test, and the names of its tests."""
     content, name = at(row, "verifier_metadata.test"), at(row, "verifier_metadata.entry_point")
     if not isinstance(content, str) or not isinstance(name, str):
         raise ValueError("verifier_metadata.test and verifier_metadata.entry_point must be strings")
@@ -182,7 +180,7 @@ def unittest(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def ether0(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The function that judges, and what it compares with: `product_eval!:!CCO!:!…`."""
+    """The judging function and its argument: `product_eval!:!CCO!:!…`."""
     parts = _GROUPS.split(str(at(row, "verifier_metadata.solution") or ""))
     if len(parts) != 3:
         raise ValueError("verifier_metadata.solution is not function!:!answer!:!kind")

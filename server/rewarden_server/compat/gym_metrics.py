@@ -1,8 +1,8 @@
 """NeMo Gym's metrics over verify responses: the same names and numbers as its `RewardProfiler` has (August 2026).
 
 For every number at a reply's top level, and in its response's `usage`: mean, max, min, median and standard deviation
-(of a sample; 0 for one rollout), for each task and over all. One thing differs: a masked reply says nothing of the
-policy, so it counts in `mask_sample` only, and not as a reward of 0.0.
+(of a sample; 0 for one rollout), for each task and over all. One thing differs: a masked reply says nothing about the
+policy, so it only counts in `mask_sample`, not as a reward of 0.0.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _task(index: Any, replies: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _order(index: Any) -> tuple[bool, float, str]:
-    """Indices are numbers; whatever else a client sends stands behind them."""
+    """Sorts by index; anything that is not a number comes last."""
     known = _counts(index)
     return not known, float(index) if known else 0.0, "" if known else repr(index)
 
@@ -73,7 +73,7 @@ def _values(reply: Mapping[str, Any]) -> Iterable[tuple[str, float]]:
 
 
 def _counts(value: Any) -> bool:
-    """Returns whether a value is a number that can be added up: JSON's integers know no bounds."""
+    """Returns whether a value is a number that can be summed: JSON's integers are unbounded."""
     return isinstance(value, (int, float)) and abs(value) < _MOST
 
 
@@ -87,7 +87,7 @@ def _described(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
     for statistic in _STATISTICS:
         for name, values in columns.items():
             if statistic == "std" and len(values) < 2:
-                # Gym writes 0 where no column has a deviation, and none where some column has one.
+                # Gym writes 0 if no column has a deviation, and omits it if another column has one.
                 if one:
                     found[f"std/{name}"] = 0.0
                 continue

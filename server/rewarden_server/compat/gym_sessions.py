@@ -6,10 +6,10 @@
 
     POST …/reset, …/step, …/close      the same for Gym's `gymnasium_agent`, whose steps have the model's responses
 
-Gym's agent posts the name that the policy wrote as a path, with the policy's arguments as its body. So a session that
-was begun by `seed_session` takes every other path but `verify` as the name of a tool, and no session begins twice: a
-policy that calls `reset`, `close` or `seed_session` only makes a mistake, and one that calls `verify` ends its episode.
-Each answer sets the cookie again, because that agent keeps the cookies of the last answer alone.
+Gym's agent posts the name that the policy wrote as a path, with the policy's arguments as its body. So a session
+started by `seed_session` treats every path except `verify` as a tool's name, and no session starts twice: a policy that
+calls `reset`, `close` or `seed_session` only makes a mistake, and one that calls `verify` ends its episode. Each answer
+sets the cookie again, because that agent keeps only the cookies of the last answer.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ from rewarden_verifiers.view import apply_view
 
 PEER = "gym-env"
 ROW = "verifier_metadata"
-"""The field of a row that has what `reset` takes."""
+"""The field of a row with the arguments of `reset`."""
 
 _MOST = 10_000
-"""Sessions whose verdicts are kept for a repeated `verify`."""
+"""The number of ended sessions whose verdicts are kept for a repeated `verify`."""
 
 By = Literal["seed_session", "reset"]
 
 
 @dataclass(eq=False, slots=True)
 class Session:
-    """A session. by: the request that began it, which decides the requests that it takes. fault: an error of ours of
-    which the policy was told, after which its reward would be its own luck. verdict: once it was asked for. judging:
-    held meanwhile, so that a repeated request waits for the same one."""
+    """A session. by: the request that started it, which decides what requests it accepts. fault: an error of ours that
+    the policy has seen, after which its reward would be a matter of luck. verdict: set once requested. judging: a lock
+    held meanwhile, so that a repeated request waits for the same verdict."""
 
     place: Place
     by: By
@@ -79,8 +79,8 @@ class Sessions:
         return found
 
     async def begin(self, caller: Caller, name: str, cookie: str | None, row: Mapping[str, Any], by: By) -> _Begun:
-        """Begins a session. Raises InvalidRequest if the cookie has one. Attack: a policy that begins its episode anew,
-        by easier options, by calling a tool of that name."""
+        """Starts a session. Raises InvalidRequest if the cookie has one. Attack: a policy restarts its episode with
+        easier options, by calling a tool of that name."""
         if (caller.name, cookie or "") in self._open:
             raise InvalidRequest("the session has begun, and begins once")
         given = row.get(ROW)
@@ -94,7 +94,7 @@ class Sessions:
         return _Begun(place, seen, seed)
 
     def _forget(self) -> None:
-        """Forgets the oldest sessions that have a verdict or were left, of too many."""
+        """If there are too many sessions, forgets the oldest ones that have a verdict or were abandoned."""
         for key, each in list(self._open.items()) if len(self._open) > _MOST else ():
             if len(self._open) <= _MOST:
                 return
@@ -102,7 +102,7 @@ class Sessions:
                 del self._open[key]
 
     async def call(self, caller: Caller, session: Session, tool: str, arguments: Any) -> Seen:
-        """Does a call of the policy's. Raises RequestError, and remembers one that is ours."""
+        """Carries out a call of the policy. Raises RequestError, and remembers an error that is our fault."""
         if session.verdict is not None:
             return _said(session, "ended", "The episode has ended.")
         try:
@@ -113,7 +113,7 @@ class Sessions:
         return await self.act(caller, session, action)
 
     async def act(self, caller: Caller, session: Session, action: Mapping[str, Any]) -> Seen:
-        """Does an action. Raises RequestError, and remembers one that is ours."""
+        """Takes an action. Raises RequestError, and remembers an error that is our fault."""
         try:
             return await act(self._service, caller, session.place, action)
         except Ended as error:
@@ -123,7 +123,7 @@ class Sessions:
             raise
 
     async def judge(self, caller: Caller, session: Session) -> Verdict:
-        """The verdict on a session, which ends with it. One that is none is not kept, and can be asked for again."""
+        """Ends a session and returns its verdict. An error is not kept, so the verdict can be requested again."""
         async with session.judging:
             if session.verdict is None:
                 try:
@@ -159,7 +159,7 @@ class Sessions:
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """The beginning of a session."""
+    """The start of a session."""
 
     place: Place
     seen: Seen
@@ -251,7 +251,7 @@ def routes(service: Service) -> list[Route]:
                 ("reset", reset),
                 ("step", step),
                 ("close", close),
-                ("{tool:path}", any_tool),  # attack: a name with a slash, which no route has
+                ("{tool:path}", any_tool),  # attack: a tool's name with a slash, which matches no route
             )
         ),
     ]
@@ -264,8 +264,8 @@ def _asked(request: Request) -> tuple[Caller, str, str | None]:
 
 
 async def _arguments(request: Request, service: Service) -> Any:
-    """The arguments of a call; a text that is not JSON, as which every tool refuses them, for a body that is not read.
-    Attack: arguments so deep or large that the request fails, and the session with it, before a bad reward."""
+    """The arguments of a call; for an unreadable body, a text that is not JSON, which every tool refuses. Attack:
+    arguments so deep or large that the request fails, and with it the session, to avoid a bad reward."""
     most = service.episodes.settings.message_bytes
     try:
         async with read_body(request, service.bodies, most, "environments.message_bytes") as body:
@@ -282,7 +282,7 @@ def _known(sessions: Sessions, caller: Caller, name: str, cookie: str | None) ->
 
 
 async def _answered(cookie: str | None, work: Awaitable[Any]) -> Any:
-    """The result of the work, or the answer that says why there is none, which keeps the session."""
+    """The result of the work, or an answer with the reason why there is none; the session is kept."""
     try:
         return await work
     except RequestError as error:
@@ -296,7 +296,7 @@ def _kept(reply: Response, cookie: str | None) -> Response:
 
 
 async def _steps(sessions: Sessions, caller: Caller, session: Session, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer to a response of the model's: its calls are actions, or else its text is one. Raises RequestError."""
+    """The answer to a model's response: its calls are actions, or otherwise its text is one. Raises RequestError."""
     response = body.get("response")
     output = response.get("output") if isinstance(response, dict) else None
     if not isinstance(output, list):

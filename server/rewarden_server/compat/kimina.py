@@ -1,4 +1,4 @@
-"""Kimina's Lean server: `POST /api/check` and `POST /verify` say what Lean says of snippets.
+"""Kimina's Lean server: `POST /api/check` and `POST /verify` return Lean's messages about snippets.
 
     POST /compat/kimina/api/check            {"snippets": [{"id": "1", "code": "#check Nat"}], "timeout": 30}
     POST /compat/kimina/verify               {"codes": [{"custom_id": "1", "proof": "#check Nat"}], "timeout": 300}
@@ -50,25 +50,25 @@ from rewarden_verifiers.provers import Prover, Snippet
 PEER = "kimina"
 
 WAIT_S = 240.0
-"""Seconds that a snippet may wait for a Lean process, beside its own time; then it is a 429. Theirs waits 60 and fails
-the whole batch, although kimina-client waits 600."""
+"""The time that a snippet may wait for a Lean process, in addition to its own time, in seconds; then it is a 429. Their
+server waits 60 and fails the whole batch, although kimina-client waits 600."""
 
 TREES = ("full", "tactics", "original", "substantive")
 
 _TRIES = 3
 _PAUSE_S = 1.0
-"""The tries of a snippet that has no answer by our fault, and the seconds between them: a client that reads `error` as
-"not proved" asks no second time."""
+"""The number of attempts for a snippet that we fail to answer, and the seconds between them: a client that reads
+`error` as "not proved" does not ask again."""
 
 _CHECK_S, _VERIFY_S = 30, 300
-"""Seconds that a snippet may take where the request says nothing."""
+"""The default time limit of a snippet, in seconds."""
 
 _log = get_logger("compat")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """A request, read. alone: each in a process of its own."""
+    """A parsed request. alone: each snippet in its own process."""
 
     ids: Sequence[str]
     codes: Sequence[str]
@@ -101,13 +101,13 @@ def routes(service: Service) -> list[Route]:
 
 
 def _served(ending: str, answer: Answer, method: str = "POST") -> list[Route]:
-    """The routes of a path, also with a slash at its end, where FastAPI serves it or sends who asks to the other."""
+    """The routes of a path, with and without a trailing slash: FastAPI serves or redirects both."""
     found = paths(PEER, ending, answer, method, "project")
     return [*(Route(f"{route.path}/", route.endpoint, methods=[method]) for route in found), *found]
 
 
 def _project(request: Request, prover: Prover) -> str:
-    """The project of the address. Raises NotFound; Unavailable for one that cannot be used."""
+    """The project in the address. Raises NotFound; Unavailable if it cannot be used."""
     try:
         return prover.project(request.path_params.get("project")).name
     except InvalidSample as error:
@@ -223,16 +223,14 @@ def _wrong(message: str, *place: str | int) -> InvalidRequest:
 
 
 async def _all(service: Service, project: str, asked: _Asked) -> list[Reply]:
-    """Checks all snippets, in parallel as far as there are processes, and returns their replies.
-
-    Raises InvalidRequest for a snippet that no project accepts; Overloaded or Unavailable where no snippet has an
-    answer.
+    """Checks all snippets, as many in parallel as there are processes, and returns their replies. Raises InvalidRequest
+    for a snippet that no project accepts; Overloaded or Unavailable if no snippet has an answer.
     """
     engine, most = service.engine, service.limits.max_sample_bytes
     end = asyncio.get_running_loop().time() + WAIT_S + 2 * asked.timeout_s  # to run and to idle
 
     async def one(code: str) -> Reply | RequestError:
-        if len(code.encode("utf-8", "surrogatepass")) > most:  # its own doing: its neighbours' answers must not suffer
+        if len(code.encode("utf-8", "surrogatepass")) > most:  # its own fault, not its neighbours'
             return Reply(response={"message": f"the snippet has more than {most} bytes (limits.max_sample_bytes)"})
         snippet = Snippet(
             project=project,
@@ -263,7 +261,7 @@ async def _all(service: Service, project: str, asked: _Asked) -> list[Reply]:
 
 
 def _failed(error: RequestError) -> Reply:
-    """A failure of ours. Clients take whatever says "timed out" for the snippet's own time-out."""
+    """A failure of ours. Clients interpret any message with "timed out" as the snippet's own time-out."""
     return Reply(error=error.message.replace("timed out", "had no time left"))
 
 
@@ -293,6 +291,6 @@ def _for_check(id: str, reply: Reply) -> dict[str, Any]:
 
 
 def _for_verify(id: str, reply: Reply) -> dict[str, Any]:
-    """`error` is there even where there is none: older clients index it."""
+    """`error` is present even without an error: older clients index it."""
     told = {} if reply.response is None else {"response": {**reply.response, "time": reply.time}}
     return {"custom_id": id, "error": reply.error, **told}

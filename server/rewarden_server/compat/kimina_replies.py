@@ -23,7 +23,7 @@ _DEEPEST = 40
 nest them without limit, and parsers of JSON have limits."""
 
 _NO_ENV = 0
-"""The REPL's number for the state after a snippet. It can be asked for nothing here: no state outlives its snippet."""
+"""The REPL's number for the state after a snippet. It is of no use here, because no state outlives its snippet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Reply:
 
     @property
     def size(self) -> int:
-        """About how many characters it has."""
+        """Its approximate number of characters."""
         told = self.response or {}
         return 256 + sum(len(str(each)) for name in ("messages", "sorries", "infotree") for each in told.get(name, ()))
 
@@ -46,14 +46,14 @@ def reply_of(checked: Checked, timeout_s: float, *, infotree: bool, debug: bool)
     """Returns the reply to a snippet whose limit was `timeout_s`."""
     usage = _usage(checked) if debug else None
     if checked.status == "time_limit":
-        # Their words, to the letter: clients look for "timed out".
+        # Exactly their words: clients look for "timed out".
         return Reply(time=timeout_s, error=f"Lean REPL command timed out in {timeout_s} seconds", usage=usage)
     time = round(checked.wall_s, 6)
     if checked.status != "ok":
         why = checked.status if checked.limit is None else f"{checked.status}, {checked.limit}"
         return Reply(time=time, response={"message": f"the Lean process stopped early: {why}"}, usage=usage)
     if checked.truncated and not any(message.severity == "error" for message in checked.messages):
-        # Whoever floods the messages must not push out the one that says what is wrong.
+        # A flood of messages must not push out the one that says what is wrong.
         return Reply(
             time=time, response={"message": "Lean's output for this snippet is too long and was cut"}, usage=usage
         )
@@ -90,8 +90,8 @@ def _sorry(goal: Goal) -> dict[str, Any]:
 
 
 def _told_sorries(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Declarations that Lean says use `sorry`, where no place of one is known (a macro's, `sorryAx` itself): without an
-    entry of `sorries` a client takes them for proved."""
+    """Declarations that use `sorry` according to Lean, at an unknown place (in a macro, or `sorryAx` itself): without
+    an entry in `sorries`, a client takes them for proved."""
     return [
         {**_span(message.start, message.end or message.start), "goal": ""}
         for message in messages
@@ -100,7 +100,7 @@ def _told_sorries(messages: Sequence[Message]) -> list[dict[str, Any]]:
 
 
 def _tree(tactics: Sequence[Goal]) -> list[dict[str, Any]]:
-    """The infotree's nodes of tactics, those within others as their children. Goals are those before each."""
+    """The infotree's tactic nodes; nested tactics are children. The goals are those before each tactic."""
     roots: list[dict[str, Any]] = []
     around: list[tuple[tuple[int, int], list[dict[str, Any]]]] = []
     for tactic in sorted(tactics, key=lambda goal: (_at(goal.start), [-part for part in _at(goal.end)])):

@@ -4,13 +4,12 @@
     → {"results": [1], "runtimes": [0.004]}
 
 Read in allenai/open-instruct (2026-08-20): open_instruct/code_utils is the server, `CodeVerifier` in
-open_instruct/ground_truth_utils.py the client. That client takes 0.0 for whatever is not an answer in time, and asks
-once. So a test that a failure of ours left open is tried again for as long as it waits, and only then the answer is a
-503.
+open_instruct/ground_truth_utils.py the client. That client asks once, and takes 0.0 if there is no answer in time. So a
+test that failed because of us is retried for as long as the client waits, and only then the answer is a 503.
 
-Each test is a sample of the verifier `code`: assertions run in another room than the program, and expected outputs are
-in no room of its own. Tests that are at fault themselves are left out of both lists, which the client takes for the
-pass rate of the others, and are named in `unjudged`.
+Each test is a sample of the verifier `code`: assertions run in another room than the program, and expected outputs
+never enter the program's room. Faulty tests are left out of both lists, so that the client computes the pass rate of
+the others, and are named in `unjudged`.
 """
 
 from __future__ import annotations
@@ -60,7 +59,8 @@ PRELUDE = "\n".join(
         "sys.setrecursionlimit(50000)\n",
     )
 )
-"""The imports made for a program that reads stdin (`import_string`, LiveCodeBench's): some rely on them."""
+"""The imports prepended to a program that reads stdin (`import_string`, as in LiveCodeBench): some programs rely on
+them."""
 
 JUDGE = """
 import sys
@@ -85,16 +85,16 @@ try:
 except ArithmeticError:  # not a number, so the lines differ
     sys.exit(1)
 """
-"""LiveCodeBench's comparison: line by line without white space around, or as exact decimal numbers."""
+"""LiveCodeBench's comparison: by stripped lines, or as exact decimal numbers."""
 
 _OUTPUT_BYTES = 1024**2
-"""Output that a program may write beyond four times what is expected: more would only keep the judge busy."""
+"""The output that a program may write beyond four times the expected output: more would only waste time."""
 _MOST_OUTPUT_BYTES = 64 * 1024**2
 _PAUSE_S = 1.0
 _SPARE_S = 2.0
-"""Seconds before the client leaves in which the answer goes out."""
+"""The time reserved for sending the answer before the client gives up, in seconds."""
 _FAILED_S = -1.0
-"""The time of a test that was not passed."""
+"""The time of a failed test."""
 
 _USE = Use(name="code", params={"extraction": "whole", "completion": "always", "view": "full"})
 
@@ -146,7 +146,7 @@ def patience_s(limit_s: float) -> float:
 
 
 async def _tests(given: Any, most: int) -> list[Any]:
-    """The list of tests: as it is, as JSON text, or that packed (base64 of zlib). Raises InvalidRequest, TooLarge."""
+    """The list of tests: as it is, as JSON text, or compressed (base64 of zlib). Raises InvalidRequest, TooLarge."""
     if not given:
         return []
     tests = await run_beside(partial(_unpacked, given, most), len(given)) if type(given) is str else given
@@ -209,9 +209,8 @@ def _reference(test: Mapping[str, Any], limits: Mapping[str, float]) -> dict[str
 
 
 async def _judged(request: Request, service: Service, samples: Sequence[Sample], wait_s: float) -> list[Verdict]:
-    """A verdict for each test; those that a failure of ours left open are asked for again while there is time.
-
-    Raises Overloaded or Unavailable when there is none left.
+    """A verdict for each test; those that failed because of us are retried while there is time. Raises Overloaded or
+    Unavailable when the time is up.
     """
     found: dict[int, Verdict] = {}
     end = time.monotonic() + wait_s
@@ -240,7 +239,7 @@ async def _judged(request: Request, service: Service, samples: Sequence[Sample],
 
 
 def _summary(verdicts: Sequence[Verdict], asked: Asked, limit_s: float) -> dict[str, Any]:
-    """The answer. Raises InvalidRequest where no test can be judged, Unavailable for a failure of ours."""
+    """The answer. Raises InvalidRequest if no test can be judged, Unavailable for a failure of ours."""
     results: list[float] = []
     runtimes: list[float] = []
     unjudged: list[dict[str, Any]] = []
@@ -261,7 +260,7 @@ def _summary(verdicts: Sequence[Verdict], asked: Asked, limit_s: float) -> dict[
 
 
 def _seconds(verdict: Verdict, limit_s: float) -> float:
-    """CPU seconds of a test that was passed, at most the limit: a penalty for slowness must not turn negative."""
+    """The CPU time of a passed test in seconds, at most the limit: a penalty for slowness must not become negative."""
     if verdict.score != 1.0:
         return _FAILED_S
     tests = (verdict.evidence or {}).get("tests", ())

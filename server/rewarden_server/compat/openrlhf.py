@@ -1,10 +1,10 @@
 """OpenRLHF's remote reward: `POST /get_reward {"query", "prompts", "labels"}`, lists of equal length.
 
 The answer always has `rewards`, `scores` and `extra_logs`, lists of the same length: releases before 0.9.1 need all
-three. OpenRLHF asks five times, a second apart, within 180 s each, and has no reward then, which stops it (0.11.2,
-openrlhf/utils/agent.py). Five seconds are less than a restart takes, so transient errors are retried here. A sample
-that stays without a score fails its micro-batch with 503, or 422 where asking again would not help, unless the address
-puts a number in its place: the answer has no way to leave one out.
+three. OpenRLHF tries five times, a second apart, with 180 s each, and stops if it still has no reward (0.11.2,
+openrlhf/utils/agent.py). A restart takes longer than five seconds, so transient errors are retried here. A sample that
+stays without a score fails its micro-batch with 503, or with 422 if a retry cannot help, unless the address gives a
+number to use instead: the answer has no way to leave a sample out.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from rewarden_server.service import Service, run_beside
 PEER = "openrlhf"
 
 HOLD_S = 150.0
-"""Seconds for which a request is held while its failure may be transient; OpenRLHF's client waits 180 s."""
+"""The time for which a request is held while its failure may be transient, in seconds; OpenRLHF's client waits 180
+s."""
 
 _FIRST_S, _MOST_S = 0.2, 5.0
 
@@ -54,7 +55,7 @@ def routes(service: Service) -> list[Route]:
 async def _held(
     request: Request, service: Service, samples: Sequence[Sample | BadSample], asked: Asked
 ) -> Sequence[Verdict]:
-    """The verdicts, once none of them may turn out otherwise, or as they are after `HOLD_S`. Raises RequestError."""
+    """The verdicts, once no retry can change them, or as they are after `HOLD_S`. Raises RequestError."""
     loop = asyncio.get_running_loop()
     end = loop.time() + HOLD_S
     seconds = _FIRST_S
@@ -73,7 +74,7 @@ async def _held(
 
 
 def _samples(body: dict[str, Any]) -> list[Sample | BadSample]:
-    """Raises InvalidRequest where the lists do not fit one another."""
+    """Raises InvalidRequest if the lists do not match."""
     queries = body.get("query")
     if not isinstance(queries, list):
         raise InvalidRequest("query: must be a list of strings, each a prompt with its response", path="query")

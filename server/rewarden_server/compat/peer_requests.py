@@ -1,13 +1,9 @@
-"""The part of a peer's request that is not in its body: who judges, and what stands for a sample without a score.
-
-A peer's client posts to an address that its user configures, and often to nothing else. So the address says it:
-
-    /compat/slime/rm                          the server's own routing decides (`routing.file`)
-    /compat/slime/math/rm                     the verifier or recipe `math`
-    /compat/slime/rm?use=math&params={…}      the same, with parameters
-    /compat/slime/rm?unscored=-1              what stands where there is no score, for peers that know only numbers
-
-Keys: clients that set no headers send theirs within the address, `http://any:KEY@host:port/…`.
+"""The part of a peer's request that is not in its body: the verifier, and the number for samples without a score. Often
+the address is all that the user of a peer's client can configure. So the address has it: /compat/slime/rm the server's
+own routing decides (`routing.file`) /compat/slime/math/rm the verifier or recipe `math`
+/compat/slime/rm?use=math&params={…} the same, with parameters /compat/slime/rm?unscored=-1 what stands where there is
+no score, for peers that know only numbers Keys: clients that set no headers send theirs within the address,
+`http://any:KEY@host:port/…`.
 """
 
 from __future__ import annotations
@@ -39,14 +35,14 @@ _log = get_logger("compat")
 Answer = Callable[[Request], Awaitable[Response]]
 
 REQUIRED = "Field required"
-"""FastAPI's words for a field that is not there."""
+"""FastAPI's words for a missing field."""
 
 _OF_ADDRESSES = (UnknownVerifier.reason, InvalidParams.reason)
-"""The reasons for which nothing that an address asks for can have a score."""
+"""Reasons that are the address's fault: no sample sent to it can get a score."""
 
 
 class Unscored(RequestError):
-    """A sample has no score, and asking again will not give it one."""
+    """A sample has no score, and a retry cannot help."""
 
     code = "unscored"
     http_status = 422
@@ -54,8 +50,8 @@ class Unscored(RequestError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """The verifier that judges (None: the server's routing), and the number for samples without a score (None: the
-    peer's way). `by_sample`: every sample names its own verifier."""
+    """The verifier (None: the server's routing), and the number for samples without a score (None: the peer's own way).
+    `by_sample`: every sample names its own verifier."""
 
     use: Use | None = None
     unscored: float | None = None
@@ -63,16 +59,15 @@ class Asked:
 
 
 def paths(peer: str, ending: str, answer: Answer, method: str = "POST", chosen: str = "use") -> list[Route]:
-    """The routes of a peer's path: with and without the name of who judges in it, or of what else is `chosen` there."""
+    """The routes of a peer's path: without and with the verifier's name, or with whatever else is `chosen` there."""
     plain, named = f"/compat/{peer}{ending}", f"/compat/{peer}/{{{chosen}}}{ending}"
 
     return [Route(plain, answer, methods=[method]), Route(named, answer, methods=[method])]
 
 
 def asked_of(request: Request, *own: str) -> Asked:
-    """Returns the settings that the address carries. `own` are further parameters that the route takes.
-
-    Raises InvalidRequest, naming the parameter: a misspelt one would silently change what is scored.
+    """Returns the settings in the address. `own`: further parameters of the route. Raises InvalidRequest, naming the
+    parameter: a misspelt one would silently change the scores.
     """
     query = request.query_params
     known = ("use", "params", "unscored", *own)
@@ -96,7 +91,8 @@ def asked_of(request: Request, *own: str) -> Asked:
 
 @asynccontextmanager
 async def body_of(request: Request, service: Service) -> AsyncIterator[dict[str, Any]]:
-    """The request's JSON object, counted for as long as it is open: requests that wait must not fill the memory.
+    """Yields the request's JSON object, which counts against the memory limit during the block: waiting requests must
+    not fill the memory.
 
     Raises InvalidRequest, TooLarge, Overloaded.
     """
@@ -109,15 +105,15 @@ async def body_of(request: Request, service: Service) -> AsyncIterator[dict[str,
 
 
 async def pause(request: Request, service: Service, seconds: float) -> None:
-    """Let time pass before a held request is tried again. Raises ClientGone, and Unavailable when the server stops."""
+    """Waits before a held request is retried. Raises ClientGone, and Unavailable when the server stops."""
     await unless_gone(request.receive, service.until_stopped(asyncio.sleep(seconds)))
 
 
 def sample_of(fields: Mapping[str, Any]) -> Sample | BadSample:
     """Returns the sample from the fields that a peer's client sent; a field that is None is absent.
 
-    Halves of surrogate pairs and numbers that are not finite are replaced, as the adapters replace them: the client is
-    not ours to fix, and one character must not cost a reward.
+    Lone surrogates and non-finite numbers are replaced, as in the adapters: we cannot fix the client, and one character
+    must not cost a reward.
     """
     told = {name: value for name, value in fields.items() if value is not None}
     sample = sample_from_json(told)
@@ -133,10 +129,9 @@ async def judge(
     *,
     deadline_s: float | None = None,
 ) -> Sequence[Verdict]:
-    """The verdicts of what a peer's client sent, in order. `deadline_s` ends before that client gives up.
-
-    Raises RequestError; InvalidRequest for an address that names no verifier, which is not a sample's fault and must
-    not become a number.
+    """The verdicts on what a peer's client sent, in order. `deadline_s` ends before that client gives up. Raises
+    RequestError; InvalidRequest if the address names no verifier, which is not the sample's fault and must not become a
+    number.
     """
     if asked.use is None and service.routing is None and not asked.by_sample:
         raise InvalidRequest(
@@ -154,10 +149,9 @@ async def judge(
 
 
 def number_of(verdict: Verdict, asked: Asked) -> float:
-    """The score, or the number that the address puts in its place.
-
-    Otherwise raises Unavailable (503) for transient errors, and Unscored (422) for permanent ones: peers that know only
-    numbers then report that something is wrong, which no number would.
+    """The score, or the address's number for samples without one. Otherwise raises Unavailable (503) for transient
+    errors and Unscored (422) for permanent ones: peers that only know numbers then report a problem, which a number
+    would hide.
     """
     if verdict.status == "scored" and verdict.score is not None:
         return verdict.score
@@ -174,7 +168,7 @@ def number_of(verdict: Verdict, asked: Asked) -> float:
 
 
 def unprocessable(message: str, *place: str | int) -> Response:
-    """A 422 as FastAPI writes it. place: where in the body the fault is."""
+    """A 422 in FastAPI's form. place: the location of the fault in the body."""
     kind = "missing" if message == REQUIRED else "value_error"
     return json_reply({"detail": [{"type": kind, "loc": ["body", *place], "msg": message}]}, 422)
 

@@ -1,11 +1,12 @@
-"""A reward model's routes, as vLLM and SGLang serve them, for frameworks that can ask nothing else.
+"""A reward model's routes, as vLLM and SGLang serve them, for frameworks that support nothing else.
 
     POST /compat/reward_model/math/classify   {"model": "…", "input": "the response"}   → data[0].probs[0]
     POST /compat/reward_model/math/score      {"text_1": "the reference", "text_2": "the response"}   → data[0].score
 
-Scores go out as they are: `probs` holds one number, which is not a probability and may lie outside 0…1. vLLM's bodies
-are those of vllm/entrypoints/pooling (main, 2026), SGLang's those of sglang 0.5.23. What such clients never send (a
-reference, where the response begins) can be told in more fields or in the address: see docs/trainers/reward-model.md.
+Scores are returned unchanged: `probs` contains one number, which is not a probability and can be outside 0…1. vLLM's
+bodies are those of vllm/entrypoints/pooling (main, 2026), SGLang's those of sglang 0.5.23. Information that such
+clients never send (a reference, the start of the response) can be given in further fields or in the address: see
+docs/trainers/reward-model.md.
 """
 
 from __future__ import annotations
@@ -30,13 +31,14 @@ from rewarden_server.service import Service
 PEER = "reward_model"
 
 OWN_ROUTING = ("rewarden", "default")
-"""The `model` of who leaves it to the server who judges: ours, and what SGLang's clients send where they name none."""
+"""Values of `model` that leave the choice of the verifier to the server: ours, and what SGLang's clients send by
+default."""
 
 EXTRAS = ("reference", "prompt", "data_source", "metadata", "group")
-"""More fields of a sample that a body may have, each for all inputs or as a list with one for each."""
+"""Further fields of a sample that a body may have: one value for all inputs, or a list with one for each."""
 
 ADDRESS = ("after", "until", "text_1")
-"""The further parameters that an address may have: where the response lies, and what the first text of a pair is."""
+"""Further parameters of an address: the place of the response, and the meaning of a pair's first text."""
 
 _PAIRS = (("text_1", "text_2"), ("queries", "documents"), ("queries", "items"), ("data_1", "data_2"))
 _NO_USAGE = {"prompt_tokens": 0, "total_tokens": 0, "completion_tokens": 0, "prompt_tokens_details": None}
@@ -47,13 +49,13 @@ _Read = Callable[[Request, _Fields], list[_Fields]]
 
 
 def routes(service: Service) -> list[Route]:
-    """The routes that score, and those by which clients see that a server is there."""
+    """The routes that score, and those by which clients check that the server is up."""
 
     def scoring(read: _Read, answered: _Answered) -> Answer:
         async def answer(request: Request) -> Response:
             try:
                 return json_reply(await scored(request))
-            except Overloaded as error:  # verl asks again after any 5xx, but not after a 429
+            except Overloaded as error:  # verl retries after any 5xx, but not after a 429
                 raise Unavailable(error.message, **error.details) from None
 
         async def scored(request: Request) -> Any:
@@ -95,7 +97,7 @@ def routes(service: Service) -> list[Route]:
 
 
 def _asked(request: Request, body: _Fields, service: Service) -> Asked:
-    """The address names who judges, or else the body's `model` does. Raises InvalidRequest, NotFound."""
+    """The verifier is named by the address, or otherwise by the body's `model`. Raises InvalidRequest, NotFound."""
     asked, model = asked_of(request, *ADDRESS), body.get("model")
     if asked.use is not None or model is None or model in OWN_ROUTING:
         return asked
@@ -123,7 +125,7 @@ def _inputs(request: Request, body: _Fields) -> list[_Fields]:
 
 
 def _pairs(request: Request, body: _Fields) -> list[_Fields]:
-    """The samples of `text_1` × `text_2`: one with each, or each with its own. `text_2` holds the responses."""
+    """The samples of `text_1` × `text_2`: one with each, or each with its own. `text_2` contains the responses."""
     first_is = request.query_params.get("text_1", "reference")
     if first_is not in ("reference", "prompt"):
         raise InvalidRequest(f"text_1: must be 'reference' or 'prompt', not {first_is[:40]!r}", path="text_1")
@@ -146,10 +148,8 @@ def _texts(name: str, value: Any) -> list[str]:
 
 
 def _cut(text: str, query: Mapping[str, str]) -> _Fields:
-    """The response within a text that has the prompt before it: what stands after the last `after`, up to `until`.
-
-    The response may end without `until`, as one that was cut off does; one without `after` is a mistake of the
-    address's. Raises InvalidRequest.
+    """The response within a text that starts with the prompt: the part after the last `after`, up to `until`. A
+    truncated response may lack `until`; if `after` is missing, the address is wrong. Raises InvalidRequest.
     """
     fields: _Fields = {"response": text}
     if after := query.get("after"):
@@ -163,7 +163,7 @@ def _cut(text: str, query: Mapping[str, str]) -> _Fields:
 
 
 def _conversation(messages: Any) -> _Fields:
-    """The response is everything after the last message of a user's or the system's."""
+    """The response is everything after the last message of a user or the system."""
     if not isinstance(messages, list) or not all(isinstance(each, dict) for each in messages):
         raise InvalidRequest("messages: must be a list of chat messages", path="messages")
     asked = [place for place, each in enumerate(messages) if each.get("role") in ("user", "system", "developer")]
@@ -209,7 +209,7 @@ def _listing(prefix: str, model: str, data: list[_Fields]) -> _Fields:
 
 
 def _classes(body: _Fields, scores: Sequence[float], model: str) -> Any:
-    """vLLM's classes: the only one has the score for its probability. To `text`, SGLang's own answer."""
+    """vLLM's classes: one, with the score as its probability. For `text`, SGLang's own answer."""
     if "text" in body and "input" not in body and "messages" not in body:
         found = [{"embedding": [score], "meta_info": {"id": uuid.uuid4().hex, "prompt_tokens": 0}} for score in scores]
         return found if isinstance(body["text"], list) else found[0]

@@ -1,4 +1,4 @@
-"""SandboxFusion's sandbox: `POST /run_code` runs a program and says how it ended, `POST /run_jupyter` runs cells.
+"""SandboxFusion's sandbox: `POST /run_code` runs a program and reports how it ended, `POST /run_jupyter` runs cells.
 
     POST /compat/sandbox_fusion/run_code   {"code": "print(1)", "language": "python"}
     → {"status": "Success", "run_result": {"status": "Finished", "return_code": 0, "stdout": "1\\n", …}, …}
@@ -6,9 +6,9 @@
 Cells are in `sandbox_fusion_jupyter`.
 
 Read in bytedance/SandboxFusion (2026-07-14, sandbox/server and sandbox/runners) and in the clients that speak to it:
-verl 0.9.1 (verl/utils/reward_score/sandbox_fusion/utils.py) and sandbox-fusion 0.3.7. verl asks again after a 504 and
-after nothing else; whatever else goes wrong it counts as a failed test. So what is not the program's fault is a 504
-here, never a result, and the answer comes before verl leaves, which is ten seconds after both time-outs.
+verl 0.9.1 (verl/utils/reward_score/sandbox_fusion/utils.py) and sandbox-fusion 0.3.7. verl retries only after a 504;
+anything else that goes wrong counts as a failed test. So failures that are not the program's fault are a 504 here,
+never a result, and the answer is sent before verl gives up, ten seconds after both time-outs.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ from rewarden_server.service import Service, run_beside
 PEER = "sandbox_fusion"
 
 SPARE_S = 8.0
-"""Seconds beyond both time-outs in which there is an answer. verl's client waits ten (`API_TIMEOUT`)."""
+"""The time beyond both time-outs within which there is an answer, in seconds. verl's client waits ten
+(`API_TIMEOUT`)."""
 
 _PAUSE_S = 0.1
 _KILLED = -9
@@ -55,7 +56,7 @@ class _Patient(Protocol):
 
     @property
     def patience_s(self) -> float:
-        """Returns the seconds in which there is an answer."""
+        """Returns the time within which there is an answer, in seconds."""
 
 
 T = TypeVar("T", bound=_Patient)
@@ -72,18 +73,19 @@ class _Asked:
 
     @property
     def patience_s(self) -> float:
-        """Returns the seconds that the client waits, less the time for sending the answer."""
+        """Returns the time that the client waits, less the time for sending the answer, in seconds."""
         return self.compile_s + self.run_s + SPARE_S
 
 
 def routes(service: Service) -> list[Route]:
-    """The route of programs, with what clients ask for beside it."""
+    """The route of programs, and those that clients call besides."""
 
     async def answer(request: Request, read: Callable[[Any], T], run: _Run[T]) -> Response:
         began = asyncio.get_running_loop().time()
         try:
             check_content_type(request, JSON)
-            # The body is counted for as long as its program waits: what nobody has room for must not fill the memory.
+            # The body counts against the memory limit while its program waits, so that waiting programs cannot fill the
+            # memory.
             async with read_body(request, service.bodies, service.limits.max_run_bytes, "max_run_bytes") as body:
                 asked = await run_beside(lambda: read(read_json(body, service.limits)), len(body))
                 end = began + asked.patience_s
@@ -108,7 +110,7 @@ def routes(service: Service) -> list[Route]:
 
     at = f"/compat/{PEER}"
     return [
-        # FastAPI sends who asks with a slash at the end to the path without, and some base addresses end with one.
+        # FastAPI redirects paths with a trailing slash, and some base addresses end with one.
         *(Route(f"{at}{path}", run_code, methods=["POST"]) for path in ("/run_code/", "//run_code", "/run_code")),
         Route(f"{at}/run_jupyter", run_jupyter, methods=["POST"]),
         Route(f"{at}/v1/ping", ping, methods=["GET"]),
@@ -138,7 +140,7 @@ def _asked(body: Any) -> _Asked:
             ),
             cases=[Case(stdin=stdin(body.get("stdin")))],
             compile_limits=Limits(cpu_s=compile_s, wall_s=compile_s),
-            once=True,  # verl asks for a wall limit, and waits little longer
+            once=True,  # verl sets a wall time limit, and does not wait much longer
             collect=names(body.get("fetch_files", [])),
         ),
         compile_s=compile_s,
@@ -150,7 +152,8 @@ def _asked(body: Any) -> _Asked:
 
 
 async def _in_time(work: Coroutine[Any, Any, Any], asked: _Patient, end: float) -> Any:
-    """The reply's fields, before the loop's time is `end`. Raises DeadlineExceeded, and as the work does."""
+    """Returns the reply's fields before the loop's time is `end`. Raises DeadlineExceeded, and whatever the work
+    raises."""
     try:
         async with asyncio.timeout_at(end):
             with charged(1):
@@ -164,8 +167,7 @@ async def _run(service: Service, asked: _Asked) -> dict[str, Any]:
     """Returns the fields of the reply. Raises InvalidSample for a program that the host refuses; Unavailable,
     SandboxError.
 
-    Waits for room: a client that is told to come back tries three times in three seconds, and then counts a failed
-    test.
+    Waits for room: a client that is told to retry tries three times in three seconds, and then counts a failed test.
     """
     engine, admission, program = service.engine, service.engine.admission, asked.job.program
     size = len(program.code) + len(asked.job.cases[0].stdin) + sum(map(len, program.files.values()))
@@ -177,7 +179,7 @@ async def _run(service: Service, asked: _Asked) -> dict[str, Any]:
     message = ""
     with admission.running(f"compat-{PEER}", size):
         async with aclosing(engine.sandbox.run(asked.job)) as events:
-            async for event in events:  # to its end: to leave earlier would be to cancel the job
+            async for event in events:  # read to the end: leaving early would cancel the job
                 if isinstance(event, CompileResult):
                     compiled = _result(event.report, math.inf)
                     report = event.report
@@ -202,8 +204,8 @@ async def _run(service: Service, asked: _Asked) -> dict[str, Any]:
 def _result(report: Report, limit_s: float) -> dict[str, Any]:
     """One command's result. Raises SandboxError for a failure of ours.
 
-    Their time-outs are wall time. Ours is the time that a program ran or idled: what it waited for a CPU is the
-    host's, so that the same program ends the same way on a busy host.
+    Their time-outs are wall time. Ours count the time that a program ran or idled, but not its waiting for a CPU, so
+    that the same program ends the same way on a busy host.
     """
     if report.status == "internal_error":
         raise SandboxError(report.message or "the sandbox failed on this run")

@@ -16,10 +16,10 @@ from rewarden_server.compat.peer_requests import unprocessable
 DEFAULT_S = 10.0
 
 _LEAST = 8
-"""Characters of a value that is not a text."""
+"""The size of a value that is not a text, in characters."""
 
 _MOST_S = sys.float_info.max
-"""The host has limits of its own; JSON's integers know none."""
+"""The host has its own limits; JSON's integers are unbounded."""
 
 _FIELDS: Mapping[str, str] = {
     "program.language": "language",
@@ -31,7 +31,7 @@ _FIELDS: Mapping[str, str] = {
     "compile_limits": "compile_timeout",
     "collect": "fetch_files",
 }
-"""The places in a job at which the sandbox's host finds a fault, and the field of the request that each came from."""
+"""Maps the places in a job at which the sandbox host finds a fault to the request's fields."""
 
 
 def seconds(body: Mapping[str, Any], name: str, otherwise: float = DEFAULT_S) -> float:
@@ -43,7 +43,7 @@ def seconds(body: Mapping[str, Any], name: str, otherwise: float = DEFAULT_S) ->
 
 
 def memory(value: Any) -> int | None:
-    """Returns the limit in MiB, or None, which is the host's own default, for numbers that mean no limit there."""
+    """Returns the limit in MiB; None, the host's own default, for numbers that mean "no limit" there."""
     if type(value) is not int:
         raise InvalidRequest("must be a whole number", path="memory_limit_MB")
     return value if value > 0 else None
@@ -65,7 +65,7 @@ def files(value: Any) -> dict[str, bytes]:
     """Returns the content of each path."""
     if type(value) is not dict:
         raise InvalidRequest("must be an object of path to base64", path="files")
-    # Entries without a content, and those of this name, are passed over there as well.
+    # Their server skips entries without content and those with this name too.
     return {path: _content(data) for path, data in value.items() if data is not None and "IGNORE_THIS_FILE" not in path}
 
 
@@ -77,7 +77,7 @@ def _content(data: Any) -> bytes:
 
 
 def names(value: Any, path: str = "fetch_files") -> list[str]:
-    """Returns a list of texts."""
+    """Returns a list of strings."""
     if type(value) is not list or not all(type(name) is str for name in value):
         raise InvalidRequest("must be a list of strings", path=path)
     return value
@@ -90,7 +90,7 @@ def refusal(message: str, path: str) -> Response:
 
 
 def weight(value: Any) -> int:
-    """Returns the characters of the texts in a reply, and some for each other value."""
+    """Returns the approximate size of a reply in characters."""
     if isinstance(value, str):
         return len(value)
     if isinstance(value, Mapping):

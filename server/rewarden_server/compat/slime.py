@@ -1,9 +1,9 @@
 """slime's remote reward: `POST /rm {"prompt", "response", "label"}`, and the answer's JSON *is* the reward.
 
-slime asks ten times, waiting up to 30 s between, for anything but a 200, and then stops the rollout
-(slime/rollout/rm_hub at 624b824, 2026). So a sample without a score is answered with 503, or 422 where asking again
-would not help, unless the address puts a number in its place; within 120 s, when slime would hang up. `?form=object`
-answers an object for `--reward-key`: the `score`, and every named component.
+slime tries ten times, up to 30 s apart, until it gets a 200, and then stops the rollout (slime/rollout/rm_hub at
+624b824, 2026). So the answer for a sample without a score is 503, or 422 if a retry cannot help, unless the address
+gives a number to use instead. It is sent within 120 s, after which slime would disconnect. With `?form=object` the
+answer is an object for `--reward-key`: the `score` and every named component.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rewarden_server.service import Service
 PEER = "slime"
 
 DEADLINE_S = 110.0
-"""Seconds after which there is an answer; slime's client waits 120 s."""
+"""The time within which there is an answer, in seconds; slime's client waits 120 s."""
 
 
 def routes(service: Service) -> list[Route]:
@@ -47,7 +47,7 @@ def routes(service: Service) -> list[Route]:
 
 
 def _sample(body: dict[str, Any]) -> Sample | BadSample:
-    """`metadata` and `data_source` are fields that slime does not send today, and a client of one's own may."""
+    """slime does not send `metadata` and `data_source` today, but other clients may."""
     fields = label_fields(body.get("label"))
     fields.update({name: body[name] for name in ("response", "prompt", "data_source", "metadata") if name in body})
     return sample_of(fields)

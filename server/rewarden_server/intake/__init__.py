@@ -1,1 +1,2 @@
-"""The steps of a request on its way in: its size and depth, what it names instead of sending it, who judges it."""
+"""The steps of a request on its way in: its size and depth, its references to stored content, and the routing to a
+verifier."""

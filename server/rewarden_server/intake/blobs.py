@@ -1,8 +1,8 @@
-"""Blobs: content that several requests name by its SHA-256 instead of sending it (tests, long references, images).
+"""Blobs: content that requests refer to by its SHA-256 instead of sending it again (tests, long references, images).
 
 A value of `Batch.shared` may be `{"$blob": "<sha256>"}`: the blob's content, read as JSON. An item of `Sample.media`
-may name a blob: its bytes. The least recently used blob goes first when the store is full, so a caller must be ready
-to be told that a blob is not there (404 for the request that needs it) and to send it again.
+may name a blob: its bytes. When the store is full, the least recently used blob is evicted, so a caller must expect
+that a blob is missing (404 for the request that needs it), and send it again.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ _log = get_logger("blobs")
 
 
 def check_name(name: Any, path: str) -> str:
-    """The name of a blob, if it is one. Raises InvalidRequest."""
+    """Returns the name if it can be a blob's. Raises InvalidRequest."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidRequest(f"{path}: a blob's name must be its SHA-256: 64 lowercase hex digits", path=path)
     return name
 
 
 class Blobs:
-    """The store: in memory, or as files of a folder, which outlive the process. Bounded in bytes. Thread-safe enough:
-    one writer a name at a time is harmless, because equal names hold equal bytes."""
+    """The store: in memory, or as files in a folder, which outlive the process. Limited in bytes. Thread-safe enough:
+    concurrent writers of one name are harmless, because equal names mean equal bytes."""
 
     def __init__(self, *, max_blob_bytes: int, max_bytes: int, folder: Path | None = None) -> None:
         self.max_blob_bytes = max_blob_bytes
@@ -60,7 +60,8 @@ class Blobs:
         return name in self._sizes
 
     def put(self, name: str, data: bytes | bytearray) -> bool:
-        """Keep a blob; True when it is new. Raises InvalidRequest for another SHA-256, TooLarge, StorageFull."""
+        """Stores a blob; returns True if it is new. Raises InvalidRequest if its SHA-256 differs, TooLarge,
+        StorageFull."""
         if len(data) > min(self.max_blob_bytes, self._max_bytes):
             raise TooLarge(
                 f"the blob has more than {self.max_blob_bytes} bytes", limit="max_blob_bytes", most=self.max_blob_bytes
@@ -79,7 +80,7 @@ class Blobs:
         return True
 
     def get(self, name: str) -> bytes | None:
-        """A blob's bytes, or None where it is not (or no longer) here."""
+        """Returns a blob's bytes, or None if it is not here (any more)."""
         if name not in self._sizes:
             return None
         self._sizes.move_to_end(name)
@@ -87,11 +88,11 @@ class Blobs:
             return self._memory[name]
         try:
             data = (self._folder / name).read_bytes()
-        except FileNotFoundError:  # somebody tidied the folder
+        except FileNotFoundError:  # somebody cleaned up the folder
             self._forget(name)
             return None
         if hashlib.sha256(data).hexdigest() != name:
-            # A disk that rots, or another program: a caller named these bytes by what they are, so others are not them.
+            # A failing disk, or another program, changed the bytes, so they are no longer what the caller asked for.
             _log.error(
                 "a blob was damaged on disk and has been removed: its content does not match its name", blob=name
             )
@@ -116,9 +117,8 @@ class Blobs:
 
 
 def _write(path: Path, data: bytes | bytearray) -> None:
-    """Write a file whole or not at all: after a power cut it has all of its content and its name, or was never there.
-
-    Raises StorageFull where the disk takes no more; nothing is left behind.
+    """Writes a file atomically: after a power cut it is complete or absent. Raises StorageFull if the disk is full, and
+    then leaves nothing behind.
     """
     written: Path | None = None
     try:
@@ -129,7 +129,7 @@ def _write(path: Path, data: bytes | bytearray) -> None:
             file.flush()
             os.fsync(file.fileno())
         written = written.replace(path)
-        sync_folder(path.parent)  # the name is the folder's content, which a power cut takes as it takes a file's
+        sync_folder(path.parent)  # the name is part of the folder's content, which a power cut can lose like a file's
     except OSError as error:
         if written is not None:
             written.unlink(missing_ok=True)
@@ -139,7 +139,7 @@ def _write(path: Path, data: bytes | bytearray) -> None:
 
 
 def fill_shared(shared: Mapping[str, Any], blobs: Blobs, limits: LimitSettings) -> Mapping[str, Any]:
-    """`shared` with each `{"$blob": sha256}` replaced by that blob's JSON. Raises RequestError."""
+    """Returns `shared` with each `{"$blob": sha256}` replaced by that blob's JSON. Raises RequestError."""
     named = {key: value[MARK] for key, value in shared.items() if type(value) is dict and value.keys() == {MARK}}
     if not named:
         return shared
@@ -157,7 +157,7 @@ def fill_shared(shared: Mapping[str, Any], blobs: Blobs, limits: LimitSettings) 
 
 
 def fill_media(sample: Sample, blobs: Blobs) -> Sample | BadSample:
-    """The sample with blobs of its media put in place; a `BadSample` for one that is not here."""
+    """Returns the sample with its media's blobs filled in; a `BadSample` if one is missing."""
     media: list[Media] = []
     for index, item in enumerate(sample.media or ()):
         if item.blob is not None:

@@ -1,7 +1,7 @@
 """The nesting depth of decoded values.
 
-Checked after decoding: the decoder has a guard of its own against nesting without end (413), and walking what it made
-costs a tenth of a scan of the bytes, because strings need no look.
+It is checked after decoding: the decoder itself refuses endless nesting (413), and walking the result costs a tenth of
+scanning the bytes, because strings can be skipped.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def deeper_than(value: Any, most: int) -> bool:
 
 
 def too_deep_field(sample: Sample, most: int) -> str | None:
-    """The name of a free-form field of the sample that nests deeper than `most`, or None."""
+    """Returns the name of a free-form field of the sample that nests deeper than `most`, or None."""
     use = sample.use
-    # Most samples hold texts only: this runs for each of them, so it looks before it walks.
+    # This runs for every sample, and most contain only texts, so it checks the type before it walks.
     if (
         type(sample.response) in NESTING
         or type(sample.reference) in NESTING

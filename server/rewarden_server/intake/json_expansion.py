@@ -1,7 +1,7 @@
 """The size that a JSON text expands to, estimated before it is parsed.
 
-Attack: `{},` again and again. 256 MiB of it, packed into 256 KiB, are 89 million objects: 8 GiB, made without a pause
-in which anything else of the process could run, and only then does the number of samples turn out to be too large.
+Attack: `{},` over and over. 256 MiB of it, compressed to 256 KiB, are 89 million objects: 8 GiB, allocated while
+nothing else in the process can run, and only then does the number of samples turn out to be too large.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ _NESTING, _TEXT = 4, 1
 50."""
 
 _LEAST, _BYTES = 2**22, 8
-"""The weight that a JSON text may have: so much, or one for each so many bytes of the largest body. By default that is
-8 million objects and arrays, or 33 million texts: 64 objects for each of `limits.max_samples`, a thousand rows of four
-texts for each of 4096 samples. Numbers are not weighed: tokens are many, and become ten times what they were at
-most."""
+"""The maximum weight of a JSON text: a constant, or one for each so many bytes of the largest body, whichever is more.
+By default that is 8 million objects and arrays, or 33 million texts: 64 objects for each of `limits.max_samples`, a
+thousand rows of four texts for each of 4096 samples. Numbers have no weight: token ids are many, and take at most ten
+times their size in the text."""
 
 _REST = rb'(?:[^"\\]{1,4096}+|\\.){0,1024}(")?'
-"""A piece of a string, and its end if it comes. Attack: a string of 256 MiB, scanned without a pause."""
+"""A part of a string, up to its end if that comes first. Attack: a string of 256 MiB, scanned in one go."""
 
 _WEIGHED = re.compile(rb'[\[{]|"' + _REST, re.DOTALL)
 _WITHIN = re.compile(_REST, re.DOTALL)
 
 
 def read_json(data: bytes | bytearray, limits: LimitSettings) -> Any:
-    """The value of a JSON text, as `loads` makes it. Raises TooLarge for one of which too many objects and texts would
-    become, before any is made; InvalidRequest."""
+    """Returns the value of a JSON text, as `loads` makes it. Raises TooLarge, before it allocates anything, if the text
+    would become too many objects and texts; InvalidRequest."""
     most = max(_LEAST, limits.max_body_bytes // _BYTES)
     if _at_most(data) > most:
         _weigh(data, most)
@@ -40,14 +40,14 @@ def read_json(data: bytes | bytearray, limits: LimitSettings) -> Any:
 
 
 def _at_most(data: bytes | bytearray) -> int:
-    """A bound that costs next to nothing. Signs within texts, such as the braces of LaTeX, count too."""
-    if len(data) <= _LEAST // _NESTING:  # whatever they are, they weigh no more
+    """An upper bound that costs next to nothing. Characters within texts, such as LaTeX's braces, count too."""
+    if len(data) <= _LEAST // _NESTING:  # whatever they are, they weigh at most this
         return 0
     return _NESTING * (data.count(b"{") + data.count(b"[")) + _TEXT * data.count(b'"') // 2
 
 
 def _weigh(data: bytes | bytearray, most: int) -> None:
-    """Weigh what stands outside of texts, up to the bound. Raises TooLarge."""
+    """Weighs everything outside of texts. Raises TooLarge beyond the limit."""
     weight, quote = 0, ord('"')
     at: int | None = 0
     while at is not None:
@@ -68,7 +68,7 @@ def _weigh(data: bytes | bytearray, most: int) -> None:
 
 
 def _end_of_text(data: bytes | bytearray, at: int) -> int | None:
-    """Returns the end of the long string that `at` lies in, or None where it does not end, which is not JSON."""
+    """Returns the end of the long string at `at`, or None if it does not end, which is not JSON."""
     while (found := _WITHIN.match(data, at)) is not None and found.end() > at:
         at = found.end()
         if found.lastindex is not None:

@@ -1,4 +1,4 @@
-"""The server's own routing: the use for samples that name none, in requests that name none either."""
+"""The server's own routing: the use for samples without one, in requests without one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rewarden_server.config import Config, ConfigError
 
 
 def load_routing(config: Config) -> Routing | None:
-    """The routes that the configuration names, if it names some. Raises ConfigError naming the setting."""
+    """Returns the configured routes, if there are any. Raises ConfigError, naming the setting."""
     file = config.routing.file
     if file is None:
         return None
@@ -20,7 +20,7 @@ def load_routing(config: Config) -> Routing | None:
 
 
 def routed(sample: Sample | BadSample, header: Batch, routing: Routing | None) -> Sample | BadSample:
-    """A sample of a request with who judges it, where neither it nor its request says so."""
+    """Returns a request's sample with its use by these routes, if neither it nor its request has one."""
     if routing is None or header.use is not None or isinstance(sample, BadSample):
         return sample
     return routing.apply(sample, header.shared)
