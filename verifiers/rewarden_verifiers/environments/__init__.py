@@ -1,1 +1,1 @@
-"""Environments: a policy acts in turns, and each action has an observation and a reward."""
+"""Environments: a policy acts in turns; each action returns an observation and a reward."""

@@ -1,5 +1,5 @@
-"""The policy's actions in a response: tool calls, tags, whole turns, or a JSON list. What the environment wrote is not
-among them."""
+"""The policy's actions in a response: tool calls, tags, whole turns, or a JSON list. Text that the environment wrote is
+never an action."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STEP = Tool(name="step", argument="action", meaning="Do an action, as text.", ba
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """text: None for a call without the tool's argument. told: what the environment answered, where the response has
+    """text: None for a call without the tool's argument. told: the environment's answer, if the response contains
     it."""
 
     text: str | None
@@ -44,7 +44,7 @@ def actions_of(response: Text, steps: Sequence[Step] | None, tools: Sequence[Too
         elif any(_TAG.search(_visible(piece)) for piece in own):
             form = "tags"
         elif isinstance(response, str):
-            return []  # a text of one turn is no action unless it says so
+            return []  # the text of a single turn is not an action unless it is marked as one
         elif any(tool.speech for tool in tools):
             form = "calls"
         else:
@@ -56,7 +56,7 @@ def actions_of(response: Text, steps: Sequence[Step] | None, tools: Sequence[Too
             continue
         texts = _texts(piece, form, known)
         told: list[str | None] = [each.text for each in _answers(pieces, at)]
-        if len(told) != len(texts):  # other tools were called as well, or the answers are not there
+        if len(told) != len(texts):  # other tools were called too, or the answers are missing
             told = [None] * len(texts)
         found += [Action(text, answer) for text, answer in zip(texts, told, strict=True)]
     return found
@@ -75,13 +75,13 @@ def _texts(piece: Piece, form: Form, known: Mapping[str, Tool]) -> list[str | No
 
 
 def _called(name: Any, arguments: Any, known: Mapping[str, Tool]) -> list[str | None]:
-    """The action of a call; none for a tool that the environment does not have."""
+    """The action of a call; none if the environment does not have the tool."""
     tool = tool_of(known.values(), name)
     return [] if tool is None else [text_of_call(tool, arguments, name)]
 
 
 def _spoken(text: str, known: Mapping[str, Tool]) -> list[str | None]:
-    """The action of a turn without a call; none if the environment has nobody who listens."""
+    """The action of a turn without a call; none if the environment has no speech tool."""
     tool = next((tool for tool in known.values() if tool.speech), None)
     return [_short(tool.written(text))] if tool is not None and text else []
 
@@ -96,8 +96,8 @@ def tool_of(tools: Iterable[Tool], name: Any) -> Tool | None:
 
 
 def text_of_call(tool: Tool, arguments: Any, name: str | None = None) -> str | None:
-    """The action of a tool's arguments, an object or the JSON of one, as text; None if they are not those of the
-    tool. name: by which it was called, if that is another."""
+    """The action, as text, for a tool's arguments: an object or its JSON; None if they do not fit the tool. name: the
+    name in the call, if it differs."""
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)
@@ -107,7 +107,7 @@ def text_of_call(tool: Tool, arguments: Any, name: str | None = None) -> str | N
         try:
             return _short(tool.written(name, json.dumps(arguments, ensure_ascii=False)))
         except RecursionError:
-            # Attack: arguments that are nested too deeply to be written.
+            # Attack: arguments that are nested too deeply to serialise.
             return None
     if not isinstance(arguments, Mapping) or set(arguments) != set(tool.arguments):
         return None
@@ -115,7 +115,7 @@ def text_of_call(tool: Tool, arguments: Any, name: str | None = None) -> str | N
     if len(values) != len(tool.arguments):
         return None
     try:
-        # Attack: a line feed in an argument that is followed by others would shift them.
+        # Attack: a line feed in an argument would shift the arguments after it.
         return _short(tool.written(*values))
     except ValueError:
         return None
@@ -128,7 +128,7 @@ def _text(given: object) -> str | None:
 
 
 def _answers(pieces: Sequence[Piece], at: int) -> list[Piece]:
-    """The environment's answers to a piece: what it wrote before the policy's next one."""
+    """The environment's answers to a piece: everything it wrote before the policy's next piece."""
     found: list[Piece] = []
     for piece in pieces[at + 1 :]:
         if not piece.returned:
@@ -148,10 +148,10 @@ def _listed(text: str) -> list[Action]:
 
 
 def _visible(piece: Piece) -> str:
-    """The text after the closed thought; nothing of one that never closes."""
+    """The text after the end of the reasoning; empty if the reasoning never ends."""
     return apply_view(piece.text).text or ""
 
 
 def _short(text: str) -> str:
-    """An action within the limit, or one character beyond it, which its episode refuses."""
+    """Truncates an action to one character more than the limit, so that its episode refuses it."""
     return text[: MOST_CHARACTERS + 1]

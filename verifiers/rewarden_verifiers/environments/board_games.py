@@ -31,11 +31,9 @@ Side = Literal["first", "second"]
 
 @dataclass(frozen=True, kw_only=True)
 class Match:
-    """Options of a game for two, beside its position.
-
-    moves: moves of both sides that have been made. opponent: it moves at `random` by the seed, or as well as possible
-    (`best`: tic-tac-toe and Nim). side: of the policy; by default the one whose turn it is. draw: reward of a draw; a
-    win has 1, a loss 0.
+    """Options of a two-player game, apart from its position. moves: the moves of both sides so far. opponent: plays at
+    `random`, by the seed, or perfectly (`best`: tic-tac-toe and Nim). side: the policy's side; by default the side to
+    move. draw: the reward of a draw; a win is 1, a loss 0.
     """
 
     moves: str | tuple[str, ...] = ()
@@ -72,8 +70,8 @@ class ChessMatch(Match, Chess):
 
 @dataclass(frozen=True, kw_only=True)
 class NimMatch(Match, Nim):
-    """Options of `nim`. See `Match`; heaps: as for the verifier `game`, or three to five by the seed, of which the side
-    to move can win. last: as there.
+    """Options of `nim`. See `Match`; heaps: as for the verifier `game`, or three to five drawn by the seed, such that
+    the side to move can win. last: as for the verifier.
     """
 
     heaps: tuple[int, ...] = ()
@@ -83,9 +81,9 @@ class NimMatch(Match, Nim):
 class SokobanLevel(Sokoban):
     """Options of `sokoban`.
 
-    grid: as for the verifier `game`; by default made by the seed, and solvable. A level without a solution is refused,
-        as far as a bounded search can tell.
-    size: of the room within the walls, if it is made. boxes: in it.
+    grid: as for the verifier `game`; by default generated from the seed, and solvable. A level without a solution is
+    refused, as far as a bounded search can tell. size, boxes: the size of the room inside the walls and the number of
+    boxes of a generated level.
     """
 
     grid: tuple[str, ...] | str = ""
@@ -98,7 +96,7 @@ class SokobanLevel(Sokoban):
 
 
 class BoardGame(Environment):
-    """A game for two: the policy's moves, and the opponent's after them."""
+    """A two-player game: the policy's moves, each followed by the opponent's."""
 
     name: ClassVar[str]
     tools = (Tool(name="move", argument="move", meaning="Make a move.", bare=True),)
@@ -107,12 +105,12 @@ class BoardGame(Environment):
     _side: Side
 
     def start(self, options: Any, choose: random.Random) -> Board:
-        """The position at the beginning. Raises ValueError."""
+        """The initial position. Raises ValueError."""
         board: Board = options.board()
         return board
 
     def reset(self, seed: int, options: Any) -> Observation:
-        """See `Environment`. Where the opponent has the first move, it makes it."""
+        """See `Environment`. If the opponent moves first, it does so here."""
         self._choose, self._options = random.Random(seed), options
         try:
             board = self.start(options, self._choose)
@@ -207,7 +205,7 @@ class NimGame(BoardGame):
     max_steps = 200
 
     def start(self, options: NimMatch, choose: random.Random) -> Board:
-        """The heaps that are given, or heaps of which the side to move can win."""
+        """The given heaps, or heaps with which the side to move can win."""
         if options.heaps:
             return options.board()
         while True:
@@ -219,7 +217,7 @@ class NimGame(BoardGame):
 
 
 class SokobanGame(Environment):
-    """Sokoban: boxes are pushed onto goals. An action is one step, or several: U, D, L, R, or URRD."""
+    """Sokoban: boxes are pushed onto goals. An action is one or more steps: U, D, L, R, or URRD."""
 
     options = SokobanLevel
     tools = (Tool(name="move", argument="steps", meaning="Move the player: U, D, L, R, or several steps.", bare=True),)
@@ -241,11 +239,11 @@ class SokobanGame(Environment):
         return Observation(f"{self._board.shown()}\nPush the boxes ($) onto the goals (.). You are @.")
 
     def step(self, action: str) -> Turn:
-        """See `Environment`. Of several steps, none is made if one of them is not legal."""
+        """See `Environment`. If one of several steps is illegal, none is made."""
         texts = moves_in(action, "sokoban")
         if not 1 <= len(texts) <= _MOST_AT_ONCE:
             raise NotAMove(f"an action is 1 to {_MOST_AT_ONCE} steps")
-        board = copy.copy(self._board)  # shallow: a move replaces what it changes
+        board = copy.copy(self._board)  # a shallow copy: a move replaces what it changes
         for text in texts:
             if board.winner() is not None:
                 raise Illegal("the boxes are on the goals before the last step")
@@ -258,15 +256,15 @@ class SokobanGame(Environment):
 
 _MOST_CELLS = 1024
 _MOST_SEARCHED = 500_000
-"""Cells that the search for a solution visits: below a second. A level that it does not decide is played."""
+"""The number of cells that the search for a solution visits, in less than a second. An undecided level is played."""
 _MOST_AT_ONCE = 100
 _PULLS: Mapping[str, tuple[int, int]] = {"u": (-1, 0), "d": (1, 0), "l": (0, -1), "r": (0, 1)}
 _MOST_PULLS = 400
 
 
 def _level(options: SokobanLevel, choose: random.Random) -> tuple[str, ...]:
-    """A room without inner walls, from its solution backwards: the boxes are pulled from the goals. It can be solved,
-    because each pull is a push in reverse."""
+    """A room without inner walls, generated backwards from its solution: the boxes are pulled away from the goals. It
+    can be solved, because each pull is a reversed push."""
     size = options.size
     places = [(row, column) for row in range(size) for column in range(size)]
     goals = set(choose.sample(places, options.boxes))

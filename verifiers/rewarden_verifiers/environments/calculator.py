@@ -1,4 +1,4 @@
-"""A calculator as a tool: arithmetic is done for the policy, and its answer counts."""
+"""A calculator as a tool: it does the arithmetic, and the policy's answer counts."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _MOST_DIGITS = 1000
 class CalculatorOptions:
     """Options of `calculator`.
 
-    question: what is asked; by default the value of an expression made by the seed. answer: a whole number, a decimal
-    or a fraction; needed with a question. terms: of an expression that is made. budget: calculations; one more is
-    refused.
+    question: by default, it asks for the value of an expression generated from the seed. answer: an integer, a decimal
+    or a fraction; required with a question. terms: the number of terms of a generated expression. budget: the number of
+    calculations; further ones are refused.
     """
 
     question: str | None = None
@@ -42,7 +42,7 @@ class CalculatorOptions:
 
 
 class Calculator(Environment):
-    """A question whose answer is a number, and a calculator."""
+    """A question with a numeric answer, and a calculator."""
 
     options = CalculatorOptions
     tools = (_CALCULATE, _ANSWER)
@@ -77,7 +77,7 @@ class Calculator(Environment):
             raise NotAMove(str(error)) from None
         except Undefined:
             return Turn(observation=Observation("It divides by zero."))
-        # The parser bounds the numbers and the operators: no value has more than some thousand digits.
+        # The parser limits numbers and operators, so that no value has more than a few thousand digits.
         text = str(value)
         return Turn(observation=Observation(text if len(text) <= _MOST_DIGITS else "The value has too many digits."))
 
@@ -97,7 +97,7 @@ class Calculator(Environment):
 
 
 def number_of(text: str) -> Fraction | None:
-    """The number that a text is: whole, a decimal or a fraction."""
+    """The number in a text: an integer, a decimal or a fraction."""
     found = _NUMBER.fullmatch(text.strip())
     if found is None or (found[2] and not int(found[2])):
         return None
@@ -105,7 +105,7 @@ def number_of(text: str) -> Fraction | None:
 
 
 def _made(terms: int, choose: random.Random) -> tuple[str, Fraction]:
-    """A question and its answer."""
+    """A generated question and its answer."""
     while True:
         parts = [str(choose.randint(2, 99))]
         for _ in range(terms - 1):

@@ -1,4 +1,5 @@
-"""The contract: an environment is a class that is reset by a seed and options, and stepped by texts of the policy's.
+"""The contract: an environment is a class with `reset`, which takes a seed and options, and `step`, which takes a text
+of the policy.
 
     class Guess(Environment):
         options = GuessOptions                     # a frozen dataclass; its annotations are the schema
@@ -7,11 +8,11 @@
         def reset(self, seed: int, options: GuessOptions) -> Observation: ...
         def step(self, action: str) -> Turn: ...
 
-Equal seeds and options make equal episodes: all that is random comes from `random.Random(seed)` or a generator of the
-same kind. `step` reads the policy's text strictly and raises `NotAMove` for a text that has not the form of an action,
-and `Illegal` for one that the rules forbid now; the episode then ends, or goes on unchanged, as its caller asked. A
-step's work is bounded, because actions are short (`MOST_CHARACTERS`) and an episode has at most `max_steps` of them.
-Nothing of an action is evaluated, imported or opened.
+Equal seeds and options make equal episodes: all randomness comes from `random.Random(seed)` or a similar generator.
+`step` parses the policy's text strictly. It raises `NotAMove` for a text that is not an action, and `Illegal` for an
+action that the rules forbid now; the episode then ends, or continues unchanged, depending on the caller's choice. A
+step's work is limited, because actions are short (`MOST_CHARACTERS`) and an episode has at most `max_steps` of them.
+Nothing in an action is evaluated, imported or opened.
 """
 
 from __future__ import annotations
@@ -27,21 +28,21 @@ from rewarden_verifiers.games.rules import Illegal as Illegal
 from rewarden_verifiers.games.rules import NotAMove as NotAMove
 
 MOST_CHARACTERS = 2000
-"""Characters of an action; a longer one is malformed."""
+"""The maximum length of an action, in characters; a longer one is malformed."""
 
 MOST_STEPS = 1000
-"""Steps of an episode, whatever its caller asks for."""
+"""The maximum number of steps of an episode, even if its caller asks for more."""
 
 MOST_OBSERVED = 20_000
-"""Characters of an observation; the rest is cut off."""
+"""The maximum length of an observation, in characters; the rest is truncated."""
 
 
 Corpora = Mapping[str, Path]
-"""The names of corpora to their files, JSON lines of `id`, `title` and `text`, or to the folders of checkouts."""
+"""Maps the names of corpora to their files (JSON lines of `id`, `title` and `text`), or to the folders of checkouts."""
 
 
 class BadOptions(ValueError):
-    """Options of which no episode can be made. path: from the options, such as `heaps[0]`."""
+    """No episode can be made with these options. path: the place within the options, such as `heaps[0]`."""
 
     def __init__(self, message: str, path: str = "") -> None:
         super().__init__(message)
@@ -49,7 +50,8 @@ class BadOptions(ValueError):
 
 
 def function_schema(name: str, meaning: str, arguments: Mapping[str, str]) -> dict[str, Any]:
-    """Returns a tool as chat templates take it. arguments: names to meanings; all are texts, and all are required."""
+    """Returns a tool in the form that chat templates take. arguments: maps names to meanings; all are required
+    strings."""
     parameters = {
         "type": "object",
         "properties": {key: {"type": "string", "description": text} for key, text in arguments.items()},
@@ -63,11 +65,11 @@ def function_schema(name: str, meaning: str, arguments: Mapping[str, str]) -> di
 class Tool:
     """A kind of action, as a tool that the policy calls.
 
-    argument: its name; empty if the tool has none. more: the names of further arguments. In text the action is
-    `name: argument`, and each further argument begins a line of its own; only the last can have several lines. If
-    `bare`, the argument alone; without an argument, the name alone. others: it takes the calls of tools with other
-    names, such as those of a domain; its arguments are the name and the JSON of an object. speech: it takes what the
-    policy writes in a turn without a call.
+    argument: its name; empty if the tool has none. more: the names of further arguments. As text, the action is `name:
+    argument`, and each further argument starts a new line; only the last can span several lines. If `bare`, it is the
+    argument alone; without an argument, the name alone. others: it receives the calls of all other tools, such as those
+    of a domain; its arguments are the tool's name and the JSON of an object. speech: it receives what the policy writes
+    in a turn without a call.
     """
 
     name: str
@@ -84,7 +86,7 @@ class Tool:
         return (self.argument, *self.more) if self.argument else ()
 
     def written(self, *values: str) -> str:
-        """The action as text. Raises ValueError for a value that the text could not hold."""
+        """The action as text. Raises ValueError for a value that the text cannot represent."""
         if not values:
             return self.name
         if any("\n" in value for value in values[:-1]):
@@ -97,13 +99,13 @@ class Tool:
         return self.written(*(name.upper() for name in self.arguments))
 
     def schema(self) -> dict[str, Any]:
-        """The tool as chat templates take it."""
+        """The tool in the form that chat templates take."""
         return function_schema(self.name, self.meaning, {name: f"The {name}." for name in self.arguments})
 
 
 def read_action(tools: Sequence[Tool], action: str) -> tuple[str, tuple[str, ...]]:
-    """The name of the tool that an action calls, and its arguments. Those that are missing behind the first are empty.
-    Raises NotAMove."""
+    """The name of the tool that an action calls, and its arguments. Missing arguments after the first are empty. Raises
+    NotAMove."""
     name, colon, rest = action.strip().partition(":")
     tool = next((tool for tool in tools if tool.name == name and bool(tool.argument) == bool(colon)), None)
     if tool is not None and not tool.argument:
@@ -118,7 +120,7 @@ def read_action(tools: Sequence[Tool], action: str) -> tuple[str, tuple[str, ...
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The state as the policy sees it: a text, and the same in fields that JSON can hold."""
+    """The state as the policy sees it: a text, and the same as JSON fields."""
 
     text: str
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -128,9 +130,9 @@ class Observation:
 class Turn:
     """The result of an action.
 
-    done: the episode has ended by its rules. success: it reached its goal. why: a reason in snake_case, which a verdict
-    without success repeats (`loss`, `draw`, `wrong`). cost: of this action, in the environment's own units. parts:
-    criteria and their values from 0 to 1, which the verdict's components have as well.
+    done: the episode has ended by its rules. success: it reached its goal. why: a reason in snake_case, which becomes
+    the reason of a verdict without success (`loss`, `draw`, `wrong`). cost: the cost of this action, in the
+    environment's own units. parts: criteria with values from 0 to 1, which become components of the verdict.
     """
 
     observation: Observation
@@ -144,12 +146,10 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A question to a judge that plays a part in the episode, which waits for the answer.
-
-    judge: the name of the judge. The answer belongs at the end of the option `script`: the words, or each call of the
-    tools as `{"tool": …, "arguments": {…}}`. messages, tools: as `chat.Question` has them. control: the messages with a
-    neutral text in place of what the policy wrote last; where only that can be answered, the answer is `otherwise`.
-    never: texts that the words must not contain.
+    """A question to a judge that plays a part in the episode, which waits for the answer. judge: the name of the judge.
+    The answer is appended to the option `script`: the words, or each tool call as `{"tool": …, "arguments": {…}}`.
+    messages, tools: as in `chat.Question`. control: the messages with a neutral text in place of the policy's last
+    text; if the judge can only answer that, the answer is `otherwise`. never: texts that the words must not contain.
     """
 
     judge: str
@@ -161,10 +161,9 @@ class Asked:
 
 
 class Environment(ABC):
-    """See the module. An instance lives for one episode.
-
-    options: the type of its options. tools: the kinds of actions. max_steps: of an episode, by default. returns: the
-    ends of an episode's return, by which it is scaled to 0 to 1; what lies beyond is cut off.
+    """See the module. An instance serves one episode. options: the type of its options. tools: the kinds of actions.
+    max_steps: the default limit of an episode. returns: the lowest and highest return, which scale to 0 and 1; returns
+    beyond them are clipped.
     """
 
     options: ClassVar[type]
@@ -173,20 +172,20 @@ class Environment(ABC):
     returns: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     corpora: Corpora = MappingProxyType({})
-    """The corpora of this server, which `reset` may use."""
+    """The server's corpora, for use in `reset`."""
 
     asked: Asked | None = None
-    """The question whose answer the last reset or step lacks. Nothing can be done after it."""
+    """The question that the last reset or step needs answered. No action can be taken before that."""
 
     @classmethod  # noqa: B027 - most need nothing
     def load(cls, options: Any, corpora: Corpora) -> None:
-        """Imports and reads what an episode with these options needs of this machine; its time is no sample's. Raises
-        MissingDependency, BadOptions."""
+        """Imports and reads what an episode with these options needs from this machine; its time counts for no sample.
+        Raises MissingDependency, BadOptions."""
 
     @abstractmethod
     def reset(self, seed: int, options: Any) -> Observation:
-        """Begins the episode. Raises BadOptions."""
+        """Starts the episode. Raises BadOptions."""
 
     @abstractmethod
     def step(self, action: str) -> Turn:
-        """Does what the policy wrote. Raises NotAMove or Illegal, after which the state is as before."""
+        """Takes the action that the policy wrote. Raises NotAMove or Illegal, and then leaves the state unchanged."""

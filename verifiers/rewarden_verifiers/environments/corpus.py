@@ -13,25 +13,25 @@ from rewarden_verifiers.environments.entries import Entry, read_entries
 from rewarden_verifiers.words import tokens
 
 _MOST_WORDS = 64
-"""Words of a query that count: each costs time that grows with the corpus."""
+"""The number of words of a query that count: each costs time that grows with the corpus."""
 
 
 class Corpus:
     """Documents that can be searched."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
-        """Raises MissingDependency, and BadOptions for no documents or ids that are not distinct."""
+        """Raises MissingDependency; BadOptions if there are no documents, or ids repeat."""
         self.entries = {entry.id: entry for entry in entries}
         if not entries or len(self.entries) != len(entries):
             raise BadOptions("there must be documents, each with an id of its own")
         self._order = list(entries)
         self._index = library().BM25()
-        # A blank document has no words, of which the library makes no index.
+        # A blank document has no words, and the library cannot index it.
         self._index.index([tokens(f"{entry.title} {entry.text}") or [""] for entry in entries], show_progress=False)
 
     def search(self, query: str, most: int) -> list[Entry]:
-        """The best documents for a query, the best first; of equal ones, the first. None that shares no word with
-        it."""
+        """The best documents for a query, best first; ties in order of the corpus. Documents without any of its words
+        are left out."""
         words = [word for word in tokens(query) if word in self._index.vocab_dict][:_MOST_WORDS]
         if not words:
             return []
@@ -53,12 +53,12 @@ def library() -> Any:
 
 @lru_cache(maxsize=16)
 def of_entries(entries: tuple[Entry, ...]) -> Corpus:
-    """A corpus of a request's own documents. Raises as `Corpus` does."""
+    """A corpus of the request's own documents. Raises as `Corpus` does."""
     return Corpus(entries)
 
 
 def of_file(path: Path) -> Corpus:
-    """The corpus of a file, read once for each of its states. Raises as `Corpus` does, and OSError."""
+    """The corpus in a file, which is read again only after it has changed. Raises as `Corpus` does, and OSError."""
     state = path.stat()
     return _of_state(path, state.st_mtime_ns, state.st_size)
 

@@ -1,5 +1,5 @@
-"""Documents of a corpus, and the files that hold them. Nothing heavy is imported: a server reads the files at its
-start."""
+"""Documents of a corpus, and the files that hold them. Imports nothing heavy, because a server reads the files when it
+starts."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def read_entries(path: Path) -> Iterable[Entry]:
 
 
 def check_entries(path: Path) -> None:
-    """Reads a file to its end. Raises OSError, and ValueError for a line that is no document, an id that two have, or
-    no documents."""
+    """Reads a whole file. Raises OSError; ValueError for a line that is not a document, a repeated id, or no documents
+    at all."""
     seen: set[str] = set()
     for entry in read_entries(path):
         if entry.id in seen:

@@ -19,15 +19,15 @@ from rewarden_verifiers.outcome import no_answer, right, scored, too_expensive, 
 from rewarden_verifiers.retrieval.trajectory import pieces_of
 
 MOST_RESPONSE = 2_000_000
-"""Characters of a response; a longer one is too expensive."""
+"""The maximum length of a response, in characters; a longer one is too expensive."""
 
 _KEPT, _KEPT_SIZE = 16, 200_000
 _LABEL, _FEEDBACK = 200, 500
 
 
 class Prepared:
-    """The beginning of episodes, and some that went on, so that the next action of one does not replay all before
-    it."""
+    """The start of an episode, and some of its continuations, so that a further action does not replay everything
+    before it."""
 
     def __init__(self, start: Start, corpora: Corpora, watch: Watch) -> None:
         """Raises InvalidReference or MissingDependency."""
@@ -36,10 +36,10 @@ class Prepared:
         self.tools = self._kept[0].kind.tools
 
     def after(self, actions: Sequence[str | None]) -> Episode:
-        """The episode after these actions; those after its end, or after one that waits for a judge's words, are not
-        done."""
+        """The episode after these actions; actions after its end, or while it waits for a judge's words, are not
+        taken."""
         fitting = [at for at, one in enumerate(self._kept) if one.holds(actions)]
-        # Taken out while it is stepped: work that is broken off must leave no half of a step behind.
+        # Removed while it is stepped: interrupted work must not leave half a step behind.
         best = max(fitting, key=lambda at: len(self._kept[at].steps), default=None)
         episode = self._start.begin(self._corpora) if best is None else self._kept.pop(best)
         for action in actions[len(episode.steps) :]:
@@ -52,7 +52,7 @@ class Prepared:
 
 
 def prepare(reference: Start, params: EnvironmentParams, resources: EnvironmentResources, watch: Watch) -> Prepared:
-    """The beginning of the episode. Raises InvalidReference or MissingDependency."""
+    """The start of the episode. Raises InvalidReference or MissingDependency."""
     return Prepared(reference, resources.corpora, watch)
 
 
@@ -174,7 +174,7 @@ def _outcome(episode: Episode, actions: Sequence[Action], params: EnvironmentPar
     if params.score == "success":
         value = float(episode.success)
     elif episode.ended in ("illegal", "malformed") or (episode.ended != "rules" and params.unfinished == "zero"):
-        # Attack: to stop, or to be stopped, before the penalties that the rest of the episode would bring.
+        # Attack: stopping, or being stopped, before the penalties in the rest of the episode.
         value = 0.0
     else:
         value = share
@@ -196,5 +196,6 @@ def _reason(episode: Episode) -> str | None:
 
 
 def _differs(action: Action, observed: str) -> bool:
-    """Returns whether what the policy was told is not what the replay observes. A tool may add words of its own."""
+    """Returns whether the policy was told something other than what the replay observes. A tool may add its own
+    words."""
     return action.told is not None and observed.strip() not in action.told

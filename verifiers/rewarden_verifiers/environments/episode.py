@@ -1,4 +1,4 @@
-"""Episodes: an environment, the actions so far and what came of them, within bounds."""
+"""Episodes: an environment, the actions so far and their results, within limits."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ from rewarden_verifiers.schema import BeforeValidator, Misfit, read
 MOST_SEED = 2**63 - 1
 
 Ended = Literal["rules", "illegal", "malformed", "too_many_steps"]
-"""The end of an episode: by the environment's rules, by an action, or by the limit of its steps."""
+"""The cause of an episode's end: the environment's rules, an action, or the limit of its steps."""
 
 
 def _whole(value: object) -> object:
-    """A number as it is: a seed that was read from a text, or from true, could begin another episode elsewhere."""
+    """Refuses numbers as texts, and booleans: other readers could take such a seed for another number, and start
+    another episode."""
     if type(value) is not int:
         raise ValueError("must be a whole number")
     return value
@@ -42,11 +43,10 @@ def _whole(value: object) -> object:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """The beginning of an episode: all that decides what actions do.
-
-    environment: its name. options: its own. seed: from 0; equal seeds make equal episodes. max_steps: of the episode,
-    by default what its environment says. illegal: an action that is malformed or not legal ends the episode (`end`), or
-    costs a step and changes nothing (`again`).
+    """The start of an episode: everything that determines the effect of actions. environment: its name. options: the
+    environment's options. seed: from 0; equal seeds make equal episodes. max_steps: the limit of the episode; by
+    default that of the environment. illegal: a malformed or illegal action ends the episode (`end`), or costs a step
+    and changes nothing (`again`).
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -81,7 +81,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """An action and what came of it. action: None where a tool was called without one."""
+    """An action and its result. action: None if a tool was called without its argument."""
 
     action: str | None
     turn: Turn
@@ -89,10 +89,10 @@ class Step:
 
 
 class Episode:
-    """An episode that goes on."""
+    """An episode in progress."""
 
     def __init__(self, start: Start, kind: type[Environment], options: Any, corpora: Corpora) -> None:
-        """Raises BadOptions, and InvalidReference for what is not an option."""
+        """Raises BadOptions; InvalidReference for an unknown option."""
         if not 0 <= start.seed <= MOST_SEED:
             raise _invalid("seed", f"must be a whole number from 0 to {MOST_SEED}")
         most = kind.max_steps if start.max_steps is None else start.max_steps
@@ -107,7 +107,7 @@ class Episode:
 
     @property
     def asked(self) -> Asked | None:
-        """The question whose answer the episode waits for."""
+        """The question that the episode is waiting for."""
         return self._environment.asked
 
     @property
@@ -132,23 +132,23 @@ class Episode:
 
     @property
     def parts(self) -> Mapping[str, float]:
-        """The criteria that the last step met, by name."""
+        """The criteria of the last step, by name."""
         return self.steps[-1].turn.parts if self.steps else {}
 
     @property
     def size(self) -> int:
-        """The characters that the episode holds."""
+        """The number of characters in the episode."""
         return sum(len(step.action or "") + len(step.turn.observation.text) for step in self.steps)
 
     def holds(self, actions: Sequence[str | None]) -> bool:
-        """Returns whether these actions begin with the episode's."""
+        """Returns whether these actions start with the episode's actions."""
         return len(self.steps) <= len(actions) and all(
             step.action == action for step, action in zip(self.steps, actions, strict=False)
         )
 
     def act(self, action: str | None) -> Step:
-        """Does an action; call only while `ended` and `asked` are None. One that is too long is cut before, so that it
-        takes no room (`MOST_CHARACTERS` and one more)."""
+        """Takes an action; call it only while `ended` and `asked` are None. An action that is too long is truncated
+        first, to save memory (`MOST_CHARACTERS` and one more)."""
         step = self._tried(action)
         self.steps.append(step)
         if step.turn.done and self.ended is None:
@@ -173,7 +173,7 @@ class Episode:
         return Step(action=action, turn=turn, why=turn.why)
 
     def _refused(self, action: str | None, ended: Literal["illegal", "malformed"], why: str) -> Step:
-        """The step of an action that is the policy's mistake."""
+        """The step for an action that is the policy's mistake."""
         text = f"{ended}: {why}"
         if self.start.illegal == "end":
             self.ended = ended
@@ -184,7 +184,7 @@ class Episode:
 
 
 def _cut(observation: Observation) -> Observation:
-    # What the policy wrote may come back to it, and half of a surrogate pair is not UTF-8.
+    # The policy's text may be quoted back to it, and a lone surrogate is not UTF-8.
     return Observation(encodable(observation.text[:MOST_OBSERVED]), observation.fields)
 
 

@@ -1,4 +1,4 @@
-"""A file system in memory: files are read, written, moved and deleted until the tree is as it is wanted."""
+"""A file system in memory: files are read, written, moved and deleted until the tree is as requested."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ _TOOLS = (
 )
 _MOST_FILES = 1000
 _MOST_HELD = 1_000_000
-"""Characters of all files together, so that no step's work grows without end."""
+"""The maximum size of all files together, in characters, so that the work of a step stays limited."""
 _MOST_DEPTH, _MOST_NAME = 20, 100
 _MOST_READ, _MOST_LISTED = 10_000, 200
 
 Tree = dict[str, str]
-"""Paths of files to their texts. A folder is there as long as it has a file."""
+"""Maps the paths of files to their texts. A folder exists as long as it has a file."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FilesOptions:
     """Options of `files`.
 
-    task: what is asked; by default a task of three parts made by the seed. files: the tree, from paths such as
-    `/notes/a.txt` to texts. goal: the wanted text of each file that the task changes; null for one that must be gone.
-    others: the files that the goal does not name must be as they were (`kept`), or can be as they like (`any`).
+    task: the instruction; by default a task of three parts generated from the seed. files: the tree, which maps paths
+    such as `/notes/a.txt` to texts. goal: the expected text of each file that the task changes; null if it must be
+    deleted. others: files that the goal does not name must be unchanged (`kept`), or do not matter (`any`).
     """
 
     task: str | None = None
@@ -59,7 +59,7 @@ class FilesOptions:
 
 
 class Files(Environment):
-    """Files in memory, which are to be put in order."""
+    """A task on files in memory."""
 
     options = FilesOptions
     tools = _TOOLS
@@ -117,13 +117,13 @@ class Files(Environment):
             return False
         if any(path not in self._files or not _same(self._files[path], text) for path, text in wanted.items()):
             return False
-        # Attack: what a task does not name is deleted or written over on the way to what it names.
+        # Attack: files that the task does not name are deleted or overwritten on the way.
         return (
             self._kept is None or {path: text for path, text in self._files.items() if path not in wanted} == self._kept
         )
 
     def _under(self, path: str) -> list[str]:
-        """The file of a path, or all files in the folder."""
+        """The file at a path, or all files in that folder."""
         if path in self._files:
             return [path]
         return [one for one in self._files if one.startswith(path.rstrip("/") + "/")]
@@ -158,7 +158,7 @@ class Files(Environment):
             raise Illegal("it cannot be moved into itself")
         moved = {target + one[len(path) :]: self._files[one] for one in inner}
         left = {one: text for one, text in self._files.items() if one not in inner}
-        # Attack: folders are moved into one another until their paths are too long to be compared.
+        # Attack: folders are moved into each other until their paths are too long to compare.
         for one in moved:
             _path(one)
         if (conflict := self._conflict(target)) is not None or any(one in left for one in moved):
@@ -191,12 +191,12 @@ def _lines(lines: list[str]) -> str:
 
 
 def _same(text: str, wanted: str) -> bool:
-    """Returns whether texts are equal but for white space at the end, which a tag around an action does not keep."""
+    """Returns whether texts are equal apart from trailing white space, which tags around actions do not preserve."""
     return text.rstrip() == wanted.rstrip()
 
 
 def _path(text: str) -> str:
-    """A path as it is written in the tree. Raises Illegal: there are no relative paths, and nothing above the root."""
+    """A path in the tree's form. Raises Illegal for relative paths, and for paths above the root."""
     if text == "/":
         return text
     names = text.rstrip("/").split("/")
@@ -217,7 +217,7 @@ def _conflict(files: Mapping[str, Any], path: str) -> str | None:
 
 
 def _tree(files: Mapping[str, Any], option: str) -> dict[str, Any]:
-    """Files whose paths are well written, and none of which is a folder. Raises BadOptions."""
+    """Checks that all paths are well formed, and that none is also a folder. Raises BadOptions."""
     if len(files) > _MOST_FILES // 2 or sum(len(text or "") for text in files.values()) > _MOST_HELD // 2:
         raise BadOptions(f"has more than {_MOST_FILES // 2} files or {_MOST_HELD // 2} characters", option)
     for path in files:
@@ -232,7 +232,7 @@ def _tree(files: Mapping[str, Any], option: str) -> dict[str, Any]:
 
 
 def _check_goal(files: Tree, goal: Mapping[str, str | None], kept: Tree) -> None:
-    """Raises BadOptions for a tree that no actions make."""
+    """Raises BadOptions for a tree that no actions can produce."""
     wanted = {path: text for path, text in goal.items() if text is not None}
     _tree({**kept, **wanted}, "goal")
     for path in goal.keys() - wanted:
@@ -254,7 +254,7 @@ _ENDINGS = ("txt", "md", "log", "tmp")
 
 
 def _made(choose: random.Random) -> tuple[str, Tree, dict[str, str | None]]:
-    """A task of three parts: files are moved by their ending, deleted by a word, and counted."""
+    """A generated task of three parts: move files by suffix, delete files by a word, and count files."""
     folders = choose.sample(_FOLDERS, 3)
     moved, doomed, counted = choose.choice(_ENDINGS), *choose.sample(_BIRDS, 2)
     files: Tree = {}

@@ -23,13 +23,13 @@ _STATES = ("open", "closed", "locked")
 
 @dataclass(frozen=True, kw_only=True)
 class MinigridOptions:
-    """Options of `minigrid`. id: of the library's environments that begin with `MiniGrid-`."""
+    """Options of `minigrid`. id: one of the library's environments whose names start with `MiniGrid-`."""
 
     id: str = "MiniGrid-DoorKey-5x5-v0"
 
 
 class Minigrid(Environment):
-    """Rooms with doors, keys and a goal, of which the policy sees what is before it."""
+    """Rooms with doors, keys and a goal; the policy sees what is in front of it."""
 
     options = MinigridOptions
     tools = _TOOLS
@@ -46,13 +46,13 @@ class Minigrid(Environment):
             raise BadOptions(f"there is no {shown(options.id)}{near(options.id, ids())}", "id")
         specification = _registry()[options.id]
         module, _, name = specification.entry_point.partition(":")
-        # The class itself, and not `gymnasium.make`, whose wrappers check types and warn of them.
+        # The class itself rather than `gymnasium.make`, whose wrappers check types and print warnings.
         self._grid = getattr(importlib.import_module(module), name)(**specification.kwargs)
         seen, _ = self._grid.reset(seed=seed)
         return self._seen(seen)
 
     def step(self, action: str) -> Turn:
-        """See `Environment`. A step against a wall changes nothing, and costs as any other."""
+        """See `Environment`. A step against a wall changes nothing and costs as much as any other."""
         word = action.strip().lower()
         if word not in _WORDS:
             raise NotAMove(f"{shown(word)} is not one of {', '.join(_WORDS)}")
@@ -82,7 +82,7 @@ class Minigrid(Environment):
 
 
 def _drawn(image: Sequence[Sequence[Sequence[int]]]) -> tuple[list[str], list[str]]:
-    """The view as rows, the farthest first, and what its letters are. The policy is below, in the middle."""
+    """The view as rows, farthest first, and the meaning of its letters. The policy is at the bottom, in the middle."""
     constants = importlib.import_module("minigrid.core.constants")
     size = len(image)
     rows, things = [["."] * size for _ in range(size)], list[str]()
@@ -111,7 +111,7 @@ def _where(across: int, down: int, size: int) -> str:
 
 def _registry() -> Any:
     """The library's environments. Raises MissingDependency."""
-    # It greets on standard output when it is imported.
+    # Importing it prints a greeting to standard output.
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     try:
         importlib.import_module("minigrid")
@@ -124,10 +124,9 @@ def _registry() -> Any:
 
 @lru_cache(maxsize=1)
 def ids() -> tuple[str, ...]:
-    """The ids that are offered. Raises MissingDependency.
-
-    Not among them: the playground, which has no goal; rooms made by wave function collapse, which need more packages;
-    and what has a later version, as mazes of the first have no solution.
+    """The ids on offer. Raises MissingDependency. Left out: the playground, which has no goal; rooms made by wave
+    function collapse, which need further packages; and versions that a later one replaces, because the first mazes have
+    no solution.
     """
     found = [id for id in _registry() if id.startswith("MiniGrid-") and not id.startswith("MiniGrid-WFC-")]
     last: dict[str, int] = {}

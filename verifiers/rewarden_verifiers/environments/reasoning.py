@@ -1,4 +1,4 @@
-"""An item of `reasoning-gym` in turns: an answer that is wrong can be corrected (extra `puzzles`)."""
+"""An item of `reasoning-gym` in turns: a wrong answer can be corrected (extra `puzzles`)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ _ACTION = re.compile(r"answer:(.*)", re.ASCII | re.DOTALL)
 class ReasoningOptions:
     """Options of `reasoning_gym`.
 
-    dataset: the generator; the episode's seed is its seed. index: of the item. config: the generator's own settings.
-    attempts: answers; the reward of the n-th is 1/n. With more than one, a question of few answers can be guessed.
+    dataset: the generator, which uses the episode's seed. index: the item's index. config: the generator's own
+    settings. attempts: the number of answers; a right n-th answer has the reward 1/n. With several attempts, a question
+    with few possible answers can be guessed.
     """
 
     dataset: str
@@ -37,7 +38,7 @@ class ReasoningOptions:
 
 
 class Reasoning(Environment):
-    """A question of a generator of reasoning-gym."""
+    """A question from one of reasoning-gym's generators."""
 
     options = ReasoningOptions
     tools = (_ANSWER,)
@@ -45,7 +46,8 @@ class Reasoning(Environment):
 
     @classmethod
     def load(cls, options: Any, corpora: Corpora) -> None:
-        """Looks for the library. Raises MissingDependency. Each data set's module is imported on its own."""
+        """Checks that the library is installed. Raises MissingDependency. Each data set's module is imported when it is
+        used."""
         library.folder()
 
     def reset(self, seed: int, options: ReasoningOptions) -> Observation:
@@ -73,6 +75,6 @@ class Reasoning(Environment):
         if finding.reason is None:
             return Turn(observation=Observation("Right."), reward=1 / self._tried, done=True, success=True)
         left = self._attempts - self._tried
-        # The checker's words are about the answer's form and rules; the right answer is in none of them.
+        # The checker's words are about the answer's form and the rules; none of them contains the right answer.
         text = f"{finding.reason}: {finding.why or 'it is not right'}. Attempts left: {left}."
         return Turn(observation=Observation(text), done=not left, why="wrong")

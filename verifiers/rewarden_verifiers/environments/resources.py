@@ -12,8 +12,9 @@ from rewarden_verifiers.environments import tau2_checkout
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentResources:
-    """corpora: names to files, or to folders of checkouts. digests: of their contents, by name. code: digests of the
-    code of plug-ins, by the names of their environments; the verifier's own code does not reach it."""
+    """corpora: maps names to files or to folders of checkouts. digests: digests of their contents, by name. code:
+    digests of the plug-ins' code, by the names of their environments, because fingerprints cover only the verifier's
+    own code."""
 
     corpora: Mapping[str, Path] = field(default_factory=dict)
     digests: Mapping[str, str] = field(default_factory=dict)
@@ -21,7 +22,7 @@ class EnvironmentResources:
 
     @classmethod
     def of(cls, corpora: Mapping[str, Path], code: Mapping[str, str] | None = None) -> EnvironmentResources:
-        """The resources of files, which are read here once for their digests. Raises OSError."""
+        """The resources for these files, which are read once for their digests. Raises OSError."""
         digests = {}
         for name, path in corpora.items():
             if path.is_dir():

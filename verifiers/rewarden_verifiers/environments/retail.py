@@ -1,5 +1,5 @@
-"""A retailer's service desk: a customer writes, and the policy answers, looks things up and changes orders, by the
-rules."""
+"""A retailer's service desk: a customer writes, and the policy answers, looks things up and changes orders according to
+the rules."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ _WORDS: Mapping[Task, frozenset[str]] = {
     "exchange": frozenset({"exchange", "exchanged", "exchanging"}),
     "address": frozenset({"address"}),
 }
-"""The words by which the customer knows a change."""
+"""The words by which the customer recognises a change."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RetailOptions:
-    """Options of `retail`. task: what the customer wants; by default one of all, by the seed."""
+    """Options of `retail`. task: the kind of the customer's wish; by default any, drawn by the seed."""
 
     task: Task | None = None
 
@@ -63,7 +63,7 @@ class _Order:
     status: Literal["pending", "delivered", "cancelled"]
     address: str
     items: dict[str, str]
-    """Item ids to what has become of them: `kept`, `returned`, or the id of the item that it was exchanged for."""
+    """Maps item ids to their state: `kept`, `returned`, or the id of the item for which they were exchanged."""
     reason: str = ""
 
 
@@ -80,14 +80,15 @@ class _Item:
 @dataclass(kw_only=True)
 class _Shop:
     customers: dict[str, str]
-    """E-mail addresses to names."""
+    """Maps e-mail addresses to names."""
     items: dict[str, _Item]
     orders: dict[str, _Order]
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Case:
-    """A customer, and what they want. arguments: of the change, behind the order. amount: to be told; in cents."""
+    """A customer and their wish. arguments: those of the change, after the order. amount: the amount to tell the
+    customer, in cents."""
 
     email: str
     order: str
@@ -99,7 +100,7 @@ class _Case:
 
 
 class Retail(Environment):
-    """A service desk with a customer who knows what they want, and says it when asked."""
+    """A service desk with a customer who knows what they want, and tells it when asked."""
 
     options = RetailOptions
     tools = _TOOLS
@@ -124,7 +125,7 @@ class Retail(Environment):
         )
 
     def step(self, action: str) -> Turn:
-        """See `Environment`. What the rules forbid, as far as a tool can know it, is illegal."""
+        """See `Environment`. Whatever the rules forbid, as far as a tool can know, is illegal."""
         name, arguments = read_action(_TOOLS, action)
         if name == "say":
             return _seen(f"The customer writes: {self._reply(arguments[0])}")
@@ -132,14 +133,14 @@ class Retail(Environment):
             return self._ended()
         if name == "customer":
             if not self._introduced or arguments[0].lower() != self._case.email:
-                # Attack: customers are looked up by trying addresses.
+                # Attack: finding customers by trying addresses.
                 raise Illegal("the customer has given no such address")
             self._known = self._case.email
             return _seen(self._customer())
         if name == "product":
             return _seen(self._product(arguments[0]))
         if not self._known:
-            # Attack: orders are looked up by trying their numbers, before anybody is known.
+            # Attack: finding orders by trying numbers before the customer is identified.
             raise Illegal("no customer has been found")
         order = self._shop.orders.get(arguments[0])
         if order is None:
@@ -175,18 +176,18 @@ class Retail(Environment):
         )
 
     def _reply(self, text: str) -> str:
-        """The customer's answer: by words, and never by whether the policy is right."""
+        """The customer's answer, which depends on words and never on whether the policy is right."""
         words = set(tokens(text))
         amounts = _AMOUNT.findall(text)
         if amounts:
-            # Attack: every amount there is, one of which is right.
+            # Attack: naming every possible amount, one of which is right.
             self._told = amounts[0] if len(set(amounts)) == 1 else None
         orders = set(_ORDER.findall(text))
         changes = [task for task in _TASKS if words & _WORDS[task]]
         self._agreed = None
         if orders and changes:
             if len(orders) > 1 or len(changes) > 1:
-                # Attack: one message that names everything, so that whatever the customer wants is agreed.
+                # Attack: one message that offers everything, so that the customer agrees to whatever they want.
                 return "One thing at a time, please."
             if (changes[0], min(orders)) != (self._case.task, self._case.order):
                 return f"No, that is not what I want. {self._case.request}"
@@ -278,7 +279,7 @@ _PRODUCTS: Mapping[str, tuple[str, ...]] = {
 
 
 def _stocked(choose: random.Random) -> _Shop:
-    """A shop of six customers with three orders each, of one or two products."""
+    """A generated shop with six customers, who have three orders each of one or two products."""
     ids = iter(choose.sample(range(10_000, 100_000), 60))
     items = {}
     for product, kinds in _PRODUCTS.items():
@@ -295,7 +296,7 @@ def _stocked(choose: random.Random) -> _Shop:
     for first, last in zip(choose.sample(_FIRST, 6), choose.sample(_LAST, 6), strict=True):
         email = f"{first}.{last}@example.com".lower()
         customers[email] = f"{first} {last}"
-        # Of the products of a customer no two are alike, so that the customer need not know the order.
+        # A customer has no product twice, so that the customer does not need to know the order.
         products = choose.sample(list(_PRODUCTS), 5)
         for status, inner in (("pending", products[:2]), ("delivered", products[2:4]), ("pending", products[4:])):
             chosen = [choose.choice([one for one in items.values() if one.product == product]) for product in inner]
@@ -315,7 +316,7 @@ def _address(choose: random.Random) -> str:
 
 
 def _case(shop: _Shop, task: Task, choose: random.Random) -> _Case:
-    """A wish that the rules allow."""
+    """A generated wish that the rules allow."""
     status = "pending" if task in ("cancel", "address") else "delivered"
     order = choose.choice([one for one in shop.orders.values() if one.status == status])
     item = shop.items[choose.choice(list(order.items))]

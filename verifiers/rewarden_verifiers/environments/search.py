@@ -1,4 +1,4 @@
-"""A search tool over a local corpus: documents are found, read, and a question answered."""
+"""A search tool over a local corpus: the policy finds and reads documents, and answers a question."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ _TOOLS = (
 _ACTION = re.compile(r"(search|open|answer):[ ]?(\S.*)", re.ASCII | re.DOTALL)
 _ARTICLES = frozenset({"a", "an", "the"})
 MOST_DOCUMENTS = 2000
-"""Documents of a request's own; larger corpora are configured."""
+"""The maximum number of documents in a request; larger corpora must be configured."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions:
     """Options of `search`.
 
-    question: what is asked. answer: the expected answer, or several of which one suffices; compared by words. corpus: a
-    corpus of the server (`environments.corpora`). documents: the corpus itself, as objects with `id`, `text` and
-    `title`. gold: ids of documents that must have been found or read before the answer counts. results: documents that
-    a search returns. budget: searches and readings together; one more is illegal. excerpt: characters of a document in
-    a result; reading it shows more.
+    question: the question. answer: the expected answer, or a list of acceptable ones; compared by words. corpus: one of
+    the server's corpora (`environments.corpora`). documents: the corpus itself, as objects with `id`, `text` and
+    `title`. gold: ids of documents that must have been found or read before the answer counts. results: the number of
+    documents that a search returns. budget: the number of searches and readings together; further ones are illegal.
+    excerpt: the number of characters of a document in a result; reading it shows more.
     """
 
     question: str
@@ -81,13 +81,13 @@ class Search(Environment):
 
     @classmethod
     def load(cls, options: SearchOptions, corpora: Corpora) -> None:
-        """Imports the library and, of a corpus of the server, makes the index. Raises MissingDependency, BadOptions."""
+        """Imports the library, and builds the index of a server's corpus. Raises MissingDependency, BadOptions."""
         library()
         if options.corpus is not None:
             options.found(corpora)
 
     def reset(self, seed: int, options: SearchOptions) -> Observation:
-        """See `Environment`. Nothing in it is random."""
+        """See `Environment`. It does not depend on the seed."""
         answers = [options.answer] if isinstance(options.answer, str) else options.answer
         self._answers = [words_of(answer) for answer in answers]
         if not self._answers or not all(self._answers):
@@ -146,6 +146,6 @@ class Search(Environment):
 
 
 def words_of(text: str) -> list[str]:
-    """The words by which answers are compared. A text of articles alone keeps them."""
+    """The words by which answers are compared. Articles are dropped, unless the text has nothing else."""
     words = tokens(text)
     return [word for word in words if word not in _ARTICLES] or words

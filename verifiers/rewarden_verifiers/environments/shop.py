@@ -1,4 +1,4 @@
-"""A small web shop: a product is searched for, its page read, options chosen, and one bought."""
+"""A small web shop: the policy searches for a product, reads its page, chooses options, and buys it."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _SAME_CATEGORY, _SAME_WORDS = 0.5, 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class Product:
-    """A product. kind: such as `running shoes`. category: such as `shoes`. attributes: its page shows them. options:
-    names to the values of which one is chosen."""
+    """A product. kind: such as `running shoes`. category: such as `shoes`. attributes: shown on its page. options: maps
+    names to the values to choose from."""
 
     id: str
     title: str
@@ -48,7 +48,7 @@ class Product:
 
 @dataclass(frozen=True, kw_only=True)
 class Wish:
-    """The product that is to be bought. price: the most that it may cost."""
+    """The product to buy. price: the maximum price."""
 
     kind: str
     price: float
@@ -68,8 +68,8 @@ class Wish:
 class ShopOptions:
     """Options of `shop`.
 
-    products: of a catalogue that the seed makes, with its wish. catalogue: instead, the products. wish: what is to be
-    bought from it. task: the wish in other words.
+    products: the size of a catalogue that is generated from the seed together with a wish. catalogue: instead, the
+    products. wish: the product to buy from it. task: the wish in other words.
     """
 
     products: int = 100
@@ -85,7 +85,7 @@ class ShopOptions:
 
 
 class Shop(Environment):
-    """A shop in which one product is bought, as it is wished."""
+    """A shop in which the policy buys one product, as wished."""
 
     options = ShopOptions
     tools = _TOOLS
@@ -126,7 +126,7 @@ class Shop(Environment):
             return self._listed()
         if name == "open":
             if arguments[0] not in self._in_sight():
-                # Attack: ids are tried, or learnt from other episodes, without a search.
+                # Attack: trying ids, or learning them from other episodes, instead of searching.
                 raise Illegal(f"{shown(arguments[0])} is not among the results in sight")
             self._open, self._chosen = arguments[0], {}
             return self._shown()
@@ -177,8 +177,8 @@ class Shop(Environment):
         )
 
     def _earned(self, product: Product, chosen: Mapping[str, str]) -> float:
-        """The reward of a product by WebShop's formula: the share of the wished attributes, the wished options and the
-        price that it has, times a factor of its kind.
+        """The reward of a product by WebShop's formula: the share of wishes (attributes, options, price) that it meets,
+        times a factor for its kind.
 
         The factor is 1 for the wished kind, 0.5 for another one of its category, 0.1 if the title has a word of the
         wished kind, else 0.
@@ -200,7 +200,7 @@ class Shop(Environment):
 
 
 class _Index:
-    """Products by their words; a word counts more, the fewer products have it."""
+    """An index of products by word; a word counts more if fewer products have it."""
 
     def __init__(self, catalogue: Sequence[Product]) -> None:
         self._words = {
@@ -211,7 +211,7 @@ class _Index:
         self._weight = {word: math.log(1 + len(catalogue) / count) for word, count in having.items()}
 
     def search(self, query: str) -> Sequence[str]:
-        """The ids of the products that have a word of a query, the best first."""
+        """The ids of the products that have a word of the query, best first."""
         asked = [word for word in dict.fromkeys(tokens(query)) if word in self._weight][:_MOST_WORDS]
         scores: dict[str, float] = {}
         for id, words in self._words.items():
@@ -249,7 +249,7 @@ _MAKERS = ("Alder", "Brook", "Corrie", "Dunmore", "Elland", "Fenwick", "Garth", 
 
 
 def _made(count: int, choose: random.Random) -> tuple[Sequence[Product], Wish]:
-    """A catalogue, and a wish that one of its products fulfils. Others of its kind lack something."""
+    """A generated catalogue, and a wish that one of its products fulfils. Others of its kind lack something."""
     kinds = [(category, kind) for category, kinds in _KINDS.items() for kind in kinds]
     ids = [f"P{number}" for number in choose.sample(range(10_000, 100_000), count)]
     catalogue = []

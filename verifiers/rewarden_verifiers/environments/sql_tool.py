@@ -1,4 +1,4 @@
-"""A database as a tool: it is asked, and a question answered (extra `sql`)."""
+"""A database as a tool: the policy queries it, and answers a question (extra `sql`)."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ _SHOWN_ROWS, _SHOWN_CELL = 50, 200
 class SqlOptions:
     """Options of `sql`.
 
-    question: what is asked. database: as for the verifier `sql`, in SQLite or DuckDB. answer: the expected answer, or
-    several of which one suffices; numbers are compared as numbers, other answers by their words. sql: instead, a query
-    whose result the submitted query must have, as the verifier `sql` compares them. suite: further databases on which
-    the two must agree. budget: queries; one more is illegal.
+    question: the question. database: as for the verifier `sql`, in SQLite or DuckDB. answer: the expected answer, or a
+    list of acceptable ones; numbers are compared as numbers, other answers by their words. sql: instead, a query; the
+    submitted query must have the same result, compared as by the verifier `sql`. suite: further databases on which the
+    two must agree. budget: the number of queries; further ones are illegal.
     """
 
     question: str
@@ -87,7 +87,7 @@ class SqlOptions:
 
 
 class Sql(Environment):
-    """A question about a database, which can be asked."""
+    """A question about a database that the policy can query."""
 
     options = SqlOptions
     tools = (*_LOOK, _ANSWER, _SUBMIT)
@@ -95,12 +95,12 @@ class Sql(Environment):
 
     @classmethod
     def load(cls, options: SqlOptions, corpora: Corpora) -> None:
-        """Imports the engine and makes the database. Raises MissingDependency, BadOptions."""
+        """Imports the engine and creates the database. Raises MissingDependency, BadOptions."""
         with _kept_whole():
             options.gold()
 
     def reset(self, seed: int, options: SqlOptions) -> Observation:
-        """See `Environment`. Nothing in it is random."""
+        """See `Environment`. It does not depend on the seed."""
         answers = [options.answer] if isinstance(options.answer, str) else options.answer
         if not all(words_of(answer) for answer in answers):
             raise BadOptions("must have words", "answer")
@@ -112,7 +112,7 @@ class Sql(Environment):
         return Observation(f"{options.question}\nActions: {', '.join(tool.form() for tool in self._tools)}.")
 
     def step(self, action: str) -> Turn:
-        """See `Environment`. An error of the engine's is an observation; a statement that may not run is illegal."""
+        """See `Environment`. An error of the engine is an observation; a forbidden statement is illegal."""
         name, arguments = read_action(self._tools, action)
         with _kept_whole():
             if name == "schema":
@@ -137,7 +137,7 @@ class Sql(Environment):
         except guard.Forbidden as refused:
             raise Illegal(refused.message) from None
         if time_dependent(statement):
-            # Its result would be another when the episode is replayed.
+            # Its result would differ in a replay.
             raise Illegal("what it answers depends on the time")
         return statement
 
@@ -172,7 +172,7 @@ class Sql(Environment):
 
 @contextmanager
 def _kept_whole() -> Iterator[None]:
-    """Closes every connection that is interrupted: none is in a state that anybody knows."""
+    """Closes every interrupted connection, because its state is unknown."""
     try:
         yield
     except (SampleError, BadOptions, NotAMove, Illegal):
@@ -200,12 +200,12 @@ def _table(result: ResultSet) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    """A cell in one line: none can forge a row."""
+    """A cell on one line, so that none can forge a row."""
     if cell is None:
         return "NULL"
     try:
         text = cell if isinstance(cell, str) else str(cell)
-    except (ValueError, RecursionError):  # a whole number of thousands of digits; a list nested too deep
+    except (ValueError, RecursionError):  # an integer with thousands of digits, or a list nested too deeply
         return f"<{type(cell).__name__}>"
     text = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[: _SHOWN_CELL + 1])
     return text if len(text) <= _SHOWN_CELL else text[: _SHOWN_CELL - 1] + "…"

@@ -1,6 +1,5 @@
-"""Names to environments: the built-in ones, and those of plug-ins, from the entry-point group `rewarden.environments`.
-
-Modules are imported on first use of a name.
+"""Environments by name: the built-in ones, and those of plug-ins from the entry-point group `rewarden.environments`. A
+module is imported when its name is first used.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from rewarden.errors import MissingDependency, PluginError, near
 from rewarden_verifiers.environments.contract import BadOptions, Environment
 
 Place = tuple[str, str]
-"""A module, by its whole name, by which fingerprints find it, and a class in it."""
+"""A module, by its full name so that fingerprints find it, and a class in it."""
 
 BUILT_IN: Mapping[str, Place] = {
     "tic_tac_toe": ("rewarden_verifiers.environments.board_games", "TicTacToeGame"),
@@ -44,7 +43,7 @@ GROUP = "rewarden.environments"
 
 @lru_cache(maxsize=1)
 def plugins() -> Mapping[str, Place]:
-    """The environments of plug-ins. Raises PluginError for one that takes a name."""
+    """The environments of plug-ins. Raises PluginError for one whose name is taken."""
     found: dict[str, Place] = {}
     for point in importlib.metadata.entry_points(group=GROUP):
         if point.name in BUILT_IN or point.name in found:

@@ -1,5 +1,5 @@
 """The domains of tau2-bench, from a checkout of it (extra `tau2`): a policy at a service desk with the domain's tools,
-a user by script, by a judge's words or none, and the benchmark's own criteria."""
+a user who follows a script or is played by a judge, or no user, and the benchmark's own criteria."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _PARTS: Mapping[str, str] = {
     "ACTION": "not_called",
     "COMMUNICATE": "not_told",
 }
-"""The criteria in the order in which a verdict names one that is not met, and its reason."""
+"""The criteria, and the reason of a verdict for which one is not met; the first in this order counts."""
 
 _LAST_WORDS = "I have nothing to add."
 _SIDES: Mapping[str, tau2_user.By] = {"assistant": "agent", "user": "user"}
@@ -45,7 +45,7 @@ _SIDES: Mapping[str, tau2_user.By] = {"assistant": "agent", "user": "user"}
 
 @dataclass(frozen=True, kw_only=True)
 class UserCall:
-    """A tool that the user calls. tool: its name. arguments: an object."""
+    """A call of the user. tool: the tool's name. arguments: an object."""
 
     tool: str
     arguments: dict[str, Any] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class UserCall:
 
 @dataclass(frozen=True, kw_only=True)
 class PlayedUser:
-    """A user that a judge plays. judge: its name, among those that the server has."""
+    """A user played by a judge. judge: the name of one of the server's judges."""
 
     judge: str
 
@@ -62,11 +62,11 @@ class PlayedUser:
 class Tau2Options:
     """Options of `tau2`.
 
-    corpus: the name of the checkout (`environments.corpora`). domain: of the benchmark. task: its id; by default one of
-    the `split`, by the seed. user: `script`, or `none` in the benchmark's solo mode, in which the policy has the user's
-    tools and the ticket; or a judge that plays the user where the episode is lived. script: what the user says, a text
-    for each answer, and the tools that they call before; by default what the task tells the user, and with a judge
-    nothing, since its words are added.
+    corpus: the name of the checkout (`environments.corpora`). domain: one of the benchmark's. task: its id; by default
+    one of the `split`, drawn by the seed. user: `script`; or `none`, the benchmark's solo mode, in which the policy has
+    the user's tools and the ticket; or a judge that plays the user in live episodes. script: the user's words, a text
+    for each answer, and the tool calls that precede them; by default what the task tells the user, or nothing with a
+    judge, whose words are added.
     """
 
     domain: str
@@ -108,14 +108,14 @@ class Tau2(Environment):
         return Observation(whole if len(whole) <= MOST_OBSERVED else text, {"policy": policy, "tools": known})
 
     def step(self, action: str) -> Turn:
-        """See `Environment`. A call that the domain cannot do is answered by its error, as in the benchmark."""
+        """See `Environment`. The answer to a call that the domain refuses is its error, as in the benchmark."""
         name, arguments = read_action(_TOOLS, action)
         if name == "done":
             return self._ended()
         if name == "say":
             self._said.append(arguments[0])
             self._talk.append(tau2_user.Spoken("agent", arguments[0]))
-            # The words alone, as the transcript of a conversation has them.
+            # Only the words, as in the transcript of a conversation.
             answer = "Nobody answers." if self._options.user == "none" else self._answer()
             words = tau2_user.last_words(answer) if self._played else None
             return Turn(observation=Observation(answer)) if words is None else self._ended(words, cost=1.0)
@@ -130,13 +130,13 @@ class Tau2(Environment):
     def _called(self, tool: str, arguments: dict[str, Any], by: Literal["assistant", "user"]) -> str:
         """The domain's answer to a call."""
         if tool == "calculate" and "**" in str(arguments.get("expression")):
-            # Attack: a tower of powers, which the domain evaluates.
+            # Attack: a tower of powers, which the domain would evaluate.
             return "Error: Invalid characters in expression"
         message = tau2_checkout.module(self._root, "data_model.message")
         call = message.ToolCall(name=tool, arguments=arguments, requestor=by)
         answer = self._desk.get_response(call)
         if not answer.error:
-            # Attack: calls without arguments, which fail, but match every expected call of the tool.
+            # Attack: calls without arguments, which fail but match every expected call of the tool.
             self._calls.append(call)
         return str(answer.content)
 
@@ -146,15 +146,15 @@ class Tau2(Environment):
         return isinstance(self._options.user, PlayedUser)
 
     def _opening(self) -> str:
-        """The user's first words. Raises BadOptions for those that end the conversation."""
+        """The user's first words. Raises BadOptions if they end the conversation."""
         words = self._answer()
         if self._played and tau2_user.last_words(words) is not None:
             raise BadOptions("the user ends the conversation before it has begun", "script")
         return words
 
     def _answer(self) -> str:
-        """The user's next words, after the calls that come before them. Where a judge has not said them yet, the
-        environment asks."""
+        """The user's next words, after the calls that precede them. If a judge still has to say them, the environment
+        asks."""
         while self._script:
             entry = self._script.pop(0)
             if isinstance(entry, str):
@@ -191,12 +191,12 @@ class Tau2(Environment):
         )
 
     def _judged(self) -> dict[str, float]:
-        """The criteria that the task counts, each 0 or 1."""
+        """The criteria in the task's reward basis, each 0 or 1."""
         criteria = self._task.evaluation_criteria
         met: dict[str, bool] = {}
         for part in _basis(self._task):
             if part == "DB":
-                # As in the benchmark: without actions and assertions, any state will do.
+                # As in the benchmark: without actions and assertions, any state is right.
                 free = criteria.actions is None and criteria.env_assertions is None
                 met[part] = free or _wanted(self._root, self._options.domain, self._task.id)[0] == _state(self._desk)
             elif part == "ENV_ASSERTION":
@@ -242,7 +242,7 @@ def _tasks(root: Path, domain: str, split: str | None) -> Sequence[Any]:
 
 
 def _chosen(root: Path, options: Tau2Options, seed: int) -> Any:
-    """The task. Raises BadOptions for none, and for one that this environment cannot judge."""
+    """The task. Raises BadOptions if there is none, or if this environment cannot judge it."""
     tasks = _tasks(root, options.domain, options.split)
     if options.task is None:
         fitting = [task for task in tasks if _unfit(task, options) is None]
@@ -263,13 +263,13 @@ def _chosen(root: Path, options: Tau2Options, seed: int) -> Any:
 
 
 def _unfit(task: Any, options: Tau2Options) -> str | None:
-    """The reason why a task cannot be lived or judged."""
+    """The reason why a task cannot be played or judged."""
     if task.evaluation_criteria is None:
         return "the task has no criteria"
     strange = set(_basis(task)) - _PARTS.keys()
     criteria = task.evaluation_criteria
     if criteria.actions is None and not criteria.env_assertions and not criteria.communicate_info:
-        # In the benchmark every conversation meets nothing at all.
+        # In the benchmark, any conversation passes without criteria.
         return "the task has no criteria but those that a model judges"
     if strange:
         return f"the task is judged by a model: {', '.join(sorted(strange))}"
@@ -291,7 +291,7 @@ def _basis(task: Any) -> list[str]:
 
 
 def _begun(root: Path, domain: str, task: Any, *, alone: bool) -> Any:
-    """The domain's desk at the beginning of a task. Raises BadOptions."""
+    """The domain's desk at the start of a task. Raises BadOptions."""
     try:
         desk = _domain(root, domain).get_environment(**({"solo_mode": True} if alone else {}))
     except ValueError as error:
@@ -309,12 +309,13 @@ def _holds(desk: Any, assertion: Any) -> bool:
     try:
         return bool(desk.run_env_assertion(assertion, raise_assertion_error=False))
     except Exception:  # noqa: BLE001 - a domain raises what it likes
-        # Attack: a state in which the assertion fails to run, such as one without what it looks at, and no score.
+        # Attack: a state in which the assertion raises, for example because its object is missing, to leave the episode
+        # without a score.
         return False
 
 
 def _can_be_won(root: Path, domain: str, task: Any) -> bool:
-    """False for a task that wants a state and assertions that exclude each other, or calls that its domain refuses."""
+    """False if the task's expected state contradicts its assertions, or its domain refuses its calls."""
     return task.evaluation_criteria.actions is None or _wanted(root, domain, task.id)[1]
 
 
@@ -324,8 +325,8 @@ def _state(desk: Any) -> tuple[str | None, str | None]:
 
 @lru_cache(maxsize=256)
 def _wanted(root: Path, domain: str, id: str) -> tuple[tuple[str | None, str | None], bool]:
-    """The state in which the task's own actions leave the domain, and True if that meets the assertions that count as
-    well, and no call that counts is refused."""
+    """The state after the task's own actions, and True if it meets the assertions that count, and no call that counts
+    is refused."""
     refused = False
     task = next(task for task in _tasks(root, domain, None) if task.id == id)
     desk = _begun(root, domain, task, alone=False)
@@ -333,7 +334,7 @@ def _wanted(root: Path, domain: str, id: str) -> tuple[tuple[str | None, str | N
         try:
             desk.make_tool_call(tool_name=action.name, requestor=action.requestor, **action.arguments)
         except Exception:  # noqa: BLE001 - a domain raises what it likes
-            # As in the benchmark: what the domain refuses leaves the state as it is.
+            # As in the benchmark: a refused call leaves the state unchanged.
             refused = True
     state, basis = _state(desk), set(_basis(task))
     if refused and "ACTION" in basis:
@@ -343,13 +344,13 @@ def _wanted(root: Path, domain: str, id: str) -> tuple[tuple[str | None, str | N
 
 
 def _is_talk(message: Any) -> bool:
-    """True for what a side said to the other one."""
+    """True for a message from one side to the other."""
     return message.role in _SIDES and bool(message.content)
 
 
 def _script(task: Any, options: Tau2Options) -> list[str]:
-    """The scenario of the task's user: their reason, what they know, and what they want to reach. A judge who plays
-    the user has none."""
+    """The scenario of the task's user: their reason, what they know, and what they want. Empty if a judge plays the
+    user."""
     if options.user != "script":
         return []
     told = task.user_scenario.instructions
