@@ -1202,6 +1202,54 @@ def conversations() -> Callable[[random.Random], Row]:
     return make
 
 
+def queries() -> Callable[[random.Random], Row]:
+    """Returns a maker of queries after a thought, each in tags."""
+
+    def make(rng: random.Random) -> Row:
+        country, other = rng.sample(("France", "Italy", "Portugal"), 2)
+        column, another = rng.sample(("name", "people"), 2)
+        where = f"WHERE country = '{country}'"
+        right = f"SELECT {rng.choice((column, 'name, people'))} FROM city {where}"
+        wanted = right.split()[1:-6]
+        kinds = {
+            "right": 4, "equal": 3, "ordered": 2, "wrong": 3, "another column": 3, "all rows": 3, "all": 2, "one": 2,
+            "fails": 2, "no rows": 1, "no query": 1, "doubled": 2,
+        }  # fmt: skip
+        kind = rng.choices(list(kinds), weights=list(kinds.values()))[0]
+        query = {
+            "right": right,
+            "equal": f"SELECT {' '.join(wanted)} FROM city AS c WHERE c.country LIKE '{country}'",
+            "ordered": f"{right} ORDER BY {column} DESC",
+            "wrong": f"SELECT {column} FROM city WHERE country = '{other}'",
+            "another column": f"SELECT {another} FROM city {where}",
+            "all rows": f"SELECT {column} FROM city",
+            "all": "SELECT id, name, people FROM city",
+            "one": f"{right} LIMIT 1",
+            "fails": f"SELECT {column} FROM town",
+            "no rows": f"SELECT {column} FROM city WHERE id < 0",
+            "no query": "",
+            "doubled": f"SELECT a.{column} FROM city a, city b WHERE a.country = '{country}'",
+        }[kind]
+        why, block = f"<reasoning>\n{thought(rng)}\n</reasoning>", f"```sql\n{query}\n```"
+        forms = {
+            "plain": (6, f"{why}\n<answer>\n{block}\n</answer>"),
+            "no block": (3, f"{why}\n<answer>{query}</answer>"),
+            "plain block": (2, f"{why}\n<answer>\n```\n{query}\n```\n</answer>"),
+            "before": (2, f"Let me see.\n{why}\n<answer>{query}</answer>"),
+            "after": (2, f"{why}\n<answer>{query}</answer>\nThat is all."),
+            "no thought": (2, f"<answer>{query}</answer>"),
+            "block alone": (2, f"I would ask for it so:\n{block}"),
+            "query alone": (1, query),
+            "cut": (1, f"{why[:-15]}"),
+            "several": (1, f"{why}\n<answer>SELECT id FROM city</answer>\n<answer>{query}</answer>"),
+            "empty": (1, ""),
+        }
+        form = rng.choices(list(forms), weights=[weight for weight, _ in forms.values()])[0]
+        return Row(f"{kind}, {form}", forms[form][1], {"database": _CITIES, "sql": right})
+
+    return make
+
+
 # --- programs ------------------------------------------------------------------------------------------------------
 
 

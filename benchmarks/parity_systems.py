@@ -61,6 +61,7 @@ from benchmarks.parity_rows import (
     posed,
     preferred,
     programs,
+    queries,
     query,
     rankings,
     reasoned,
@@ -261,6 +262,12 @@ _ARRAYS = (
 )
 """Gives AutoThink's reward arrays with the deviation of a sample, in double precision, in place of tensors."""
 
+
+_UNROUNDED = (
+    "(lambda metrics: vars(metrics).update(round=lambda value, digits: value) or metrics.QATCHEvaluator())("
+    "__import__('importlib').import_module('NL2SQLEvaluator.evaluator_nodes.qatch_metrics'))"
+)
+"""QATCH's metrics without rounding to three places."""
 
 _THINKS_ONCE = {"tags": ["think", {"name": "answer", "empty": True}], "outside": "allow"}
 _GRID = {"regex": r"<answer>\s*(\d(?:[ \t]+\d)*(?:\s*\n\s*\d(?:[ \t]+\d)*)+)\s*</answer>"}
@@ -1771,6 +1778,30 @@ SYSTEMS: Mapping[str, Published] = {
         rows=mathematics(_think(), skip=("equal",)),
         deviations=(_THOUGHT,),
         note="The published grader equates few other spellings of a value, which the rows therefore lack.",
+    ),
+    "think2sql": Published(
+        recipe="think2sql",
+        params={"order": "no"},
+        repository="spapicchio/Think2SQL",
+        commit="e099208fe6cd1371ddf43429aa0c3e340181ff38",
+        file="src/think2sql/grpo/rewards/rewards_answer_content.py",
+        beside=("src/think2sql/grpo/rewards", "src/think2sql/logger.py"),
+        roots=("src",),
+        call="(__import__('os').path.exists('cities') or vars(__import__('importlib').import_module("
+        "'think2sql.grpo.rewards.utils')).update(SqliteCache=lambda: None) or __import__('os').mkdir('cities') or "
+        "__import__('sqlite3').connect('cities/cities.sqlite').executescript(reference['database'])) and "
+        "0.95 * reward_small_update([[{'content': response}]], [reference['sql']], ['cities'], [5.0], "
+        f"evaluator={_UNROUNDED}, relative_db_base_path='.', metric='cp_cr_tc')[0] "
+        "+ 0.05 * format_reward([[{'content': response}]])[0]",
+        reference=lambda known: {"database": {"script": known["database"]}, "sql": known["sql"]},
+        rows=queries(),
+        deviations=(
+            Deviation(("doubled, *",), "Sets of cells pay for a right value that is returned any number of times."),
+            Deviation(("*, several",), "The last of several answers counts, and their format is right."),
+            Deviation(("*, empty", "no query, *"), "No query at all earns the reward of a query that runs."),
+        ),
+        note="The metrics are those of the package nl2sqlevaluator 1.3.4, which rounds them to three places; here they "
+        "are compared without rounding. The two parts have the weights of scripts/grpo.sh.",
     ),
     "verltool-databases": Published(
         system="verltool",
