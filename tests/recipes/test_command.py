@@ -224,6 +224,22 @@ FORM = "uses: {form: {name: format, params: {template: think_answer}}, answer: m
             "  - otherwise: answer.score\n",
             ["warning: table[0]: pays 1 for nothing, without a right answer; with one, at most 1"],
         ),
+        (
+            "uses: {answer: math}\nscore: 1.0 - answer.score\n",
+            ["warning: score: pays 1 for nothing, without a right answer; with one, at most 0"],
+        ),
+        (
+            "uses: {answer: math}\nscore: 'sample.finish_reason == \"length\" ? 1.0 : answer.score'\n",
+            ["warning: score: pays 1 for a truncated response, without a right answer; with one, at most 1"],
+        ),
+        (
+            FORM + "score: 'sample.token_count > 1000.0 ? form.score : answer.score'\n",
+            ["warning: score: pays 1 for 'form' alone in a long response, without a right answer; with one, at most 1"],
+        ),
+        (
+            "uses: {answer: math, other: text}\nscore: 'max(answer.score, other.status == \"error\" ? 1.0 : 0.0)'\n",
+            ["warning: score: pays 1 if 'other' fails, but 0 if its answer is wrong: failures must not pay"],
+        ),
         (FORM + "score: 0.2 * form.score + 0.8 * answer.score\n", []),
         (FORM + "score: 'form.passed ? answer.score : 0.0'\n", []),
         ("uses: {answer: {name: math, default: 0.0}}\nscore: answer.score\n", []),

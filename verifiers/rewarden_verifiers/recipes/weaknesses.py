@@ -1,20 +1,22 @@
 """Ways to earn a recipe's reward without a right answer, found by trying every mix of its verifiers' outcomes.
 
 Each verifier is right, wrong, without an answer, or fails. The recipe is evaluated on all combinations, with the
-formulas and conditions that a sample would meet; no verifier runs.
+formulas and conditions that a sample would meet; no verifier runs. A recipe that reads the length of a response, or how
+it ended, is also evaluated on a long and on a truncated one.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from rewarden.errors import SampleError
 from rewarden.types import Outcome, Progress, Sample, Use
 from rewarden_verifiers.contract import VerifierSpec
-from rewarden_verifiers.outcome import no_answer, right, undecided, wrong
+from rewarden_verifiers.outcome import no_answer, right, wrong
 from rewarden_verifiers.recipes.evaluate import Run
 from rewarden_verifiers.recipes.load import Resolver
 from rewarden_verifiers.recipes.model import Candidate, Recipe
@@ -49,9 +51,12 @@ class Weakness:
 
 @dataclass(frozen=True, slots=True)
 class _Paid:
+    """What the recipe pays. of: words for an unusual response, such as `a truncated response`."""
+
     states: Mapping[str, State]
     score: float
     row: str
+    of: str = ""
 
 
 async def weaknesses(recipe: Recipe, spec: VerifierSpec, registry: Resolver) -> list[Weakness] | None:
@@ -61,15 +66,25 @@ async def weaknesses(recipe: Recipe, spec: VerifierSpec, registry: Resolver) -> 
     if len(names) > _MOST or any(path[0] in names and path[1] not in _KNOWN for path in recipe.reads):
         return None
     params = spec.params_type() if spec.params_type is not None else None
-    paid: list[_Paid] = []
-    for states in itertools.product(_STATES, repeat=len(names)):
-        found = await _paid(recipe, params, registry, dict(zip(names, states, strict=True)))
-        if found is _UNKNOWN:
-            return None
-        if isinstance(found, _Paid):
-            paid.append(found)
     answers = [name for name in names if not _is_form(recipe, name)]
-    return [*_without_answer(answers, paid), *_for_failure(recipe, paid)]
+    reads_status = any(path[0] in names and path[1] == "status" for path in recipe.reads)
+    paid: list[_Paid] = []
+    failures: list[Weakness] = []
+    for sample, of in _samples(recipe):
+        for failure in _FAILURES if reads_status else _FAILURES[:1]:
+            tried: list[_Paid] = []
+            for states in itertools.product(_STATES, repeat=len(names)):
+                run = _Rehearsal(recipe, params, registry, dict(zip(names, states, strict=True)), failure)
+                found = await run.paid(sample, of)
+                if found is _UNKNOWN:
+                    return None
+                if isinstance(found, _Paid):
+                    tried.append(found)
+            paid += tried
+            failures += [
+                one for one in _for_failure(recipe, tried) if one.where not in {each.where for each in failures}
+            ]
+    return [*_without_answer(answers, paid), *failures]
 
 
 class _Unknown:
@@ -79,31 +94,57 @@ class _Unknown:
 _UNKNOWN = _Unknown()
 
 
-async def _paid(
-    recipe: Recipe, params: Any, registry: Resolver, states: Mapping[str, State]
-) -> _Paid | _Unknown | None:
-    """Returns the score; None if there is none."""
-    of = {candidate.path: name for name, one in recipe.components.items() for candidate in one.candidates}
+_FAILURES = (
+    Outcome(status="undecided", reason="failed", fault="verifier"),
+    Outcome(status="error", reason="failed", fault="verifier"),
+)
 
-    async def verify(candidate: Candidate, use: Use) -> Outcome:
-        span = registry.resolve(use).score_range
-        state = states[of[candidate.path]]
-        if state == "right":
-            return right(score=span[1], range=span)
-        if state == "fails":
-            return undecided("failed", range=span)
-        return wrong(range=span) if state == "wrong" else no_answer(range=span)
 
-    run = Run(recipe, _sample(recipe), params, Progress(step=0, total_steps=1), verify)
-    try:
-        outcome = await run.outcome()
-    except SampleError:
-        return _UNKNOWN
-    if outcome.score is None or outcome.exclude:
-        return None
-    notes: Mapping[str, Any] = outcome.evidence.get("recipe", {})
-    row = "fallback" if "fallback" in notes else f"table[{notes['row']}]" if "row" in notes else "score"
-    return _Paid(states, outcome.score, row)
+@dataclass(frozen=True, slots=True)
+class _Rehearsal:
+    recipe: Recipe
+    params: Any
+    registry: Resolver
+    states: Mapping[str, State]
+    failure: Outcome
+
+    async def paid(self, sample: Sample, of: str) -> _Paid | _Unknown | None:
+        """Returns the score; None if there is none."""
+        run = Run(self.recipe, sample, self.params, Progress(step=0, total_steps=1), self._verify)
+        try:
+            outcome = await run.outcome()
+        except SampleError:
+            return _UNKNOWN
+        if outcome.score is None or outcome.exclude:
+            return None
+        notes: Mapping[str, Any] = outcome.evidence.get("recipe", {})
+        row = "fallback" if "fallback" in notes else f"table[{notes['row']}]" if "row" in notes else "score"
+        return _Paid(self.states, outcome.score, row, of)
+
+    async def _verify(self, candidate: Candidate, use: Use) -> Outcome:
+        span = self.registry.resolve(use).score_range
+        name = next(name for name, one in self.recipe.components.items() if candidate in one.candidates)
+        match self.states[name]:
+            case "right":
+                return right(score=span[1], range=span)
+            case "wrong":
+                return wrong(range=span)
+            case "no_answer":
+                return no_answer(range=span)
+            case "fails":
+                return replace(self.failure, range=span)
+
+
+def _samples(recipe: Recipe) -> list[tuple[Sample, str]]:
+    """Returns samples that the recipe may tell apart, each with words for an unusual response."""
+    plain = _sample(recipe)
+    read = {path[1] for path in recipe.reads if path[0] == "sample" and len(path) > 1}
+    samples = [(plain, "")]
+    if "token_count" in read:
+        samples.append((replace(plain, token_count=1_000_000), "a long response"))
+    if "finish_reason" in read:
+        samples.append((replace(plain, finish_reason="length"), "a truncated response"))
+    return samples
 
 
 def _sample(recipe: Recipe) -> Sample:
@@ -140,14 +181,14 @@ def _without_answer(answers: list[str], paid: list[_Paid]) -> list[Weakness]:
         return []
     best, most = max(without, key=lambda one: one.score), max(one.score for one in having)
     least = min(one.score for one in sound)
-    if most - least <= _NEAR:
+    if max(best.score, most) - least <= _NEAR:
         return []
-    share = (best.score - least) / (most - least)
+    share = (best.score - least) / (most - least) if most > least else math.inf
     if share <= _LARGE + _NEAR:
         return []
     needed = " and ".join(repr(name) for name, state in best.states.items() if state == "right")
-    by = f" for {needed} alone" if needed else " for nothing"
-    says = f"pays {best.score:g}{by}, without a right answer; with one, at most {most:g}"
+    by = f"{needed} alone{best.of and f' in {best.of}'}" if needed else best.of or "nothing"
+    says = f"pays {best.score:g} for {by}, without a right answer; with one, at most {most:g}"
     return [Weakness(where=best.row, says=says, severe=share >= 1 - _NEAR)]
 
 
