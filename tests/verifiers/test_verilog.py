@@ -37,6 +37,12 @@ COUNT = (
     "module count(input clk, rst, en, output [3:0] q); reg [3:0] r;"
     " always @(posedge clk) if (rst) r <= 0; else if (en) r <= r + 1; assign q = r; endmodule"
 )
+PICK = (
+    "module pick(input clk, rst, input [9:0] d, input [3:0] at, output q); reg [9:0] m; reg [3:0] i;"
+    " always @(posedge clk) begin m <= rst ? 0 : d; i <= rst ? 0 : at; end assign q = i < 10 ? m[i] : 1'b0; endmodule"
+)
+UNCHECKED = PICK.replace("i < 10 ? m[i] : 1'b0", "m[i]")
+"""Undefined where the index is out of range."""
 PROVEN = {"solution": MUX}
 SEQUENTIAL = {"solution": COUNT, "reset": {"signal": "rst"}}
 BENCH = """
@@ -204,6 +210,7 @@ ATTACKS = {
     "a gated clock": (f"```verilog\n{COUNT.replace('posedge clk', 'posedge (clk & en)')}\n```", SEQUENTIAL),
     "an undefined reset": (f"```verilog\n{COUNT.replace('r <= 0', 'r <= 4' + chr(39) + 'bx')}\n```", SEQUENTIAL),
     "no reset": (f"```verilog\n{COUNT.replace('if (rst) r <= 0; else ', '')}\n```", SEQUENTIAL),
+    "an element out of range": (f"```verilog\n{UNCHECKED}\n```", {**SEQUENTIAL, "solution": PICK}),
     # Against the machine
     "wide": (mux("wire [9999999:0] k = {10000000{a}}; assign y = ^(k * k);"), PROVEN),
     "comments that never close": (f"```verilog\n{'/*' * 90_000}\n```", PROVEN),
@@ -226,6 +233,9 @@ async def test_their_twins_earn_everything(engine: Engine) -> None:
         (f"```verilog\n{MUX}\n```", PROVEN),
         (f"```verilog\n{MUX}\n```", BENCHED),
         (f"```verilog\n{COUNT}\n```", SEQUENTIAL),
+        (f"```verilog\n{PICK}\n```", {**SEQUENTIAL, "solution": PICK}),
+        (f"```verilog\n{PICK}\n```", {**SEQUENTIAL, "solution": UNCHECKED}),
+        (f"```verilog\n{PICK}\n```", {**SEQUENTIAL, "solution": PICK.replace(": 1'b0", ": 1'bx")}),
         (mux("assign y = s ? b : a; // $finish, tb.bad"), BENCHED),
         (f"```verilog\n{MUX}\n```", LENIENT),
         (mux("reg r; always @* case (s) 0: r = a; 1: r = b; default: r = 1'bx; endcase assign y = r;"), LENIENT),

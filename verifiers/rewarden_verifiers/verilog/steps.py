@@ -74,11 +74,13 @@ async2sync
 dffunmap
 opt_clean
 {undefined}
-miter -equiv -flatten -make_outputs {dont_care} gold gate miter
+miter -equiv -flatten -make_outputs -ignore_gold_x gold gate miter
 hierarchy -top miter
 opt_clean
-sat -verify {options} -prove trigger 0 miter
+sat -verify -enable_undef -set-def-inputs {options} -prove trigger 0 miter
 """
+"""Attack: an undefined value, such as an element out of range, which `sat` takes for 0 unless it models them. Only
+those of the solution are free."""
 
 _COST = """
 read_verilog netlist.v
@@ -234,15 +236,14 @@ async def agree(
 
 def _scripts(top: str, gold: Netlist, gate: Netlist, reset: Reset | None, cycles: int) -> list[str]:
     if not gold.clocks and not gate.clocks:
-        options = "-enable_undef -set-def-inputs"
-        return [_MITER.format(top=top, undefined="", dont_care="-ignore_gold_x", options=options)]
+        return [_MITER.format(top=top, undefined="", options="")]
     start = ""
     if reset is not None:
         held = " ".join(f"-set-at {step} in_{reset.signal} {reset.active}" for step in range(1, reset.cycles + 1))
         start = f"-seq {reset.cycles} {held}"
     return [
-        # Attack: an undefined value, which a proof takes for the right one.
-        _MITER.format(top=top, undefined="setundef -undriven -anyseq gate", dont_care="", options=f"{options} {start}")
+        # Attack: a wire without a driver, which a proof takes for the right value.
+        _MITER.format(top=top, undefined="setundef -undriven -anyseq gate", options=f"{options} {start}")
         for options in (f"-tempinduct-baseonly -maxsteps {cycles}", f"-tempinduct -maxsteps {cycles}")
     ]
 
