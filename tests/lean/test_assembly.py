@@ -27,6 +27,13 @@ def test_a_statement_with_its_proof_is_one_too() -> None:
     assert found.text.endswith("simp")
 
 
+@pytest.mark.parametrize("word", ["let", "have"])
+@pytest.mark.parametrize("end", ["", " := by sorry", " := by\n  let y := 1\n  simp\n"])
+def test_a_local_definition_in_a_statement_is_not_its_proof(word: str, end: str) -> None:
+    found = read_reference(f"theorem t : {word} x := 1; x = 1{end}", "")
+    assert found.core == f"theorem t : {word} x := 1; x = 1"
+
+
 def test_what_stands_before_the_theorem_is_its_preamble() -> None:
     found = read_reference("import A\nopen Real\ndef d := 1\n@[simp]\ntheorem t : d = 1 := by sorry", "import B")
     assert found.preamble == "open Real\ndef d := 1"

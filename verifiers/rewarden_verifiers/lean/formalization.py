@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -13,8 +12,8 @@ from rewarden.errors import InvalidReference
 from rewarden.types import Outcome, Sample, Use
 from rewarden_verifiers.contract import Context, verifier
 from rewarden_verifiers.execution.candidate import Missing, Rule, find, rules_of
-from rewarden_verifiers.lean.reference import LeanReference, declarations, read_reference
-from rewarden_verifiers.lean.source import code, plain, tokens
+from rewarden_verifiers.lean.claim import Claim, Refused, claim_of_reference, claim_of_response, levels
+from rewarden_verifiers.lean.reference import LeanReference, read_reference
 from rewarden_verifiers.lean.verifier import LABELS
 from rewarden_verifiers.outcome import no_answer, right, wrong
 
@@ -30,27 +29,19 @@ ATTEMPTS = (
 )
 """Proofs of an implication that use its premise in a few steps."""
 
-MAX_CHARACTERS = 20_000
-"""The maximum size of a statement."""
+MAX_UNIVERSES = 3
+"""The maximum number of universe parameters of a reference."""
 
-_OPENED = re.compile(r"open(?: scoped)?(?: [A-Za-z_][\w.']*)+")
-_COMMANDS = """
-by sorry admit axiom macro macro_rules notation syntax elab elab_rules run_tac run_cmd run_elab run_meta infix infixl
-infixr prefix postfix set_option attribute instance def abbrev theorem lemma namespace section end open local scoped
-private protected universe variable example opaque inductive structure class initialize import mutual deriving by_elab
-unsafe partial noncomputable export include omit declare_syntax_cat builtin_initialize
-"""
-_TERMS_ONLY = frozenset(_COMMANDS.split())
-"""Words that a statement does not need after its name. All others build terms, which change nothing around them."""
-
-_OPENING, _CLOSING = frozenset("([{⦃⟨⟦"), frozenset(")]}⦄⟩⟧")
-
-_EVALUATED = re.compile(r"#|[A-Za-z_]{2}%")
-"""Commands, and terms such as `eval% e`."""
+_LIMITS = frozenset(("time_limit", "memory_limit", "output_limit", "crashed"))
+_MAX_LIMITS = 2
+"""Attempts of one direction that may reach a limit. Attack: a statement on which all run until the caller gives up."""
 
 _REFERENCE, _RESPONSE, _UNPROVED = "RewardenReference", "RewardenResponse", "Rewarden.unproved"
-_CARRIERS = frozenset((_REFERENCE, _RESPONSE, _UNPROVED))
-"""Axioms that carry the statements. Attack: an attempt that searches, and finds one of them as a proof."""
+_CARRIERS = tuple(f".{name}" for name in (_REFERENCE, _RESPONSE, _UNPROVED))
+"""Axioms that carry the statements. Attack: an attempt that searches, and finds one of them as a proof; or the
+reference's namespace, which stays open and prefixes their names."""
+
+_GOAL = "Rewarden.goal"
 
 _OPEN = f"axiom {_UNPROVED} : (p : Prop) → p"
 """In the place of `sorry`, which a Lean without its library lacks."""
@@ -104,32 +95,6 @@ class FormalizationParams:
         return rules_of(self.extraction)
 
 
-class Refused(ValueError):
-    """A response that is no single statement. reason: of the verdict."""
-
-    def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A statement without its proof: `open` lines, binders, and type. name: of its axiom."""
-
-    name: str
-    opened: str
-    binders: str
-    kind: str
-
-    @property
-    def text(self) -> str:
-        """The statement as an axiom, which gives it a type. No proof may rest on it.
-
-        Attack: a command after the type. It stands in brackets, and so do the binders, where no command can be.
-        """
-        return f"section\n{self.opened}\naxiom {self.name} {self.binders} : (\n{self.kind}\n)\nend\n"
-
-
 @verifier(version="1")
 async def formalization(
     response: str, reference: FormalizationReference, *, params: FormalizationParams, ctx: Context
@@ -139,7 +104,9 @@ async def formalization(
     The statement must compile in the reference's context: its imports, and the definitions before its theorem. The
     verifier `lean` then tries each of `attempts` as a proof that the response implies the reference, and as a proof of
     the converse; the kernel checks both, and allows no axioms but Lean's own. The response is a single theorem, with or
-    without a proof, after `import` and `open` lines. It cannot define anything, and its type cannot run tactics.
+    without a proof, after `import`, `open`, `universe` and `variable` lines. Its proof and attributes are not read, nor
+    are options that only limit effort. It cannot define anything, and its type cannot run tactics. If the reference's
+    theorem has universe parameters, the response must have as many, in the same order.
 
     If equivalence is neither proved nor refuted, the score is 0 and the reason is `unproven`. The verdict is not
     `undecided`, because the policy chooses the statement: one that no tactic can decide would never score 0. A correct
@@ -160,37 +127,52 @@ async def formalization(
     stated = await asyncio.to_thread(
         read_reference, LeanReference(statement=reference.statement, header=reference.header), ""
     )
-    context = _Context(ctx, params, stated.header.text, stated.preamble)
     try:
-        gold = _claim(stated.text, _REFERENCE)
+        before, gold = await asyncio.to_thread(claim_of_reference, stated, _REFERENCE)
     except Refused as error:
         raise InvalidReference(f"reference.statement: {error}") from None
-    if (failed := await _control(context, gold)) is not None:
-        return failed
+    context = _Context(ctx, params, stated.header.text, before)
+    controlled = await _control(context, gold)
+    if isinstance(controlled, Outcome):
+        return controlled
+    gold = controlled
     evidence: dict[str, Any] = {"rule": found.rule}
     try:
-        own = await asyncio.to_thread(_candidate, text, stated.preamble)
+        own = await asyncio.to_thread(claim_of_response, text, before, gold.before, _RESPONSE)
     except Refused as error:
         return wrong(error.reason, feedback=str(error), extracted=text[:2000], evidence=evidence)
+    own = replace(own, universes=gold.universes)
     compiled = await context.compiles(own)
     if compiled.status != "scored" and compiled.fault != "reference":
         return compiled
     if not compiled.passed:
         # The reference compiles in the same context, as its controls have shown.
         return wrong("lean_error", feedback=_own(compiled), extracted=text[:2000], evidence=evidence)
+    # Attack: the reference's axiom within the response's statement, by its name. It comes after the response.
+    both = [own, gold]
     forward, backward = await asyncio.gather(
-        context.proof([gold, own], _implies(own, gold)), context.proof([gold, own], _implies(gold, own))
+        context.proof(both, _implies(own, gold)), context.proof(both, _implies(gold, own))
     )
-    for ended in (forward, backward):
-        if isinstance(ended, Outcome):
-            # Each compiles by itself, and the reference is proved to imply itself: the response fails beside it.
-            blamed = wrong("lean_error", feedback=ended.feedback, extracted=text[:2000], evidence=evidence)
-            return blamed if ended.fault == "reference" else ended
-    evidence |= {"forward": forward, "backward": backward}
-    if forward is not None and backward is not None:
+    if isinstance(forward, Outcome):
+        return _failed_beside(forward, text, evidence)
+    if isinstance(backward, Outcome):
+        return _failed_beside(backward, text, evidence)
+    evidence |= {"forward": forward.attempt, "backward": backward.attempt}
+    if forward.attempt is not None and backward.attempt is not None:
         return right(extracted=text[:2000], evidence=evidence)
-    reason = "unproven" if forward is backward else "stronger" if forward is not None else "weaker"
-    return wrong(reason, extracted=text[:2000], evidence=evidence)
+    limits = sorted({*forward.limits, *backward.limits})
+    reason = (
+        "unproven" if forward.attempt is backward.attempt else "stronger" if forward.attempt is not None else "weaker"
+    )
+    return wrong(reason, extracted=text[:2000], evidence=evidence, flags=("too_expensive", *limits) if limits else ())
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """The end of a direction. attempt: the first that proves it, or None. limits: that others reached."""
+
+    attempt: str | None
+    limits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,18 +189,25 @@ class _Context:
         compile."""
         return await self._tried([claim], _implies(claim, claim), "fun h => h")
 
-    async def proof(self, claims: Sequence[Claim], goal: str) -> str | Outcome | None:
-        """The first attempt that proves a goal, or None. An outcome where there is no verdict."""
+    async def proof(self, claims: Sequence[Claim], goal: str) -> _Tried | Outcome:
+        """Tries attempts until one proves a goal. Returns an outcome where there is no verdict."""
+        limits: list[str] = []
         for attempt in self.params.attempts:
             outcome = await self._tried(claims, goal, attempt)
             if outcome.status != "scored":
                 return outcome
-            if outcome.passed and not _rests(outcome) & _CARRIERS:
-                return attempt
-        return None
+            if outcome.passed and not _rests_on_a_claim(outcome):
+                return _Tried(attempt, tuple(limits))
+            if outcome.reason in _LIMITS:
+                limits.append(outcome.reason)
+                if len(limits) == _MAX_LIMITS:
+                    break
+        return _Tried(None, tuple(limits))
 
     async def _tried(self, claims: Sequence[Claim], goal: str, attempt: str) -> Outcome:
-        statement = f"{self._before(claims)}\n{_OPEN}\ntheorem Rewarden.goal : {goal} := {_UNPROVED} _\n"
+        statement = (
+            f"{self._before(claims)}\n{_OPEN}\ntheorem {_GOAL}{levels(claims[0].universes)} : {goal} := {_UNPROVED} _\n"
+        )
         params = {"mode": "proof", "project": self.params.project, "extraction": "strict", "cpu_s": self.params.cpu_s}
         sample = Sample(response=f"```lean4\n:= {attempt}\n```", reference={"statement": statement})
         return await self.ctx.verify(Use(name="lean", params=params), sample=sample)
@@ -227,72 +216,45 @@ class _Context:
         return "\n\n".join((self.header.strip(), self.preamble, *(claim.text for claim in claims)))
 
 
-async def _control(context: _Context, gold: Claim) -> Outcome | None:
-    """Raises InvalidReference for a reference on which proofs say nothing. None of it depends on a response. Returns
-    the outcome of a control without a verdict for another reason."""
-    controls = await asyncio.gather(
-        context.proof([gold], _implies(gold, gold)),
-        context.proof([gold], _type(gold)),
-        context.proof([gold], f"{_type(gold)} → {_ABSURD}"),
+async def _control(context: _Context, gold: Claim) -> Claim | Outcome:
+    """The reference's claim, with as many universes as it has. Raises InvalidReference for a reference on which proofs
+    say nothing. None of it depends on a response. Returns the outcome of a control without a verdict for another
+    reason."""
+    itself = await context.proof([gold], _implies(gold, gold))
+    if isinstance(itself, _Tried) and itself.attempt is None:
+        for universes in range(1, MAX_UNIVERSES + 1):
+            compiled = await context.compiles(replace(gold, universes=universes))
+            if compiled.passed:
+                gold, itself = replace(gold, universes=universes), _Tried("fun h => h")
+                break
+    alone, absurd = await asyncio.gather(
+        context.proof([gold], gold.type), context.proof([gold], f"{gold.type} → {_ABSURD}")
     )
-    for ended in controls:
+    for ended in (itself, alone, absurd):
         if isinstance(ended, Outcome):
             if ended.fault == "reference":
                 raise InvalidReference(f"reference.statement: {ended.feedback or 'it does not compile'}")
             return ended
-    itself, alone, absurd = controls
-    if itself is None:
-        raise InvalidReference("reference.statement: no attempt shows that it implies itself")
-    if alone is not None:
-        raise InvalidReference("reference.statement: an attempt proves it alone, so that it is equivalent to any truth")
-    if absurd is not None:
-        raise InvalidReference("reference.statement: an attempt refutes it")
-    return None
+        if ended is itself and ended.attempt is None:
+            raise InvalidReference("reference.statement: no attempt shows that it implies itself")
+        if ended is alone and ended.attempt is not None:
+            raise InvalidReference(
+                "reference.statement: an attempt proves it alone, so that it is equivalent to any truth"
+            )
+        if ended is absurd and ended.attempt is not None:
+            raise InvalidReference("reference.statement: an attempt refutes it")
+    return gold
 
 
-def _type(claim: Claim) -> str:
-    return f"(type_of% @{claim.name})"
+def _failed_beside(ended: Outcome, text: str, evidence: Mapping[str, Any]) -> Outcome:
+    """The outcome of a response that compiles alone and fails beside the reference, which is proved to imply itself."""
+    if ended.fault != "reference":
+        return ended
+    return wrong("lean_error", feedback=ended.feedback, extracted=text[:2000], evidence=evidence)
 
 
 def _implies(one: Claim, other: Claim) -> str:
-    return f"{_type(one)} → {_type(other)}"
-
-
-def _claim(text: str, name: str) -> Claim:
-    """The last theorem of a source as a claim. Raises Refused for one that is no statement with binders in brackets."""
-    _, word, own = declarations(text)[-1]
-    core = read_reference(text, "").core
-    rest = re.sub(rf"^[\s\S]*?\b{word}\s+{re.escape(own)}", "", core, count=1)
-    depth = 0
-    for token in code(rest):
-        if token.text in _OPENING:
-            depth += 1
-        elif token.text in _CLOSING:
-            depth -= 1
-            if depth < 0:
-                break
-        elif token.text == ":" and depth == 0:
-            return Claim(name, "", _bare(rest[: token.start]), _bare(rest[token.start + 1 :]))
-        elif depth == 0:
-            raise Refused("forbidden_construct", "binders must be in brackets")
-    raise Refused("theorem_missing", "the theorem has no type")
-
-
-def _bare(text: str) -> str:
-    """A text without comments. Raises Refused where its brackets do not close."""
-    depth, last, kept = 0, 0, list[str]()
-    for token in tokens(text):
-        if token.kind == "comment":
-            continue
-        depth += (token.text in _OPENING) - (token.text in _CLOSING)
-        if depth < 0:
-            raise Refused("forbidden_construct", "a bracket closes that was not opened")
-        gap = text[last : token.start]
-        kept += ["\n" if "\n" in gap else " " if gap else "", token.text]
-        last = token.end
-    if depth:
-        raise Refused("forbidden_construct", "a bracket does not close")
-    return "".join(kept).strip()
+    return f"{one.type} → {other.type}"
 
 
 def _own(outcome: Outcome) -> str:
@@ -300,38 +262,7 @@ def _own(outcome: Outcome) -> str:
     return (outcome.feedback or "").removeprefix("reference does not compile: ")
 
 
-def _rests(outcome: Outcome) -> frozenset[str]:
-    """The axioms on which a proof rests."""
+def _rests_on_a_claim(outcome: Outcome) -> bool:
+    """Returns whether a proof rests on one of the axioms that carry the statements."""
     theorems = outcome.evidence.get("strict", {}).get("theorems", ())
-    return frozenset(axiom for one in theorems for axiom in one["axioms"])
-
-
-def _candidate(text: str, preamble: str) -> Claim:
-    """The claim of a response, which may repeat the task's own context. Raises Refused."""
-    if len(text) > MAX_CHARACTERS:
-        raise Refused("too_expensive", f"more than {MAX_CHARACTERS} characters")
-    source = plain(text)
-    if preamble.strip():
-        source = source.replace(preamble.strip(), "", 1)
-    found = declarations(source)
-    if not found or found[-1][1] not in ("theorem", "lemma"):
-        raise Refused("theorem_missing", "it declares no theorem last")
-    if len(found) > 1:
-        raise Refused("extra_declarations", "it declares more than one theorem")
-    try:
-        stated = read_reference(source, "")
-    except InvalidReference as error:
-        raise Refused("theorem_missing", str(error)) from None
-    opened = [line.strip() for line in _bare(stated.preamble).splitlines() if line.strip()]
-    for line in opened:
-        if _OPENED.fullmatch(line) is None:
-            # Attack: a notation, macro, instance or axiom before the theorem, which changes what the goal means.
-            raise Refused("extra_declarations", f"before the theorem only `open` is allowed: {line[:80]}")
-    claim = _claim(source, _RESPONSE)
-    rest = f"{claim.binders} : {claim.kind}"
-    words = {token.text for token in code(rest) if token.kind == "word"}
-    if refused := sorted(words & _TERMS_ONLY):
-        raise Refused("forbidden_construct", f"its type has {', '.join(refused)[:200]}")
-    if _EVALUATED.search(rest) is not None:
-        raise Refused("forbidden_construct", "its type has a term that is evaluated")
-    return replace(claim, opened="\n".join(opened))
+    return any(f".{axiom}".endswith(_CARRIERS) for one in theorems for axiom in one["axioms"])

@@ -142,13 +142,21 @@ def declarations(text: str) -> list[tuple[int, str, str]]:
 
 
 def _without_proof(theorem: str) -> str:
-    """Returns a theorem up to the `:=` of its proof: the first one outside brackets."""
-    depth = 0
+    """Returns a theorem up to the `:=` of its proof: the first one outside brackets that belongs to no `let`."""
+    depth = defined = 0
     for token, after in pairwise(code(theorem)):
         if token.text in tuple("([{⟨"):
             depth += 1
         elif token.text in tuple(")]}⟩"):
             depth -= 1
+        elif token.text in _DEFINING and not depth:
+            defined += 1
         elif token.text == ":" and not depth and after.text == "=" and after.start == token.end:
-            return theorem[: token.start].rstrip()
+            if not defined:
+                return theorem[: token.start].rstrip()
+            defined -= 1
     return ""
+
+
+_DEFINING = frozenset({"let", "have", "letI", "haveI"})
+"""Words of a term with a `:=` of their own."""
