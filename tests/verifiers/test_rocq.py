@@ -34,6 +34,11 @@ def proof(before: str = "", statement: str = STATEMENT, script: str = PROOF, end
     return f"```coq\n{before}\nTheorem answer : {statement}.\nProof. {script} {end}\n```"
 
 
+def exported(inside: str, before: str = "") -> str:
+    """A response with an exported module."""
+    return f"```coq\n{before} Module M. {inside} End M. Export M.\n```"
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def engine() -> AsyncIterator[Engine]:
     """An engine whose sandbox has this machine's Coq, under bubblewrap."""
@@ -235,6 +240,18 @@ ATTACKS: dict[str, tuple[str, str]] = {
         ),
         proof("Module Logic. Module Classical_Prop. Definition classic := True. End Classical_Prop. End Logic."),
     ),
+    "a module that is not the response's": (
+        exported("Theorem answer : True. exact I. Qed.", "Definition answer := Nat.add_comm."),
+        exported(f"Theorem answer : {STATEMENT}. Proof. {PROOF} Qed.", "Theorem answer : True. exact I. Qed."),
+    ),
+    "an axiom in an exported module": (
+        exported(f"Axiom answer : {STATEMENT}."),
+        exported(f"Lemma l : True. exact I. Qed. Theorem answer : {STATEMENT}. Proof. {PROOF} Qed."),
+    ),
+    "an abbreviation in an exported module": (
+        exported("Notation answer := Nat.add_comm."),
+        exported(f"Module N. Theorem answer : {STATEMENT}. Proof. {PROOF} Qed. End N. Export N."),
+    ),
     "a plugin": (proof('Declare ML Module "none".'), proof("Require Import Lia.", script="lia.")),
     "another folder": (proof('Cd "/tmp".'), proof("Pwd.")),
     "an extracted library": (
@@ -266,6 +283,33 @@ async def test_axioms_are_those_that_the_task_allows(engine: Engine) -> None:
     assert (await judged(engine, classical, {**REFERENCE, "preamble": "Require Export Classical."})).score == 1.0
     admitted = proof("Require Import Classical. Lemma oops : False. Admitted.", script=BY_CASES)
     assert (await judged(engine, admitted, axioms=[CLASSICAL])).reason == "axiom"
+
+
+PREAMBLE = (
+    '(* Three. It ends here. *) Inductive tri := A | B (* "*). " *) | C. Axiom best : tri.\n'
+    "Definition turn (t : tri) : tri := match t with A => B | B => C | C => A end."
+)
+TURNED = {"statement": "forall t, turn (turn (turn t)) = t", "preamble": PREAMBLE}
+
+
+@pytest.mark.needs_server
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize(
+    ("before", "score"),
+    [
+        ("", 1.0),
+        ("Inductive tri :=\n  A | B | C.\nAxiom best : tri.\n" + PREAMBLE.rpartition("\n")[2], 1.0),
+        ("Inductive tri := A | B | C.\nDefinition turn (t : tri) : tri := t.", 0.0),
+        ("Inductive tri := A.\nDefinition turn (t : tri) : tri := t.", 0.0),
+        ("Axiom best : tri. Axiom worst : tri.", 0.0),
+    ],
+)
+async def test_a_response_can_repeat_the_types_and_axioms_of_the_preamble(
+    engine: Engine, before: str, score: float
+) -> None:
+    script = "destruct t; reflexivity."
+    verdict = await judged(engine, proof(before, str(TURNED["statement"]), script), TURNED)
+    assert (verdict.status, verdict.score) == ("scored", score), verdict.feedback
 
 
 @pytest.mark.needs_server

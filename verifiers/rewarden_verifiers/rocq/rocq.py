@@ -12,6 +12,7 @@ from rewarden_verifiers.outcome import no_answer, right, wrong
 from rewarden_verifiers.rocq import steps
 from rewarden_verifiers.rocq.params import RocqParams
 from rewarden_verifiers.rocq.reference import RocqReference, invalid
+from rewarden_verifiers.rocq.repeated import without_repeated
 
 LABELS = frozenset({"coq", "rocq", "v"})
 """Labels that fences use for Rocq."""
@@ -28,9 +29,11 @@ async def rocq(response: str, reference: RocqReference, *, params: RocqParams, c
 
     Three locked rooms share nothing but compiled libraries. The first compiles the preamble and the statement, without
     the response. The second compiles the response, with the preamble already imported; the response is a whole file,
-    with its own `Require`, lemmas and definitions. In the third, the theorem must have the type of the statement, and
-    the independent checker `coqchk` rechecks the libraries. It has no tactics, notations, plugins or options, so a
-    response cannot influence what is checked. The installation's own libraries are trusted.
+    with its own `Require`, lemmas and definitions. Where it repeats sentences of the preamble that declare a type or an
+    axiom, only the preamble's count. The theorem can be in a module that the response exports. In the third room, the
+    theorem must have the type of the statement, and the independent checker `coqchk` rechecks the libraries. It has no
+    tactics, notations, plugins or options, so a response cannot influence what is checked. The installation's own
+    libraries are trusted.
 
     Three things are refused: any axiom that the response declares (`Axiom`, `Parameter` or `Admitted`, even in a lemma
     that the theorem does not use); any axiom of a library that the theorem depends on, unless the preamble loads that
@@ -69,10 +72,10 @@ async def rocq(response: str, reference: RocqReference, *, params: RocqParams, c
         raise invalid("statement", f"it does not compile ({given.failed}): {given.message}")
     if given.unsafe:
         raise invalid("preamble", f"it turns off a check: {', '.join(sorted(given.unsafe))[:500]}")
-    answer = await steps.answered(sandbox, text, given, limits)
+    answer = await steps.answered(sandbox, without_repeated(text, reference.preamble), reference.name, given, limits)
     if answer.failed is not None:
         return failed(answer, "compile_error")
-    checked = await steps.judged(sandbox, goal, reference.name, given, answer, limits)
+    checked = await steps.judged(sandbox, goal, given, answer, limits)
     if checked.unsafe:
         return zero("unsafe_definition", ", ".join(sorted(checked.unsafe))[:_SHOWN])
     if checked.failed is not None:

@@ -34,12 +34,14 @@ export OCAMLFIND_CONF="$PWD/findlib/findlib.conf"
 
 _CHECKED = "coqchk -silent -o -Q . Task {} >checked.txt 2>&1\n"
 _STATED = _FOUND + f"{_COQC} Preamble.v >&2\n{_COQC} {{goal}}.v >&2\n{_CHECKED}"
-_ANSWERED = _FOUND + f"exec {_COQC} Response.v\n"
+_ANSWERED = _FOUND + f"{_COQC} Response.v\n{_COQC} Name.v >name.txt 2>&1 || true\n"
 _JUDGED = _FOUND + f"{_COQC} {{verdict}}.v >&2 || exit 3\n{_CHECKED}{_COQC} Used.v >used.txt\n"
 
 _IMPORT = "From Task Require Import Preamble.\n"
 _SECTION = re.compile(r"^\* ([^:\n]+):(.*(?:\n(?!\* ).*)*)", re.MULTILINE)
 _USED = re.compile(r"([\w.']+)(?: :.*)?", re.DOTALL)
+_RESPONSE = "Task.Response"
+_LOCATED = re.compile(r"Constant (Task\.Response(?:\.[A-Za-z][A-Za-z0-9_']*)+)\s")
 _CLOSED = "Closed under the global context"
 _UNSAFE = (
     "Constants/Inductives relying on type-in-type",
@@ -53,14 +55,15 @@ _UNSAFE = (
 class Step:
     """A step. failed: None, or `failed`, `crashed`, or a limit. message: the tool's words. files: compiled libraries.
     axioms, unsafe: for steps with a check, full names of axioms that are loaded, and of definitions that rest on a
-    check that was turned off. used: for the last step, those of the axioms that the theorem rests on. exit_code: that
-    of the step."""
+    check that was turned off. place: for a response, the full name of its theorem. used: for the last step, those of
+    the axioms that the theorem rests on. exit_code: that of the step."""
 
     failed: str | None = None
     message: str = ""
     files: Mapping[str, bytes] = field(default_factory=dict)
     axioms: frozenset[str] = frozenset()
     unsafe: frozenset[str] = frozenset()
+    place: str = ""
     used: frozenset[str] = frozenset()
     exit_code: int | None = None
 
@@ -82,21 +85,32 @@ async def stated(sandbox: Sandbox, reference: RocqReference, goal: str, limits: 
     return _summary(await _step(sandbox, script, files, limits, ("Preamble.vo", f"{goal}.vo", "checked.txt")))
 
 
-async def answered(sandbox: Sandbox, text: str, given: Step, limits: Limits) -> Step:
-    """Compiles a response, beside the preamble alone."""
-    files = {"Preamble.vo": given.files["Preamble.vo"], "Response.v": source(_IMPORT + text + "\n")}
-    return await _step(sandbox, _ANSWERED, files, limits, ("Response.vo",))
+async def answered(sandbox: Sandbox, text: str, name: str, given: Step, limits: Limits) -> Step:
+    """Compiles a response, beside the preamble alone, and finds its theorem, which can be in an exported module.
+
+    The response may forge the place. It is only a name, whose type and axioms are judged elsewhere.
+    """
+    files = {
+        "Preamble.vo": given.files["Preamble.vo"],
+        "Response.v": source(_IMPORT + text + "\n"),
+        "Name.v": source(f"From Task Require Import Response.\nLocate {name}.\n"),
+    }
+    step = await _step(sandbox, _ANSWERED, files, limits, ("Response.vo", "name.txt"))
+    if step.failed is not None:
+        return step
+    said = _LOCATED.match(step.files["name.txt"].decode("utf-8", "replace"))
+    place = said[1] if said is not None and said[1].endswith(f".{name}") else f"{_RESPONSE}.{name}"
+    return replace(step, files={"Response.vo": step.files["Response.vo"]}, place=place)
 
 
-async def judged(sandbox: Sandbox, goal: str, name: str, given: Step, answer: Step, limits: Limits) -> Step:
+async def judged(sandbox: Sandbox, goal: str, given: Step, answer: Step, limits: Limits) -> Step:
     """States that the theorem has the type of the statement, checks the libraries anew, and lists the axioms."""
     verdict = goal.replace("Goal", "Verdict")
     files = {
         **{place: content for place, content in given.files.items() if place.endswith(".vo")},
         **answer.files,
         f"{verdict}.v": source(
-            f"Require Task.{goal} Task.Response.\n"
-            f"Definition verdict : Task.{goal}.statement := @Task.Response.{name}.\n"
+            f"Require Task.{goal} {_RESPONSE}.\nDefinition verdict : Task.{goal}.statement := @{answer.place}.\n"
         ),
         "Used.v": source(
             f"Require Task.{verdict}.\nSet Printing Depth 1000000.\nSet Printing Width 1000000.\n"
