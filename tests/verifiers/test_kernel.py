@@ -17,6 +17,7 @@ from rewarden_sandboxes.rootfs import default_folder
 from rewarden_server.config import load_config
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
+from rewarden_verifiers.kernels.room_words import Wrong, check
 from tests.programs import problem_of
 from tests.verifiers.kernel_tasks import ANSWER, ATTACKS, HONEST, LINEAR, LINEAR_TASK, SQUARE_TASK, linear
 
@@ -109,6 +110,59 @@ async def test_a_forbidden_operation_is_refused_and_written_out_it_is_right(engi
         "return np.maximum((x[:, :, None] * w).sum(1), 0)  # no @, no matmul"
     )
     assert (await judged(engine, written, SQUARE_TASK, forbidden=forbidden)).score == 1.0
+
+
+CPP = """
+from torch.utils.cpp_extension import load_inline
+HEAD = "#include <torch/extension.h>"
+WIDTH = 8
+own = load_inline(name="own", cpp_sources=[HEAD + "#define SIZE 8\\n" + CALL], functions=["own"], verbose=False)
+""".replace("CALL", "'at::Tensor own(at::Tensor x, at::Tensor w) { return BODY; }'")
+LITERAL = CPP.replace("BODY", "x.mul(w).sum({-1}) % SIZE")
+COMPILED = {
+    # name: C++ that calls the product of matrices all the same
+    "the operation": CPP.replace("BODY", "at::matmul(x, w)"),
+    "two tokens": CPP.replace("BODY", "at::CAT(mat, mul)(x, w)").replace("#define SIZE 8", "#define CAT(a, b) a##b"),
+    "two tokens by a digraph": CPP.replace("BODY", "CAT(mat, mul)(x, w)").replace(
+        "#define SIZE 8", "#define CAT(a, b) a%:%:b"
+    ),
+    "two lines": CPP.replace("BODY", "at::mat\\\\\\nmul(x, w)"),
+    "a letter by its number": CPP.replace("BODY", "at::mat\\\\u006dul(x, w)"),
+    "two texts": CPP.replace("BODY", 'call("aten::mat" "mul", x, w)'),
+    "a text of two": CPP.replace("HEAD +", "'at::mat' 'mul;' +"),
+    "a sum of two": CPP.replace("HEAD +", "'at::mat' + 'mul;' +"),
+    "a text that is filled in": CPP.replace("HEAD +", "f'at::mat{PART};' +").replace("WIDTH = 8", "PART = 'mul'"),
+    "a text that is joined": CPP.replace("HEAD +", "'mul'.join(['at::mat', ';']) +"),
+    "a text that changes": CPP.replace("WIDTH = 8", "HEAD += 'zzz'"),
+    "a text that arrives": CPP.replace("own = ", "def f(HEAD):\n  return "),
+    "its name by Python": CPP.replace("BODY", 'py::module_::import("torch").attr(name)(x, w)'),
+    "its name by the loader": CPP.replace("BODY", "((F)dlsym(0, name))(x, w)"),
+    "its name by the dispatcher": CPP.replace("BODY", "c10::Dispatcher::singleton().call(name, x, w)"),
+    "its linked name": CPP.replace("BODY", "_ZN2at6matmulERKNS_6TensorES2_(x, w)"),
+    "an included file": CPP.replace("#include <torch/extension.h>", '#include \\"own.h\\"'),
+    "a file": CPP.replace("load_inline(", "load(").replace("load_inline", "load"),
+    "the compiler by another name": CPP.replace("import load_inline", "import load_inline as own_load"),
+    "the compiler in a variable": CPP.replace("own = load_inline(", "compiler = load_inline\nown = compiler("),
+    "the compiler's inner part": "from torch.utils import cpp_extension\ncpp_extension._jit_compile('own', [])",
+}
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_cpp_cannot_put_a_forbidden_name_together(name: str) -> None:
+    with pytest.raises(Wrong) as caught:
+        check(COMPILED[name], ["matmul"], [])
+    assert caught.value.reason in ("forbidden_operation", "forbidden_construct")
+
+
+def test_cpp_that_stands_in_the_kernel_is_accepted() -> None:
+    for code in (
+        LITERAL,
+        LITERAL.replace("HEAD + ", "f'{HEAD} // {WIDTH}' + "),
+        LITERAL.replace("own = load_inline", "import torch\nown = torch.utils.cpp_extension.load_inline"),
+        LITERAL.replace("SIZE 8", "SIZE(a) ((a) \\\\\\n + 8)"),
+    ):
+        check(code, ["matmul"], [])
+    check(COMPILED["two tokens"], [], ["load_inline"])
 
 
 SLOW = "total = 0\nfor number in range(300_000):\n    total += number\n"

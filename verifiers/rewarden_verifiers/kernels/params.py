@@ -25,7 +25,8 @@ class KernelParams:
     atol: Largest absolute difference. By default 1e-4, for 16-bit types 1e-2, for `float64` 1e-7.
     rtol: Largest difference relative to the expected number; the default is as for `atol`.
     forbidden: Names that the kernel's code may not use, such as `matmul` (then also `@`), `conv2d` or `functional`, in
-        strings either. Code that finds names at run time (`getattr`, `eval`, `ctypes` …) is then refused as well.
+        strings either. Code that finds names at run time (`getattr`, `eval`, `ctypes` …) is then refused as well, and
+        C++ whose source does not stand in the kernel as text, or puts names together (`a##b`, `dlsym` …).
     required: Names of which the kernel's code must use at least one, such as `load_inline` or `njit`.
     speed: `none`: a kernel that is right earns 1. `measure`: so it does, and `raw` is the speed-up over the reference.
         `score`: it earns the speed-up over `target`, at most 1.

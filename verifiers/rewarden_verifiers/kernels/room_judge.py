@@ -7,11 +7,9 @@ is not the kernel's.
 
 from __future__ import annotations
 
-import ast
 import itertools
 import json
 import os
-import re
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,30 +28,13 @@ from rewarden_verifiers.kernels.room_arrays import (
     seeded,
     unpacked,
 )
+from rewarden_verifiers.kernels.room_words import Wrong, check
 
 MAX_BYTES = 256 * 1024**2
 """Inputs and outputs of all calls together."""
 
 _WARM = 3
 _LONGEST = 1_500
-_WORD = re.compile(r"[A-Za-z_]\w*")
-_BY_NAME_TEXT = """
-getattr setattr eval exec compile globals locals vars dir importlib operator attrgetter methodcaller builtins sys os
-modules ctypes cffi pickle marshal codecs runpy pkgutil subprocess inspect gc __import__ __builtins__ __dict__
-__getattribute__ __getattr__ __globals__ __loader__ __subclasses__ __doc__ __code__ __match_args__ _C ops _VF
-open pathlib tempfile timeit pydoc doctest code codeop unittest mock Formatter get_field get_type_hints ForwardRef
-"""
-_BY_NAME = frozenset(_BY_NAME_TEXT.split())
-"""Names by which code finds other names at run time, runs text, or calls an operation past its name."""
-
-_ENGLISH = frozenset(
-    ("compile", "modules", "os", "operator", "inspect", "ops", "open", "code", "mock", "dir", "globals", "locals")
-)
-"""Those of them that a message may have: a text alone runs nothing."""
-
-_OPERATORS = {"matmul": frozenset(("__matmul__", "__rmatmul__", "__imatmul__"))}
-"""The methods by which an operation is called past its name."""
-
 _TOLERANCES = {"float16": 1e-2, "bfloat16": 1e-2, "float64": 1e-7, "complex128": 1e-7}
 _USUAL = 1e-4
 
@@ -64,14 +45,6 @@ class ReferenceFault(Exception):
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
         self.field = field
-
-
-class Wrong(Exception):
-    """The kernel is wrong. reason: of the verdict."""
-
-    def __init__(self, reason: str, message: str, place: str = "") -> None:
-        super().__init__(message)
-        self.reason, self.place = reason, place
 
 
 @dataclass
@@ -186,52 +159,6 @@ def _shared(given: list[Any]) -> bool:
         else:
             first[key] = value
     return found
-
-
-def check(text: str, forbidden: Sequence[str], required: Sequence[str]) -> None:
-    """Raises Wrong for code that uses a forbidden name, or no required one."""
-    if not forbidden and not required:
-        return
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise Wrong("load_failed", _said(error)) from None
-    documentation = {
-        id(node.body[0].value)
-        for node in ast.walk(tree)
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
-        and node.body
-        and isinstance(node.body[0], ast.Expr)
-    }
-    used: set[str] = set()
-    spelt: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
-            used.add(node.id)
-        elif isinstance(node, ast.Attribute):
-            used.add(node.attr)
-        elif isinstance(node, ast.alias):
-            used.update(_WORD.findall(f"{node.name} {node.asname or ''}"))
-        elif isinstance(node, ast.ImportFrom):
-            used.update(_WORD.findall(node.module or ""))
-        elif isinstance(node, ast.keyword) and node.arg:
-            used.add(node.arg)
-        elif isinstance(node, ast.MatMult):
-            used.add("matmul")
-        elif isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)) and id(node) not in documentation:
-            # Attack: the operation in a C++ source, or a name that is looked up.
-            word = node.value if isinstance(node.value, str) else node.value.decode("latin-1")
-            spelt.update(_WORD.findall(word))
-        elif isinstance(node, ast.MatchClass):
-            # Attack: `case object(matmul=f)`, or a class whose `__match_args__` is put together.
-            used |= {"__match_args__", *node.kwd_attrs}
-    used |= {operation for operation, methods in _OPERATORS.items() if used & methods}
-    if found := sorted((used | spelt) & set(forbidden)):
-        raise Wrong("forbidden_operation", f"it uses {', '.join(found)[:200]}")
-    if forbidden and (found := sorted((used | (spelt - _ENGLISH)) & _BY_NAME)):
-        raise Wrong("forbidden_construct", f"it can reach operations by {', '.join(found)[:200]}")
-    if required and not (used | spelt) & set(required):
-        raise Wrong("required_missing", f"it uses none of {', '.join(required)[:200]}")
 
 
 class Comparison:

@@ -19,7 +19,9 @@ LANGUAGES = {"numpy": "python", "torch": "python-science"}
 """The row of the sandbox's languages, by framework."""
 
 _FOLDER = Path(__file__).parent
-_ARRAYS, _CANDIDATE, _JUDGE = ((_FOLDER / f"room_{name}.py").read_bytes() for name in ("arrays", "candidate", "judge"))
+_ARRAYS, _WORDS, _CANDIDATE, _JUDGE = (
+    (_FOLDER / f"room_{name}.py").read_bytes() for name in ("arrays", "words", "candidate", "judge")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,11 @@ async def compare(
         partner=Program(
             language=language,
             code=_JUDGE,
-            files={**files, "order.json": json.dumps(order).encode()},
+            files={
+                **files,
+                "rewarden_verifiers/kernels/room_words.py": _WORDS,
+                "order.json": json.dumps(order).encode(),
+            },
             limits=params.judge_limits,
         ),
         join="socket",
