@@ -31,7 +31,8 @@ FREE_TEXT = frozenset(("free_text_reference", "option_unknown"))
 nobody gives. Such a data set needs a `fallback`, or its options."""
 
 _LEARNED = frozenset({*JUDGING, *MODELLED, "cascade"})
-_EXECUTED = frozenset({"code", "lean"})
+_EXECUTED = frozenset({"code", "dafny", "formalization", "kernel", "lean", "rocq", "verilog"})
+"""Verifiers of programs and proofs: no piece is a right one, and each takes rooms to try."""
 
 
 @dataclass(frozen=True, slots=True)
