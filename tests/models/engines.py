@@ -45,12 +45,15 @@ class Toy:
 @dataclass
 class FakeEngine:
     """A server on a thread of this process. labels: outputs of its head. activated: it leaves out the wish for raw
-    outputs, as old versions do. chosen: it knows the wish for certain tokens. failures: statuses that are answered
-    first. requests: (path, body) as they came. A context manager."""
+    outputs, as old versions do. tag: it pools by STEP, at this token. chosen: it knows the wish for certain tokens.
+    vectors: its model has no head. failures: statuses that are answered first. requests: (path, body) as they came. A
+    context manager."""
 
     labels: int = 1
     activated: bool = False
+    tag: int | None = None
     chosen: bool = True
+    vectors: bool = False
     context: int = 4096
     failures: list[int] = field(default_factory=list)
     requests: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
@@ -75,6 +78,8 @@ class FakeEngine:
         self.requests.append((request.url.path, body))
         if self.failures:
             return JSONResponse({"error": "scripted"}, status_code=self.failures.pop(0))
+        if self.vectors and request.url.path == "/classify":
+            return JSONResponse({"error": {"message": "Not Found"}}, status_code=404)
         return JSONResponse(self.routes()[request.url.path](body))
 
     def __enter__(self) -> FakeEngine:
@@ -111,7 +116,8 @@ class FakeVllm(FakeEngine):
     def _tokens(self, body: dict[str, Any]) -> list[list[float]]:
         assert body["task"] == "token_classify"
         ids, raw = body["input"], body.get("use_activation") is False
-        return [self.shown(self.toy.outputs(ids[: place + 1], self.labels), raw) for place in range(len(ids))]
+        places = [place for place, token in enumerate(ids) if self.tag in (None, token)]
+        return [self.shown(self.toy.outputs(ids[: place + 1], self.labels), raw) for place in places]
 
     def _complete(self, body: dict[str, Any]) -> dict[str, Any]:
         prompts = body["prompt"]

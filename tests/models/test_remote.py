@@ -102,14 +102,43 @@ async def test_numbers_of_another_prompt_are_never_taken(indices: list[Any]) -> 
     assert raised.value.kind == "failed"
 
 
-async def test_a_model_that_is_pooled_by_step_is_refused_with_the_option_that_helps() -> None:
-    """vLLM's default for Qwen2.5-Math-PRM: outputs at the tokens of its own mark alone."""
-    with (
-        _replying("/pooling", {"data": [{"index": 0, "data": [[0.1, 0.9]]}]}) as fake,
-        pytest.raises(Failure) as raised,
-    ):
-        await _client(fake).labelled(IDS)
-    assert "--pooler-config" in str(raised.value)
+class TestSteps:
+    """vLLM's STEP pooling, its default for Qwen2.5-Math-PRM: outputs at the tokens of its own mark alone, whose number
+    is all that tells which token that is."""
+
+    STEPS = (5, 17, 99, 301, 44, 99, 2, 99)
+
+    async def test_outputs_are_those_at_the_marks(self) -> None:
+        with _vllm(labels=2, tag=99) as fake:
+            client = _client(fake)
+            for reads in ([2, 5, 7], [5]):  # a mark of the prompt's is no step's
+                expected = [pytest.approx(fake.toy.outputs(self.STEPS[: read + 1], 2)) for read in reads]
+                assert await client.labelled(self.STEPS, reads) == expected
+            assert len(fake.requests) == 3, "which token it is was asked once"
+
+    @pytest.mark.parametrize(
+        ("tag", "reads"),
+        [
+            pytest.param(98, [2, 5, 7], id="a token that is not there"),
+            pytest.param(44, [2, 5, 7], id="another one"),
+            pytest.param(99, [2, 4], id="steps that end in several tokens"),
+        ],
+    )
+    async def test_a_mark_that_is_another_token_is_refused_with_what_to_set(self, tag: int, reads: list[int]) -> None:
+        with _vllm(labels=2, tag=tag) as fake, pytest.raises(Failure) as raised:
+            await _client(fake).labelled(self.STEPS, reads)
+        assert raised.value.kind == "unsupported"
+        assert all(part in raised.value.message for part in ("params.mark", "step_tag_id", "--pooler-config", '"ALL"'))
+
+    async def test_as_many_outputs_as_marks_are_not_enough(self) -> None:
+        """A token that occurs as often as the mark would give each step another place's value."""
+        ids = [5, 99, 8, 44, 99, 8, 44, 99, 8]
+        with _vllm(labels=2, tag=8) as fake, pytest.raises(Failure, match="step_tag_id"):
+            await _client(fake).labelled(ids, [1, 4, 7])
+
+    async def test_outputs_after_an_activation_are_seen_with_the_first_steps(self) -> None:
+        with _vllm(labels=2, tag=99, activated=True) as fake, pytest.raises(Failure, match="use_activation"):
+            await _client(fake).labelled(self.STEPS, [2, 5, 7])
 
 
 async def test_heads_and_vectors_are_raw(asked: tuple[FakeEngine, Engine]) -> None:
@@ -120,14 +149,14 @@ async def test_heads_and_vectors_are_raw(asked: tuple[FakeEngine, Engine]) -> No
 
 async def test_each_token_has_its_outputs() -> None:
     with _vllm(labels=2) as fake:
-        rows = await _client(fake).labelled(IDS)
+        rows = await _client(fake).labelled(IDS, range(len(IDS)))
         assert rows == [pytest.approx(fake.toy.outputs(IDS[: place + 1], 2)) for place in range(len(IDS))]
 
 
 async def test_sglang_has_no_outputs_of_tokens_and_no_pairs() -> None:
     with FakeSglang() as fake:
         engine = Sglang(Connection("main", fake.url, None, timeout_s=10, concurrency=8), "served")
-        for work in (engine.labelled(IDS), engine.paired("a", "b")):
+        for work in (engine.labelled(IDS, [0]), engine.outputs(IDS), engine.paired("a", "b")):
             with pytest.raises(Failure) as raised:
                 await work
             assert raised.value.kind == "unsupported"

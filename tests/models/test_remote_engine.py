@@ -27,6 +27,15 @@ QUESTION = Input(messages=[{"role": "user", "content": "Is 7 prime?"}], begin=Tr
 FAKES = {"vllm": FakeVllm, "sglang": FakeSglang}
 
 
+@pytest.fixture(scope="module")
+def headed(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What stands beside the weights of a process reward model."""
+    folder = beside(tmp_path_factory.mktemp("headed") / "own")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "architectures": ["Qwen2ForProcessRewardModel"]}))
+    return str(folder)
+
+
 def settings(fake: FakeEngine, task: str, **more: Any) -> ModelEndpoint:
     """Returns what the configuration says for this server."""
     backend: Any = "vllm" if isinstance(fake, FakeVllm) else "sglang"
@@ -126,25 +135,66 @@ async def test_heads_and_vectors(kind: str) -> None:
         await engine.close()
 
 
-async def test_outputs_of_steps_and_pairs_by_vllm() -> None:
-    with FakeVllm(labels=2) as fake:
-        engine = await made(fake, "rate")
-        found = await engine.run(Rate(input=Input(text="Q\n"), steps=["A", "B"], mark="\n"))
-        for row, text in zip(found.values, ("Q\nA\n", "Q\nA\nB\n"), strict=True):
-            assert row == pytest.approx(fake.toy.outputs(ids_of(Input(text=text)), 2))
+@pytest.mark.parametrize("pooled", ["ALL", "STEP"])
+async def test_outputs_of_steps_by_vllm(pooled: str, headed: str) -> None:
+    (mark,) = ids_of(Input(text="x"), "\n")[-1:]
+    with FakeVllm(labels=2, tag=mark if pooled == "STEP" else None) as fake:
+        engine = await made(fake, "rate", tokenizer=headed)
+        for steps in (["A", "B"], ["A", "B", "C"]):
+            found = await engine.run(Rate(input=Input(text="Q\n"), steps=steps, mark="\n"))
+            ends = ["Q\n" + "".join(f"{step}\n" for step in steps[: place + 1]) for place in range(len(steps))]
+            expected = [fake.toy.outputs(ids_of(Input(text=text)), 2) for text in ends]
+            assert found.values == [pytest.approx(row) for row in expected]
+            assert found.labels == ("LABEL_0", "LABEL_1")
         await engine.close()
+
+
+async def test_a_causal_model_rates_steps_by_tokens_and_not_by_outputs_in_an_order_that_nobody_knows() -> None:
+    """vLLM makes a head of any rows of a vocabulary: with + before -, the usual second output rewards mistakes."""
+    with FakeVllm(labels=2) as fake, pytest.raises(Failure) as raised:
+        await made(fake, "rate")
+    assert raised.value.kind == "unsupported"
+    said = ("'main'", "LlamaForCausalLM", "task = 'generate'", "by: token")
+    assert all(part in raised.value.message for part in said)
+
+
+async def test_pairs_by_vllm() -> None:
+    with FakeVllm() as fake:
         engine = await made(fake, "score")
         pair = await engine.run(Classify(input=Input(text="a cat", pair="the cat")))
         assert pair.values == pytest.approx(fake.toy.outputs([*b"a cat", 0, *b"the cat"], 1))
         await engine.close()
 
 
-@pytest.mark.parametrize("task", ["classify", "score", "rate"])
-@pytest.mark.parametrize("labels", [1, 2])
-async def test_a_head_behind_an_activation_is_refused_when_it_is_loaded(task: str, labels: int) -> None:
+@pytest.mark.parametrize(
+    ("server", "said"),
+    [
+        pytest.param({"vectors": True}, ["cross-encoder", "task = 'embed'"], id="a cosine of vectors"),
+        pytest.param({"labels": 3}, ["3 outputs", "backend = 'own'"], id="labels of entailment"),
+    ],
+)
+async def test_a_server_whose_scores_of_pairs_are_no_head_s_is_refused(server: dict[str, Any], said: list[str]) -> None:
+    """vLLM answers `/score` for embedding models too, and a cosine below 0 looks like a raw output."""
+    with FakeVllm(**server) as fake, pytest.raises(Failure) as raised:
+        await made(fake, "score")
+    assert raised.value.kind == "unsupported"
+    assert all(part in raised.value.message for part in said)
+
+
+async def test_two_texts_are_not_asked_of_a_head_for_one() -> None:
+    with FakeVllm(labels=3) as fake:
+        engine = await made(fake, "classify")
+        with pytest.raises(Failure, match="task = 'score'") as raised:
+            await engine.run(Classify(input=Input(text="a cat", pair="the cat")))
+        assert raised.value.kind == "unsupported"
+        await engine.close()
+
+
+@pytest.mark.parametrize(("task", "labels"), [("classify", 1), ("classify", 2), ("score", 1), ("rate", 1), ("rate", 2)])
+async def test_a_head_behind_an_activation_is_refused_when_it_is_loaded(task: str, labels: int, headed: str) -> None:
     """An old vLLM leaves out `use_activation`: every reward, and every step's value, would be flat."""
     with FakeVllm(activated=True, labels=labels) as fake, pytest.raises(Failure, match="use_activation"):
-        await made(fake, task)
+        await made(fake, task, tokenizer=headed)
 
 
 @pytest.mark.parametrize("names", [None, {"0": "bad", "1": "good"}, {"0": "one", "1": "too", "2": "many"}])
@@ -152,7 +202,8 @@ async def test_a_head_s_labels_are_as_many_as_its_outputs(names: dict[str, str] 
     """Whatever config.json says: a result of other labels than outputs is refused as a misfit, task by task."""
     folder = beside(tmp_path / "own")
     config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "id2label": names}))
+    known = {"id2label": names, "architectures": ["LlamaForTokenClassification"]}
+    (folder / "config.json").write_text(json.dumps({**config, **known}))
     expected = ("bad", "good") if names is not None and len(names) == 2 else ("LABEL_0", "LABEL_1")
     with FakeVllm(labels=2) as fake:
         for task in ("classify", "rate"):

@@ -10,10 +10,10 @@ from typing import Any
 from rewarden_models.failure import Failure
 from rewarden_models.loading import Loaded
 from rewarden_models.remote.loading import Remote, engine_of
-from rewarden_models.remote.protocol import Engine
+from rewarden_models.remote.protocol import Engine, named
 from rewarden_models.row import Output, Row
 from rewarden_models.tasks import Prepared, prepare
-from rewarden_verifiers.inference import About, Classify, Facts, Logits, Task, Write, Written
+from rewarden_verifiers.inference import About, Classify, Facts, Logits, StepValues, Task, Write, Written
 from rewarden_verifiers.judges.gather import gather
 
 
@@ -94,7 +94,7 @@ class RemoteEngine:
     async def _run(self, task: Task[Any], remote: Remote, engine: Engine) -> Any:
         loaded = remote.loaded
         if isinstance(task, Classify) and (task.input.pair is not None or remote.settings.task == "score"):
-            return await _paired(loaded, task, engine)
+            return await _paired(remote, task, engine)
         prepared: Prepared = await asyncio.get_running_loop().run_in_executor(self._threads, prepare, loaded, task)
         if any(row.pixels is not None for row in prepared.rows):
             raise Failure("unsupported", f"model {self._name!r}: images are not sent to {remote.settings.backend}")
@@ -104,21 +104,29 @@ class RemoteEngine:
             )
         else:
             outputs = await gather(*(_output(loaded, row, engine) for row in prepared.rows))
-        return prepared.finish(outputs)
+        made = prepared.finish(outputs)
+        # Of a head that is pooled by STEP the number of outputs was not known when it was loaded.
+        return replace(made, labels=named(made.labels, len(made.values[0]))) if isinstance(made, StepValues) else made
 
 
 async def _output(loaded: Loaded, row: Row, engine: Engine) -> Output:
     if row.targets is not None:
         return await engine.predicted(row)
     if row.reads:
-        values = await engine.labelled(row.ids)
-        return [values[read] for read in row.reads]
+        return await engine.labelled(row.ids, row.reads)
     return [await (engine.classified(row.ids) if loaded.head == "sequence" else engine.embedded(row.ids))]
 
 
-async def _paired(loaded: Loaded, task: Classify, engine: Engine) -> Logits:
+async def _paired(remote: Remote, task: Classify, engine: Engine) -> Logits:
+    loaded = remote.loaded
     if task.input.text is None or task.input.pair is None:
         raise Failure("unsupported", f"model {loaded.name!r} reads two texts (form: pair)")
+    if remote.settings.task != "score":
+        raise Failure(
+            "unsupported",
+            f"model {loaded.name!r} reads one text (task = 'classify'); two texts take task = 'score' and a head of "
+            "one output, or our own process (backend = 'own')",
+        )
     controls = loaded.reader.controls
     texts = [controls.harmless(task.input.text), controls.harmless(task.input.pair)]
     tokens = sum(loaded.reader.count(text, loaded.context) for text in texts) + 4  # [CLS] and the like

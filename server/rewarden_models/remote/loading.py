@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rewarden_models.checkpoint import Head, refuse_own_code
 from rewarden_models.endpoint import ModelEndpoint
@@ -14,7 +15,7 @@ from rewarden_models.folder import Folder, files_beside
 from rewarden_models.loading import Loaded
 from rewarden_models.model_version import files_of, software, version_of
 from rewarden_models.remote.connection import Connection
-from rewarden_models.remote.protocol import PROBES, Engine, raw
+from rewarden_models.remote.protocol import PROBES, Engine, check_raw, named
 from rewarden_models.remote.sglang import Sglang
 from rewarden_models.remote.vllm import Vllm
 from rewarden_models.rendering import Reader
@@ -51,6 +52,8 @@ def load(name: str, settings: ModelEndpoint) -> Remote:
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder.path, trust_remote_code=False, local_files_only=True)
     labels = config.get("id2label") or {}
     head = HEADS[settings.task or "generate"]
+    if head == "token":
+        _refuse_causal(name, config)
     loaded = Loaded(
         name=name,
         model=None,
@@ -63,6 +66,20 @@ def load(name: str, settings: ModelEndpoint) -> Remote:
         dtype="",
     )
     return Remote(asyncio.run(_served(loaded, folder, settings)), settings)
+
+
+def _refuse_causal(name: str, config: Mapping[str, Any]) -> None:
+    """Raises Failure for a causal model that is to rate steps by a head. vLLM makes one of the rows of its vocabulary,
+    in the order of an option of that server: nothing tells which output is the good one, and the wrong one would reward
+    every mistake."""
+    architectures = config.get("architectures") or []
+    if architectures and all(str(one).endswith("ForCausalLM") for one in architectures):
+        raise Failure(
+            "unsupported",
+            f"model {name!r} is a causal model ({architectures[0]}), and task = 'rate' is for a head of its own. "
+            "Such a model rates steps by tokens (Math-Shepherd's + and -): serve it for text (vLLM's --runner "
+            "generate), and set task = 'generate' here, and by: token, good and bad in rm_process",
+        )
 
 
 def engine_of(name: str, settings: ModelEndpoint) -> tuple[Engine, Connection]:
@@ -95,18 +112,37 @@ async def _served(loaded: Loaded, folder: Folder, settings: ModelEndpoint) -> Lo
 async def _labels(loaded: Loaded, settings: ModelEndpoint, engine: Engine, context: int) -> tuple[str, ...]:
     """The head's labels, once it is sure that its outputs are raw ones. Raises Failure where they are not."""
     if settings.task == "score":
-        outputs = [await engine.paired(text, other) for text in PROBES for other in PROBES]
+        return await _pair_labels(loaded, engine, context)
+    reads = [loaded.reader.read(Input(text=text), context) for text in PROBES]
+    if loaded.head == "sequence":
+        outputs = [await engine.classified(read.ids) for read in reads]
     else:
-        reads = [loaded.reader.read(Input(text=text), context) for text in PROBES]
-        if loaded.head == "token":
-            outputs = [row for read in reads for row in await engine.labelled(read.ids)]
-        else:
-            outputs = [await engine.classified(read.ids) for read in reads]
-    if not raw(outputs):
+        made = [await engine.outputs(read.ids) for read in reads]
+        outputs = [row for rows in made for row in rows]
+        if len(outputs) < sum(len(read.ids) for read in reads):
+            return loaded.labels  # pooled by STEP: at which token, and whether raw, is seen with the first steps
+    check_raw(outputs)
+    return named(loaded.labels, len(outputs[0]))
+
+
+async def _pair_labels(loaded: Loaded, engine: Engine, context: int) -> tuple[str, ...]:
+    """The label of a cross-encoder's output. Raises Failure where the server has none: vLLM compares the vectors of an
+    embedding model at the same route, and a cosine would pass for a raw output."""
+    try:
+        outputs = len(await engine.classified(loaded.reader.read(Input(text=PROBES[0]), context).ids))
+    except Failure as failure:
+        if failure.kind != "unsupported":
+            raise
         raise Failure(
             "unsupported",
-            f"model {loaded.name!r}: its server gives outputs between 0 and 1 alone, as after a softmax or sigmoid, "
-            "and rewards would be flat; use a version of vLLM that knows use_activation, or our own process",
+            f"task = 'score' is for a cross-encoder, and its server has no head ({failure.message}); of an embedding "
+            "model take the vectors (task = 'embed')",
+        ) from None
+    if outputs != 1:
+        raise Failure(
+            "unsupported",
+            f"its head has {outputs} outputs, and vLLM reads two texts for a head of one output alone; our own process "
+            "reads them (backend = 'own')",
         )
-    count = len(outputs[0])
-    return loaded.labels if len(loaded.labels) == count else tuple(f"LABEL_{place}" for place in range(count))
+    check_raw([await engine.paired(text, other) for text in PROBES for other in PROBES])
+    return named(loaded.labels, 1)

@@ -40,8 +40,11 @@ class Engine(Protocol):
     async def embedded(self, ids: Sequence[int]) -> list[float]:
         """The pooled vector."""
 
-    async def labelled(self, ids: Sequence[int]) -> list[list[float]]:
-        """Raw outputs of a token head, one row a token."""
+    async def outputs(self, ids: Sequence[int]) -> list[list[float]]:
+        """Raw outputs of a token head: one row a token, or fewer where the server pools by steps."""
+
+    async def labelled(self, ids: Sequence[int], reads: Sequence[int]) -> list[list[float]]:
+        """Raw outputs of a token head at these positions."""
 
     async def predicted(self, row: Row) -> list[list[float]]:
         """Log-probabilities of `row.targets` at `row.reads`."""
@@ -97,6 +100,21 @@ def logprob(value: Any) -> float:
     if made > 1e-4:
         raise Failure("failed", f"the model's server says a log-probability of {made}")
     return min(made, 0.0)
+
+
+def check_raw(outputs: Sequence[Sequence[float]]) -> None:
+    """Raises Failure for outputs that are all shares; see `raw`."""
+    if not raw(outputs):
+        raise Failure(
+            "unsupported",
+            "the model's server gives outputs between 0 and 1 alone, as after a softmax or sigmoid, and rewards would "
+            "be flat; use a version of vLLM that knows use_activation, or our own process",
+        )
+
+
+def named(labels: Sequence[str], count: int) -> tuple[str, ...]:
+    """The labels of so many outputs: those that are known, or numbers where these are not as many."""
+    return tuple(labels) if len(labels) == count else tuple(f"LABEL_{place}" for place in range(count))
 
 
 def raw(outputs: Sequence[Sequence[float]]) -> bool:

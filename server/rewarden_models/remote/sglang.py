@@ -57,9 +57,13 @@ class Sglang:
         reply = await self._connection.post("/v1/embeddings", {"model": self._model, "input": list(ids)})
         return numbers(first(reply, "data").get("embedding", ()), "a vector")
 
-    async def labelled(self, ids: Sequence[int]) -> list[list[float]]:
-        """See `Engine.labelled`."""
+    async def outputs(self, ids: Sequence[int]) -> list[list[float]]:
+        """See `Engine.outputs`."""
         raise Failure("unsupported", "SGLang's server gives no outputs for single tokens; use vLLM or our own process")
+
+    async def labelled(self, ids: Sequence[int], reads: Sequence[int]) -> list[list[float]]:
+        """See `Engine.labelled`."""
+        return await self.outputs(ids)
 
     async def predicted(self, row: Row) -> list[list[float]]:
         """See `Engine.predicted`: one request, whatever is read where."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from rewarden_models.failure import Failure
 from rewarden_models.remote.connection import Connection
-from rewarden_models.remote.protocol import Served, first, in_order, logprob, numbers
+from rewarden_models.remote.protocol import Served, check_raw, first, in_order, logprob, numbers
 from rewarden_models.row import Row
 from rewarden_verifiers.inference import Written
 
@@ -19,6 +19,9 @@ _MOST_PROMPTS = 1024
 _MOST_TOKENS = 128
 """Tokens of `logprob_token_ids`: vLLM's `MAX_LOGPROB_TOKEN_IDS`, above which it answers 400."""
 
+_PROBED = 32
+"""Tokens among which a mark is put to see that the server pools at it, and that its outputs are raw."""
+
 
 class Vllm:
     """An `Engine`. model: the name by which it is served."""
@@ -26,6 +29,7 @@ class Vllm:
     def __init__(self, connection: Connection, model: str) -> None:
         self._connection = connection
         self._model = model
+        self._tags: set[int] = set()
 
     async def about(self) -> Served:
         """See `Engine.about`. Its context is one token less than the server's: a token is always written."""
@@ -56,8 +60,8 @@ class Vllm:
             first(await self._connection.post("/v1/embeddings", body), "data").get("embedding", ()), "a vector"
         )
 
-    async def labelled(self, ids: Sequence[int]) -> list[list[float]]:
-        """See `Engine.labelled`."""
+    async def outputs(self, ids: Sequence[int]) -> list[list[float]]:
+        """See `Engine.outputs`."""
         body = {
             "model": self._model,
             "input": list(ids),
@@ -66,13 +70,43 @@ class Vllm:
             "use_activation": False,
         }
         rows = first(await self._connection.post("/pooling", body), "data").get("data")
-        if not isinstance(rows, list) or len(rows) != len(ids):
-            raise Failure(
-                "failed",
-                f"the model's server says no output for each of the {len(ids)} tokens; a model that vLLM pools by STEP "
-                """needs --pooler-config '{"pooling_type": "ALL"}', since steps are marked here""",
-            )
+        if not isinstance(rows, list) or len(rows) > len(ids):
+            raise Failure("failed", f"the model's server says no outputs of the {len(ids)} tokens")
         return [numbers(row, "an output") for row in rows]
+
+    async def labelled(self, ids: Sequence[int], reads: Sequence[int]) -> list[list[float]]:
+        """See `Engine.labelled`. A model that is pooled by STEP has outputs at one token alone, its `step_tag_id`. They
+        are read where that is sure to be the token at `reads`."""
+        rows = await self.outputs(ids)
+        if len(rows) == len(ids):
+            return [rows[read] for read in reads]
+        marks = {ids[read] for read in reads}
+        (mark, *others) = sorted(marks)
+        places = [place for place, token in enumerate(ids) if token == mark]
+        if others or len(places) != len(rows) or not await self._tagged(mark, ids):
+            said = f"the tokens {sorted(marks)}" if others else f"the token {mark}"
+            raise Failure(
+                "unsupported",
+                f"the model's server pools by STEP, at another token than params.mark ends with, which is {said}: set "
+                "params.mark to the text of its step_tag_id, or start vLLM with --pooler-config "
+                f"""'{{"pooling_type": "STEP", "step_tag_id": {mark}}}' or '{{"pooling_type": "ALL"}}'""",
+            )
+        found = dict(zip(places, rows, strict=True))
+        return [found[read] for read in reads]
+
+    async def _tagged(self, mark: int, ids: Sequence[int]) -> bool:
+        """Returns whether the server has an output at each `mark` and nowhere else, which is asked once. Raises Failure
+        where the outputs are not raw, which could not be seen when the model was loaded."""
+        if mark not in self._tags:
+            # No other token occurs as often: the number of outputs says which one has them.
+            between = [token for token in ids if token != mark][:_PROBED]
+            probe = [mark, *(token for other in between for token in (mark, other))]
+            rows = await self.outputs(probe)
+            if len(rows) != len(between) + 1:
+                return False
+            check_raw(rows)
+            self._tags.add(mark)
+        return True
 
     async def predicted(self, row: Row) -> list[list[float]]:
         """See `Engine.predicted`. The tokens that stand in the row are read from one pass over it; others, by asking
