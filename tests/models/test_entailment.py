@@ -103,8 +103,30 @@ async def test_labels_that_the_model_does_not_have_are_named(judged: Judged, scr
     script(scripted, "Ulm is on a river.", {"yes": 1.0, "no": 0.0}, {"yes": 1.0, "no": 0.0})
     found = await judged("fact", BY, response="Ulm is on a river.", reference=EVIDENCE)
     assert (found["status"], found["fault"]) == ("error", "caller")
+    assert found["feedback"].startswith("params.entailment.supported: there is no output 'entailment'")
     assert "yes, no" in found["feedback"]
     given = {**BY, "entailment": {"supported": "yes", "refuted": None}}
+    assert (await judged("fact", given, response="Ulm is on a river.", reference=EVIDENCE))["score"] == 1.0
+
+
+async def test_a_head_without_contradiction_is_told_to_do_without(judged: Judged, scripted: ScriptedModel) -> None:
+    logits = {"entailment": 3.0, "not_entailment": 0.0}
+    script(scripted, "Ulm is on a river.", logits, logits)
+    found = await judged("fact", BY, response="Ulm is on a river.", reference=EVIDENCE)
+    assert found["feedback"].startswith("params.entailment.refuted: there is no output 'contradiction'")
+    assert "Set it to null" in found["feedback"]
+    given = {**BY, "entailment": {"refuted": None}}
+    assert (await judged("fact", given, response="Ulm is on a river.", reference=EVIDENCE))["score"] == 1.0
+
+
+async def test_placeholders_are_not_taken_for_labels(judged: Judged, scripted: ScriptedModel) -> None:
+    """The order of labels differs from model to model: a guess would take denials for support."""
+    logits = {f"LABEL_{place}": float(place) for place in range(3)}
+    script(scripted, "Ulm is on a river.", logits, logits)
+    found = await judged("fact", BY, response="Ulm is on a river.", reference=EVIDENCE)
+    assert (found["status"], found["score"], found["fault"]) == ("error", None, "caller")
+    assert all(part in found["feedback"] for part in ("placeholders", "id2label", "an output's place"))
+    given = {**BY, "entailment": {"supported": 2, "refuted": 0}}
     assert (await judged("fact", given, response="Ulm is on a river.", reference=EVIDENCE))["score"] == 1.0
 
 

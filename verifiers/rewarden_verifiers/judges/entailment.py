@@ -7,7 +7,7 @@ verdicts by it say so.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from rewarden.errors import InvalidParams, InvalidReference
@@ -28,8 +28,8 @@ _MOST_PAIRS = 4000
 @dataclass(frozen=True, kw_only=True)
 class Entailment:
     """A classifier of pairs. model: its name in `[models.named]`; null: the server's default. supported, refuted: its
-    labels for a passage that entails or contradicts a claim; refuted: null: it has none. least: the share of a label
-    from which it counts."""
+    labels for a passage that entails or contradicts a claim, in any case, or their places from 0; refuted: null: it has
+    none. least: the share of a label from which it counts."""
 
     model: str | None = None
     supported: str | int = "entailment"
@@ -79,9 +79,19 @@ async def entailed(
     found = await gather(*(ctx.verify(use, sample=one) for one in pairs))
     lacking = next((one for one in found if one.status != "scored"), None)
     if lacking is not None:
-        return lacking
+        return _told(lacking)
     rows = [found[place : place + len(pieces)] for place in range(0, len(found), len(pieces))]
     return [_checked(claim, row, pieces, entailment.least) for claim, row in zip(claims, rows, strict=True)]
+
+
+def _told(outcome: Outcome) -> Outcome:
+    """An outcome that names the parameters of whoever asked, and not those of the verifier that is asked for them."""
+    said = outcome.feedback or ""
+    for word in ("supported", "refuted"):
+        said = said.replace(f"params.measures.{word}.label", f"params.entailment.{word}")
+    if said.startswith("params.entailment.refuted"):
+        said += ". Set it to null for a model that has no such label"
+    return replace(outcome, feedback=said or None)
 
 
 def _pieces(passages: Sequence[str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Literal
 
@@ -15,8 +16,13 @@ Output = str | int
 Activation = Literal["auto", "softmax", "sigmoid", "none"]
 
 
+_PLACEHOLDER = re.compile(r"LABEL_\d+")
+
+
 def place_of(logits: Logits, output: Output | None, path: str) -> int:
-    """The place of an output; None: the only one. Raises InvalidParams at `path`, naming the model's labels."""
+    """The place of an output; None: the only one. A label's name counts whatever its case, since models of one kind
+    write it in several, unless the model has two that differ in nothing else. Raises InvalidParams at `path`, naming
+    the model's labels."""
     labels = list(logits.labels)
     if output is None and len(labels) == 1:
         return 0
@@ -24,8 +30,18 @@ def place_of(logits: Logits, output: Output | None, path: str) -> int:
         return output
     if isinstance(output, str) and output in labels:
         return labels.index(output)
+    alike = [place for place, label in enumerate(labels) if label.lower() == str(output).lower()]
+    if isinstance(output, str) and len(alike) == 1:
+        return alike[0]
     said = "name one of several outputs" if output is None else f"there is no output {output!r}"
-    raise InvalidParams(f"{path}: {said}; the model {logits.facts.model!r} has: {', '.join(labels)}", path=path)
+    hint = ""
+    if all(_PLACEHOLDER.fullmatch(label) for label in labels):
+        hint = (
+            ". These are placeholders: its config.json names no labels. Look up their order where the model comes "
+            "from, and set id2label there, or give an output's place here, from 0"
+        )
+    has = ", ".join(labels)
+    raise InvalidParams(f"{path}: {said}; the model {logits.facts.model!r} has: {has}{hint}", path=path)
 
 
 def sigmoid(value: float) -> float:

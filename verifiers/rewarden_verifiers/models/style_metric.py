@@ -27,12 +27,13 @@ from rewarden_verifiers.view import SHOWN_TO_MODELS
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """The result of one measure. values: of each segment; shares, logits: by label, of the segment that counts."""
+    """The result of one measure. values: of each segment; shares, by label, and logits: of the segment that
+    counts."""
 
     score: float
     values: Sequence[float]
     shares: dict[str, float]
-    logits: dict[str, float]
+    logits: Logits
 
 
 @verifier(
@@ -115,7 +116,7 @@ async def _measured(
     score, place = _reduced(values, params.reduce)
     shown = found[place]
     by_label = dict(zip(shown.labels, shares(shown, measure.activation), strict=False))
-    return _Measured(score, values, by_label, dict(zip(shown.labels, shown.values, strict=False)))
+    return _Measured(score, values, by_label, shown)
 
 
 def _value(logits: Logits, measure: Measure, path: str) -> float:
@@ -143,10 +144,8 @@ def _reduced(values: Sequence[float], how: str) -> tuple[float, int]:
 
 def _raw(one: _Measured, measure: Measure) -> Any:
     if isinstance(measure.label, dict):
-        return {name: one.logits[name] for name in measure.label}
-    if measure.label is None:
-        return next(iter(one.logits.values()))
-    return one.logits[measure.label] if isinstance(measure.label, str) else list(one.logits.values())[measure.label]
+        return {name: one.logits.values[place_of(one.logits, name, "label")] for name in measure.label}
+    return one.logits.values[place_of(one.logits, measure.label, "label")]
 
 
 def _steps(found: Sequence[_Measured], weights: Sequence[float]) -> list[StepScore]:
