@@ -270,7 +270,7 @@ def main() -> int:
         try:
             published = theirs(system, args.code, rows, args.python)
         except subprocess.CalledProcessError:
-            print(f"{name}: not compared: the published code cannot run with {args.python}; its error stands above")
+            print(f"{name}: not compared: the published code cannot run with {args.python}; its error is above")
             missing.append(name)
             continue
         verdicts = asyncio.run(ours(system, rows))
@@ -287,7 +287,7 @@ def main() -> int:
     if args.page:
         PAGE.write_text(page({name: kept[name] for name in sorted(kept)}), encoding="utf-8")
     if missing:
-        print(f"not compared, for want of packages: {' '.join(missing)}")
+        print(f"not compared, because packages are missing: {' '.join(missing)}")
     return min(differing + len(missing), 1)
 
 

@@ -159,17 +159,17 @@ _LAST_LINE = {"regex": r"(?:\A|\n)[^\n]*<answer>([^\n]*?)</answer>[^\n]*\z"}
 _WORD = {"regex": r"(?s)\A.*<answer>\s*([A-Za-z]+)\s*</answer>"}
 """The last answer that is a word."""
 
-_LAST = Deviation(("several, *", "first, *"), "The last of several answers counts, so that more guesses cost nothing.")
-_PARTS = Deviation(("either, *", "denied, *"), "F1 pays for `A or B`, and for `not A`.")
+_LAST = Deviation(("several, *", "first, *"), "The last of several answers counts, so additional guesses cost nothing.")
+_PARTS = Deviation(("either, *", "denied, *"), "F1 rewards `A or B` and `not A`.")
 _DOUBLED = Deviation(
-    ("doubled, *",), "F1 over sets of words pays in full for an answer that is repeated any number of times."
+    ("doubled, *",), "F1 over sets of words gives full reward to an answer that is repeated any number of times."
 )
-_THOUGHT = Deviation(("thought, *",), "A box within the thought counts although the answer has none.")
+_THOUGHT = Deviation(("thought, *",), "A box in the reasoning counts even if the answer has none.")
 _BOXES = Deviation(
     ("corrected, before", "corrected, thought twice", "corrected, reversed", "corrected, no tags"),
-    "The last of several different boxes counts, so that more guesses cost nothing.",
+    "The last of several different boxes counts, so additional guesses cost nothing.",
 )
-_BEGUN = Deviation(("first, cut",), "A complete answer counts although another one was begun after it.")
+_BEGUN = Deviation(("first, cut",), "A complete answer counts even if another one begins after it.")
 
 
 def _think(twice: bool = True) -> Forms:
@@ -239,7 +239,7 @@ def _choosing() -> Forms:
 
 _NO_THOUGHT = Deviation(
     ("none, dots", "none, closed", "thought, dots", "thought, closed", "bare, dots", "bare, closed"),
-    "Without a thought, no answer earns more than a wrong one.",
+    "Without reasoning, a missing answer earns more than a wrong one.",
 )
 
 _AUTOTHINK: Mapping[str, Any] = {
@@ -307,7 +307,7 @@ def _math_verify_reward(repository: str, commit: str, folder: str, package: str)
         beside=(f"{folder}/deepscaler",),
         roots=(folder,),
         rows=mathematics(_think()),
-        deviations=(Deviation(("thought, twice",), "A box within a second thought counts."),),
+        deviations=(Deviation(("thought, twice",), "A box in a second block of reasoning counts."),),
     )
 
 
@@ -315,12 +315,13 @@ _AS_WRITTEN = {"extraction": ["boxed"], "form": "as_written"}
 """Options of `math` for graders that compare texts."""
 
 _SEVERAL = Deviation(
-    ("several, *",), "Several different answers are one that can be read; here they earn as little as none."
+    ("several, *",),
+    "Several different answers count as one readable answer; here they earn no more than a missing one.",
 )
 
-_BOTH = Deviation(("both, *",), "A critique that gives both verdicts has the right one.")
+_BOTH = Deviation(("both, *",), "A critique that gives both verdicts counts as right.")
 _UNCLOSED = Deviation(
-    ("corrected, cut",), "A box within a thought that never ends is an answer, and a wrong one earns more than none."
+    ("corrected, cut",), "A box in unclosed reasoning is an answer, and a wrong answer earns more than none."
 )
 
 _BOXED = {"options": {"extraction": ["boxed"]}}
@@ -554,7 +555,7 @@ SYSTEMS: Mapping[str, Published] = {
         ),
         rows=mathematics(_think(), display=False),
         deviations=(_THOUGHT, _SEVERAL, _UNCLOSED),
-        note="The published parser does not read `\\dfrac`, which the rows therefore lack.",
+        note="The published parser does not read `\\dfrac`, so the rows do not use it.",
     ),
     "mopps-mathematics": Published(
         system="mopps",
@@ -583,8 +584,9 @@ SYSTEMS: Mapping[str, Published] = {
         file="recipe/ours/reward_func/countdown_reward.py",
         call="compute_score(response, reference)['score']",
         rows=countdown(_TAGS),
-        deviations=(Deviation(("blank, *",), "An empty answer earns 0.1, as an expression that is wrong does."),),
-        note="The rows have no equations: the published code counts the target in `3 * 4 = 12` among the numbers used.",
+        deviations=(Deviation(("blank, *",), "An empty answer earns 0.1, like a wrong expression."),),
+        note="The rows have no equations, because the published code counts the target in `3 * 4 = 12` among the "
+        "numbers used.",
     ),
     "deeptheorem": Published(
         recipe="accuracy_format",
@@ -601,7 +603,7 @@ SYSTEMS: Mapping[str, Published] = {
         file="scripts/reward_func_proof.py",
         call="reward_func('', response, reference, None)",
         rows=verdicts({name: form for name, form in _TAGS.items() if name != "no thought"}),
-        note="The published code also gives 0 to responses with hardly any white space, which the rows do not have.",
+        note="The published code also gives 0 to responses with hardly any white space; the rows have none.",
     ),
     "critique-rl": Published(
         recipe="critique_rl",
@@ -627,7 +629,7 @@ SYSTEMS: Mapping[str, Published] = {
         stubs=("torch", "vllm", "data", "data.build_data", "process_ans", "process_ans.utils"),
         rows=critiques(),
         deviations=(_BOTH,),
-        note="The published sum of both rewards stands within the code that also runs the actor; the call repeats it.",
+        note="The published sum of both rewards is inside the code that also runs the actor; the call repeats it.",
     ),
     "ampo": Published(
         recipe="accuracy",
@@ -688,8 +690,8 @@ SYSTEMS: Mapping[str, Published] = {
         "'content': call['function']['arguments']} for call in calls]) or compute_solve_f1(response, {}, unsolved, "
         "float(not any(unsolved.values())), 'train', reference)",
         rows=turns_with_tools(),
-        deviations=(Deviation(("long, *",), "An answer of any length counts if the expected one is somewhere in it."),),
-        note="Each call returns its arguments, so that it solves the question that they answer.",
+        deviations=(Deviation(("long, *",), "An answer of any length counts if it contains the expected one."),),
+        note="Each call returns its arguments, and so solves the question that they answer.",
     ),
     "router-r1": Published(
         recipe="router_r1",
@@ -716,7 +718,7 @@ SYSTEMS: Mapping[str, Published] = {
             "hydra",
         ),
         rows=words(searching(lambda rng: rng.randint(0, 3), _asked)),
-        note="Every name of a model is known here.",
+        note="Here, every model name is known.",
     ),
     "sws": Published(
         recipe="accuracy",
@@ -739,7 +741,7 @@ SYSTEMS: Mapping[str, Published] = {
         roots=("trl/src/open_r1",),
         stubs=("rouge", "wandb", "torch", "torch.nn", "torch.nn.functional", "transformers"),
         groups=agreeing(_think(), 8),
-        deviations=(Deviation(("thoughts, *",), "A box within the thought counts although the answer has none."),),
+        deviations=(Deviation(("thoughts, *",), "A box in the reasoning counts even if the answer has none."),),
     ),
     "ead": Published(
         recipe="accuracy",
@@ -823,7 +825,7 @@ SYSTEMS: Mapping[str, Published] = {
         f"format_reward_func({_MESSAGES})[0]) / 2",
         stubs=("torch", "datasets", "transformers", "trl", "trl.trainer", "wandb"),
         rows=letters(named(_TAGS, "explanation")),
-        note="The published reward is twice this one: 2 for the answer and 1 for the format.",
+        note="The published reward is twice as high: 2 for the answer and 1 for the format.",
     ),
     "lite-ppo": Published(
         recipe="accuracy_format",
@@ -859,7 +861,7 @@ SYSTEMS: Mapping[str, Published] = {
         rows=mathematics(
             {**_think(), "paragraphs": (2, lambda rng, why, what: f"{thought(rng)}\n\n{what}")},
         ),
-        note="Without a closed thought, the published code reads what follows the last blank line.",
+        note="Without closed reasoning, the published code reads the text after the last blank line.",
     ),
     "clpo": Published(
         recipe="three_outcomes",
@@ -874,8 +876,8 @@ SYSTEMS: Mapping[str, Published] = {
         file="verl/utils/reward_score/math_dapo.py",
         call="compute_score(response, reference)['score']",
         rows=mathematics(_think(), box="Answer: {}\n"),
-        deviations=(Deviation(("thought, *",), "An answer within the thought counts although none follows it."),),
-        note="The published script names no data; the reward is the one for DAPO-Math-17k.",
+        deviations=(Deviation(("thought, *",), "An answer in the reasoning counts even if none follows it."),),
+        note="The published script does not name its data; the reward is the one for DAPO-Math-17k.",
     ),
     "rl-with-cold-start": Published(
         recipe="accuracy",
@@ -974,7 +976,7 @@ SYSTEMS: Mapping[str, Published] = {
         roots=("",),
         rows=words(_LOOKED_UP),
         deviations=(_BEGUN,),
-        note="The first answer is the one that the published prompt shows; the weight of the format is 0 there.",
+        note="The first answer is the one in the published prompt. The published weight of the format is 0.",
     ),
     "openvlthinker": Published(
         recipe="openvlthinker",
@@ -995,7 +997,7 @@ SYSTEMS: Mapping[str, Published] = {
         "post_process_final_answer_fn_mapper['gsm8k'](reference)) else 0.1)"
         "(post_process_answer_cot_fn_mapper['nl', 'gsm8k']([response.strip()])[0])",
         rows=numbers(_concluded()),
-        note="The three values stand in the published `rollout`, from which the call repeats them.",
+        note="The three values are in the published `rollout`; the call repeats them.",
         **_REFT,
     ),
     "reft-options": Published(
@@ -1020,9 +1022,11 @@ SYSTEMS: Mapping[str, Published] = {
         "(post_process_answer_cot_fn_mapper['nl', 'mathqa']([response.strip()])[0])",
         rows=letters(_concluded()),
         deviations=(
-            Deviation(("*, empty", "listed, *", "blank, *"), "No answer, or several, earn 0.1 like a wrong answer."),
+            Deviation(
+                ("*, empty", "listed, *", "blank, *"), "A missing answer or several answers earn 0.1, like a wrong one."
+            ),
         ),
-        note="The three values stand in the published `rollout`, from which the call repeats them.",
+        note="The three values are in the published `rollout`; the call repeats them.",
         **_REFT,
     ),
     "rlcr-math": Published(
@@ -1042,7 +1046,7 @@ SYSTEMS: Mapping[str, Published] = {
         f"brier_reward('tabc', {_MESSAGES}, [reference], ['math'])[0] - 1",
         rows=values(confident(), dollars=True),
         deviations=(_LAST,),
-        note="The published Brier term is 1 too high for every response in the right format, which the call undoes.",
+        note="The published Brier term is 1 too high for every response in the right format; the call corrects this.",
     ),
     "sparkle": Published(
         recipe="sparkle",
@@ -1085,8 +1089,8 @@ SYSTEMS: Mapping[str, Published] = {
                 for number, met in enumerate(opinion.values(), 1)
             ]
         },
-        deviations=(Deviation(("*, cut", "*, empty"), "A judge is asked about a response that says nothing."),),
-        note="A judge's opinion on each criterion is drawn for each row and given to both.",
+        deviations=(Deviation(("*, cut", "*, empty"), "The judge is called for a response without content."),),
+        note="Each row has a random judge's verdict on each criterion, which both sides use.",
     ),
     "timemaster": Published(
         recipe="timemaster",
@@ -1103,7 +1107,7 @@ SYSTEMS: Mapping[str, Published] = {
             for aspect in ("specificity", "appropriateness", "relevance", "depth")
         },
         deviations=(Deviation(("several, *",), "The first of several classes counts."),),
-        note="A judge's grade is drawn for each row and given to both.",
+        note="Each row has a random judge's grade, which both sides use.",
     ),
     "qwenlong-l1": Published(
         recipe="qwenlong_l1",
@@ -1121,11 +1125,11 @@ SYSTEMS: Mapping[str, Published] = {
         rows=asked(words(concluded(), several=False, single=True), (True, False)),
         replies=lambda right: {"reason": "", "verdict": "correct" if right else "incorrect"},
         deviations=(
-            Deviation(("either, *", "denied, *"), "`A or B` and `not A` have the reference's words."),
-            Deviation(("part, *",), "Any part of the reference is right, be it one word of four."),
-            Deviation(("refused, *",), "A judge is asked about a response that declines to answer."),
+            Deviation(("either, *", "denied, *"), "`A or B` and `not A` contain the reference's words."),
+            Deviation(("part, *",), "Any part of the reference counts as right, even one word of four."),
+            Deviation(("refused, *",), "The judge is called for a response that declines to answer."),
         ),
-        note="A judge's verdict is drawn for each row and given to both.",
+        note="Each row has a random judge's verdict, which both sides use.",
     ),
     "rlkv": Published(
         recipe="accuracy",
@@ -1137,7 +1141,7 @@ SYSTEMS: Mapping[str, Published] = {
         stubs=("pebble", "areal", "areal.utils", "areal.utils.logging"),
         rows=mathematics(_think(), bare=False),
         deviations=(_THOUGHT,),
-        note="The file is in the submodule that Kurt232/RLKV names; references have a box there.",
+        note="The file is in the submodule of Kurt232/RLKV; its references are boxed.",
     ),
     "ttrl": Published(
         recipe="ttrl",
@@ -1153,11 +1157,11 @@ SYSTEMS: Mapping[str, Published] = {
         deviations=(
             Deviation(
                 ("none, 1 silent", "*, 2 silent", "*, 3 silent", "*, 4 silent"),
-                "No answer is an answer to agree on, so that a silent group earns all.",
+                "A missing answer counts as an answer to agree on, so a group without answers earns full reward.",
             ),
         ),
-        note="The published code counts two spellings of a value as two answers when it looks for the majority; each "
-        "value has one spelling in the rows.",
+        note="The published code counts two spellings of a value as two answers when it looks for the majority; in "
+        "the rows, each value has one spelling.",
     ),
     "toolrl": Published(
         recipe="toolrl",
@@ -1172,11 +1176,11 @@ SYSTEMS: Mapping[str, Published] = {
         deviations=(
             Deviation(
                 ("needless, *", "silent, cut", "silent, empty"),
-                "Where no call is expected, a needless call or no reply at all costs nothing but the format.",
+                "If no call is expected, an unnecessary call or an empty reply costs only the format reward.",
             ),
         ),
-        note="The published code pairs calls of one tool greedily, and the recipe as well as possible; no reference in "
-        "the rows has two of one tool.",
+        note="The published code pairs calls of one tool greedily; the recipe finds the best pairing. No reference "
+        "in the rows calls a tool twice.",
     ),
     "tulu-3-instructions": Published(
         system="tulu-3",
@@ -1191,8 +1195,8 @@ SYSTEMS: Mapping[str, Published] = {
         stubs=tuple(name for name in _OPEN_INSTRUCT if name != "open_instruct.if_functions"),
         rows=instructions(),
         deviations=(
-            Deviation(("*, cut",), "A thought that is never closed counts as the answer."),
-            Deviation(("*, empty",), "An empty response obeys every instruction that forbids something."),
+            Deviation(("*, cut",), "Unclosed reasoning counts as the answer."),
+            Deviation(("*, empty",), "An empty response follows every instruction that forbids something."),
         ),
     ),
     "tulu-3-math": Published(
@@ -1218,7 +1222,7 @@ SYSTEMS: Mapping[str, Published] = {
         "'\\n'.join(f'({i}) {name} is a {role}' for i, (name, role) in enumerate(reference.items(), 1))})",
         rows=knights(_TAGS),
         reference=lambda people: {"solution": people},
-        deviations=(Deviation(("denied, *",), "Every `NAME is a ROLE` counts, also in a sentence that denies it."),),
+        deviations=(Deviation(("denied, *",), "Every `NAME is a ROLE` counts, even in a sentence that denies it."),),
     ),
     "zerosearch": Published(
         recipe="accuracy",
@@ -1229,7 +1233,7 @@ SYSTEMS: Mapping[str, Published] = {
         call="compute_score('<answer>and</answer>' + response, {'target': reference})[1]",
         rows=words(_LOOKED_UP),
         deviations=(_BEGUN, _PARTS),
-        note="The first answer is the one that the published prompt shows.",
+        note="The first answer is the one in the published prompt.",
     ),
     "ssrl": Published(
         recipe="ssrl",
@@ -1240,7 +1244,7 @@ SYSTEMS: Mapping[str, Published] = {
         call="compute_score(response, {'target': reference})",
         rows=words(_LOOKED_UP),
         deviations=(_BEGUN,),
-        note="The published code has no reward for the format.",
+        note="The published code has no format reward.",
     ),
     "parallelsearch": Published(
         recipe="parallelsearch",
@@ -1261,7 +1265,7 @@ SYSTEMS: Mapping[str, Published] = {
         ),
         results="information",
         deviations=(_BEGUN,),
-        note="The searches before the response are those that the published prompt shows.",
+        note="The searches before the response are those in the published prompt.",
     ),
     "deepresearcher": Published(
         recipe="deepresearcher",
@@ -1274,7 +1278,9 @@ SYSTEMS: Mapping[str, Published] = {
         deviations=(
             _PARTS,
             _DOUBLED,
-            Deviation(("several, *", "first, *"), "Only the first answer is read; here several are a bad format."),
+            Deviation(
+                ("several, *", "first, *"), "Only the first answer is read; here, several answers are a format error."
+            ),
         ),
     ),
     "asearcher": Published(
@@ -1286,7 +1292,7 @@ SYSTEMS: Mapping[str, Published] = {
         "re.split('(?<=</search>)', response))",
         rows=words(_LOOKED_UP),
         deviations=(_PARTS, _DOUBLED),
-        note="The published trainer checks the format of each turn; a turn ends with its search.",
+        note="The published trainer checks the format of each turn, which ends with its search.",
     ),
     "rlcr": Published(
         recipe="rlcr",
@@ -1298,7 +1304,7 @@ SYSTEMS: Mapping[str, Published] = {
         f"brier_reward('tabc', {_MESSAGES}, [reference], ['hotpot'])[0] - 1",
         rows=words(confident(), single=True),
         deviations=(_LAST,),
-        note="The published Brier term is 1 too high for every response in the right format, which the call undoes.",
+        note="The published Brier term is 1 too high for every response in the right format; the call corrects this.",
     ),
     "open-rs": Published(
         recipe="accuracy_plus_format",
@@ -1359,7 +1365,7 @@ SYSTEMS: Mapping[str, Published] = {
             several=False,
             single=True,
         ),
-        note="Blanks around a whole response do not count here.",
+        note="Here, spaces around the response are ignored.",
     ),
     "med-r1": Published(
         recipe="accuracy_plus_format",
@@ -1383,7 +1389,8 @@ SYSTEMS: Mapping[str, Published] = {
         deviations=(
             Deviation(("listed, *",), "The first of several options counts."),
             Deviation(
-                ("*, no tags",), "Without tags, a word's first letter, such as the C of `Comparing`, is an option."
+                ("*, no tags",),
+                "Without tags, the first letter of a word is read as an option, such as the C of `Comparing`.",
             ),
         ),
     ),
@@ -1417,7 +1424,7 @@ SYSTEMS: Mapping[str, Published] = {
         "'\\n'.join(f'({i}) {name} is a {role}' for i, (name, role) in enumerate(reference.items(), 1))})['score']",
         rows=knights(_TAGS),
         reference=lambda people: {"solution": people},
-        deviations=(Deviation(("denied, *",), "Every `NAME is a ROLE` counts, also in a sentence that denies it."),),
+        deviations=(Deviation(("denied, *",), "Every `NAME is a ROLE` counts, even in a sentence that denies it."),),
     ),
     "ton": Published(
         recipe="accuracy_plus_format",
@@ -1485,7 +1492,7 @@ SYSTEMS: Mapping[str, Published] = {
         "'\\n'.join(f'({i}) {name} is a {role}' for i, (name, role) in enumerate(reference.items(), 1))}, 0.0)",
         rows=knights(_TAGS),
         reference=lambda people: {"solution": people},
-        deviations=(Deviation(("denied, *",), "Every `NAME is a ROLE` counts, also in a sentence that denies it."),),
+        deviations=(Deviation(("denied, *",), "Every `NAME is a ROLE` counts, even in a sentence that denies it."),),
     ),
     "miromind-m1": Published(
         recipe="accuracy_format",
@@ -1524,7 +1531,7 @@ SYSTEMS: Mapping[str, Published] = {
         stubs=("deepscaler.utils",),
         call="deepscaler_reward_fn(response, reference)",
         rows=mathematics(_think(), reduced=True),
-        deviations=(Deviation(("thought, twice",), "A box within a second thought counts."),),
+        deviations=(Deviation(("thought, twice",), "A box in a second block of reasoning counts."),),
     ),
     "tina-length": Published(
         system="tina",
@@ -1540,7 +1547,7 @@ SYSTEMS: Mapping[str, Published] = {
         call="(lambda texts, right: 2 * accuracy_reward(texts, right)[place] + len_reward(texts, right)[place])("
         "[[{'content': each}] for each in responses], ['$' + reference + '$'] * len(responses))",
         groups=agreeing(_think(), 4),
-        deviations=(Deviation(("thoughts, *",), "A box within the thought counts although the answer has none."),),
+        deviations=(Deviation(("thoughts, *",), "A box in the reasoning counts even if the answer has none."),),
     ),
     "fast-math-r1": Published(
         recipe="group_length",
@@ -1577,8 +1584,8 @@ SYSTEMS: Mapping[str, Published] = {
             f"[said], [[right]], tokenize='13a').score) or compute_score('{metric}', 'continuous', "
             "100 * signals['quality'], 'de-en', 40, 90, 'Assistant:' + response, reference)",
             rows=graded(words(think_answer("<translate>{}</translate>"), several=False, single=True), "quality"),
-            note="The published code rounds BLEU to hundredths of a point, which the call leaves out. The score of the "
-            "learned metric is drawn for each row and given to both.",
+            note="The published code rounds BLEU to hundredths of a point, which the call omits. Each row has a "
+            "random score of the learned metric, which both sides use.",
         )
         for name, metric, params in (
             ("mt-r1-zero-lexical", "BLEU", {}),
@@ -1629,7 +1636,7 @@ SYSTEMS: Mapping[str, Published] = {
         stubs=("jsonlines", "pandas"),
         call="compute_score(response, reference, 'default')",
         rows=mathematics(_looping(), skip=("equal",)),
-        note="The published grader equates few other spellings of a value, which the rows therefore lack.",
+        note="The published grader recognizes few other spellings of a value, so the rows have none.",
         deviations=(_THOUGHT,),
     ),
     "rose": Published(
@@ -1654,7 +1661,7 @@ SYSTEMS: Mapping[str, Published] = {
         rows=noted(mathematics(_think()), {"target_length": (100, 400, 1000, 2400, 3600)}),
         characters=True,
         deviations=(_THOUGHT,),
-        note="The published function gives a group of equal lengths nothing; the call has a second response for that.",
+        note="The published function gives a group of equal lengths nothing, so the call adds a second response.",
     ),
     "tina-l1-max": Published(
         system="tina",
@@ -1668,7 +1675,7 @@ SYSTEMS: Mapping[str, Published] = {
         rows=noted(mathematics(_think()), {"target_length": (100, 400, 1000, 2400, 3600)}),
         characters=True,
         deviations=(_THOUGHT,),
-        note="The published function gives a group of equal lengths nothing; the call has a second response for that.",
+        note="The published function gives a group of equal lengths nothing, so the call adds a second response.",
     ),
     "tina-menu": Published(
         system="tina",
@@ -1703,8 +1710,8 @@ SYSTEMS: Mapping[str, Published] = {
         "[[{'content': each}] for each in responses], ['$' + reference + '$'] * len(responses))",
         groups=agreeing(_think(), 4),
         deviations=(
-            Deviation(("thoughts, *",), "A box within the thought counts although the answer has none."),
-            Deviation(("*, empty",), "An empty response repeats nothing."),
+            Deviation(("thoughts, *",), "A box in the reasoning counts even if the answer has none."),
+            Deviation(("*, empty",), "An empty response has no repetition."),
         ),
     ),
     "reasonmaxxer": Published(
@@ -1719,7 +1726,7 @@ SYSTEMS: Mapping[str, Published] = {
         "response), reference)",
         rows=mathematics(_think(), skip=("equal",)),
         deviations=(_THOUGHT,),
-        note="The published grader cannot read `74x + x^2`; the rows have no other spelling of a value.",
+        note="The published grader cannot read `74x + x^2`, so each value in the rows has one spelling.",
     ),
     "agentfly-questions": Published(
         system="agentfly",
@@ -1777,7 +1784,7 @@ SYSTEMS: Mapping[str, Published] = {
         call="compute_score(response, reference)",
         rows=mathematics(_think(), skip=("equal",)),
         deviations=(_THOUGHT,),
-        note="The published grader equates few other spellings of a value, which the rows therefore lack.",
+        note="The published grader recognizes few other spellings of a value, so the rows have none.",
     ),
     "think2sql": Published(
         recipe="think2sql",
@@ -1835,9 +1842,9 @@ SYSTEMS: Mapping[str, Published] = {
             rows=mathematics(_think(), length=True),
             deviations=(
                 Deviation(
-                    ("repeated, *", "several, *"), "The last of several boxes counts, so that more cost nothing."
+                    ("repeated, *", "several, *"), "The last of several boxes counts, so additional ones cost nothing."
                 ),
-                Deviation(("corrected, cut", "thought, cut"), "A box within a thought that never ends is an answer."),
+                Deviation(("corrected, cut", "thought, cut"), "A box in unclosed reasoning is an answer."),
             ),
         )
         for name, params, call in (
@@ -1925,7 +1932,7 @@ SYSTEMS: Mapping[str, Published] = {
         "reference, {'num_turns': 2 + 2 * metadata['calls']})['score'] + min(-(token_count - 16384) / 4096, 0)",
         rows=counted(noted(mathematics(_think(), display=False), {"calls": (0, 0, 1, 2, 3, 4, 5, 9)}), 20480),
         deviations=(_THOUGHT,),
-        note="The length is penalized by another file of the repository, whose formula the call repeats.",
+        note="The length penalty is in another file of the repository; the call repeats its formula.",
     ),
     **{
         name: Published(
@@ -1970,10 +1977,11 @@ SYSTEMS: Mapping[str, Published] = {
         "bool(re.search('(?s)<think>.*</think>.*<answer>', response)))",
         groups=likely(words(_answering(), several=False), 4),
         deviations=(
-            Deviation(("*, looping, unclosed",), "A loop costs nothing if the response would earn nothing without it."),
+            Deviation(("*, looping, unclosed",), "A loop has no penalty if the response earns nothing without it."),
         ),
-        note="The log-probabilities are drawn for each row and given to both; the call computes in double precision. "
-        "The trainer looks for an answer that the reference can replace, and punishes loops; the call repeats both.",
+        note="Each row has random log-probabilities, which both sides use; the call computes in double precision. "
+        "The trainer looks for an answer that the reference can replace, and penalizes loops; the call repeats "
+        "both.",
     ),
     "generalpoints-virl": Published(
         recipe="general_points",
@@ -1989,12 +1997,12 @@ SYSTEMS: Mapping[str, Published] = {
         deviations=(
             Deviation(
                 ("broken off, *", "blank, *"),
-                "An empty formula, or one that breaks off, costs less than a mistake in its form; one that a solution "
-                "begins with earns 1.",
+                "An empty or truncated formula costs less than a mistake in its form; one that is the start of a "
+                "solution earns 1.",
             ),
         ),
-        note="The published penalties for several mistakes in the form of a formula add up; the rows have at most one, "
-        "and no division, since the published code computes with floating point numbers.",
+        note="The published penalties for several mistakes in the form of a formula add up; the rows have at most "
+        "one. They have no division, because the published code computes in floating point.",
     ),
     "reasonrank": Published(
         recipe="reasonrank",
@@ -2009,7 +2017,7 @@ SYSTEMS: Mapping[str, Published] = {
         reference=lambda known: {**known, "catalogue": sorted(known["order"])},
         rows=rankings(_TAGS),
         deviations=(
-            Deviation(("foreign, *",), "A number that no passage has makes room for the passages below it."),
+            Deviation(("foreign, *",), "A number that belongs to no passage makes room for the passages below it."),
             Deviation(("several, *", "first, *"), "The first of several lists counts."),
         ),
     ),
@@ -2025,9 +2033,9 @@ SYSTEMS: Mapping[str, Published] = {
         "'output_cand': response}], 'score_multi', type('Arguments', (), {'eval_output_file': ''})))",
         rows=grades(("helpfulness", "clarity", "factuality", "depth", "engagement")),
         replies=lambda opinion: {aspect: {"reason": "", "score": grade} for aspect, grade in opinion.items()},
-        deviations=(Deviation(("*, cut", "*, empty"), "A judge is asked about a response that says nothing."),),
-        note="A judge's grades, from 1 to 5, are drawn for each row and given to both. The published code averages "
-        "each aspect; the call averages the aspects and maps 1 to 5 onto 0 to 1.",
+        deviations=(Deviation(("*, cut", "*, empty"), "The judge is called for a response without content."),),
+        note="Each row has random judge's grades from 1 to 5, which both sides use. The published code averages "
+        "each aspect; the call averages the aspects and maps 1 to 5 to 0 to 1.",
     ),
     "supernova": Published(
         recipe="supernova",
@@ -2036,8 +2044,8 @@ SYSTEMS: Mapping[str, Published] = {
         file="trl_scripts/accuracy_reward_gr.py",
         call=f"accuracy_reward_gr_with_length({_MESSAGES}, [reference])[0]",
         rows=words(_answered(), skip=("spaced",), several=False, single=True),
-        note="The published code also takes two spellings of a number as equal, which the rows do not have, "
-        "and counts blanks within a box.",
+        note="The published code also equates two spellings of a number, which the rows do not have, and is "
+        "sensitive to spaces in a box.",
     ),
     "rank-grpo": Published(
         recipe="accuracy",
@@ -2053,9 +2061,9 @@ SYSTEMS: Mapping[str, Published] = {
         "(text[:-7], int(text[-5:-1]))) / _discounts(20)[:len(reference['right'])].sum()",
         reference=lambda known: known["right"],
         rows=recommendations(),
-        note="The published reward of the first rank is the discounted gain of the list, which the call divides by the "
-        "best one; that is the same for a whole group. The further ranks are the verdict's steps. It also takes a year "
-        "that is up to two off, which the rows do not have.",
+        note="The published reward of the first rank is the discounted gain of the list. The call divides it by "
+        "the best possible gain, which is the same for a whole group. The other ranks are the verdict's steps. The "
+        "published code also accepts a year that is off by up to two; the rows have none.",
     ),
     "rlcf-checklists": Published(
         recipe="rlcf_checklists",
@@ -2077,9 +2085,9 @@ SYSTEMS: Mapping[str, Published] = {
             Rule((text,), [{"items": [{"number": 1, "reason": "", "score": number}]} for number in numbers])
             for text, numbers in opinion.items()
         ],
-        deviations=(Deviation(("*, cut", "*, empty"), "A judge is asked about a response that says nothing."),),
-        note="A judge's opinions are drawn for each row and given to both. The rows have no items for programs, with "
-        "whose numbers another published file averages the judge's.",
+        deviations=(Deviation(("*, cut", "*, empty"), "The judge is called for a response without content."),),
+        note="Each row has random judge's verdicts, which both sides use. The rows have no items for programs; "
+        "another published file averages the scores of those with the judge's.",
     ),
     "behavior-priming": Published(
         recipe="behavior_priming",
@@ -2098,11 +2106,12 @@ SYSTEMS: Mapping[str, Published] = {
         ),
         replies=lambda right: {"reason": "", "verdict": "correct" if right else "incorrect"},
         deviations=(
-            Deviation(("refused, *", "blank, *"), "A judge is asked about an answer that says nothing."),
-            Deviation(("either, *",), "A judge is asked about `A or B`."),
+            Deviation(("refused, *", "blank, *"), "The judge is called for an answer without content."),
+            Deviation(("either, *",), "The judge is called for `A or B`."),
         ),
-        note="A judge's verdict is drawn for each row and given to both; it is right for the reference's own words, "
-        "about which no judge is asked here. The published code rewards the last turn of a trajectory, as rows are.",
+        note="Each row has a random judge's verdict, which both sides use. For the reference's own words it is "
+        "right; here, no judge is called for them. The published code rewards the last turn of a trajectory; each "
+        "row is such a turn.",
     ),
     "autothink-length": Published(
         system="autothink",
@@ -2180,8 +2189,8 @@ SYSTEMS: Mapping[str, Published] = {
             rows=asked(posed(counted(mathematics(_think()), 4000, least=20), "q"), (0.0, 0.2, 0.5, 0.75, 1.0)),
             replies=lambda grade: {"reason": "", "score": grade},
             deviations=deviations,
-            note="The tokens before the box and a judge's grade are drawn for each row and given to both. No count is "
-            "below 20, where our penalty for brevity ends.",
+            note="Each row has a random number of tokens before the box and a random judge's grade, which both "
+            "sides use. No count is below 20, where our brevity penalty ends.",
         )
         for name, params, deviations in (
             ("rlsp-length", {"effort": 0}, (_THOUGHT,)),
@@ -2191,7 +2200,7 @@ SYSTEMS: Mapping[str, Published] = {
                 (
                     _THOUGHT,
                     Deviation(
-                        ("none, *", "*, cut", "*, empty"), "A judge grades the effort although there is no answer."
+                        ("none, *", "*, cut", "*, empty"), "The judge grades the effort even if there is no answer."
                     ),
                 ),
             ),
@@ -2219,8 +2228,8 @@ SYSTEMS: Mapping[str, Published] = {
         rows=programs(),
         sandbox=True,
         deviations=(
-            Deviation(("crash, *",), "A program that ends with a failure passes if it printed the output."),
-            Deviation(("right, cut", "some, cut", "spaced, cut"), "A program in a thought that never ends counts."),
+            Deviation(("crash, *",), "A program that fails passes if it printed the expected output."),
+            Deviation(("right, cut", "some, cut", "spaced, cut"), "A program in unclosed reasoning counts."),
         ),
         note="The call runs programs without the published isolation.",
     ),
@@ -2239,8 +2248,8 @@ SYSTEMS: Mapping[str, Published] = {
         },
         rows=functions(),
         sandbox=True,
-        note="The published code finds no function in the first line, where the rows have none. It also runs what "
-        "stands in `llm-code` tags, which the recipe does not read.",
+        note="The published code finds no function in the first line; the rows have none there. It also runs code "
+        "in `llm-code` tags, which the recipe does not read.",
     ),
     "multi-domain-rlvr-mathematics": Published(
         system="multi-domain-rlvr",
@@ -2254,7 +2263,7 @@ SYSTEMS: Mapping[str, Published] = {
         call="compute_score.__globals__.update(hf_math_equal_subprocess=hf_verify_with_try) or "
         "compute_score(response, reference)",
         rows=values(think_answer(r"<answer> \boxed{{{}}} </answer>"), skip=("boxed", "several", "first")),
-        note="The call grades without the published processes. The rows' answers stand in boxes, without which the "
+        note="The call grades without the published processes. The rows' answers are boxed; without a box, the "
         "published code takes the last number of the answer.",
     ),
     "multi-domain-rlvr-zebra": Published(
@@ -2275,9 +2284,10 @@ SYSTEMS: Mapping[str, Published] = {
         reference=lambda solution: {"solution": solution},
         rows=houses(_TAGS),
         deviations=(
-            Deviation(("turned, *",), "A house is known by its first value, so that the houses' order does not count."),
+            Deviation(("turned, *",), "Houses are matched by their first value, so their order does not matter."),
             Deviation(
-                ("some, *", "same, *", "left out, *"), "A table that says the same of every house earns a part of 1."
+                ("some, *", "same, *", "left out, *"),
+                "A table that says the same about every house earns partial credit.",
             ),
         ),
     ),
@@ -2307,9 +2317,9 @@ SYSTEMS: Mapping[str, Published] = {
         reference=_tested,
         rows=counted(noted(programs(spaces=False), {"calls": (0, 0, 1, 2, 3, 4, 5, 9)}), 20480),
         sandbox=True,
-        deviations=(Deviation(("*, cut",), "A program in a thought that never ends counts, or earns more than none."),),
-        note="The call runs programs without the published sandbox. Its comparison of outputs counts white space at "
-        "the ends of lines, which the rows do not have.",
+        deviations=(Deviation(("*, cut",), "A program in unclosed reasoning counts, or earns more than no program."),),
+        note="The call runs programs without the published sandbox. Its comparison of outputs is sensitive to "
+        "white space at the ends of lines; the rows have none.",
     ),
     **{
         name: Published(
@@ -2333,8 +2343,8 @@ SYSTEMS: Mapping[str, Published] = {
             groups=grouped(rows, 8),
             characters=True,
             deviations=deviations,
-            note="The call computes in double precision, measures lengths in characters, and leaves out that the "
-            "trainer compares a reward with the group's.",
+            note="The call computes in double precision, measures lengths in characters, and omits the trainer's "
+            "comparison of a reward with the group's.",
         )
         for name, params, file, rows, deviations in (
             (
@@ -2343,8 +2353,10 @@ SYSTEMS: Mapping[str, Published] = {
                 "gsm8k",
                 numbers(reasoned()),
                 (
-                    Deviation(("*, twice",), "Several answers count as one text, in which the last number is found."),
-                    Deviation(("signed, *",), "The published grader reads no number after a plus sign."),
+                    Deviation(
+                        ("*, twice",), "Several answers count as one text, and the last number in it is the answer."
+                    ),
+                    Deviation(("signed, *",), "The published grader does not read numbers with a plus sign."),
                 ),
             ),
             (
@@ -2389,7 +2401,7 @@ SYSTEMS: Mapping[str, Published] = {
                 "reference",
                 sudokus(_TAGS),
                 (),
-                "The published code compares with the known solution, which is the only one of its puzzles.",
+                "The published code compares with the stored solution; its puzzles have only one.",
             ),
             (
                 "words",
@@ -2399,8 +2411,8 @@ SYSTEMS: Mapping[str, Published] = {
                 "reference",
                 spelled(_TAGS),
                 (),
-                "The published code for cubes is the same, and for an angle or a radius too, whose answers have no "
-                "letters. It reads an orthocentre's coordinates one by one, so that blanks between them do not count.",
+                "The published code is the same for cubes, and for angles and radii, whose answers have no "
+                "letters. It reads an orthocentre's coordinates one by one, so spaces between them do not matter.",
             ),
             (
                 "self-reference",
@@ -2410,7 +2422,7 @@ SYSTEMS: Mapping[str, Published] = {
                 "reference",
                 numbers(_TAGS),
                 (),
-                "The published code fails on references that are not whole.",
+                "The published code fails on references that are not whole numbers.",
             ),
             (
                 "lists",
@@ -2420,7 +2432,7 @@ SYSTEMS: Mapping[str, Published] = {
                 "str(reference)",
                 sequences(_TAGS, brackets=True),
                 (),
-                "The published code also reads lists without commas, which the rows do not have.",
+                "The published code also reads lists without commas; the rows have none.",
             ),
             (
                 "arc",
@@ -2451,8 +2463,8 @@ SYSTEMS: Mapping[str, Published] = {
         reference=_combining,
         rows=combinations(),
         sandbox=True,
-        deviations=(Deviation(("exits, *",), "A program that ends before the assertions passes them."),),
-        note="The call runs programs without the published limit of a second.",
+        deviations=(Deviation(("exits, *",), "A program that exits before the assertions passes them."),),
+        note="The call runs programs without the published limit of one second.",
     ),
     "codetree-critic": Published(
         system="codetree",
@@ -2467,9 +2479,9 @@ SYSTEMS: Mapping[str, Published] = {
         reference=lambda known: "\n".join(f"combine({a}, {b}) == {value}" for a, b, value in known),
         rows=asked(numbered(combinations()), (True, False)),
         replies=lambda accepted: {"reason": "", "verdict": "yes" if accepted else "no"},
-        deviations=(Deviation(("*, empty",), "A judge is asked about an empty response."),),
-        note="A judge's verdict is drawn for each row and given to both. The published search asks for it where the "
-        "visible tests pass; where they fail, it asks how far the outputs are off, which the recipe does not.",
+        deviations=(Deviation(("*, empty",), "The judge is called for an empty response."),),
+        note="Each row has a random judge's verdict, which both sides use. The published search asks for it if the "
+        "visible tests pass; if they fail, it asks how far off the outputs are, which the recipe does not.",
     ),
     "logicllama": Published(
         system="logicllama",
@@ -2483,8 +2495,8 @@ SYSTEMS: Mapping[str, Published] = {
         stubs=("evaluate", "utils"),
         call="Metrics.compute_LE(None, response, reference)[0]",
         rows=formulas(),
-        note="The rows bracket their connectives, since the published grammar has no precedence, and have at most six "
-        "literals, so that both sides try every pairing of them.",
+        note="The rows put their connectives in brackets, because the published grammar has no precedence. They "
+        "have at most six literals, so both sides try every pairing.",
     ),
     "knowrl-zjunlp": Published(
         system="knowrl-zjunlp",
@@ -2505,14 +2517,14 @@ SYSTEMS: Mapping[str, Published] = {
         rows=stated(numbered(words(_TAGS, single=True, years=False))),
         replies=_stated,
         deviations=(
-            Deviation(("*, cut", "*, no tags", "blank, *"), "Claims earn although there is no answer."),
+            Deviation(("*, cut", "*, no tags", "blank, *"), "Claims are rewarded even without an answer."),
             Deviation(
                 ("[!r]*, no thought", "[!r]*, reversed", "[!r]*, before"),
-                "Claims earn that are not those of a thought at the beginning, such as those of a wrong answer.",
+                "Claims outside the reasoning at the beginning are rewarded, such as those of a wrong answer.",
             ),
         ),
-        note="The claims of a thought, the opinions on them and the grade of the answer are drawn for each row and "
-        "given to both, in place of an index of Wikipedia and two models. The published code gives facts only to "
+        note="Each row has random claims from the reasoning, verdicts on them and a grade of the answer, which "
+        "both sides use instead of a Wikipedia index and two models. The published code supplies facts only to "
         "batches of several responses.",
     ),
     "rsrm": Published(
@@ -2528,7 +2540,7 @@ SYSTEMS: Mapping[str, Published] = {
         "Agent.reward(__import__('types').SimpleNamespace(discount=0.99, exp_last='', expressions=[], config_s=config"
         "), tree))(Config(), LevelTree(), __import__('numpy').array(reference['points']).T)",
         rows=laws(),
-        note="The rows have no constants, which the published search fits before it scores a formula.",
+        note="The rows have no constants; the published search fits them before it scores a formula.",
     ),
     "demystify-long-cot-rule": Published(
         system="demystify-long-cot",
@@ -2556,8 +2568,8 @@ SYSTEMS: Mapping[str, Published] = {
         call=_cosine("0.0", 20, 14336, "__import__('openrlhf.reward.judge', fromlist=['Judge']).Judge._parse(opinion)"),
         rows=lengths(asked(numbered(mathematics(_think())), _JUDGEMENTS), 14336),
         replies=lambda told: {"reason": "", "verdict": "correct" if told == _JUDGEMENTS[0] else "incorrect"},
-        deviations=(Deviation(("*, cut", "*, empty"), "A judge is asked about a response that says nothing."),),
-        note="A judge's opinion is drawn for each row and given to both.",
+        deviations=(Deviation(("*, cut", "*, empty"), "The judge is called for a response without content."),),
+        note="Each row has a random judge's verdict, which both sides use.",
     ),
     "rest-rl": Published(
         recipe="code_fraction",
@@ -2575,11 +2587,11 @@ SYSTEMS: Mapping[str, Published] = {
         rows=programs(),
         sandbox=True,
         deviations=(
-            Deviation(("crash, *",), "A program that ends with a failure passes if it printed the output."),
-            Deviation(("right, cut", "some, cut", "spaced, cut"), "A program in a thought that never ends counts."),
+            Deviation(("crash, *",), "A program that fails passes if it printed the expected output."),
+            Deviation(("right, cut", "some, cut", "spaced, cut"), "A program in unclosed reasoning counts."),
         ),
-        note="The tasks are those of APPS. The published prompt begins the block of code, and the response goes on "
-        "with it; the rows have the whole block. The call runs programs without the published isolation.",
+        note="The tasks are those of APPS. The published prompt opens the code block, and the response continues "
+        "it; the rows contain the whole block. The call runs programs without the published isolation.",
     ),
     "rethinkmcts": Published(
         recipe="rethinkmcts",
@@ -2607,8 +2619,8 @@ SYSTEMS: Mapping[str, Published] = {
         ),
         replies=lambda told: {"reason": "", "score": float(re.findall(r"-?[\d.]+", told)[0])},
         sandbox=True,
-        note="The published search weighs the two; the call repeats that. A model's opinion is drawn for each row and "
-        "given to both.",
+        note="The published search computes the weighted sum of the two, which the call repeats. Each row has a "
+        "random model's opinion, which both sides use.",
     ),
     "time-r1-prediction": Published(
         system="time-r1",
@@ -2649,10 +2661,10 @@ SYSTEMS: Mapping[str, Published] = {
         "len(opinion['support'])})",
         rows=evidence(),
         replies=_evidence,
-        deviations=(Deviation(("*, cut", "*, empty"), "A judge is asked about a response that says nothing."),),
-        note="The opinions on the answer and on each rubric are drawn for each row and given to both. In the published "
-        "code a rubric is supported if the judge finds it in the cited pages and it is linked with the answer; the "
-        "rows have the outcome of that.",
+        deviations=(Deviation(("*, cut", "*, empty"), "The judge is called for a response without content."),),
+        note="Each row has random verdicts on the answer and on each rubric, which both sides use. In the "
+        "published code, a rubric is supported if the judge finds it in the cited pages and it is linked to the "
+        "answer; the rows contain the outcome of this check.",
     ),
     "think-rm-rules": Published(
         system="think-rm",
@@ -2672,7 +2684,7 @@ SYSTEMS: Mapping[str, Published] = {
         call="compute_score_batched([], [response.removeprefix('<think>\\n')], [reference], [])[0] if response[:8] in ("
         "'<think>\\n', '') else None",
         rows=preferred(),
-        note="The published prompt begins the thought, which the rows therefore all do.",
+        note="The published prompt opens the reasoning, so all rows do too.",
     ),
     "ssp-solver": Published(
         system="ssp",
@@ -2688,10 +2700,10 @@ SYSTEMS: Mapping[str, Published] = {
         rows=asked(numbered(words(_TAGS)), (True, False)),
         replies=lambda told: {"reason": "", "verdict": "correct" if told else "incorrect"},
         deviations=(
-            Deviation(("refused, *", "blank, *"), "A judge is asked about an empty answer, or about a refusal."),
-            Deviation(("either, *",), "A judge is asked about `A or B`."),
+            Deviation(("refused, *", "blank, *"), "The judge is called for an empty answer or a refusal."),
+            Deviation(("either, *",), "The judge is called for `A or B`."),
             _LAST,
         ),
-        note="A judge's opinion is drawn for each row and given to both; it is asked where the words differ.",
+        note="Each row has a random judge's verdict, which both sides use if the words differ.",
     ),
 }
