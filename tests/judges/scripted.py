@@ -5,7 +5,8 @@ is a text, an object (its JSON), or `{"$reply": {…}}` with any of `text`, `fin
 `refusal`, `tokens` (first token to probability), `calls` (of tools: `[[name, arguments], …]`) and `status` (an HTTP
 error). A list of replies is given in turn, and then from its beginning. A chat that no rule knows is answered with 418,
 which no test mistakes for a verdict; one about a neutral text with a reply that cannot be read, so that the judge is at
-fault unless a rule says otherwise. A reply that is to quote the response's final answer, and whose script has no
+fault unless a rule says otherwise. One that shows an unrelated reference is answered with `incorrect`, unless a rule
+names that reference. A reply that is to quote the response's final answer, and whose script has no
 `answer`, quotes all that is shown of it.
 """
 
@@ -22,6 +23,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from rewarden_verifiers.judges.final_answer import UNRELATED
 from rewarden_verifiers.judges.neutral_text import neutral_text
 from tests.threaded import Threaded
 
@@ -111,6 +113,10 @@ class ScriptedJudge:
         self.headers.append(dict(request.headers))
         text = text_of(body["messages"])
         fitting = [rule for rule in self.rules if all(part in text for part in rule.when)]
+        if unrelated := next((one for one in UNRELATED if one in text.split("\n")), None):
+            fitting = [rule for rule in fitting if unrelated in rule.when]
+            if not fitting:
+                return _answer({"reason": "unrelated", "verdict": "incorrect"}, body)
         if not fitting and holds_neutral_text(text):
             return _answer("?", body)
         if not fitting:

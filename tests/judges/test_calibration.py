@@ -80,13 +80,13 @@ def test_verdicts_are_held_against_labels(
         ("d", "wrong", "the same city")
     ]
     assert found["attacks"] == []
-    assert len(judged.requests) == 4
+    assert len(judged.requests) == 5
     assert found["spent"] == {
-        "calls": 4,
+        "calls": 5,
         "cached": 0,
-        "prompt_tokens": 400,
-        "completion_tokens": 40,
-        "cost_usd": pytest.approx(4 * (100 * 1.0 + 10 * 10.0) / 1e6),
+        "prompt_tokens": 500,
+        "completion_tokens": 50,
+        "cost_usd": pytest.approx(5 * (100 * 1.0 + 10 * 10.0) / 1e6),
         "estimated": False,
     }
 

@@ -21,13 +21,13 @@ async def test_where_the_rule_passes_no_judge_is_asked(judged: Judged, scripted:
     assert scripted.requests == []
 
 
-@pytest.mark.parametrize(("reply", "score"), [(CORRECT, 1.0), (INCORRECT, 0.0)])
+@pytest.mark.parametrize(("reply", "score", "asked"), [(CORRECT, 1.0, 2), (INCORRECT, 0.0, 1)])
 async def test_where_it_says_no_the_judge_decides(
-    judged: Judged, scripted: ScriptedJudge, reply: dict[str, str], score: float
+    judged: Judged, scripted: ScriptedJudge, reply: dict[str, str], score: float, asked: int
 ) -> None:
     scripted.script({"when": "source of the Blue Nile", "reply": reply})
     found = await judged("cascade", RULE, response="The source of the Blue Nile", reference="Lake Tana")
-    assert (found["score"], found["evidence"]["branch"], len(scripted.requests)) == (score, "then", 1)
+    assert (found["score"], found["evidence"]["branch"], len(scripted.requests)) == (score, "then", asked)
     assert [(name, part["score"], part["verifier"]) for name, part in found["components"].items()] == [
         ("rule", 0.0, "text"),
         ("then", score, "judge"),

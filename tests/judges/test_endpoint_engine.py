@@ -56,7 +56,7 @@ async def running(orchestrations: int = 64, **judges: dict[str, Any]) -> AsyncIt
 
 def samples(count: int, city: str = "Lisbon") -> list[Sample]:
     """Samples about which a judge is asked, each about its own."""
-    return [Sample(prompt=f"Question {n}?", response=f"It is {city}, {n}.", reference="x") for n in range(count)]
+    return [Sample(prompt=f"Question {n}?", response=f"It is {city}, {n}.", reference=city) for n in range(count)]
 
 
 async def judged(engine: Engine, rows: list[Sample], **params: Any) -> BatchResult:

@@ -12,6 +12,7 @@ from rewarden.types import Batch, Sample, Use
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.judges.settings import JudgeEndpoint, JudgeSettings
+from rewarden_verifiers.judges.final_answer import UNRELATED
 from tests.judges.conftest import Judged
 from tests.judges.driven import differences
 from tests.judges.scripted import ScriptedJudge
@@ -170,8 +171,45 @@ async def test_a_quote_is_found_as_people_would_find_it(
     judged: Judged, scripted: ScriptedJudge, response: str, quote: str
 ) -> None:
     scripted.script({"when": "capital of France", "reply": {"answer": quote, **CORRECT}})
-    verdict = await judged("judge", prompt="The capital of France?", response=response, reference="it")
+    verdict = await judged("judge", prompt="The capital of France?", response=response, reference=quote)
     assert (verdict["score"], len(scripted.requests)) == (1.0, 2)
+
+
+UNLISTED = (
+    "Okay, I have the solution.", "Answer: see above.", "As expected.", "Done.", "idem", "Q.E.D.", "👍", "$ANSWER",
+    "{{reference}}", "\\boxed{?}", "\\boxed{\\text{answer}}", "<answer>the correct answer</answer>",
+    "让我们一步一步思考。", "Voici la solution.", "Die Lösung lautet:", "Ответ:", "正解です", "6 times 7",
+    "The product of the two numbers.", "What is 6 times 7?", "Let x be the answer. Then the answer is x.",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("response", UNLISTED)
+async def test_an_answer_that_the_judge_accepts_for_any_reference_earns_nothing(
+    judged: Judged, scripted: ScriptedJudge, response: str
+) -> None:
+    """Attack: openers, claims and the question itself, in words that no list has, to a judge that accepts anything."""
+    for when in ("6 times 7", *UNRELATED):
+        scripted.script({"when": when, "reply": CORRECT})
+    verdict = await judged("judge", prompt="What is 6 times 7?", response=response, reference="42")
+    assert (verdict["score"], verdict["reason"], verdict["fault"]) == (0.0, "no_answer", "policy")
+
+
+@pytest.mark.parametrize("response", ["42", "It's **42**.", "\\boxed{42}", "答案是42", "6 * 7 = 42"])
+async def test_an_answer_that_has_the_words_of_the_reference_is_compared_with_that_alone(
+    judged: Judged, scripted: ScriptedJudge, response: str
+) -> None:
+    for when in ("6 times 7", *UNRELATED):
+        scripted.script({"when": when, "reply": CORRECT})
+    assert (await judged("judge", prompt="What is 6 times 7?", response=response, reference="42"))["score"] == 1.0
+
+
+async def test_an_answer_in_other_words_passes_a_judge_that_tells_references_apart(
+    judged: Judged, scripted: ScriptedJudge
+) -> None:
+    scripted.script({"when": "6 times 7", "reply": CORRECT})
+    verdict = await judged("judge", prompt="What is 6 times 7?", response="forty-two", reference="42")
+    assert (verdict["score"], len(scripted.requests)) == (1.0, 2)
+    assert "6 times 7" not in scripted.chats()[1], "a judge that knows the question might answer it instead"
 
 
 async def test_opinions_with_one_answer_are_compared_together(judged: Judged, scripted: ScriptedJudge) -> None:

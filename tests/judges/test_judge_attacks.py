@@ -170,7 +170,7 @@ async def test_the_judge_is_asked_about_a_short_answer(judged: Judged, scripted:
     rows = [{"prompt": "Is this honest?", "response": response, "reference": gold} for response, gold in HONEST]
     for (response, _), verdict in zip(HONEST, await judged("judge", samples=rows), strict=True):
         assert verdict["score"] == 1.0, response
-    assert len(scripted.requests) == len(HONEST)
+    assert sum("Is this honest" in chat for chat in scripted.chats()) == len(HONEST)
 
 
 @pytest.mark.parametrize(
@@ -497,7 +497,7 @@ def test_invalid_probabilities_give_no_score() -> None:
 
 async def test_an_unreadable_reply_is_retried(judged: Judged, scripted: ScriptedJudge) -> None:
     scripted.script({"when": "What is 2+2?", "replies": ["It is correct.", CORRECT]})
-    verdict = await judged("judge", prompt="What is 2+2?", response="four", reference="4")
+    verdict = await judged("judge", prompt="What is 2+2?", response="four", reference="4 (four)")
     assert (verdict["score"], len(scripted.requests)) == (1.0, 2)
     assert scripted.chats()[0] == scripted.chats()[1]
     assert verdict["evidence"]["usage"]["unreadable"] == 1
@@ -603,7 +603,7 @@ async def test_a_temporary_refusal_has_no_effect(judged: Judged, scripted: Scrip
 async def test_a_truncated_reply_is_retried_with_four_times_the_tokens(judged: Judged, scripted: ScriptedJudge) -> None:
     """Attack: none; a long right answer that kept a thinking judge busy was 0 by the policy's fault."""
     scripted.script({"when": "What is 2+2?", "replies": [CUT, CORRECT]})
-    verdict = await judged("judge", prompt="What is 2+2?", response="four, and here is why", reference="4")
+    verdict = await judged("judge", prompt="What is 2+2?", response="4, and here is why", reference="4")
     assert (verdict["score"], verdict.get("flags")) == (1.0, None)
     assert [request["max_tokens"] for request in scripted.requests] == [1024, 4096]
 

@@ -77,7 +77,7 @@ async def tapped(**judge: Any) -> AsyncIterator[tuple[Engine, Told]]:
 
 
 def asked(response: str, **fields: Any) -> Sample:
-    return Sample(prompt="Where is it?", response=response, reference="x", **fields)
+    return Sample(prompt="Where is it?", response=response, reference=response, **fields)
 
 
 async def until(held: Callable[[], bool]) -> None:
@@ -137,14 +137,14 @@ async def test_a_group_s_requests_are_its_first_member_s(scripted: ScriptedJudge
 async def test_a_run_shows_what_it_spent_by_step_and_data_source(start: Start, scripted: ScriptedJudge) -> None:
     named = {"main": {**scripted.settings(**PRICES)}, "free": scripted.settings()}
     server = await start({"judges.named": json.dumps(named), "judges.default": "main"})
-    row = {"prompt": "Where is it?", "reference": "x", "metadata": {"run": "r"}}
+    row = {"prompt": "Where is it?", "metadata": {"run": "r"}}
     for step, city, source in ((1, "Lisbon", "maps"), (2, "Porto", "maps"), (2, "Lisbon, I say", "atlas")):
-        sample = {**row, "response": f"It is {city}.", "data_source": source}
+        sample = {**row, "response": f"It is {city}.", "reference": city, "data_source": source}
         envelope = {"use": "judge", "progress": {"step": step}}
         (verdict,) = (await server.verify(sample, **envelope)).json()["verdicts"]
         assert verdict["status"] == "scored"
     free = {"use": {"name": "judge", "params": {"judge": "free"}}, "progress": {"step": 3}}
-    await server.verify({**row, "response": "It is Porto, is it?", "data_source": "maps"}, **free)
+    await server.verify({**row, "response": "It is Porto, is it?", "reference": "Porto", "data_source": "maps"}, **free)
     rows = await points(server)
     assert [(one["at"], one["source"], one["judge_calls"], bool(one["cost_usd"])) for one in rows] == [
         (1, "maps", 1, True),

@@ -21,9 +21,10 @@ from rewarden_verifiers.judges.quotes import readable
 
 class Asking(Protocol):
     """Makes the question about a response. again: a quote that was not there is asked for once more. alone: an answer
-    that is shown in the place of the response."""
+    that is shown in the place of the response. against: an answer that is shown in the place of the references, without
+    the prompt."""
 
-    def __call__(self, *, again: bool = False, alone: str | None = None) -> Inquiry[Vote]:
+    def __call__(self, *, again: bool = False, alone: str | None = None, against: str | None = None) -> Inquiry[Vote]:
         """Returns the question."""
 
 

@@ -3,11 +3,13 @@
 Attack: text that a credulous judge accepts though nothing in it answers, such as an opener that no list has, or prose
 that argues for its own verdict (Zhao et al. 2025, arXiv 2507.08794). A judge that accepts a response therefore quotes
 the final answer. We look for the quote in the response; a quote that is not there is asked for once more, and then our
-own extraction takes its place. What is found is compared once more, without the rest of the response.
+own extraction takes its place. What is found is compared once more, without the rest of the response. If it has little
+in common with the references, it is also compared with an unrelated one: a judge that accepts both accepts anything.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from rewarden_verifiers.extraction.ladder import extract
@@ -16,6 +18,13 @@ from rewarden_verifiers.judges.gather import gather
 from rewarden_verifiers.judges.judge_modes import Vote
 from rewarden_verifiers.judges.opinions import Opinion
 from rewarden_verifiers.judges.quotes import quoted, readable
+from rewarden_verifiers.judges.unified import unified
+
+UNRELATED = ("a blue bicycle", "seven kilometres to the north")
+"""Answers for the comparison that must fail. The second is for answers that share a word with the first."""
+
+_WORDS = re.compile(r"\d+|[^\W\d_\u0530-\U0010ffff]+|[^\W\d_]")
+"""Beyond the first blocks of Unicode, scripts without spaces: each character is a word."""
 
 
 class FinalAnswers(Confirmation):
@@ -38,7 +47,8 @@ class FinalAnswers(Confirmation):
         return Opinion(Vote(0.0, "The response holds no final answer that could be quoted.", unquoted=True))
 
     async def settled(self, held: list[Opinion[Vote]], there: str) -> list[Opinion[Vote]]:
-        """See `Confirmation`. Answers that are not the whole response are compared once more, alone."""
+        """See `Confirmation`. Answers that are not the whole response are compared once more, alone; those that are
+        unlike the references, also with an unrelated one."""
         alone: dict[str, list[int]] = {}
         for place, one in enumerate(held):
             if one.reading is not None and one.reading.score > 0 and readable(one.reading.answer) != there:
@@ -49,6 +59,27 @@ class FinalAnswers(Confirmation):
             for place, one in zip(places, said, strict=True):
                 vote = one.reading
                 held[place] = one if vote is None else replace(one, reading=replace(vote, answer=answer))
+        return await self._distinguished(held)
+
+    async def _distinguished(self, held: list[Opinion[Vote]]) -> list[Opinion[Vote]]:
+        """Takes the credit from answers that the judge also accepts for an unrelated reference.
+
+        Attack: "As expected.", "idem", or the question itself: no list of openers has them all.
+        """
+        unlike: dict[str, list[int]] = {}
+        for place, one in enumerate(held):
+            vote = one.reading
+            if vote is not None and vote.score > 0 and not any(_alike(vote.answer, ref) for ref in self.references):
+                unlike.setdefault(vote.answer, []).append(place)
+        asked = (
+            self.opinions(len(places), self.asking(alone=answer, against=_unrelated(answer)))
+            for answer, places in unlike.items()
+        )
+        for (answer, places), said in zip(unlike.items(), await gather(*asked), strict=True):
+            for place, one in zip(places, said, strict=True):
+                if one.reading is not None and one.reading.score > 0:
+                    reason = "The judge accepts this answer for an unrelated reference too."
+                    held[place] = replace(held[place], reading=Vote(0.0, reason, answer=answer, unquoted=True))
         return held
 
     def _holds(self, vote: Vote, there: str) -> bool:
@@ -60,3 +91,22 @@ class FinalAnswers(Confirmation):
             return False
         marks = not any(character.isalnum() for character in vote.answer)
         return readable(vote.answer) in there if marks else quoted(vote.answer, there)
+
+
+def _alike(answer: str, reference: str) -> bool:
+    """Returns whether an answer has at least half of a reference's words, or is a number like the reference."""
+    found, wanted = _words(answer), _words(reference)
+    numbers = any(map(str.isdecimal, found)) and any(map(str.isdecimal, wanted)) and len(found) <= _NUMBER
+    return numbers or len(found & wanted) * 2 >= len(wanted)
+
+
+_NUMBER = 2
+"""Words of a number with its unit."""
+
+
+def _unrelated(answer: str) -> str:
+    return next((one for one in UNRELATED if not _words(one) & _words(answer)), UNRELATED[-1])
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORDS.findall(unified(text).casefold()))

@@ -86,8 +86,10 @@ async def judge(
     In the modes `reference` and `solve`, a judge that accepts a response must quote its final answer (`quotes`). The
     quote must occur in the response and be more than an opener. The judge then compares the quote alone, without the
     rest of the response. If the quote does not occur in the response, the judge is asked for it one more time. After
-    that, Rewarden extracts the answer itself; if it finds none, the response scores 0 (`no_answer`). With `quotes:
-    require`, credit in the other modes requires a quote of the passage that justifies it (`unquoted`).
+    that, Rewarden extracts the answer itself; if it finds none, the response scores 0 (`no_answer`). If an accepted
+    quote shares few words with the reference, the judge also compares it with an unrelated reference, and the response
+    scores 0 if the judge accepts that too. With `quotes: require`, credit in the other modes requires a quote of the
+    passage that justifies it (`unquoted`).
 
     If a response is longer than the judge's context, the modes `reference` and `solve` judge only the last portion,
     which contains the final answer. The other modes judge up to `portions` portions separately, and the lowest verdict
@@ -201,13 +203,16 @@ def _inquiry(
     *,
     again: bool = False,
     alone: str | None = None,
+    against: str | None = None,
     findings: Sequence[Material] = (),
 ) -> Inquiry[Vote]:
-    """Returns the question. again, alone: see `confirmation.Asking`. findings: of the judge's tools."""
+    """Returns the question. again, alone, against: see `confirmation.Asking`. findings: of the judge's tools."""
+    if against is not None:
+        answers = [against]
     quotes = params.quoting and alone is None
     shown = subject.shown() if alone is None else {"response": Material(alone, candidate=True), "transcript": []}
     variables: dict[str, Any] = {
-        "prompt": Material(subject.prompt) if subject.prompt else None,
+        "prompt": Material(subject.prompt) if subject.prompt and against is None else None,
         "reference": Material("\n".join(answers)) if answers else None,
         "references": [Material(answer) for answer in answers],
         **shown,
