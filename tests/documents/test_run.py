@@ -105,6 +105,8 @@ NOT_RUN = {
             'rewarden judge bench rewardbench filtered.parquet --use rm_scalar --params \'{"model": "main"}\'',
             "rewarden judge bench processbench gsm8k.json math.json --use rm_process",
             "rewarden judge bench judgebench data/ --use length --attacks --params \\",
+            "rewarden judge bench judgebench data/ --use rm_generative --params "
+            '\'{"model": "words", "passing": 0.5, "fit": "middle"}\' \\',
         ),
         PEERS,
     ),

@@ -82,6 +82,7 @@ def test_pairs_are_asked_in_both_orders_and_sections_have_the_weights_of_the_set
     assert found["spent"]["calls"] == 10
     assert found["spent"]["cost_usd"] == pytest.approx(10 * (100 * 1.0 + 10 * 10.0) / 1e6)
     assert found["latency"]["median_s"] <= found["latency"]["p95_s"]
+    assert found["took_s"] > 0
 
 
 def scaled(text: str, score: int) -> dict[str, Any]:

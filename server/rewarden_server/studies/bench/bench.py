@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import statistics
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -28,8 +29,8 @@ _WAYS = {
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Seconds that a verdict took, from its start to its end, of verdicts that were not remembered: the median, and
-    what 95 of a hundred stay within."""
+    """The time from a verdict's start to its end, in seconds, without cached verdicts: the median and the 95th
+    percentile. It includes the wait for a place at the judge or model, where all samples are sent at once."""
 
     median_s: float
     p95_s: float
@@ -48,7 +49,8 @@ class Bench:
     """All that was found. rows: how many were asked about; asked: verdicts; left_out: rows of parts that this verifier
     cannot be asked about, by part. unscored: (status, fault, reason) and how many rows; unscored_parts: rows by part.
     problem: what an unscored verdict says. missing: parts of the set of which no row is scored, so that the overall
-    figure is without them. attack_note: why there are no attacks though they were wanted."""
+    figure is without them. attack_note: why there are no attacks though they were wanted. took_s: the time
+    of all verdicts together, without the attacks."""
 
     chosen: BenchSet[Any]
     use: Use
@@ -67,6 +69,7 @@ class Bench:
     targets: int
     attack_note: str | None
     latency: Latency | None
+    took_s: float
     spent: Spent
 
     def to_json(self) -> dict[str, Any]:
@@ -91,6 +94,7 @@ class Bench:
             "attacks": [one.to_json() for one in self.attacks],
             "verdicts": self.asked,
             "latency": None if self.latency is None else asdict(self.latency),
+            "took_s": self.took_s,
             "spent": asdict(self.spent),
         }
 
@@ -115,7 +119,9 @@ async def bench(asker: Asker, chosen: BenchSet[Any], read: ReadSet, *, attacked:
     way = way_of(asker.use)
     questions = [(entry, entry.samples(way)) for entry in read.entries]
     samples = [sample for _, each in questions for sample in each]
+    began = time.monotonic()
     verdicts = await asker.ask(samples)
+    took_s = time.monotonic() - began
     results: list[Result] = []
     unscored: Counter[tuple[str, str, str]] = Counter()
     parts: Counter[str] = Counter()
@@ -153,6 +159,7 @@ async def bench(asker: Asker, chosen: BenchSet[Any], read: ReadSet, *, attacked:
         targets=targets,
         attack_note=note,
         latency=Latency.of(verdicts),
+        took_s=took_s,
         spent=asker.spent,
     )
 

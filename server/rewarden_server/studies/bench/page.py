@@ -9,7 +9,7 @@ from pathlib import Path
 import rewarden_server.studies.calibration as calibration
 from rewarden_server.studies.bench.bench import Bench
 from rewarden_server.studies.bench.bench_set import Line
-from rewarden_server.studies.bench.render import notes
+from rewarden_server.studies.bench.render import notes, time_text
 from rewarden_server.studies.calibration.page import attack_figure, attack_table
 from rewarden_server.studies.calibration.render import interval_text, span_text, spent_line, use_text, value_text
 from rewarden_server.studies.report.page import write
@@ -40,8 +40,7 @@ def _body(found: Bench) -> Iterable[str]:
         yield attack_table(found.attacks)
     ties = "" if found.chosen.ties is None else f" Ties: {found.ties:,}; a tie counts {found.chosen.ties}."
     yield f"<p class='muted'>Overall: {escape(found.chosen.overall)}.{escape(ties)}</p>"
-    latency = "" if found.latency is None else f"; {found.latency.median_s:.2f} s a verdict (median)"
-    yield f"<p class='muted'>{escape(spent_line(found.spent).removeprefix('took').strip() + latency)}</p>"
+    yield f"<p class='muted'>{escape(spent_line(found.spent).removeprefix('took').strip())}; {time_text(found)}</p>"
 
 
 def _figures(lines: Sequence[Line]) -> str:

@@ -33,11 +33,18 @@ def table(found: Bench) -> str:
     elif found.attack_note:
         lines.append(f"no attacks: {found.attack_note}")
     lines += ["", spent_line(found.spent)]
+    lines.append(f"time        {time_text(found)}")
     if found.latency is not None:
         lines.append(
-            f"latency     {found.latency.median_s:.2f} s a verdict (median), {found.latency.p95_s:.2f} s (95 of 100)"
+            f"latency     {found.latency.median_s:.2f} s a verdict (median), {found.latency.p95_s:.2f} s (95 of 100), "
+            "with the wait for its turn"
         )
     return "\n".join(lines)
+
+
+def time_text(found: Bench) -> str:
+    """Returns the time of all verdicts together, and per verdict."""
+    return f"{found.took_s:,.1f} s for {found.asked:,} verdicts: {found.took_s / max(found.asked, 1):.2f} s each"
 
 
 def notes(found: Bench) -> list[str]:
