@@ -94,6 +94,7 @@ def theirs(system: Published, folder: Path, rows: Sequence[Row], python: str) ->
             "file": f"{place}/{system.file}",
             "roots": [f"{place}/{root}" for root in system.roots],
             "stubs": system.stubs,
+            "names": system.names,
             "call": system.call,
             "rows": [{"response": row.response, "reference": row.reference, **row.fields} for row in rows],
         }
@@ -126,10 +127,11 @@ async def ours(system: Published, rows: Sequence[Row]) -> list[Verdict]:
     """Returns our verdicts. Where a judge is asked, it replies with the row's opinion, one row after the other."""
     with ScriptedJudge() as judge:
         asked = JudgeSettings(named={"main": JudgeEndpoint(**judge.settings(retries=0))} if system.replies else {})
+        sandbox = SandboxSettings(launcher="bwrap", rootfs="host" if system.installed else None)
         engine = Engine(
             settings=EngineSettings(workers=2),
             judges=asked,
-            sandbox=SandboxSettings(launcher="bwrap") if system.sandbox else None,
+            sandbox=sandbox if system.sandbox else None,
         )
         await engine.start()
         try:

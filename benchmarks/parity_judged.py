@@ -210,3 +210,25 @@ def evidence() -> Callable[[random.Random], Row]:
         return Row(f"{kind}, {name}", response, rubric, fields)
 
     return make
+
+
+def episodes() -> Callable[[random.Random], Row]:
+    """Returns a maker of rows with a negotiation, and a language model's reply to a question about it."""
+    forms: dict[str, tuple[int, Form]] = {
+        "agreed": (8, lambda rng, why, what: f"Alice: {what}\nBob: Deal."),
+        "refused": (4, lambda rng, why, what: f"Alice: {what}\nBob: No.\nAlice: {what}\nBob: No deal."),
+        "one turn": (2, lambda rng, why, what: f"Alice: {what}"),
+        "thought": (2, lambda rng, why, what: f"<think>{why}</think>\nAlice: {what}\nBob: Deal."),
+        "cut": (1, lambda rng, why, what: f"<think>{why}"),
+        "empty": (1, lambda rng, why, what: ""),
+    }
+    reasons = ("", ".", ", because Alice asked for the same again.", "\n\nShe gave in at once.")
+
+    def make(rng: random.Random) -> Row:
+        name, form = drawn(rng, forms)
+        # No two are the same, since a judge is not asked twice about the same response.
+        offer = f"I take {rng.randint(1, 3)} books and {rng.randint(0, 4)} hats. Call it offer {rng.getrandbits(40)}."
+        opinion = rng.choice(("Yes", "No", " Yes", "yes", "no", "\nNo")) + rng.choice(reasons)
+        return Row(name, form(rng, thought(rng), offer), None, {"prompt": "Negotiate.", "opinion": opinion})
+
+    return make

@@ -14,6 +14,7 @@ from random import Random
 from typing import Any
 
 from benchmarks.parity_calls import tool_calls
+from benchmarks.parity_designs import designs
 from benchmarks.parity_formulas import formulas
 from benchmarks.parity_instructions import instructions
 from benchmarks.parity_judged import (
@@ -21,6 +22,7 @@ from benchmarks.parity_judged import (
     checklists,
     concluded,
     diagnoses,
+    episodes,
     evidence,
     grades,
     numbered,
@@ -28,6 +30,7 @@ from benchmarks.parity_judged import (
     stated,
 )
 from benchmarks.parity_laws import laws
+from benchmarks.parity_molecules import attributes
 from benchmarks.parity_rows import (
     Forms,
     Row,
@@ -79,6 +82,8 @@ from benchmarks.parity_rows import (
     votes,
     words,
 )
+from rewarden_verifiers.recipes.load import load_recipe
+from rewarden_verifiers.registry import GALLERY
 from tests.judges.scripted import Rule
 
 
@@ -98,10 +103,11 @@ class Published:
     """A system's published reward beside the recipe that covers the system.
 
     file: the published file that `call` uses. beside: further paths to export. roots: folders to import from. stubs:
-    modules that the file imports and the reward does not need. env: environment variables. reference: makes our
-    reference of a row's. groups: makes the rows of a group in place of `rows`; they have the fields `responses` and
-    `references` (those of the group) and `place`. replies: makes a judge's reply of a row's opinion, or rules for
-    several. sandbox: programs run in a sandbox. note: what else a reader must know.
+    modules that the file imports and the reward does not need. names: functions and constants to take out of a file
+    that does more than define them. env: environment variables. reference: makes our reference of a row's. groups:
+    makes the rows of a group in place of `rows`; they have the fields `responses` and `references` (those of the group)
+    and `place`. replies: makes a judge's reply of a row's opinion, or rules for several. sandbox: programs run in a
+    sandbox; installed: with the tools of this machine. note: what else a reader must know.
     """
 
     recipe: str
@@ -116,12 +122,14 @@ class Published:
     beside: tuple[str, ...] = ()
     roots: tuple[str, ...] = ()
     stubs: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     reference: Callable[[Any], Any] = lambda reference: reference
     system: str = ""
     results: str = ""
     characters: bool = False
     sandbox: bool = False
+    installed: bool = False
     replies: Callable[[Any], Any] | None = None
     note: str = ""
 
@@ -311,6 +319,9 @@ def _math_verify_reward(repository: str, commit: str, folder: str, package: str)
     )
 
 
+_RANGES = {one.part: one.params["ranges"] for one in load_recipe(GALLERY / "attrilens_mol.yaml").systems if one.params}
+_BACE, _CLINTOX = _RANGES["BACE"], _RANGES["ClinTox"]
+
 _AS_WRITTEN = {"extraction": ["boxed"], "form": "as_written"}
 """Options of `math` for graders that compare texts."""
 
@@ -323,6 +334,23 @@ _BOTH = Deviation(("both, *",), "A critique that gives both verdicts counts as r
 _UNCLOSED = Deviation(
     ("corrected, cut",), "A box in unclosed reasoning is an answer, and a wrong answer earns more than none."
 )
+
+_CODEV: Mapping[str, Any] = {
+    "verifier": "verilog",
+    "options": {"extraction": ["answer_tag"]},
+    "format": {
+        "tags": [{"name": "think", "empty": True}, {"name": "answer", "empty": True}],
+        "outside": "allow",
+        "patterns": [{"regex": r"(?s)```verilog\s.*?```"}],
+    },
+}
+
+
+def _solution(known: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns our reference of a golden design and its ports."""
+    resets = [{"signal": name, "active": active} for name, active, _ in known["reset_port_polarity_sync"]]
+    return {"solution": known["code"], **({"reset": resets[0]} if resets else {})}
+
 
 _BOXED = {"options": {"extraction": ["boxed"]}}
 """The parameters of a recipe that reads the last box."""
@@ -2541,6 +2569,83 @@ SYSTEMS: Mapping[str, Published] = {
         "), tree))(Config(), LevelTree(), __import__('numpy').array(reference['points']).T)",
         rows=laws(),
         note="The rows have no constants; the published search fits them before it scores a formula.",
+    ),
+    **{
+        f"attrilens-mol-{task.lower()}": Published(
+            system="attrilens-mol",
+            recipe="attrilens_mol",
+            params={"ranges": ranges} if ranges else {},
+            repository="szu-tera/AttriLens-Mol",
+            commit="fcbd638bff39ae5f81d8692f95d87224acf39f9a",
+            file="AttriLens_train.py",
+            stubs=("peft", "requests", "transformers", "trl", "pandas"),
+            names=(
+                *("PROPERTY_ALIASES", "ADVANTAGE_RANGES", "RDKIT_FUNCTIONS", "extract_xml_answer"),
+                *("correctness_reward_func", "fuzzy_match_advantage_key", "fuzzy_match_property"),
+                *("parse_name_and_status", "extract_task_from_prompt", "normalize_property_name"),
+                *("extract_smiles_from_prompt", "advantage_reward_func", "soft_format_reward_func"),
+                "choice_number_reward_func",
+            ),
+            call="(lambda prompts, told: soft_format_reward_func(told)[0] + correctness_reward_func(prompts, told, "
+            "[reference])[0] + choice_number_reward_func(told)[0] + advantage_reward_func(prompts, told)[0])([[{'role'"
+            f": 'system', 'content': 'Predict {word}.'}}, {{'role': 'user', 'content': metadata['smiles']}}]], "
+            "[[{'content': response}]])",
+            rows=attributes(),
+            deviations=(
+                Deviation(("*, unfavourable",), "`not improve` is read as `improve`, so the effect is never checked."),
+                Deviation(("*, invented",), "Any word is read as the property with the most similar name."),
+                Deviation(("*, repeated",), "An attribute earns each time it is repeated."),
+                Deviation(("both, *",), "The answer can be anywhere in the tag, so that naming all of them is right."),
+            ),
+            note="The functions and tables are taken out of a script that goes on to train.",
+        )
+        for task, word, ranges in (
+            ("BBBP", "BBBP", None),
+            ("BACE", "BACE", _BACE),
+            ("ClinTox", "whether it is toxic", _CLINTOX),
+        )
+    },
+    "codev-r1": Published(
+        recipe="accuracy_format",
+        params=_CODEV,
+        repository="IPRC-DIP/CodeV-R1",
+        commit="277ac46e3b193aa238e7d9af5a150659e482c5e7",
+        file="verl/verl/utils/reward_score/codev.py",
+        beside=("verl/verl/utils/reward_score/codev_eval_toolkit",),
+        roots=("verl",),
+        call="(lambda tools: setattr(tools.__init__, '__defaults__', (*tools.__init__.__defaults__[:3], 50, 20, True)) "
+        "or compute_score(response, pickle.dumps({'answer': reference})))(__import__("
+        "'verl.utils.reward_score.codev_eval_toolkit.verify', fromlist=['eda_tools']).eda_tools)",
+        reference=_solution,
+        rows=designs(),
+        sandbox=True,
+        installed=True,
+        deviations=(
+            Deviation(("prints, *",), "A design that prints that all tests passed, and ends the simulation, is right."),
+            Deviation(("*, thought",), "A design in the thought counts although the answer has none."),
+            Deviation(("rare, *",), "A design is right if it only differs on inputs that are not drawn."),
+        ),
+        note="The published code simulates random inputs; the recipe proves equivalence. The call has 20 sequences of "
+        "50 steps in place of 100 of 1,000, to save time.",
+    ),
+    "reward-design-lms": Published(
+        recipe="reward_design_lms",
+        params={"behaviour": "Alice is a stubborn negotiator.", "reward": 10},
+        repository="minaek/reward_design_with_llms",
+        commit="3114a1f85ecfd6e594fa81b9273f25a729831f4d",
+        file="negotiation/utils/dialog.py",
+        stubs=(
+            *("base_prompts", "ground_truth_rewards", "language_models", "sl_baseline", "transformers", "utils"),
+            *("utils.data", "utils.domain", "utils.metric", "utils.utils"),
+        ),
+        call="Dialog.gpt3_reward.__globals__.update(OpenAIModel=lambda _: type('Model', (), {'predict_token': "
+        "staticmethod(lambda _: opinion)})) or Dialog.gpt3_reward(type('Episode', (), {'test_prompt': response, "
+        "'question': '', 'base_prompt': '', 'gpt3_answers': []})())[0]",
+        rows=episodes(),
+        replies=lambda told: {"reason": told, "verdict": "yes" if "yes" in told.lower()[:6] else "no"},
+        deviations=(Deviation(("cut", "empty"), "A judge is asked about an episode that says nothing."),),
+        note="The language model's reply is drawn for each row and given to both. The published trainer divides by the "
+        "deviation of all rewards so far, after it subtracts their mean.",
     ),
     "demystify-long-cot-rule": Published(
         system="demystify-long-cot",

@@ -13,18 +13,19 @@ from typing import Any, ClassVar
 from rewarden_verifiers.science.smiles import Molecule, silent
 
 _NAMES_LIST = """
-    MolWt ExactMolWt HeavyAtomCount MolLogP MolMR TPSA qed NumHDonors NumHAcceptors NHOHCount NOCount NumRotatableBonds
-    NumHeteroatoms RingCount NumAromaticRings NumAliphaticRings NumSaturatedRings NumHeterocycles FractionCSP3
-    NumValenceElectrons NumRadicalElectrons LabuteASA BertzCT BalabanJ
+    MolWt ExactMolWt HeavyAtomMolWt HeavyAtomCount MolLogP MolMR TPSA qed NumHDonors NumHAcceptors NHOHCount NOCount
+    NumRotatableBonds NumHeteroatoms RingCount NumAromaticRings NumAliphaticRings NumSaturatedRings NumHeterocycles
+    FractionCSP3 NumValenceElectrons NumRadicalElectrons LabuteASA BertzCT BalabanJ Chi0 Chi1 Chi2n Chi3n Chi4n Chi0v
+    Chi1v Chi2v Chi3v Chi4v Kappa1 Kappa2 Kappa3 HallKierAlpha
     """
 NAMES = tuple(_NAMES_LIST.split())
 """RDKit's names of all properties that may be asked for."""
 _OTHER_NAMES = {
-    **dict.fromkeys(("logp", "clogp"), "MolLogP"),
+    **dict.fromkeys(("logp", "clogp", "xlogp"), "MolLogP"),
     **dict.fromkeys(("molecularweight", "mw"), "MolWt"),
     **dict.fromkeys(("hbd", "hydrogenbonddonors", "hbonddonors"), "NumHDonors"),
     **dict.fromkeys(("hba", "hydrogenbondacceptors", "hbondacceptors"), "NumHAcceptors"),
-    **dict.fromkeys(("polarsurfacearea", "topologicalpolarsurfacearea"), "TPSA"),
+    **dict.fromkeys(("polarsurfacearea", "topologicalpolarsurfacearea", "psa"), "TPSA"),
     "mr": "MolMR",
     "rotatablebonds": "NumRotatableBonds",
     "rings": "RingCount",
