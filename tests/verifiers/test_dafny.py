@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from rewarden.types import Batch, Sample, Use, Verdict
-from rewarden.wire.json import sample_from_json, verdict_to_json
-from rewarden_server.config import load_config
 from rewarden_server.engine.engine import Engine
-from rewarden_server.engine.settings import EngineSettings
-from rewarden_verifiers.cases import load_cases, mismatches
 from rewarden_verifiers.dafny.tokens import refused
-from rewarden_verifiers.registry import Registry
-from tests.programs import problem_of
-
-CASES = [case for name in ("dafny", "re_form") for case in load_cases(Registry().get(name))]
+from tests.verifiers.host_rooms import failed_cases, host_engine
 
 ENSURES = ("m >= a && m >= b", "m == a || m == b")
 REFERENCE = {"name": "Max", "parameters": ["a: int", "b: int"], "returns": ["m: int"], "ensures": ENSURES}
@@ -38,14 +28,9 @@ def method(body: str = RIGHT, before: str = "", promise: str = "", attribute: st
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def engine() -> AsyncIterator[Engine]:
     """An engine whose sandbox has this machine's Dafny, under bubblewrap."""
-    missing = [tool for tool in ("dafny", "z3") if shutil.which(tool) is None]
-    if missing or (problem := await problem_of("bwrap")) is not None:
-        pytest.skip(f"Dafny is not verified here: install bubblewrap and dafny ({missing or problem})")
-    sandbox = replace(load_config(environ=os.environ).sandbox, launcher="bwrap", rootfs="host")
-    made = Engine(settings=EngineSettings(workers=1), sandbox=sandbox)
-    await made.start()
-    yield made
-    await made.close()
+    says = "Dafny is not verified here: install bubblewrap and dafny"
+    async with host_engine("dafny", "z3", says=says) as made:
+        yield made
 
 
 async def judged(engine: Engine, response: str, reference: Mapping[str, Any] = REFERENCE, **params: Any) -> Verdict:
@@ -56,20 +41,7 @@ async def judged(engine: Engine, response: str, reference: Mapping[str, Any] = R
 @pytest.mark.needs_server
 @pytest.mark.asyncio(loop_scope="module")
 async def test_the_cases_hold(engine: Engine) -> None:
-    async def differences(place: int) -> list[str]:
-        case = CASES[place]
-        samples = [sample_from_json(sample) for sample in case.samples]
-        verdicts = (
-            await engine.verify(Batch(samples=samples, use=Use(name=case.verifier, params=case.params)))
-        ).verdicts
-        return [
-            f"{case.verifier}: {case.title}: {one}"
-            for expect, verdict in zip(case.expects, verdicts, strict=True)
-            for one in mismatches(expect, verdict_to_json(verdict))
-        ]
-
-    found = await asyncio.gather(*map(differences, range(len(CASES))))
-    assert [one for some in found for one in some] == []
+    assert await failed_cases(engine, "dafny", "re_form") == []
 
 
 WORK = "{:timeLimit 30} {:timeLimitMultiplier 2} {:vcs_split_on_every_assert} {:isolate_assertions}"

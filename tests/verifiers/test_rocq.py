@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from rewarden.types import Batch, Sample, Use, Verdict
-from rewarden.wire.json import sample_from_json, verdict_to_json
-from rewarden_server.config import load_config
 from rewarden_server.engine.engine import Engine
-from rewarden_server.engine.settings import EngineSettings
-from rewarden_verifiers.cases import load_cases, mismatches
-from rewarden_verifiers.registry import Registry
-from tests.programs import problem_of
-
-CASES = list(load_cases(Registry().get("rocq")))
+from tests.verifiers.host_rooms import failed_cases, host_engine
 
 STATEMENT = "forall n m : nat, n + m = m + n"
 REFERENCE = {"statement": STATEMENT}
@@ -42,14 +32,9 @@ def exported(inside: str, before: str = "") -> str:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def engine() -> AsyncIterator[Engine]:
     """An engine whose sandbox has this machine's Coq, under bubblewrap."""
-    missing = [tool for tool in ("coqc", "coqchk") if shutil.which(tool) is None]
-    if missing or (problem := await problem_of("bwrap")) is not None:
-        pytest.skip(f"Rocq is not checked here: install bubblewrap and coq ({missing or problem})")
-    sandbox = replace(load_config(environ=os.environ).sandbox, launcher="bwrap", rootfs="host")
-    made = Engine(settings=EngineSettings(workers=1), sandbox=sandbox)
-    await made.start()
-    yield made
-    await made.close()
+    says = "Rocq is not checked here: install bubblewrap and coq"
+    async with host_engine("coqc", "coqchk", says=says) as made:
+        yield made
 
 
 async def judged(engine: Engine, response: str, reference: Mapping[str, Any] = REFERENCE, **params: Any) -> Verdict:
@@ -60,18 +45,7 @@ async def judged(engine: Engine, response: str, reference: Mapping[str, Any] = R
 @pytest.mark.needs_server
 @pytest.mark.asyncio(loop_scope="module")
 async def test_the_cases_hold(engine: Engine) -> None:
-    async def differences(place: int) -> list[str]:
-        case = CASES[place]
-        samples = [sample_from_json(sample) for sample in case.samples]
-        verdicts = (await engine.verify(Batch(samples=samples, use=Use(name="rocq", params=case.params)))).verdicts
-        return [
-            f"{case.title}: {one}"
-            for expect, verdict in zip(case.expects, verdicts, strict=True)
-            for one in mismatches(expect, verdict_to_json(verdict))
-        ]
-
-    found = await asyncio.gather(*map(differences, range(len(CASES))))
-    assert [one for some in found for one in some] == []
+    assert await failed_cases(engine, "rocq") == []
 
 
 FUNCTOR = "Module Type E. End E. Module Empty. End Empty. Module F (X : E). {} End F. Module M := F Empty."

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import shutil
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,22 +10,17 @@ import pytest_asyncio
 
 from rewarden.errors import InvalidParams, SampleError
 from rewarden.types import Batch, Sample, Use, Verdict
-from rewarden.wire.json import sample_from_json, verdict_to_json
 from rewarden_sandboxes.job import CaseResult, Job, JobEvent, Report
-from rewarden_server.config import load_config
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.plan import Planner
-from rewarden_server.engine.settings import EngineSettings
-from rewarden_verifiers.cases import load_cases, mismatches
 from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.verilog import outputs, source
 from rewarden_verifiers.verilog.reference import Reset, VerilogReference
 from rewarden_verifiers.verilog.verilog import verilog
-from tests.programs import lacking, problem_of
+from tests.programs import lacking
+from tests.verifiers.host_rooms import failed_cases, host_engine, sandbox_settings, started
 
-REGISTRY = Registry()
-PLANNER = Planner(REGISTRY)
-CASES = list(load_cases(REGISTRY.get("verilog")))
+PLANNER = Planner(Registry())
 TOOLS = ("iverilog", "vvp", "yosys", "yosys-abc")
 
 MUX = "module mux(input a, b, s, output y); assign y = s ? b : a; endmodule"
@@ -84,16 +75,10 @@ def count(body: str, after: str = "") -> str:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def engine() -> AsyncIterator[Engine]:
     """An engine whose sandbox has the tools: the image of scripts, or those of this machine under bubblewrap."""
-    sandbox = load_config(environ=os.environ).sandbox
-    if lacking("designs") is not None:
-        missing = [tool for tool in TOOLS if shutil.which(tool) is None]
-        if missing or await problem_of("bwrap") is not None:
-            pytest.skip(f"Verilog is not judged here: {lacking('designs')}; or install bubblewrap, iverilog and yosys")
-        sandbox = replace(sandbox, launcher="bwrap", rootfs="host")
-    made = Engine(settings=EngineSettings(workers=1), sandbox=sandbox)
-    await made.start()
-    yield made
-    await made.close()
+    problem = lacking("designs")
+    says = f"Verilog is not judged here: {problem}; or install bubblewrap, iverilog and yosys"
+    async with started(sandbox_settings()) if problem is None else host_engine(*TOOLS, says=says) as made:
+        yield made
 
 
 async def judged(engine: Engine, rows: Sequence[tuple[str, Any]], **params: Any) -> Sequence[Verdict]:
@@ -104,20 +89,7 @@ async def judged(engine: Engine, rows: Sequence[tuple[str, Any]], **params: Any)
 @pytest.mark.needs_server
 @pytest.mark.asyncio(loop_scope="module")
 async def test_the_cases_hold(engine: Engine) -> None:
-    async def differences(place: int) -> list[str]:
-        case = CASES[place]
-        batch = Batch(
-            samples=[sample_from_json(sample) for sample in case.samples], use=Use(name="verilog", params=case.params)
-        )
-        verdicts = (await engine.verify(batch)).verdicts
-        return [
-            f"{case.title}: {one}"
-            for expect, verdict in zip(case.expects, verdicts, strict=True)
-            for one in mismatches(expect, verdict_to_json(verdict))
-        ]
-
-    found = await asyncio.gather(*map(differences, range(len(CASES))))
-    assert [one for some in found for one in some] == []
+    assert await failed_cases(engine, "verilog") == []
 
 
 ATTACKS = {
