@@ -125,7 +125,7 @@ def _checked(folder: Folder, setting: str) -> Checkpoint:
     architecture, head = _architecture(folder, config, described)
     made = Checkpoint(folder, config, architecture, head, read_weights(folder), _pooling(folder, head), described)
     _refuse_elsewhere(made)
-    _refuse_integers(made)
+    _refuse_unscaled(made)
     if described is not None:
         _compare_described(made, described)
     if described is not None and described.body is not None:
@@ -248,21 +248,34 @@ def _refuse_elsewhere(checkpoint: Checkpoint) -> None:
                 )
 
 
-def _refuse_integers(checkpoint: Checkpoint) -> None:
-    """Raises Failure for weights that are stored as integers, and would be read as numbers without their scales."""
+_SCALES = ("_scale_inv", "_scale")
+"""Behind the name of a weight of 8 bits, the name of its scales: in transformers' own FP8, and elsewhere."""
+
+
+def _refuse_unscaled(checkpoint: Checkpoint) -> None:
+    """Raises Failure for weights that are stored as integers or in 8 bits, and would be read as numbers without their
+    scales: a checkpoint that lost its `quantization_config`, or its scales."""
     parts = (checkpoint.config, checkpoint.config.get("text_config") or {})
-    if any(part.get("quantization_config") for part in parts):
-        return
+    method = any(part.get("quantization_config") for part in parts)
+    kinds = ("F8",) if method else ("I", "U", "F8")
     found = [
         name
         for name, weight in checkpoint.weights.items()
-        if weight.dtype.startswith(("I", "U")) and len(weight.shape) > 1 and name.endswith(".weight")
+        if weight.dtype.startswith(kinds) and len(weight.shape) > 1 and name.endswith(".weight")
     ]
-    if found:
+    if not method and found:
         raise Failure(
             "loading",
-            f"{checkpoint.where}: {_some(found)} are stored as integers, and config.json has no `quantization_config` "
-            "that says how to read them; take the checkpoint in floating point",
+            f"{checkpoint.where}: {_some(found)} are stored as integers or in 8 bits, and config.json has no "
+            "`quantization_config` that says how to read them; take the checkpoint in floating point of 16 bits or "
+            "more, or the config.json of these weights",
+        )
+    bare = [name for name in found if not any(name + scale in checkpoint.weights for scale in _SCALES)]
+    if bare:
+        raise Failure(
+            "loading",
+            f"{checkpoint.where}: {_some(bare)} are stored in 8 bits without their scales ({bare[0]}{_SCALES[0]}); "
+            "copy the checkpoint again, or take it in floating point of 16 bits or more",
         )
 
 

@@ -54,7 +54,7 @@ def write(file: Path, shapes: Shapes, dtype: str = "F32") -> None:
     """Write weights that are all zero."""
     header, end = {}, 0
     for name, shape in shapes.items():
-        length = math.prod(shape) * {"F32": 4, "I8": 1}[dtype]
+        length = math.prod(shape) * {"F32": 4, "I8": 1, "F8_E4M3": 1}[dtype]
         header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [end, end + length]}
         end += length
     written = json.dumps({"__metadata__": {"format": "pt"}, **header}).encode()

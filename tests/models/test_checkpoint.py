@@ -241,6 +241,15 @@ class TestFiles:
         write(folder / "model.safetensors", REWARD, dtype="I8")
         assert "stored as integers" in refusal(folder)
 
+    def test_weights_of_8_bits_are_none_without_their_scales(self, tmp_path: Path) -> None:
+        """Cast to more bits they load, and are another model's."""
+        folder = make(tmp_path / "eight")
+        write(folder / "model.safetensors", REWARD, dtype="F8_E4M3")
+        assert "in 8 bits, and config.json has no `quantization_config`" in refusal(folder)
+        told = make(tmp_path / "told", quantization_config={"quant_method": "fp8"})
+        write(told / "model.safetensors", REWARD, dtype="F8_E4M3")
+        assert "in 8 bits without their scales" in refusal(told)
+
     def test_a_gguf_file_is_one_by_its_first_bytes(self, tmp_path: Path) -> None:
         file = tmp_path / "model.gguf"
         file.write_bytes(b"GGUF\x03\0\0\0")

@@ -20,6 +20,7 @@ from tests.models.checkpoints import REWARD, make, refusal
 from tests.models.scripted import NAME, ScriptedModel
 
 ROOT = Path(__file__).parents[2]
+ENGINE = "model = 'm'\nbackend = 'vllm'\naddress = 'http://gpu:8000'\n"
 
 
 @pytest.fixture(autouse=True)
@@ -72,6 +73,16 @@ def test_models_are_read_from_tables_and_from_json() -> None:
         ("model = 'm'\naddress = 'http://'", "models.named.a.address must be"),
         ("model = 'm'\naddress = 'http://gpu:sk-secret'", "models.named.a.address must be"),
         ("model = 'm'\naddress = 'unix:'", "models.named.a.address must be"),
+        (f"{ENGINE}base = '/b'", "models.named.a.base is for our own process; give the adapter to vllm"),
+        (f"{ENGINE}head = 'value'", "models.named.a.head is for our own process; set task"),
+        (f"{ENGINE}pooling = 'cls'", "models.named.a.pooling is for our own process; start vllm with its --pooler"),
+        (f"{ENGINE}dtype = 'float16'", "models.named.a.dtype is for our own process; start vllm"),
+        (f"{ENGINE}device = 'cuda:1'", "models.named.a.device is for our own process; start vllm"),
+        (f"{ENGINE}prefix = false", "models.named.a.prefix is for our own process; start vllm"),
+        (f"{ENGINE}latency_ms = 1", "models.named.a.latency_ms is for our own process; vllm makes its batches"),
+        (f"{ENGINE}reload_from = ['/b']", "models.named.a.reload_from is for our own process"),
+        ("model = 'm'\ntask = 'rate'", "models.named.a.task is for vllm and sglang (backend)"),
+        ("model = 'm'\ntokenizer = '/t'", "models.named.a.tokenizer is for vllm and sglang (backend)"),
         ("model = 'm'\ncontext = 15", "models.named.a.context must be at least 16, not 15"),
         ("model = 'm'\nbatch_tokens = 0", "models.named.a.batch_tokens must be above 0"),
         ("model = 'm'\nlatency_ms = -1", "models.named.a.latency_ms must be at least 0"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -14,6 +14,21 @@ from rewarden_server.setting import Count, Positive, Tables, Text, tables
 from rewarden_verifiers.schema import AfterValidator, Misfit
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_DEFAULTS = {one.name: one.default for one in fields(ModelEndpoint)}
+_START = "is for our own process; start {backend} with an option of its own"
+_OWN: Mapping[str, str] = {
+    "base": "is for our own process; give the adapter to {backend}",
+    "head": "is for our own process; set task to what the model does at {backend}",
+    "pooling": "is for our own process; start {backend} with its --pooler-config or the like",
+    **dict.fromkeys(("dtype", "device", "threads", "batch_tokens", "attention", "compile", "prefix"), _START),
+    "latency_ms": "is for our own process; {backend} makes its batches itself",
+    "reload_from": "is for our own process; another engine's weights are swapped there",
+}
+_ENGINES: Mapping[str, str] = {
+    "task": "is for vllm and sglang (backend); our own process reads it from the model's files",
+    "tokenizer": "is for vllm and sglang (backend); our own process takes that of the model's files",
+}
+"""By setting that does not belong to a backend, what to do instead."""
 
 
 def _checked(models: Mapping[str, ModelEndpoint]) -> Mapping[str, ModelEndpoint]:
@@ -25,9 +40,11 @@ def _checked(models: Mapping[str, ModelEndpoint]) -> Mapping[str, ModelEndpoint]
         if model.address is None and not ours:
             message = f"is missing: set the URL of {model.backend}, such as http://HOST:8000"
             raise Misfit(message, f".{name}.address")
-        if model.base is not None and not ours:
-            # Ignored, it would be another model that answers.
-            raise Misfit(f"is for our own process; give the adapter to {model.backend}", f".{name}.base")
+        # Passed over, each of these would be believed, and another model would answer.
+        strangers = _ENGINES if ours else _OWN
+        for key, instead in strangers.items():
+            if getattr(model, key) != _DEFAULTS[key]:
+                raise Misfit(instead.format(backend=model.backend), f".{name}.{key}")
         if model.address is not None and not _is_address(model.address, unix=ours):
             # An address may hold a password: it is not repeated.
             message = f"must be {'unix:PATH or ' if ours else ''}http://HOST:PORT"
