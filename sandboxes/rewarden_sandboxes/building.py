@@ -293,7 +293,7 @@ def _in_engine(args: argparse.Namespace, log: Log) -> None:
     try:
         with engine() as client:
             if args.what == "base":
-                log(f"there: {build_base(client, force=args.force, log=log)}")
+                log(f"built: {build_base(client, force=args.force, log=log)}")
                 return
             tags = build_images(
                 client, only=args.only, folder=args.folder, prefix=args.prefix, force=args.force, log=log

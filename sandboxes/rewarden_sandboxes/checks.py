@@ -48,7 +48,7 @@ def check_job(job: Job) -> None:
     if job.partner is not None:
         _check_program(job.partner, "partner")
     if (job.partner is None) != (job.join == ""):
-        raise BadJob("join", "a job with a partner, and no other, says how the two are joined")
+        raise BadJob("join", "only a job with a partner sets how the two are joined")
     check_limits(job.compile_limits, "compile_limits")
     if len(job.cases) > MOST_CASES:
         raise BadJob("cases", f"a job has at most {MOST_CASES} cases")
@@ -105,7 +105,7 @@ def check_box(spec: BoxSpec, patience_s: float | None) -> None:
 def check_exec(what: Exec) -> None:
     """Raises BadJob for the first field that is wrong."""
     if (bool(what.argv), what.program is not None, what.files is not None).count(True) != 1:
-        raise BadJob("argv", "an exec has a command line, or a program, or work on files")
+        raise BadJob("argv", "an exec must have a command line, a program or work on files")
     _check_arguments(what.argv, "argv")
     if what.argv and not what.argv[0]:
         raise BadJob("argv[0]", "must not be empty")
@@ -135,14 +135,14 @@ def _check_env(env: Mapping[str, str]) -> None:
 
 def _check_files(files: Mapping[str, bytes], where: str) -> None:
     if len(files) > MOST_FILES:
-        raise BadJob(where, f"at most {MOST_FILES} files may accompany a program")
+        raise BadJob(where, f"at most {MOST_FILES} files can accompany a program")
     _check_paths(files, where)
     for path in files:
         # A file cannot be the folder of another one.
         parts = path.split("/")
         for length in range(1, len(parts)):
             if "/".join(parts[:length]) in files:
-                raise BadJob(f"{where}[{path[:80]!r}]", f"{'/'.join(parts[:length])[:80]!r} is a file beside it")
+                raise BadJob(f"{where}[{path[:80]!r}]", f"{'/'.join(parts[:length])[:80]!r} is a file next to it")
 
 
 def _check_paths(paths: Iterable[str], where: str) -> None:

@@ -63,7 +63,7 @@ class HostClient:
         """
         if token is not None and tls is None and not is_local(address):
             # Attack: read the token on the way, and run programs with it.
-            raise HostError(f"a token is sent to {address} over TLS alone: sandbox.tls_ca is missing")
+            raise HostError(f"a token is sent to {address} only over TLS: sandbox.tls_ca is missing")
         self.address = address
         options = [*_OPTIONS, *([("grpc.ssl_target_name_override", name)] if name is not None else [])]
         self._channel = (

@@ -393,7 +393,7 @@ class Host:
 
     async def _attempt(self, ready: Ready, job: Job) -> AsyncGenerator[JobEvent, None]:
         if self._waiting >= self.settings.queue:
-            raise Busy(f"{self._waiting} jobs are waiting for a slot already; try again a little later")
+            raise Busy(f"{self._waiting} jobs are already waiting for a slot; retry shortly")
         pool = self._pool(self._kind(ready))
         if pool.sample is None:
             await self._check_image(ready)
@@ -485,7 +485,7 @@ class Host:
         told = await self._version(language, slot, image)
         found, wanted = version_of(told), version_of(program.min_version)
         if wanted is None:
-            raise BadJob("program.min_version", f"{program.min_version!r} is no version; write it as 1.2.3")
+            raise BadJob("program.min_version", f"{program.min_version!r} is not a version; write it as 1.2.3")
         if found is None:
             raise BadJob(
                 "program.min_version",
@@ -577,7 +577,7 @@ class Host:
     async def _quota(self, of: asyncio.Semaphore, words: str, patience_s: float) -> None:
         """Acquire one of a semaphore, which the caller releases. Raises NoRoom, Busy."""
         if self._waiting >= self.settings.queue:
-            raise Busy(f"{self._waiting} requests are waiting for a slot already; try again a little later")
+            raise Busy(f"{self._waiting} requests are already waiting for a slot; retry shortly")
         self._waiting += 1
         try:
             async with asyncio.timeout(patience_s):

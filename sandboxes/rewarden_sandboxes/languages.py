@@ -47,7 +47,7 @@ class UnknownLanguage(KeyError):
         self.known = known
 
     def __str__(self) -> str:
-        hint = f"did you mean {' or '.join(self.near)}?" if self.near else f"known are {', '.join(self.known)}"
+        hint = f"did you mean {' or '.join(self.near)}?" if self.near else f"known: {', '.join(self.known)}"
         return f"unknown language {self.name!r}: {hint}"
 
 
@@ -214,7 +214,7 @@ def _language(name: object, row: object) -> Language:
     known = {column.name for column in fields(Language)} - {"name"}
     for key in row:
         if key not in known:
-            raise LanguageError(f"{name}.{key}: no such field; known are {', '.join(sorted(known))}")
+            raise LanguageError(f"{name}.{key}: no such field; known: {', '.join(sorted(known))}")
     for key in ("images", "file", "run"):
         if key not in row:
             raise LanguageError(f"{name}.{key}: is missing")
@@ -292,9 +292,9 @@ def _mounts(where: str, mounts: object) -> dict[str, str]:
     for inside, outside in mounts.items():
         for path in (inside, outside):
             if not isinstance(path, str) or not _is_plain(path, absolute=True):
-                raise LanguageError(f"{where}: {path!r} is no plain absolute path")
+                raise LanguageError(f"{where}: {path!r} is not a plain absolute path")
         if _MOUNTS not in PurePosixPath(inside).parents:
-            raise LanguageError(f"{where}: {inside!r} does not lie below {_MOUNTS}")
+            raise LanguageError(f"{where}: {inside!r} is not below {_MOUNTS}")
     nested = nested_mount(mounts)
     if nested is not None:
         raise LanguageError(f"{where}: {nested[0]!r} lies in {nested[1]!r}, which is mounted too")
@@ -321,7 +321,7 @@ def _limits(where: str, limits: object) -> Limits:
         raise LanguageError(f"{where}: must be a mapping")
     for key, value in limits.items():
         if key not in LIMITS:
-            raise LanguageError(f"{where}.{key}: no such limit; known are {', '.join(LIMITS)}")
+            raise LanguageError(f"{where}.{key}: no such limit; known: {', '.join(LIMITS)}")
         kind, words = (int, "a whole number") if key in WHOLE_LIMITS else ((int, float), "a number")
         # `not value < inf` refuses nan and inf, which YAML can express and no clock reaches.
         if isinstance(value, bool) or not isinstance(value, kind) or not 0 < value < float("inf"):

@@ -148,7 +148,7 @@ class Notebook:
         BadJob, KernelFault, NotebookOver, and HostError as the box does.
         """
         if kernel not in KERNELS:
-            raise BadJob("kernel", f"unknown kernel {kernel[:40]!r}; there are {', '.join(KERNELS)}")
+            raise BadJob("kernel", f"unknown kernel {kernel[:40]!r}; known: {', '.join(KERNELS)}")
         env = dict(env or {})
         made = cls(kernel, await box.exec(Exec(argv=command(kernel), stdin=True, cwd=cwd, env=env)), cwd, env)
         try:

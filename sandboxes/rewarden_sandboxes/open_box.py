@@ -222,7 +222,7 @@ class OpenBox:
         slot = await self._move_in()
         try:
             if slot.image != self.opened.image:
-                raise SlotLost("the image of the box was replaced while the box rested")
+                raise SlotLost("the image of the box was replaced while the box was resting")
             with gzip.open(kept.path, "rb") as file:
                 await self._work("restore", source=file)
             clock = await self._ask_usage()
@@ -258,7 +258,7 @@ class OpenBox:
                     else:
                         await asyncio.to_thread(into.write, event.data)
                 elif isinstance(event, Report) and event.status != "ok":
-                    raise SlotLost(f"{work} of a box that rests ended with {event.status}: {said.decode()}")
+                    raise SlotLost(f"{work} of a resting box ended with {event.status}: {said.decode()}")
                 elif source is not None and isinstance(event, (Begun, Taken)):
                     waiting -= event.size if isinstance(event, Taken) else 0
                     while source is not None and waiting + _PART <= frames.WINDOW:
@@ -297,7 +297,9 @@ class OpenBox:
         helper = what.files is not None
         alike = sum(line.helper == helper for number, line in self._lines.items() if number is not None)
         if alike >= MOST_EXECS:
-            raise BadJob("", f"{MOST_EXECS} {'operations on files' if helper else 'programs'} run in this box already")
+            raise BadJob(
+                "", f"{MOST_EXECS} {'operations on files' if helper else 'programs'} are already running in this box"
+            )
         number = next(self._numbers)
         order = {
             "op": "exec",
@@ -406,7 +408,7 @@ class OpenBox:
         event = header["ev"]
         if event == "broken":
             slot.lost = True
-            raise SlotBroken(f"the box broke: {header.get('message')}")
+            raise SlotBroken(f"the box failed: {header.get('message')}")
         if event == "usage":
             if self._usage is not None and not self._usage.done():
                 self._usage.set_result(_clock(header))

@@ -45,7 +45,7 @@ def _clean_containers() -> list[str]:
                     said.append(f"removed the container {container.name}")
             said += [f"removed the volume {name}" for name in runtime.remove_unused(client)]
         except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
-            said.append(f"the Docker engine refuses: {error}")
+            said.append(f"the Docker engine refused: {error}")
     return said
 
 

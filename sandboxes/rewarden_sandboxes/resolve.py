@@ -162,7 +162,7 @@ class Resolver:
         if image not in known:
             raise BadJob(
                 "image",
-                f"there is no image {image!r}; known are {', '.join(sorted(known))}. Name an own image by its id "
+                f"unknown image {image!r}; known: {', '.join(sorted(known))}. Name an own image by its id "
                 "(sha256:…) or its name and digest (NAME@sha256:…)",
             )
 

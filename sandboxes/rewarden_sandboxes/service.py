@@ -267,8 +267,8 @@ def make_server(
             )
         if not tls.mutual and not tokens:
             raise HostError(
-                f"{address} can be reached from other machines: callers must show a certificate (sandbox.tls_ca says "
-                "who signed it) or a token (sandbox.token_file)"
+                f"{address} can be reached from other machines: callers must present a certificate (sandbox.tls_ca "
+                "says who signed it) or a token (sandbox.token_file)"
             )
     server = grpc.aio.server(
         interceptors=(Gate(tokens),) if tokens else (),
@@ -322,7 +322,7 @@ async def serve(
         await _until_input_ends(now)
     path = Path(address.removeprefix("unix:")) if address.startswith("unix:") else None
     if path is not None and not remove_stale(path):
-        raise HostError(f"another process serves at {path} already")
+        raise HostError(f"another process is already serving at {path}")
     drain = Drain()
     server = make_server(host, address, tls, tokens, drain)
     try:

@@ -142,7 +142,7 @@ class HostSettings:
         for name, read in (("network", read_rule), ("network_private", ip_network)):
             texts = getattr(self, name)
             if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-                raise ValueError(f"{name} must be a list of texts, not {texts!r}")
+                raise ValueError(f"{name} must be a list of strings, not {texts!r}")
             for text in texts:
                 try:
                     read(text)

@@ -141,7 +141,7 @@ class Slot:
         if header.get("ev") == "broken":
             raise NoRoom(str(header.get("message")))
         if header.get("ev") != "ready":
-            raise SlotLost("the supervisor does not say that it is ready")
+            raise SlotLost("the supervisor does not report that it is ready")
         self.tiers = frozenset(map(str, header["tiers"]))
         self.missing = header["missing"]
         self.enforced = header["enforced"]
@@ -255,7 +255,7 @@ class Slot:
         # Attack: a supervisor that was taken over hands over a descriptor of some other kind.
         if found.family != socket.AF_INET or not found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
             found.close()
-            raise SlotLost("the supervisor handed over something else than the socket of its box")
+            raise SlotLost("the supervisor sent something other than its box's socket")
         return found
 
     async def tell(self, header: dict[str, Any], body: frames.Body | None = None) -> None:

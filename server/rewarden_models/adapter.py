@@ -267,7 +267,7 @@ def merge(adapter: Adapter, model: Any) -> None:
         def read(name: str) -> Any:
             tensor = opened.get_tensor(name).float()
             if not bool(torch.isfinite(tensor).all()):
-                raise adapter.refuse(f"{name} holds what is not a finite number; copy it again")
+                raise adapter.refuse(f"{name} contains a value that is not a finite number; copy it again")
             return tensor
 
         embeddings = model.get_input_embeddings().weight
@@ -277,7 +277,7 @@ def merge(adapter: Adapter, model: Any) -> None:
                 raise adapter.refuse(f"{module} is a {type(layer).__name__}; adapters are for plain linear layers")
             if layer.weight is embeddings:
                 # The sum would also change what the model reads.
-                raise adapter.refuse(f"changes {module}, whose weights are the embeddings as well; merge it with peft")
+                raise adapter.refuse(f"changes {module}, whose weights are also the embeddings; merge it with peft")
             added = read(adapter.key(module, "B")) @ read(adapter.key(module, "A")) * adapter.scale(module)
             layer.weight.copy_(layer.weight.float() + added.to(layer.weight.device))
         own = dict(model.named_parameters())

@@ -192,7 +192,7 @@ def _architecture(folder: Folder, config: Mapping[str, Any], described: Describe
         raise Failure("loading", f"{where}: has no config.json")
     names: Sequence[str] = config.get("architectures") or ()
     if not names:
-        raise Failure("loading", f"{where}: its config.json names no `architectures`")
+        raise Failure("loading", f"{where}: its config.json does not name `architectures`")
     name = str(names[0])
     if config.get("is_encoder_decoder"):
         raise Failure("loading", f"{where}: {name} reads and writes with two models; that is not supported")
@@ -206,7 +206,7 @@ def _architecture(folder: Folder, config: Mapping[str, Any], described: Describe
             return name, head
     raise Failure(
         "loading",
-        f"{where}: what {name} computes is not known here; there are sequence and token classification, causal and "
+        f"{where}: what {name} computes is not known here; known are sequence and token classification, causal and "
         "image-text models, and plain encoders",
     )
 
@@ -386,7 +386,7 @@ def _compare(checkpoint: Checkpoint) -> None:
     twice = [name for name in twice if name not in expected or inside + name not in expected]
     if twice:
         raise Failure(
-            "loading", f"{where}: has {_some(twice)} and the same below {inside[:-1]}, of which one would be lost"
+            "loading", f"{where}: has {_some(twice)} and the same under {inside[:-1]}, of which one would be lost"
         )
     refuse_unfit(checkpoint, model, told)
 

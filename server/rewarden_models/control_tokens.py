@@ -38,7 +38,7 @@ class ControlTokens:
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise Failure("invalid", "the input holds a lone surrogate, which is not a character") from None
+            raise Failure("invalid", "the input contains a lone surrogate, which is not a character") from None
         text = _broken(text, self._found)
         if self._found_normalised is not None and self._found_normalised.search(self._normaliser.normalize_str(text)):
             # It is found in what the tokenizer makes of the text (small letters, say), so that is what is broken.
@@ -83,7 +83,7 @@ def _broken(text: str, found: Any) -> str:
         if found is None or not found.search(text):
             return text
         text = found.sub(_apart, text)
-    raise Failure("invalid", "the input is full of control tokens within each other")
+    raise Failure("invalid", "the input is full of nested control tokens")
 
 
 def _apart(match: Any) -> str:

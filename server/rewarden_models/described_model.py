@@ -57,7 +57,7 @@ class DescribedModel(torch.nn.Module):  # type: ignore[misc, unused-ignore]
             return [at]
         begin = turn_at(self.turn, ids)
         if begin is None:
-            raise ValueError("the row has no turn that the head could be read at")
+            raise ValueError("the row has no turn at which to read the head")
         return [begin, at]
 
     def score(self, states: Tensor) -> Tensor:
@@ -151,7 +151,9 @@ def head_weights(head: DescribedHead, files: Sequence[Any], where: str, prefix: 
                     found[name] = opened.get_tensor(stored)
     for name, tensor in found.items():
         if not bool(torch.isfinite(tensor.float()).all()):
-            raise Failure("loading", f"{where}: {name} holds what is not a finite number; copy the checkpoint again")
+            raise Failure(
+                "loading", f"{where}: {name} contains a value that is not a finite number; copy the checkpoint again"
+            )
     layers = [layer for layer in head.value if isinstance(layer, Dense)]
     name = f"{layers[-1].name}.weight" if layers else "lm_head.weight"
     if not bool(found[name].any()):

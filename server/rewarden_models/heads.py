@@ -185,7 +185,7 @@ def _grm(fields: ConfigFields, name: str) -> DescribedHead:
     if kind == "linear":
         return _value(fields, name)
     if kind != "mlp":
-        raise Failure("loading", f"{fields.where}: vhead_layer_type {kind!r} is not known; there are linear and mlp")
+        raise Failure("loading", f"{fields.where}: vhead_layer_type {kind!r} is unknown; known: linear, mlp")
     before, width = fields.hidden, fields.whole("vhead_num_neurons", 1024)
     value: list[Layer] = []
     count = fields.whole("vhead_num_layers", 1)
@@ -245,7 +245,10 @@ def _internlm2(fields: ConfigFields, name: str) -> DescribedHead:
     value = (Dense("v_head", fields.hidden, 1, bias=False),)
     body, ending = packed_body(fields), fields.whole("reward_token_id")
     if ending >= body.vocabulary:
-        raise Failure("loading", f"{fields.where}: reward_token_id {ending} is no token of {body.vocabulary}")
+        raise Failure(
+            "loading",
+            f"{fields.where}: reward_token_id {ending} is not among the tokens of a vocabulary of {body.vocabulary}",
+        )
     return DescribedHead(name=name, kind="sequence", value=value, ends="last", ending=ending, body=body)
 
 
@@ -272,7 +275,7 @@ def _pair(fields: ConfigFields, name: str) -> DescribedHead:
 def _logit(fields: ConfigFields, name: str) -> DescribedHead:
     """The logit of token 0 behind the text, as NVIDIA's Nemotron reward models are read."""
     if fields.config.get("final_logit_softcapping") or fields.config.get("logit_scale"):
-        raise Failure("loading", f"{fields.where}: head = 'logit' cannot be read of a model that scales its logits")
+        raise Failure("loading", f"{fields.where}: head = 'logit' cannot be read from a model that scales its logits")
     if fields.config.get("tie_word_embeddings"):
         # A reward in a row that is also a token's embedding would change what the body reads.
         raise Failure("loading", f"{fields.where}: head = 'logit' needs an lm_head of its own; this model's is tied")

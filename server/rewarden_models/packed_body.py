@@ -121,11 +121,11 @@ def packed_body(fields: ConfigFields) -> PackedBody:
     hidden, heads = fields.hidden, fields.whole("num_attention_heads")
     keys = heads if config.get("num_key_value_heads") is None else fields.whole("num_key_value_heads")
     if hidden % heads or heads % keys or (hidden // heads) % 2:
-        raise Failure("loading", f"{where}: {hidden} wide, {heads} heads and {keys} of keys do not go together")
+        raise Failure("loading", f"{where}: {hidden} wide, {heads} heads and {keys} key heads do not fit together")
     if config.get("quantization_config"):
         raise Failure("loading", f"{where}: is quantised, and its packed weights cannot be read then")
     if config.get("hidden_act", "silu") != "silu":
-        raise Failure("loading", f"{where}: hidden_act {config['hidden_act']!r} is not known; there is silu")
+        raise Failure("loading", f"{where}: hidden_act {config['hidden_act']!r} is unknown; known: silu")
     if not isinstance(config.get("bias"), bool):
         raise Failure("loading", f"{where}: {fields.name} needs bias in config.json, true or false")
     layers = fields.whole("num_hidden_layers")
@@ -160,4 +160,4 @@ def _check_positions(fields: ConfigFields) -> None:
         return
     kind = scaling.get("type", scaling.get("rope_type")) if isinstance(scaling, Mapping) else scaling
     if kind != "dynamic" or "rope_parameters" in fields.config:
-        raise Failure("loading", f"{fields.where}: scales positions by {kind!r}, which is not known; there is dynamic")
+        raise Failure("loading", f"{fields.where}: scales positions by {kind!r}, which is unknown; known: dynamic")

@@ -54,7 +54,7 @@ class Read:
         for character in characters:
             first = last = bisect_right(ends, character)
             if first == len(shown):
-                raise Failure("invalid", "the model's tokenizer drops the text to read at")
+                raise Failure("invalid", "the model's tokenizer drops the text at which to read")
             while last + 1 < len(shown) and shown[last + 1][1] == shown[first][1]:
                 last += 1
             found.append((shown[first][0], shown[last][0]))
@@ -116,7 +116,7 @@ class Reader:
                 ids.append(number)
                 ends.append(end - len(lead))
         if not ids:
-            raise Failure("invalid", "a text that the input is to go on with has no tokens")
+            raise Failure("invalid", "a continuation of the input has no tokens")
         # Bytes of one character have all its place: their text is with the first of them.
         pieces, before = [], 0
         for end in (*ends[:-1], len(text)):
@@ -209,7 +209,7 @@ class Reader:
             raise Failure("invalid", "an input has either messages or a text")
         if item.messages is not None:
             if item.pair is not None:
-                raise Failure("invalid", "a pair must be texts, not messages")
+                raise Failure("invalid", "a pair must be strings, not messages")
             return self._chat(item)
         text, changed = self._harmless(item.text or "")
         pair, also = self._harmless(item.pair) if item.pair is not None else (None, False)

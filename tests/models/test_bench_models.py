@@ -60,4 +60,4 @@ def test_attacks_need_a_model_that_says_what_passes(
     file = tmp_path / "rows.jsonl"
     file.write_text(json.dumps(rows_of.reward_bench(1, "hep-go", "Teal", "Loud")) + "\n")
     assert main(["judge", "bench", "rewardbench", str(file), "--use", "rm_scalar", "--attacks", "-q"]) == 0
-    assert "rm_scalar says of no response that it passes; give it a threshold" in capsys.readouterr().out
+    assert "rm_scalar does not decide passed or failed; give it a threshold" in capsys.readouterr().out

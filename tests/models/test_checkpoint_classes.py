@@ -38,7 +38,7 @@ def test_a_mask_that_is_a_bias(tmp_path: Path) -> None:
 
 def test_a_second_head_beneath_the_body_is_not_taken_for_the_first(tmp_path: Path) -> None:
     said = refusal(make(tmp_path / "twice", {**REWARD, "model.score.weight": (1, 8)}))
-    assert "score.weight and the same below model" in said
+    assert "score.weight and the same under model" in said
 
 
 def test_a_head_of_rewards_over_a_model_that_writes(tmp_path: Path) -> None:

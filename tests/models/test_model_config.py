@@ -90,7 +90,7 @@ def test_models_are_read_from_tables_and_from_json() -> None:
         ("model = 'm'\nconcurrency = 100001", "models.named.a.concurrency must be at most 100000"),
         ("model = 'm'\nthreads = 0", "models.named.a.threads must be above 0"),
         ("model = 'm'\ndtype = 'int8'", "models.named.a.dtype must be one of auto, float32"),
-        ("model = 'm'\nreload_from = '/b'", "models.named.a.reload_from must be a list of texts"),
+        ("model = 'm'\nreload_from = '/b'", "models.named.a.reload_from must be a list of strings"),
         ("model = 'm'\napi_key = 'sk-secret'\napi_key_env = 'K'", "api_key and api_key_env are both set"),
     ],
 )

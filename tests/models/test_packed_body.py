@@ -132,7 +132,7 @@ class TestRefused:
             ({"hidden_act": "gelu"}, "hidden_act 'gelu'"),
             ({"bias": None}, "needs bias in config.json"),
             ({"num_key_value_heads": 3}, "do not go together"),
-            ({"reward_token_id": 272}, "is no token of 272"),
+            ({"reward_token_id": 272}, "is not among the tokens of a vocabulary of 272"),
             ({"reward_token_id": None}, "needs reward_token_id"),
             ({"quantization_config": {"quant_method": "gptq"}}, "is quantised"),
             ({"num_hidden_layers": 1 << 20}, "num_hidden_layers"),

@@ -244,7 +244,7 @@ FAILED: dict[str, tuple[str, Sequence[str], Ask, str, str]] = {
         ["generate, a token is lacking"],
         predicted([1, 2, 3], [[9], [44], [12]]),
         "failed",
-        "leaves out a token",
+        "left out a requested token",
     ),
     "SGLang's prompt that is too long": ("sglang", ["too long"], classified, "failed", "longer than the model's"),
     "SGLang's refusal": ("sglang", ["refused by the schema"], written, "failed", "expected a list of integers"),

@@ -310,7 +310,7 @@ async def test_a_flag_that_the_row_does_not_allow_is_refused(host: Host) -> None
 
 
 async def test_what_is_no_version_is_refused(host: Host) -> None:
-    with pytest.raises(BadJob, match="'newest' is no version"):
+    with pytest.raises(BadJob, match="'newest' is not a version"):
         await events_of(host, Job(program=Program(language="c", code=b"int main(void) {}", min_version="newest")))
 
 

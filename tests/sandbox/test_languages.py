@@ -122,7 +122,7 @@ def test_an_unknown_language_is_answered_with_names_that_look_like_it() -> None:
 
 
 def test_where_nothing_looks_like_it_all_that_are_known_are_named() -> None:
-    with pytest.raises(UnknownLanguage, match=r"'zzzzzz': known are python, c, cpp, cpp17, cpp23, cpp-catch2"):
+    with pytest.raises(UnknownLanguage, match=r"'zzzzzz': known: python, c, cpp, cpp17, cpp23, cpp-catch2"):
         Registry.load().get("zzzzzz")
 
 
@@ -199,7 +199,7 @@ def test_all_of_it_can_be_said_in_json() -> None:
 
 
 WRONG = [
-    ("lua: {images: [x], file: a, run: [a], imges: [x]}", r"lua\.imges: no such field; known are aliases"),
+    ("lua: {images: [x], file: a, run: [a], imges: [x]}", r"lua\.imges: no such field; known: aliases"),
     ("lua: {images: [x], file: a}", r"lua\.run: is missing"),
     ("lua: {file: a, run: [a]}", r"lua\.images: is missing"),
     ("lua: {images: [x], run: [a]}", r"lua\.file: is missing"),
@@ -222,7 +222,7 @@ WRONG = [
     ("lua: {images: [x], file: a, run: [a], compile: []}", r"lua\.compile: must be a list of words"),
     ("lua: {images: [x], file: a, run: [a], version: lua -v}", r"lua\.version: must be a list of words"),
     ("lua: {images: [x], file: a, run: [a], python: 1}", r"lua\.python: must be true or false"),
-    ("lua: {images: [x], file: a, run: [a], limits: {cpu: 1}}", r"lua\.limits\.cpu: no such limit; known are cpu_s"),
+    ("lua: {images: [x], file: a, run: [a], limits: {cpu: 1}}", r"lua\.limits\.cpu: no such limit; known: cpu_s"),
     ("lua: {images: [x], file: a, run: [a], limits: [1]}", r"lua\.limits: must be a mapping"),
     ("lua: {images: [x], file: a, run: [a], limits: {cpu_s: 0}}", r"limits\.cpu_s: must be a number above 0, not 0"),
     ("lua: {images: [x], file: a, run: [a], limits: {cpu_s: .inf}}", r"limits\.cpu_s: must be a number above 0"),
@@ -248,11 +248,11 @@ WRONG = [
     ("lua: {images: [x], file: a, run: [a], aliases: [bash]}", r"lua\.aliases: 'bash' is claimed by 'bash' too"),
     ("lua: {images: [x], file: a, run: [a], fences: [c]}", r"lua\.fences: 'c' is claimed by 'c' too"),
     ("lua: {images: [x], file: a, run: [a], mounts: [/mnt/a]}", r"lua\.mounts: must be a mapping of paths"),
-    ("lua: {images: [x], file: a, run: [a], mounts: {/mnt/a: b}}", r"lua\.mounts: 'b' is no plain absolute path"),
-    ("lua: {images: [x], file: a, run: [a], mounts: {/mnt/a: /b/../c}}", r"lua\.mounts: '/b/\.\./c' is no plain"),
-    ("lua: {images: [x], file: a, run: [a], mounts: {/mnt/../etc: /b}}", r"lua\.mounts: .* is no plain absolute"),
-    ("lua: {images: [x], file: a, run: [a], mounts: {/mnt: /b}}", r"lua\.mounts: '/mnt' does not lie below /mnt"),
-    ("lua: {images: [x], file: a, run: [a], mounts: {/etc: /b}}", r"lua\.mounts: '/etc' does not lie below /mnt"),
+    ("lua: {images: [x], file: a, run: [a], mounts: {/mnt/a: b}}", r"lua\.mounts: 'b' is not a plain absolute path"),
+    ("lua: {images: [x], file: a, run: [a], mounts: {/mnt/a: /b/../c}}", r"lua\.mounts: '/b/\.\./c' is not a plain"),
+    ("lua: {images: [x], file: a, run: [a], mounts: {/mnt/../etc: /b}}", r"lua\.mounts: .* is not a plain absolute"),
+    ("lua: {images: [x], file: a, run: [a], mounts: {/mnt: /b}}", r"lua\.mounts: '/mnt' is not below /mnt"),
+    ("lua: {images: [x], file: a, run: [a], mounts: {/etc: /b}}", r"lua\.mounts: '/etc' is not below /mnt"),
     ("lua: {images: [x], file: a, run: [a], mounts: {/mnt/a: /b, /mnt/a/c: /d}}", r"'/mnt/a/c' lies in '/mnt/a'"),
     ("lua: 5", r"lua: must be a mapping"),
     ("Lua: {images: [x], file: a, run: [a]}", r"'Lua': a language's name is lower-case"),

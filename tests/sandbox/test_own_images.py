@@ -251,7 +251,7 @@ async def test_what_is_wrong_with_an_image_is_said(served: Served, image: str) -
             (ABSENT, f"docker pull {ABSENT}"),
             ("sha256:" + "0" * 64, "docker load"),
             (f"other/{ABSENT}", "sandbox.own_images"),
-            ("debian", "known are .*python.* its id"),
+            ("debian", "known: .*python.* its id"),
             ("debian:bookworm", "by its id"),
             ("sha256:abc", "by its id"),
             (volumes, "the volume /var/lib/data"),

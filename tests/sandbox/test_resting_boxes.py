@@ -203,7 +203,7 @@ async def test_a_box_whose_image_was_replaced_while_it_rested_is_lost(
             return move_in(slot, *args)  # type: ignore[arg-type]
 
         monkeypatch.setattr(Slot, "box", replaced)
-        with pytest.raises(HostError, match="was replaced while the box rested"):
+        with pytest.raises(HostError, match="was replaced while the box was resting"):
             await box.run(sh("true"))
         assert "was replaced" in (await box.wait()).message
 

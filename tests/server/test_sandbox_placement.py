@@ -187,7 +187,7 @@ async def test_what_no_host_has_is_told_before_any_job_also_while_the_only_host_
     await until(lane, "lost")
     host._rest_until = 0.0
     host._wake.set()
-    assert await asyncio.wait_for(asked, 30) == "unknown language 'zig': known are python, go"
+    assert await asyncio.wait_for(asked, 30) == "unknown language 'zig'; known: python, go"
     assert script.jobs == []
 
 

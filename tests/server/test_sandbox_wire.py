@@ -189,7 +189,7 @@ def test_paths_that_stay_inside_pass() -> None:
 
 
 def test_a_file_is_not_the_folder_of_another() -> None:
-    with pytest.raises(BadJob, match="is a file beside it"):
+    with pytest.raises(BadJob, match="is a file next to it"):
         check_job(job(program={"files": {"a": b"", "a/b": b""}}))
 
 
@@ -571,7 +571,7 @@ async def test_no_token_goes_to_a_host_whose_certificate_is_not_right(
 
 
 async def test_no_token_goes_to_another_machine_in_the_clear() -> None:
-    with pytest.raises(HostError, match=r"over TLS alone: sandbox\.tls_ca is missing"):
+    with pytest.raises(HostError, match=r"only over TLS: sandbox\.tls_ca is missing"):
         HostClient("192.0.2.1:50052", None, TOKENS[0])
 
 

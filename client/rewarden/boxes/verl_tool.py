@@ -68,7 +68,7 @@ class NotebookTool:
     def __init__(self, config: Mapping[str, Any], tool_schema: Any = None) -> None:
         unknown = sorted(set(config) - _SETTINGS)
         if unknown:
-            raise InvalidRequest(f"config: unknown {', '.join(unknown)}; known are {', '.join(sorted(_SETTINGS))}")
+            raise InvalidRequest(f"config: unknown {', '.join(unknown)}; known: {', '.join(sorted(_SETTINGS))}")
         if not config.get("target"):
             raise InvalidRequest("config: target is missing, such as http://127.0.0.1:8080")
         self._schemas = import_module("verl.tools.schemas")

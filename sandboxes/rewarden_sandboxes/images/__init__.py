@@ -80,7 +80,7 @@ def read_images(folder: Path = FOLDER) -> dict[str, Image]:
     while len(images) < len(names):
         ready = [name for name in names if name not in images and (parents[name] is None or parents[name] in images)]
         if not ready:
-            raise ImageError(f"{folder}: images stand on each other: {', '.join(set(names) - set(images))}")
+            raise ImageError(f"{folder}: images are built on each other: {', '.join(set(names) - set(images))}")
         for name in ready:
             parent = parents[name]
             below = DEBIAN if parent is None else images[parent].digest
@@ -97,7 +97,7 @@ def read_images(folder: Path = FOLDER) -> dict[str, Image]:
 def chain(images: Mapping[str, Image], name: str) -> list[Image]:
     """The image and all below it, the lowest first. Raises ImageError for a name that is not there."""
     if name not in images:
-        raise ImageError(f"there is no image {name!r}; known are {', '.join(images)}")
+        raise ImageError(f"unknown image {name!r}; known: {', '.join(images)}")
     image = images[name]
     return [*(chain(images, image.parent) if image.parent is not None else []), image]
 
@@ -121,10 +121,10 @@ def _instructions(path: Path) -> Iterator[Instruction]:
         if not verb:
             continue
         if verb.upper() not in VERBS:
-            raise ImageError(f"{path}: {verb} is not of the dialect; known are {', '.join(VERBS)}")
+            raise ImageError(f"{path}: {verb} is not supported; known: {', '.join(VERBS)}")
         # Flags (--from, --mount …) and the JSON form are things that the builder without an engine does not know.
         if rest.lstrip().startswith(("--", "[")):
-            raise ImageError(f"{path}: {verb}: neither flags nor the JSON form are of the dialect")
+            raise ImageError(f"{path}: {verb}: neither flags nor the JSON form are supported")
         yield Instruction(verb.upper(), rest.strip())
 
 

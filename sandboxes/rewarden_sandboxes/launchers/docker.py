@@ -94,7 +94,7 @@ class DockerLauncher:
         if is_own(image):
             command = "docker load, or build it" if image.startswith("sha256:") else f"docker pull {image}"
             return f"the image {image} is not on the machine of the sandbox host; get it there: {command}"
-        return f"the image {self._image(image)} is not there; make it: {build_command(image, 'images')}"
+        return f"the image {self._image(image)} does not exist; build it: {build_command(image, 'images')}"
 
     def _start(self, client: docker.DockerClient, lease: Lease) -> DockerPlace:
         settings = self._settings
@@ -296,12 +296,12 @@ def _words(error: Exception) -> str:
     if any(words in text for words in _AWAY):
         return "no Docker engine answers; start it (systemctl start docker), or set sandbox.launcher to bwrap"
     if "Permission denied" in text or "PermissionError" in text:
-        return "this user may not talk to the Docker engine; add it to the group docker"
+        return "this user has no access to the Docker engine; add it to the group docker"
     if "no space left" in text.lower():
         return f"the disk of the Docker engine is full; free some space (docker system prune): {text}"
     if "resource temporarily unavailable" in text.lower() or "final child's pid from pipe" in text.lower():
         return f"the machine is out of processes (pids); raise the limit or stop some: {text}"
-    return f"the Docker engine refuses: {text}"
+    return f"the Docker engine refused: {text}"
 
 
 def leftovers(client: Any, alive: Callable[[int], bool]) -> list[Any]:

@@ -237,7 +237,7 @@ class NetworkProxy:
         try:
             self._record.write(event="request", **line, **more)
         except Unrecorded:
-            raise _Refused(503, "unrecorded", "the sandbox host cannot record requests, and serves none") from None
+            raise _Refused(503, "unrecorded", "the sandbox host cannot record requests, and rejects all") from None
 
     async def _address(self, request: Request, door: Door) -> Address:
         """Returns an address of a request's host to which a connection is allowed. Raises _Refused."""

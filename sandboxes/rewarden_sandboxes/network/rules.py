@@ -100,7 +100,7 @@ def read_host(text: str) -> str:
     # Attack: 127.1 or 0x7f000001, which resolvers take for addresses, and which no rule for addresses would match.
     numeric = labels[-1].isdigit() or labels[-1].startswith("0x")
     if len(name) > _MOST_NAME or numeric or not all(_LABEL.fullmatch(label) for label in labels):
-        raise ValueError(f"{text[:100]!r} is no name of a host; write names outside ASCII in Punycode")
+        raise ValueError(f"{text[:100]!r} is not a host name; write non-ASCII names in Punycode")
     return name
 
 

@@ -74,7 +74,9 @@ class Connection:
         if isinstance(made, list) and len(made) == 1:  # SGLang answers a single input with a list of one, or with it
             made = made[0]
         if not isinstance(made, dict):
-            raise Failure("failed", f"model {self._label!r}: its server answers {path} with what is not a JSON object")
+            raise Failure(
+                "failed", f"model {self._label!r}: its server answered {path} with something other than a JSON object"
+            )
         return made
 
 

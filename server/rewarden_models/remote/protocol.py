@@ -61,14 +61,14 @@ def numbers(value: Any, what: str) -> list[float]:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         value = [value]
     if value is None or (isinstance(value, list) and None in value):
-        raise Failure("not_finite", f"the model's server says {what} that is not finite")
+        raise Failure("not_finite", f"the model's server returned {what} that is not finite")
     if not isinstance(value, list) or not value:
-        raise Failure("failed", f"the model's server says {what} that is not a list of numbers")
+        raise Failure("failed", f"the model's server returned {what} that is not a list of numbers")
     if not all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in value):
-        raise Failure("failed", f"the model's server says {what} that is not a list of numbers")
+        raise Failure("failed", f"the model's server returned {what} that is not a list of numbers")
     made = [float(one) for one in value]
     if not all(map(math.isfinite, made)):
-        raise Failure("not_finite", f"the model's server says {what} that is not finite")
+        raise Failure("not_finite", f"the model's server returned {what} that is not finite")
     return made
 
 
@@ -76,7 +76,7 @@ def first(reply: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """The only entry of a list of objects. Raises Failure where there is another number of them."""
     found = reply.get(name)
     if not isinstance(found, list) or len(found) != 1 or not isinstance(found[0], Mapping):
-        raise Failure("failed", f"the model's server says no {name!r} of one entry")
+        raise Failure("failed", f"the model's server returned no {name!r} with one entry")
     return found[0]
 
 
@@ -90,7 +90,7 @@ def in_order(reply: Mapping[str, Any], name: str, count: int) -> list[Mapping[st
         if isinstance(row, Mapping) and isinstance(row.get("index"), int)
     }
     if rows.keys() != set(range(count)) or len(found or ()) != count:
-        raise Failure("failed", f"the model's server says no {name!r} of {count} entries, each with its index")
+        raise Failure("failed", f"the model's server returned no {name!r} with {count} entries, each with its index")
     return [rows[place] for place in range(count)]
 
 
@@ -98,7 +98,7 @@ def logprob(value: Any) -> float:
     """A log-probability. Raises Failure for what is none."""
     made = numbers(value, "a log-probability")[0]
     if made > 1e-4:
-        raise Failure("failed", f"the model's server says a log-probability of {made}")
+        raise Failure("failed", f"the model's server returned a log-probability of {made}")
     return min(made, 0.0)
 
 

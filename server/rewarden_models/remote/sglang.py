@@ -50,7 +50,7 @@ class Sglang:
 
     async def paired(self, text: str, other: str) -> list[float]:
         """See `Engine.paired`."""
-        raise Failure("unsupported", "pairs of texts are not asked of SGLang; use vLLM or our own process")
+        raise Failure("unsupported", "SGLang does not support pairs of texts; use vLLM or our own process")
 
     async def embedded(self, ids: Sequence[int]) -> list[float]:
         """See `Engine.embedded`."""
@@ -84,13 +84,13 @@ class Sglang:
         meta = meta if isinstance(meta, Mapping) else {}
         inside, behind = meta.get("input_token_ids_logprobs"), meta.get("output_token_ids_logprobs")
         if not isinstance(inside, list) or len(inside) != len(row.ids) - start or not isinstance(behind, list):
-            raise Failure("failed", "the model's server says no log-probabilities of the tokens that were asked for")
+            raise Failure("failed", "the model's server returned no log-probabilities for the requested tokens")
         made: list[list[float]] = []
         for read, targets in zip(row.reads, row.targets, strict=True):
             entries = inside[read + 1 - start] if read + 1 < len(row.ids) else behind[0] if behind else None
             known = _by_token(entries)
             if any(target not in known for target in targets):
-                raise Failure("failed", "the model's server leaves out a token that was asked for")
+                raise Failure("failed", "the model's server left out a requested token")
             made.append([logprob(known[target]) for target in targets])
         return made
 

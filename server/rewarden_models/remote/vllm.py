@@ -163,12 +163,12 @@ class Vllm:
         body = {"model": self._model, "prompt": list(ids), "max_tokens": 1, "temperature": 0, "prompt_logprobs": 0}
         rows = first(await self._connection.post("/v1/completions", body), "choices").get("prompt_logprobs")
         if not isinstance(rows, list) or len(rows) != len(ids):
-            raise Failure("failed", "the model's server says no log-probabilities of the prompt")
+            raise Failure("failed", "the model's server returned no log-probabilities of the prompt")
         made = [0.0]
         for token, row in zip(ids[1:], rows[1:], strict=True):
             entry = row.get(str(token)) if isinstance(row, Mapping) else None
             if not isinstance(entry, Mapping):
-                raise Failure("failed", "the model's server says log-probabilities of another prompt")
+                raise Failure("failed", "the model's server returned log-probabilities of a different prompt")
             made.append(logprob(entry.get("logprob")))
         return made
 

@@ -187,9 +187,7 @@ def _options(args: argparse.Namespace) -> CheckOptions:
 def _choose_dataset(args: argparse.Namespace) -> None:
     """Sets the use that --dataset stands for. Raises RescoreError."""
     if args.use or args.routing is not None or args.params is not None:
-        raise RescoreError(
-            f"--dataset {args.dataset} stands for --use: give one of them, without --params or --routing"
-        )
+        raise RescoreError(f"--dataset {args.dataset} replaces --use: give one of them, without --params or --routing")
     if args.dataset not in DATASETS:
         raise RescoreError(f"--dataset {args.dataset}: no such data set{near(args.dataset, DATASETS)}")
     args.use, args.params = ["code"], json.dumps({"dataset": args.dataset})

@@ -73,7 +73,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     one.set_defaults(does=_list)
     add_examples(one, "rewarden keys list --file keys --json")
 
-    one = commands.add_parser("revoke", help="remove a key, so that requests with it are refused")
+    one = commands.add_parser("revoke", help="remove a key; requests with it are then rejected")
     one.add_argument("name", metavar="NAME", help="the key's name")
     _add_place(one)
     one.set_defaults(does=_revoke)

@@ -82,10 +82,10 @@ class Sessions:
         """Starts a session. Raises InvalidRequest if the cookie has one. Attack: a policy restarts its episode with
         easier options, by calling a tool of that name."""
         if (caller.name, cookie or "") in self._open:
-            raise InvalidRequest("the session has begun, and begins once")
+            raise InvalidRequest("the session has already begun")
         given = row.get(ROW)
         if given is not None and not isinstance(given, dict):
-            raise InvalidRequest(f"{ROW}: must be an object with what reset takes", path=ROW)
+            raise InvalidRequest(f"{ROW}: must be an object with the arguments of reset", path=ROW)
         asked = begin_of(given or {})
         with self._service.episodes.opening(caller.name, name, None, place_kind(name)) as place:
             seen, seed = await begin(self._service, caller, place, asked)
@@ -148,7 +148,7 @@ class Sessions:
         while not place.done:
             await act(self._service, caller, place, {"tool": "submit"})
         if not place.verdicts:
-            raise InvalidRequest(f"{ROW}.score: is missing; nothing judges this box", path=f"{ROW}.score")
+            raise InvalidRequest(f"{ROW}.score: is missing; this box has no verifier", path=f"{ROW}.score")
         first, *others = place.verdicts
         if not others:
             return first

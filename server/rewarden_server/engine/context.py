@@ -168,5 +168,5 @@ def _answer(result: Result) -> tuple[str, str | None] | SampleError | None:
     failed = result.outcome
     if failed is not None and failed.status == "error":
         kind = PluginError if failed.fault == "verifier" else WorkerError
-        return kind(failed.feedback or "an answer could not be read")
+        return kind(failed.feedback or "a reply could not be read")
     return None if result.value is None else (result.value[0], result.value[1])

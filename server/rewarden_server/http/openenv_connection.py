@@ -144,7 +144,7 @@ class _Next:
                 if message["type"] == "websocket.disconnect":
                     raise WebSocketDisconnect(message.get("code", 1005))
                 if len(self._come) == _MOST_AHEAD:
-                    raise InvalidRequest(f"more than {_MOST_AHEAD} messages came before the answer to the first")
+                    raise InvalidRequest(f"more than {_MOST_AHEAD} messages came before the reply to the first")
                 self._come.append(message)
         finally:
             working.cancel()

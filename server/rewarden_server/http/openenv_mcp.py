@@ -93,7 +93,7 @@ async def answer(
         return _error(None, REQUEST, "id: must be a string or an integer")
     unknown = next((field for field in asked if field not in _FIELDS), None)
     if unknown is not None or asked.get("jsonrpc") != "2.0" or not isinstance(method, str):
-        return _error(id, REQUEST, "a request has jsonrpc, which is 2.0, method, params and id, and nothing else")
+        return _error(id, REQUEST, "a request has jsonrpc, which is 2.0, method, params and id, and no other field")
     if method.startswith("notifications/"):
         return None
     if params is None:
@@ -103,7 +103,7 @@ async def answer(
     desk = _Methods(service, caller, name, place, session)
     work = desk.methods.get(method)
     if work is None:
-        return _error(id, METHOD, f"unknown method {method[:60]!r}; there are {', '.join(desk.methods)}")
+        return _error(id, METHOD, f"unknown method {method[:60]!r}; known: {', '.join(desk.methods)}")
     try:
         return {"jsonrpc": "2.0", "id": id, "result": await work(params)}
     except Exception as error:  # noqa: BLE001 - the protocol has an answer to everything

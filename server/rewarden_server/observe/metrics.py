@@ -364,7 +364,10 @@ class Metrics(Observer, Collector):
             self._judge_tokens.items(),
         )
         yield counter(
-            "rewarden_judge_cost_usd", "Cost in US dollars (an upper bound likewise).", ("judge",), self._judge_usd
+            "rewarden_judge_cost_usd",
+            "Cost in US dollars (an upper bound if the server does not report tokens).",
+            ("judge",),
+            self._judge_usd,
         )
         flight = GaugeMetricFamily("rewarden_judge_in_flight", "Requests in progress or due.", labels=("judge",))
         waiting = GaugeMetricFamily(

@@ -167,7 +167,7 @@ def set_aside(folder: Path) -> None:
         for suffix in ("-wal", "-shm"):
             path.with_name(path.name + suffix).unlink(missing_ok=True)
         path.replace(path.with_name(f"{path.name}.{BROKEN}"))
-    _log.error("the store of runs is damaged: a new one is begun", file=str(path), kept=f"{path.name}.{BROKEN}")
+    _log.error("the store of runs is damaged; a new one was created", file=str(path), kept=f"{path.name}.{BROKEN}")
 
 
 @contextlib.contextmanager

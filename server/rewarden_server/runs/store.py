@@ -108,7 +108,7 @@ class Store:
     def check_watchers(self) -> None:
         """Raises Overloaded where nobody else may watch."""
         if self._watchers >= MOST_WATCHERS:
-            raise Overloaded(f"{MOST_WATCHERS} callers watch runs already", retry_after_s=30.0)
+            raise Overloaded(f"{MOST_WATCHERS} callers are already watching runs", retry_after_s=30.0)
 
     @contextmanager
     def watching(self) -> Iterator[None]:

@@ -109,7 +109,7 @@ class SandboxLane:
         for language in languages:
             row = row_of(rows, language)
             if row is None:
-                return f"unknown language {language!r}: known are {', '.join(rows)}"
+                return f"unknown language {language!r}; known: {', '.join(rows)}"
             if images and not any(images.get(image) for image in row["images"]):
                 image = row["images"][0]
                 how = build_command(image, "images")

@@ -83,7 +83,7 @@ def attacks(known: Known) -> list[Attack]:
         Attack(
             "prompt_in_form",
             "echo",
-            "the prompt in the place of the answer",
+            "the prompt in place of the answer",
             lambda row: known.in_form(row.prompt) if row.prompt else None,
         ),
         *_shells(known),

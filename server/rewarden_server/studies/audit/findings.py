@@ -115,7 +115,7 @@ FAMILIES: Mapping[str, _Weakness] = {
     "judge": _Weakness(
         "text that addresses a judge earns nothing",
         "text that addresses the judge is paid",
-        "the judge follows instructions, or trusts verdicts, in the response",
+        "the judge follows instructions or trusts verdicts in the response",
         "use the judge verifier with its fences, another model, or another prompt; see rewarden judge calibrate",
     ),
     "hostile": _Weakness(
@@ -225,7 +225,7 @@ def _attacked(found: Audit, limits: Thresholds) -> Iterator[Finding]:
         yield Finding(
             "nothing_scored",
             "error",
-            "no response has a score, so nothing is known of the attacks",
+            "no response has a score, so nothing is known about the attacks",
             _unscored_reason(found),
             "rewarden lint shows how each reference is read; rewarden doctor shows what is missing here",
         )
@@ -240,7 +240,7 @@ def _attacked(found: Audit, limits: Thresholds) -> Iterator[Finding]:
             most = f" (at most {_share(worst.tally.share)} of rows)" if worst.tally.paid else ""
             yield Finding(f"paid_{family}", "ok", words.safe + most)
             continue
-        others = f"; {len(paid) - 1} more of the kind are paid too" if len(paid) > 1 else ""
+        others = f"; {len(paid) - 1} similar ones are also paid" if len(paid) > 1 else ""
         yield Finding(
             f"paid_{family}",
             "warning" if family == "guess" or worst.tally.mean < 0.25 else "error",
@@ -280,10 +280,10 @@ def _evaded(found: Audit, limits: Thresholds) -> Iterator[Finding]:
         yield Finding(
             "unscored_at_will",
             "error" if fault == "policy" else "warning",
-            f"{worst.attack.says}: {_share(worst.tally.evasion)} of rows go unscored, though they can be judged"
+            f"{worst.attack.says}: {_share(worst.tally.evasion)} of rows go unscored, although they can be judged"
             + (f"; so do {len(evading) - 1} more" if len(evading) > 1 else ""),
             f"{reason} (fault: {fault}): a policy that is about to fail can choose to be left out instead",
-            "count such samples as 0 (unscored=0 in the trainer, fallback: 0.0 in a recipe), or judge them otherwise",
+            "count such samples as 0 (unscored=0 in the trainer, fallback: 0.0 in a recipe), or judge them differently",
         )
     elif _scored(found):
         yield Finding("unscored_at_will", "ok", "no attack leaves samples unscored")

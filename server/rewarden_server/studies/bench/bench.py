@@ -195,8 +195,8 @@ async def _attacked(
         if verdict.score is not None
     ]
     if not known:
-        return [], 0, "no response that ought to fail was scored"
+        return [], 0, "no response that should fail was scored"
     if all(verdict.passed is None for _, _, verdict in known):
-        return [], 0, f"{asker.use.name} says of no response that it passes; give it a threshold"
+        return [], 0, f"{asker.use.name} does not decide passed or failed; give it a threshold"
     targets = [Target(name, sample, passes(verdict)) for name, sample, verdict in known]
     return await assault(asker, targets, paired=way.kind == "comparison"), len(targets), None

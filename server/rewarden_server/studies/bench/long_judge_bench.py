@@ -119,7 +119,7 @@ class LongJudgeBench(BenchSet[Made]):
     kinds = ("rating", "comparison", "ranking")
     use = Use(name="judge", params={"mode": "scale", "scale": {"low": 0, "high": 10}})
     overall = "the mean of the subsets' accuracies, each dimension of surge by itself"
-    ties = "nothing, unless people see a tie too; half where a judge flips with the order"
+    ties = "nothing, unless people also see a tie; half if a judge's choice flips with the order"
 
     def entry(self, row: Row) -> Entry[Made]:
         """See `BenchSet`."""
@@ -154,7 +154,7 @@ class LongJudgeBench(BenchSet[Made]):
         else:
             chosen, models = truth.row("chosen").name("model"), [one.name("model") for one in responses]
             if chosen not in models:
-                raise row.error("ground_truth.chosen.model", f"is no model of the responses, {' and '.join(models)}")
+                raise row.error("ground_truth.chosen.model", f"is not a model of the responses, {' and '.join(models)}")
             preferred = "AB"[models.index(chosen)]
         return Pair(
             id=f"{subset}/{row.name('id')}@{row.line}",
@@ -201,7 +201,7 @@ def _credit(one: Made) -> float:
         return float(one.agrees)
     if isinstance(one, Preferred):
         return one.credit
-    raise UnusableError("graded responses have an order, and no credit each")
+    raise UnusableError("graded responses have an order, but no score each")
 
 
 def order_accuracy(dimension: str, rows: Sequence[Made]) -> float | None:

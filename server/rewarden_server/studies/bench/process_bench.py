@@ -41,7 +41,7 @@ class ProcessBench(BenchSet[Marked]):
         if split not in _SPLITS:
             raise row.error("id", f"must be the name of a split and a number, such as gsm8k-0, not {name[:60]!r}")
         if label >= len(steps):
-            raise row.error("label", f"names step {label}, but there are {len(steps)} from 0")
+            raise row.error("label", f"names step {label}, but there are {len(steps)} steps, counted from 0")
         return Solution(
             id=name,
             subset=split,

@@ -54,11 +54,11 @@ def notes(found: Bench) -> list[str]:
         parts = ", ".join(f"{name} {count:,}" for name, count in found.unscored_parts.items())
         lines.append(f"unscored rows are in no figure below, and count neither as right nor as wrong ({parts})")
     lines += [
-        f"{name}: {count:,} rows left out, which {found.use.name} cannot be asked about"
+        f"{name}: {count:,} rows left out, which {found.use.name} cannot judge"
         for name, count in found.left_out.items()
     ]
     if found.missing:
-        lines.append(f"the overall figure is without {', '.join(found.missing)}, of which no row is scored")
+        lines.append(f"the overall figure is without {', '.join(found.missing)}, which has no scored row")
     return lines
 
 

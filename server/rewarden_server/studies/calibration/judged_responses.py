@@ -133,7 +133,7 @@ def check_pairs(use: Use) -> str | None:
         return None
     registry = Registry()
     if use.name is None or use.name not in registry or use.name in registry.recipe_names():
-        return "the rows are pairs: what is asked must compare the response with its reference, which is the rival"
+        return "the rows are pairs: the verifier must compare the response with its reference, which is the rival"
     raise CalibrationError(
         f"the rows are pairs, and {use.name} judges one response at a time. Compare them with --use pairwise; with a "
         'reward model, --use rm_pairwise --params \'{"by": "scalar"}\''

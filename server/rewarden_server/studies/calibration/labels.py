@@ -56,7 +56,7 @@ def read_words(given: str) -> dict[str, str]:
         if not equals or not own:
             raise LabelError(f"{one.strip()!r} must be WORD=MEANING, such as gut=right")
         if known not in _WORDS and known not in _SIDES:
-            raise LabelError(f"{one.strip()!r}: a label means right or wrong; of pairs response, rival or tie")
+            raise LabelError(f"{one.strip()!r}: a label means right or wrong; for pairs: response, rival or tie")
         found[own] = known
     return found
 

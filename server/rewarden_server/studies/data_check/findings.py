@@ -33,7 +33,7 @@ KNOWN: Mapping[str, Known] = {
     ),
     "near_limit": Known(
         "warning",
-        "the stored solution uses more than half of a limit, so a right answer that is slower fails",
+        "the stored solution uses more than half of a limit, so a slower right answer fails",
         "raise limits.cpu_s or limits.memory_mb in the reference",
     ),
     "never_called": Known(
@@ -51,12 +51,12 @@ KNOWN: Mapping[str, Known] = {
     ),
     "weak_tests": Known(
         "error",
-        "most programs with a mistake in them pass, so the tests hardly test",
+        "most mutants pass, so the tests check very little",
         "add tests, or raise --max-survivors if the mistakes make no difference",
     ),
     "wrong_solutions_pass": Known(
         "warning",
-        "some of the programs that the row stores as wrong ones pass, so the tests do not notice their mistakes",
+        "some programs that the row stores as wrong pass, so the tests miss their mistakes",
         "add tests, or raise --max-survivors if the tests are as good as those of the site",
     ),
     "mutants_survive": Known("note", "some solutions with a mistake in them pass", "look at the mistakes; add tests"),
@@ -65,13 +65,13 @@ KNOWN: Mapping[str, Known] = {
     ),
     "no_solution": Known(
         "warning",
-        "no stored solution, so nobody knows whether a right answer passes",
+        "no stored solution, so it is unknown whether a right answer passes",
         "name the column with --solutions, or give the reference a solution",
     ),
     "not_judged": Known(
         "error",
         "the row could not be judged: something is missing or failed here",
-        "fix what the message names, and check again",
+        "fix the problem that the message names, and check again",
     ),
 }
 """The kind and the meaning of each finding, and what to do."""

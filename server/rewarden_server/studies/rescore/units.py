@@ -68,7 +68,7 @@ def parse(line: Line) -> dict[str, Any] | str:
     return value
 
 
-_KINDS = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
+_KINDS = {list: "a list", str: "a string", bool: "true or false", type(None): "null"}
 
 
 @dataclass(eq=False)
