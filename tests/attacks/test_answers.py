@@ -138,7 +138,7 @@ REFERENCES: list[tuple[str, str, Any]] = [
     ("cut off", "math", r"\iiint \frac{"),
     ("an empty list", "math", []),
     ("a letter that is no option", "choice", {"answer": "Z", "options": ["a", "b"]}),
-    ("an option that is there twice", "choice", {"answer": "x", "options": ["x", "x", "y"]}),
+    ("an option that is listed twice", "choice", {"answer": "x", "options": ["x", "x", "y"]}),
     ("empty, of a choice", "choice", ""),
 ]
 ATTEMPTS = [boxed(answer) for answer in ("12", "NaN", "A", r"\text{idk}", r"\frac00")]

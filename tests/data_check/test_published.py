@@ -158,7 +158,7 @@ def test_a_reference_that_is_refused_is_bad_without_a_solution(
     ("words", "message"),
     [
         (["--dataset", "app"], "--dataset app: no such data set; did you mean 'apps'?"),
-        (["--dataset", "apps", "--use", "code"], "--dataset apps stands for --use: give one of them"),
+        (["--dataset", "apps", "--use", "code"], "--dataset apps replaces --use: give one of them"),
     ],
 )
 def test_mistakes_are_refused(

@@ -455,7 +455,7 @@ def test_of_a_recipe_about_pairs_it_is_said_what_its_reference_is(
     script_pairs(judged)
     file = write(tmp_path / "pairs.jsonl", PAIRS)
     assert main(["judge", "calibrate", str(file), "--use", str(recipe), "--no-attacks"]) == 0
-    assert "what is asked must compare the response with its reference, which is the rival" in capsys.readouterr().err
+    assert "the verifier must compare the response with its reference, which is the rival" in capsys.readouterr().err
 
 
 def test_rows_of_a_published_set_are_labelled_responses(

@@ -80,7 +80,7 @@ async def test_support_needs_a_quote_that_the_evidence_holds(judged: Judged, scr
     scripted.script(listed("a", "b"), {"when": HOLD, "reply": made_up})
     verdict = await judged("fact", response=RESPONSE, reference=EVIDENCE)
     assert (verdict["score"], verdict["reason"], verdict["evidence"]["unknown"]) == (0.0, "unsupported_claims", 2)
-    assert "does not hold the quote" in verdict["feedback"]
+    assert "does not contain the quote" in verdict["feedback"]
     free = await judged("fact", {"quotes": "free"}, response=RESPONSE, reference=EVIDENCE)
     assert free["score"] == 1
 
@@ -261,8 +261,8 @@ async def test_each_prompt_can_be_replaced(judged: Judged, scripted: ScriptedJud
         ([], "no evidence"),
         ([" ", ""], "no evidence"),
         ({"claims": ["a"]}, "no evidence"),
-        ({"evidence": "x", "claims": "a"}, "list of texts"),
-        ({"evidence": "x", "claims": [""]}, "list of texts"),
+        ({"evidence": "x", "claims": "a"}, "list of strings"),
+        ({"evidence": "x", "claims": [""]}, "list of strings"),
         ({"evidence": "x", "claim": ["a"]}, "no field 'claim'"),
         ([{"body": "x"}], "title and text"),
         (["x"] * 201, "at most 200"),

@@ -100,7 +100,7 @@ async def test_each_aspect_needs_its_own_passage(judged: Judged, scripted: Scrip
     found = await judge(judged, "aspects", aspects=ASPECTS)
     assert found["score"] == pytest.approx(1 / 4)
     assert {name: part["score"] for name, part in found["components"].items()} == {"clarity": 1, "depth": 0}
-    assert found["steps"][1]["feedback"] == "deep (the response does not hold the quote)"
+    assert found["steps"][1]["feedback"] == "deep (the response does not contain the quote)"
 
 
 async def test_each_opinion_needs_its_own_passage(judged: Judged, scripted: ScriptedJudge) -> None:

@@ -177,7 +177,7 @@ async def test_calls_that_are_none_are_told_to_the_judge(judged: Judged, scripte
     found = await judged("judge", params("calculator"), **SAMPLE)
     (research,) = found["evidence"]["research"]
     assert [one["status"] for one in research["calls"]] == ["refused"] * 4
-    assert "there is no such tool; there are: calculator" in research["calls"][0]["said"]
+    assert "unknown tool; known: calculator" in research["calls"][0]["said"]
     assert (found["score"], research["failed"]) == (1.0, 0)
     assert "tool_failed" not in found.get("flags", ())
 

@@ -318,7 +318,7 @@ async def test_tags_are_scored_apart(judged: Judged, scripted: ScriptedJudge) ->
         ([], "no criteria"),
         ([{"text": "a", "points": -1}], "positive points"),
         ([{"text": "a", "points": 0}], "positive points"),
-        ([{"text": "a", "id": "x"}, {"text": "b", "id": "x"}], "stands twice"),
+        ([{"text": "a", "id": "x"}, {"text": "b", "id": "x"}], "is used twice"),
         ([{"text": "a", "points": float("nan")}], "must be a number"),
         ([{"text": "a", "points": True}], "must be a number"),
         ([{"text": "a", "points": 10**400}], "must be a number"),
@@ -341,7 +341,7 @@ async def test_tags_are_scored_apart(judged: Judged, scripted: ScriptedJudge) ->
         ([{"text": "a", "of": 1}], "kind `program`"),
         ([{"use": "length", "of": "much"}], "of must be"),
         ([{"use": {"nam": "length"}}], "no field 'nam'"),
-        ([7], "text or an object"),
+        ([7], "string or an object"),
     ],
 )
 async def test_a_reference_that_is_no_rubric(judged: Judged, reference: Any, message: str) -> None:

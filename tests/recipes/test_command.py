@@ -212,12 +212,12 @@ FORM = "uses: {form: {name: format, params: {template: think_answer}}, answer: m
             "uses: {answer: {name: math, default: 1.0}}\nscore: answer.score\n",
             [
                 "warning: uses.answer.default: pays 1 if 'answer' fails, but 0 if its answer is wrong: "
-                "failures must not pay"
+                "failing must not pay"
             ],
         ),
         (
             "uses: {answer: math}\nscore: answer.score\nfallback: 0.5\n",
-            ["warning: fallback: pays 0.5 if 'answer' fails, but 0 if its answer is wrong: failures must not pay"],
+            ["warning: fallback: pays 0.5 if 'answer' fails, but 0 if its answer is wrong: failing must not pay"],
         ),
         (
             "uses: {answer: math}\ntable:\n  - {when: '\"no_answer\" in answer.flags', score: 1}\n"

@@ -115,7 +115,7 @@ def test_a_key_of_the_metadata_is_an_input_by_itself() -> None:
         ("mni(a.score, 1.0)", 0, "did you mean 'min'"),
         ("clamp(a.score)", 0, "takes 3"),
         ("has(a.score)", 0, "always there"),
-        ("a.flags.exists(f, a.flags.exists(g, g == f))", 18, "cannot stand within"),
+        ("a.flags.exists(f, a.flags.exists(g, g == f))", 18, "cannot be nested"),
         ("a.flags.exists(b, b == 'x')", 15, "choose another name"),
         ("a.score +", 9, "the end was not expected"),
         ("a.score b.score", 8, "not expected"),

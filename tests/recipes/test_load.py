@@ -83,10 +83,10 @@ def test_the_example_itself_is_fine(tmp_path: Path) -> None:
         (": 0.0", ": answer.passed", 14, "score: one branch is a number, the other true or false"),
         ('== "length"', '== "length', 16, "has no meaning"),
         ("sample.finish_reason", "sample.finish", 16, "exclude.when: 'sample' has no field 'finish'"),
-        ("reason: truncated", "reason: Too long!", 17, "exclude.reason: a reason is snake_case"),
+        ("reason: truncated", "reason: Too long!", 17, "exclude.reason: a reason must be snake_case"),
         ("reason: truncated", "reason: &a truncated", 17, "anchors and aliases are not allowed"),
-        ("reason: truncated", "reason: 2024-01-01", 17, "quote it if it is a text"),
-        ("reason: truncated", "reason: a\n  reason: b", 18, "exclude.reason: this key stands here twice"),
+        ("reason: truncated", "reason: 2024-01-01", 17, "quote it if it is a string"),
+        ("reason: truncated", "reason: a\n  reason: b", 18, "exclude.reason: this key is given twice"),
         ("reason: truncated", "reason: [", 18, "not YAML"),
     ],
 )
@@ -316,12 +316,12 @@ def test_recipes_that_use_each_other_in_a_circle_are_refused_with_the_circle(tmp
     paths = {name: written(tmp_path, recipe_of(other, name), name) for name, other in ("ab", "bc", "ca")}
     registry = ToyRegistry(**paths)
     for name in "abc":
-        with pytest.raises(RecipeError, match=r"in a circle: \w → \w → \w → \w"):
+        with pytest.raises(RecipeError, match=r"in a cycle: \w → \w → \w → \w"):
             registry.get(name)
 
 
 def test_a_recipe_that_uses_itself_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match="in a circle: me → me"):
+    with pytest.raises(RecipeError, match="in a cycle: me → me"):
         ToyRegistry(me=written(tmp_path, recipe_of("me", "me"), "me")).get("me")
 
 

@@ -239,9 +239,9 @@ async def test_a_fallback_that_cannot_tell_leaves_the_verdict_as_it_was() -> Non
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"type": "riddle"}, "no kind of answer 'riddle'"),
-        ({"types": {"*": "riddle"}}, "no kind of answer 'riddle'"),
-        ({"params": {"riddle": {}}}, "no branch 'riddle'"),
+        ({"type": "riddle"}, "unknown kind of answer 'riddle'"),
+        ({"types": {"*": "riddle"}}, "unknown kind of answer 'riddle'"),
+        ({"params": {"riddle": {}}}, "unknown branch 'riddle'"),
         ({"params": {"math": {"view": "full"}}}, "params.math.view"),
         ({"params": {"math": {"extractoin": "lax"}}}, "extractoin"),
         ({"fallback": {"nmae": "math"}}, "params.fallback"),

@@ -248,7 +248,7 @@ async def test_a_limit_is_the_kernels_where_the_reference_keeps_it(engine: Engin
         ("np.maximum(x @ w, 0)", "x", "an input returned"),
         ("np.maximum(x @ w, 0)", "np.random.randn(len(x), 8)", "varies"),
         ("np.maximum(x @ w, 0)", "x @ x", "fails"),
-        ("np.maximum(x @ w, 0)", "None", "returns no array"),
+        ("np.maximum(x @ w, 0)", "None", "returns neither an array"),
         ("def get_inputs", "def inputs", "no get_inputs"),
         ("def reference", "def other", "no reference"),
         ("import numpy", "import no_such_module, numpy", "cannot be loaded"),

@@ -1,1 +1,1 @@
-"""Rewarden's verifiers: the contract, every verifier beside its cases, recipes and their gallery."""
+"""Rewarden's verifiers: the contract, every verifier with its cases, recipes and their gallery."""

@@ -1,4 +1,4 @@
-"""A verifier's way to boxes. `ctx.boxes` opens fresh ones; `ctx.box` is the one whose final state is judged."""
+"""A verifier's access to boxes. `ctx.boxes` opens fresh ones; `ctx.box` is the one whose final state is judged."""
 
 from __future__ import annotations
 

@@ -1,13 +1,14 @@
-"""A verifier's documentation by example: `<name>.cases.jsonl` beside its module, one case a line.
+"""A verifier's documentation by example: `<name>.cases.jsonl` next to its module, one case per line.
 
     {"kind", "title", "sample" | "samples", "params"?, "script"?, "expect": one for all samples or a list of them,
      "why"}
 
 `kind` is `full`, `zero`, `malformed`, `hack`, and `partial` for graded verifiers. `expect` is matched field by field
-against the verdict: a plain value is equality, `{"min", "max"}` bounds a number, `{"has": x}` asks that a list holds
-x, an object descends. `script` says what judges reply, for verifiers that ask them: rules of `{"when": text or texts
-that the chat holds, "reply": a text or an object}`, or `replies` in turn; with `"task": kind` it is what a model makes
-of such a task (`inference.py`). One generic test runs them all, directly and over each transport.
+against the verdict: a plain value is equality, `{"min", "max"}` bounds a number, `{"has": x}` requires that a list
+contains x, and an object is compared recursively. `script` has the replies of judges, for verifiers that call them:
+rules of `{"when": text or texts in the chat, "reply": a string or an object}`, or `replies` in turn; with `"task":
+kind` it is a model's result for such a task (`inference.py`). One generic test runs them all, directly and over each
+transport.
 """
 
 from __future__ import annotations

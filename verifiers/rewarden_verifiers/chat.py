@@ -1,7 +1,7 @@
 """A verifier's questions to a language model, and the replies to them. `ctx.judge` is a `Judge`.
 
-A question is a chat in OpenAI's form; who answers it, with how many attempts and at what price, is the server's
-configuration (`[judges]`). A reply is text and nothing more: what it says is for the verifier to read, strictly.
+A question is a chat in OpenAI's form; the server's configuration (`[judges]`) decides who answers it, with how many
+attempts and at what price. A reply is only text, which the verifier reads strictly.
 """
 
 from __future__ import annotations

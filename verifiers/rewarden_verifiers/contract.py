@@ -20,10 +20,10 @@ cache key:
     read it watch      Watch            who kills the process if a call does not return (`blocking=True`); `prepare` may
     read it
 
-`def` is pure: it runs where it can be killed (`inline=True`, for built-ins that are provably cheap, on a thread of
-the server). A pure verifier that must wait for something outside, such as a database's server, declares
-`blocking=True`: it then runs in workers of its own, where waiting holds up nobody, and keeps its own time. `async def`
-orchestrates: it runs on the loop, computes nothing, and reaches out only through `ctx`.
+`def` is pure: it runs where it can be killed (`inline=True`, for built-ins that are provably cheap, on a thread of the
+server). A pure verifier that must wait for something outside, such as a database's server, declares `blocking=True`: it
+then runs in separate workers, where waiting delays no other work, and limits its own time. `async def` orchestrates: it
+runs on the loop, computes nothing, and reaches out only through `ctx`.
 """
 
 from __future__ import annotations
@@ -429,14 +429,16 @@ def checked(spec: VerifierSpec, outcome: Any) -> Outcome:
     if not isinstance(outcome, Outcome):
         raise PluginError(f"verifier {spec.name!r} returned {type(outcome).__name__}, not an Outcome")
     if (outcome.status == "scored") != (outcome.score is not None):
-        raise PluginError(f"verifier {spec.name!r}: a score goes with status 'scored' and with no other")
+        raise PluginError(f"verifier {spec.name!r}: only status 'scored' can have a score")
     if outcome.status == "error" and not spec.orchestrates:
         raise PluginError(f"verifier {spec.name!r} returned an error; raise instead")
     if spec.built_in:  # what follows is held by the tests of ours
         return outcome
     for name in ("raw", "extracted", "evidence", "effective"):
         if not _is_json(getattr(outcome, name)):
-            raise PluginError(f"verifier {spec.name!r}: {name} holds what JSON cannot (a set, an object, NaN)")
+            raise PluginError(
+                f"verifier {spec.name!r}: {name} contains a value that JSON cannot represent (a set, an object, NaN)"
+            )
     return outcome
 
 

@@ -1,8 +1,8 @@
 """A function in a file that judges without being in any package: `path/to/reward.py:score`.
 
-Only for uses that whoever runs the process names: loading a file runs it. The file is imported as a module of its own
-name, with its folder behind all that is installed on the path, so that workers import it too and the fingerprint covers
-it and the modules beside it that it imports.
+Only the operator of the process can name such a file, because loading a file runs it. The file is imported as a module
+under its own name, with its folder after everything installed on the path, so workers can import it too, and the
+fingerprint covers it and the neighbouring modules that it imports.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Computations that a verifier asks of a model, and their results. `ctx.model` is a `Model`.
+"""Computations that a verifier requests from a model, and their results. `ctx.model` is a `Model`.
 
 Unlike a judge (`chat.py`), which replies, such a model gives numbers: logits of a head, probabilities of tokens,
-vectors; or texts, several of one prompt. Which models there are, and where they run, is the server's configuration
-(`[models]`). What a number means is for the verifier to say.
+vectors; or texts, several for one prompt. The server's configuration (`[models]`) decides which models exist and where
+they run. The verifier decides what a number means.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The ways in which a verifier may end. `error` is not among them: the engine alone makes it, from what was raised."""
+"""The possible outcomes of a verifier. `error` is not among them: only the engine makes it, from an exception."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""A verifier's requests to proof assistants, and the answers to them. `ctx.prover` is a `Prover`.
+"""A verifier's requests to proof assistants, and their results. `ctx.prover` is a `Prover`.
 
-Two ways to have a text elaborated, neither in our process. `check`: in a warm process that has the text's imports
-loaded, for what the assistant has to say of it. `compile`: in a fresh locked room, for the compiled module, which
-others then read. What either says of a text is no more than the text's own process said: whoever must believe it reads
-the compiled module in yet another process.
+A text can be elaborated in two ways, neither in our process. `check` uses a warm process that has the text's imports
+loaded, and returns the assistant's messages. `compile` uses a fresh locked room, and returns the compiled module for
+others to read. Both only report what the text's own process said; a trustworthy result requires reading the compiled
+module in yet another process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A recheck: a verdict that is out is judged once more by another verifier, to see whether the two agree."""
+"""A recheck: another verifier judges a returned verdict's sample again, to see whether the two agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names to verifiers, lazily: nothing is imported before its name is asked for (SymPy alone takes 0.6 s).
+"""Maps names to verifiers lazily: a module is imported when its name is first used (SymPy alone takes 0.6 s).
 
 Verifiers and recipes share one namespace. Built-ins are listed here by module; plug-ins come from the entry-point
 group `rewarden.verifiers` (`name = "package.module:function"`), built-in recipes from `recipes/gallery/*.yaml`, and

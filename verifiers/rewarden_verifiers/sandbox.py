@@ -1,4 +1,4 @@
-"""A verifier's way to the sandbox. `ctx.sandbox` is a `Sandbox`; jobs and reports are `rewarden_sandboxes.job`'s."""
+"""A verifier's access to the sandbox. `ctx.sandbox` is a `Sandbox`; jobs and reports are `rewarden_sandboxes.job`'s."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def _misfit(
 def _shown(value: Any, table: str) -> str:
     if isinstance(value, (bool, float)) or (isinstance(value, int) and abs(value) < 2**63):
         return f", not {str(value).lower()}"
-    kinds: Mapping[type, str] = {str: "a text", dict: table, list: "a list"}
+    kinds: Mapping[type, str] = {str: "a string", dict: table, list: "a list"}
     return f", not {kinds[type(value)]}" if value and type(value) in kinds else ""
 
 
@@ -191,7 +191,7 @@ _KINDS: Mapping[Any, str] = {
     int: "a whole number",
     float: "a number",
     bool: "true or false",
-    str: "a text",
+    str: "a string",
     Path: "a path",
 }
 
@@ -205,7 +205,7 @@ def _words(annotation: Any, table: str) -> str:
         return "one of " + ", ".join(map(str, get_args(bare)))
     if get_origin(bare) in (Union, UnionType):
         return " or ".join(filter(None, (_words(one, table) for one in get_args(bare))))
-    of = " of texts" if _holds_texts(annotation) else ""
+    of = " of strings" if _holds_texts(annotation) else ""
     if get_origin(bare) in (tuple, list):
         return f"a list{of}"
     if dataclasses.is_dataclass(bare) or get_origin(bare) in (dict, Mapping):

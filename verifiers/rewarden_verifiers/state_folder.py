@@ -1,4 +1,4 @@
-"""The folders in which we keep what outlives a process, where nothing else is configured."""
+"""The default folders for data that outlives a process."""
 
 from __future__ import annotations
 

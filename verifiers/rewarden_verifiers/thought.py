@@ -1,9 +1,9 @@
-"""The thought of a message: where it begins, where it ends, and what of the tags in a text is not a thought.
+"""The reasoning of a message: where it begins, where it ends, and which tags do not mark reasoning.
 
-A thought is what begins a message; or it ends at a closing tag before which there is no opening one, since the chat
-template wrote that. Tags elsewhere, in a sentence or in code, are text: an answer may be about them. A message that
-began with a thought may have further ones, as agents write them between their calls: each begins a line, or stands
-right behind another tag or word.
+Reasoning begins a message, or ends at a closing tag without an opening one, because the chat template wrote that. Tags
+elsewhere, in a sentence or in code, are text: an answer can be about them. A message that begins with reasoning can
+have more of it, as agents write it between their calls: each block begins a line, or directly follows another tag or
+word.
 """
 
 from __future__ import annotations

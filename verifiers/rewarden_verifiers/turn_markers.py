@@ -1,10 +1,10 @@
-"""Turn markers: the texts by which chat templates tell turns, thoughts and tool calls apart, by model family.
+"""Turn markers: the texts by which chat templates mark turns, reasoning and tool calls, by model family.
 
-Within a text that others wrote, they may end a judge's turn and begin another one; or they are a tool call, to whoever
-serves the family. Most families' markers have a form of their own (`<|…|>`); the list below adds those that have none,
-and holds the others so that the forms are tested against what exists. Gathered from the families' published chat
-templates and tokenizers. What is ordinary in prose, mathematics or code (`[x]`, `<div>`, `a <| b |> c`, `x[mask]`) is
-no marker; a plain word such as `USER:` is one only where it begins a line.
+In untrusted text, they can end a judge's turn and begin another one, or count as a tool call for a server of that
+family. Most families' markers have a distinctive form (`<|…|>`); the list below adds those that do not, and contains
+the others to test the forms against real ones. Gathered from the families' published chat templates and tokenizers.
+Ordinary prose, mathematics or code (`[x]`, `<div>`, `a <| b |> c`, `x[mask]`) is not a marker; a plain word such as
+`USER:` is one only at the beginning of a line.
 """
 
 from __future__ import annotations

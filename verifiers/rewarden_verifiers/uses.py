@@ -1,4 +1,4 @@
-"""A use as a parameter: how a verifier that builds on others is told which."""
+"""A use as a parameter: names the other verifier that a verifier builds on."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """The text view: which part of a response a verifier sees. One pass, linear time, shared by all verifiers.
 
-A response is plain text or chat messages. The view takes the last assistant message, drops configured special
-tokens, and returns the part after the closed thought (`final`, the default), everything (`full`), or the thought
-alone (`thinking`). A thought that never closes is not an answer: a policy that is still thinking has not answered, even
-when a boxed candidate stands in the thought. Where a thought begins and ends is said by `thought.py`.
+A response is plain text or chat messages. The view takes the last assistant message, drops configured special tokens,
+and returns the part after the closed thought (`final`, the default), everything (`full`), or the thought alone
+(`thinking`). A thought that never closes is not an answer: a policy that is still thinking has not answered, even if
+the thought contains a boxed candidate. `thought.py` finds where a thought begins and ends.
 
-A thought that the chat server already set apart (`reasoning_content` or `reasoning` of the message) is a closed one;
+A thought that the chat server already separated (`reasoning_content` or `reasoning` of the message) is a closed one;
 `full` shows it between the tags. Where the chat template itself wrote the opening tag (`starts_open`), `full` puts it
 back, so that `format` judges what the policy and the template wrote together.
 """

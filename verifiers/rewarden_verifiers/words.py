@@ -1,8 +1,8 @@
 """Words of any script, shared by verifiers that count, compare or repeat them. Linear in the text.
 
 A word is a run of letters, digits and their marks. In scripts that put no spaces between words (Han, kana, Thai, Lao,
-Khmer, Burmese) every letter with its marks is a word of its own: no dictionary, the same everywhere, and a text in
-them is neither one endless word nor free of charge.
+Khmer, Burmese) every letter with its marks is a word: this needs no dictionary, is the same everywhere, and a text in
+them is neither a single endless word nor free of charge.
 """
 
 from __future__ import annotations

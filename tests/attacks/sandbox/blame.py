@@ -288,13 +288,13 @@ BROKEN: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
     "an import in the prompt that the sandbox has not": (
         SUM,
         _assert("assert f(1, 2) == 3", prefix="import no_such_module\n\n\ndef f(a, b):\n", entry_point="f"),
-        "the prompt's code fails by itself: ModuleNotFoundError: No module named 'no_such_module'",
+        "the prompt's code fails on its own: ModuleNotFoundError: No module named 'no_such_module'",
     ),
     "a prompt that is no Python": (
         SUM,
         _assert("assert f(1, 2) == 3", prefix="import = 1\n\n\ndef f(a, b):\n", entry_point="f"),
-        "the prompt's code fails by itself: SyntaxError: invalid syntax",
+        "the prompt's code fails on its own: SyntaxError: invalid syntax",
     ),
-    "test code that leaves without a word": ("def f():\n    return 1\n", _assert("import os\nassert f()\nos._exit(0)"), "the test code ended without a word"),
+    "test code that leaves without a word": ("def f():\n    return 1\n", _assert("import os\nassert f()\nos._exit(0)"), "the test code ended without a report"),
 }  # fmt: skip
 """An honest program, a reference that no program can satisfy, and what is said of it."""

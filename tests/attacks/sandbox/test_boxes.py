@@ -203,7 +203,7 @@ async def test_many_programs_keep_no_file_from_being_read(served: Served) -> Non
         await box.put("answer", b"42")
         for _ in range(MOST_EXECS):
             await box.exec(Exec(argv=("cat",), stdin=True))
-        with pytest.raises(BadJob, match="run in this box already"):
+        with pytest.raises(BadJob, match="are already running in this box"):
             await box.exec(Exec(argv=("cat",), stdin=True))
         assert await whole(box.get("answer")) == b"42"
         assert await whole(box.snapshot())

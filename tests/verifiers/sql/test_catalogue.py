@@ -102,11 +102,11 @@ def test_a_large_file_is_known_by_its_size_and_by_parts_of_it(
 MISTAKES = [
     ("databases = 3", "databases must be a table, not 3"),
     ("[database.a]\nfile = 'x'", "there is no key database; did you mean 'databases'?"),
-    ("folders = 'x'", "folders must be a list of texts"),
+    ("folders = 'x'", "folders must be a list of strings"),
     ("folders = ['nowhere']", "there is no folder"),
     ("folders = ['empty']", "holds no <id>/<id>.sqlite"),
     ("[databases.a]\nfil = 'x'", "there is no key databases.a.fil; did you mean 'file'?"),
-    ("[databases.a]\nfile = 3", "databases.a.file must be a text, not 3"),
+    ("[databases.a]\nfile = 3", "databases.a.file must be a string, not 3"),
     ("[databases.a]\nengine = 'oracle'\nfile = 'x'", "engine must be one of sqlite, duckdb, postgres, mysql"),
     ("[databases.a]\nengine = 'sqlite'", "give one of file, dsn, dsn_env and script"),
     ("[databases.a]\nfile = 'x'\nscript = 'y'", "give one of file, dsn, dsn_env and script"),

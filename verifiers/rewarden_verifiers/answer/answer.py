@@ -60,10 +60,10 @@ class AnswerParams:
     def __post_init__(self) -> None:
         for name in (self.type, *self.types.values()):
             if name != "auto" and branch_named(name) is None:
-                raise ValueError(f"type: there is no kind of answer {name!r}; there are auto, {', '.join(BRANCHES)}")
+                raise ValueError(f"type: unknown kind of answer {name!r}; known: auto, {', '.join(BRANCHES)}")
         for name, given in self.params.items():
             if name not in BRANCHES:
-                raise ValueError(f"params: there is no branch {name!r}; there are {', '.join(BRANCHES)}")
+                raise ValueError(f"params: unknown branch {name!r}; known: {', '.join(BRANCHES)}")
             if "view" in given:
                 raise ValueError(f"params.{name}.view: give the view to `answer` itself; its branches see what it sees")
 
@@ -265,5 +265,5 @@ def _known(name: Any, path: str) -> Branch:
     branch = branch_named(name) if isinstance(name, str) else None
     if branch is not None:
         return branch
-    message = f"{path}: there is no kind of answer {name!r}; there are {', '.join(BRANCHES)}"
+    message = f"{path}: unknown kind of answer {name!r}; known: {', '.join(BRANCHES)}"
     raise (InvalidReference if path.startswith("reference") else InvalidSample)(message, path=path)

@@ -133,7 +133,7 @@ def _flawed(options: OptionTexts, labels: tuple[str, ...] | None) -> str | None:
         if any(not label.strip() for label in options):
             return "an option's label must not be blank"
         if labels is not None and set(options) != set(labels):
-            return "the options' labels are not those of the parameter 'labels'"
+            return "the options' labels differ from the parameter 'labels'"
     elif labels is not None and len(labels) < len(options):
         return f"there are {len(options)} options but only {len(labels)} labels"
     return None
@@ -248,7 +248,7 @@ class Reader:
     ) -> Question:
         params = self._params
         if not golds:
-            raise InvalidReference("the reference names no right option", path="reference")
+            raise InvalidReference("the reference names no correct option", path="reference")
         if texts is not None:
             shown: OptionTexts = dict(zip(labels, texts, strict=True)) if labels is not None else texts
             if (problem := _flawed(shown, params.own_labels)) is not None:

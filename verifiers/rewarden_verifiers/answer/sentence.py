@@ -1,4 +1,4 @@
-"""The sentence in which a response ends, and what makes one doubt it."""
+"""The last sentence of a response, and signs that it is not a definite answer."""
 
 from __future__ import annotations
 

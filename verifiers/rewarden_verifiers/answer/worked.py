@@ -1,4 +1,4 @@
-r"""The answer in a reference that is a worked solution, found after its marks as in a response.
+r"""The answer in a reference that is a worked solution, found by the same marks as in a response.
 
 A data set's column of answers can hold solutions: "… = 42\n#### 42", "… so \boxed{42}", "The answer is 42." A reference
 that is only an answer has none of these marks, or is itself one of them, and is never reduced.

@@ -1,1 +1,1 @@
-"""Verifiers that compare a response with what is known already: earlier responses, or the entries of a memory."""
+"""Verifiers that compare a response with known texts: earlier responses, or the entries of a memory."""

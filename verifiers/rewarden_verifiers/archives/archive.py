@@ -1,4 +1,4 @@
-"""An archive of texts, and the nearness of a further text to each of them."""
+"""An archive of texts, and the similarity of another text to each of them."""
 
 from __future__ import annotations
 

@@ -61,9 +61,9 @@ def operation(value: Any) -> Operation:
         raise BadOperation("an operation has an event: ADD, UPDATE, DELETE or NOOP")
     own, text = _first(value, _ID_KEYS), _first(value, _TEXT_KEYS)
     if isinstance(own, bool) or not isinstance(own, (str, int, type(None))):
-        raise BadOperation("an id is a text or a number")
+        raise BadOperation("an id must be a string or a number")
     if not isinstance(text, (str, type(None))):
-        raise BadOperation("a text is a text")
+        raise BadOperation("a text must be a string")
     if event in ("add", "update") and not (text or "").strip():
         raise BadOperation(f"{event.upper()} has a text")
     if event in ("update", "delete") and own is None:

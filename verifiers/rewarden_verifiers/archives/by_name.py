@@ -53,7 +53,7 @@ async def by_name(
     """
     name = params.name or ""
     if not sample.id:
-        message = "a sample needs an id beside a named archive: without one, a retry is its own copy"
+        message = "a sample needs an id with a named archive: without one, a retry matches its own first attempt"
         raise InvalidSample(message, path="id")
     text = response.encode("utf-8", "replace").decode("utf-8")  # halves of surrogate pairs cannot be stored
     try:

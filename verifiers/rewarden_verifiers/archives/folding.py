@@ -1,4 +1,4 @@
-"""Texts without the differences that a reader does not see or does not count: case, accents, look-alike letters."""
+"""Texts without the differences that a reader does not notice: case, accents, look-alike letters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The texts of an archive that stands in a row."""
+"""The texts of an archive in a row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def known_texts(reference: Any, metadata: Mapping[str, Any] | None, params: Nove
         error = InvalidSample
         texts = (metadata or {}).get(params.archive.removeprefix(METADATA))
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise error("the archive must be a list of texts, or {archive: texts} in the reference", path=params.archive)
+        raise error("the archive must be a list of strings, or {archive: texts} in the reference", path=params.archive)
     if len(texts) > MOST_TEXTS or sum(map(len, texts)) > MOST_CHARACTERS:
         message = f"the archive may have {MOST_TEXTS} texts and {MOST_CHARACTERS} characters at most"
         raise error(message, path=params.archive)

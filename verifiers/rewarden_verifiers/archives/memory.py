@@ -1,4 +1,4 @@
-"""`memory`: compares what an agent recalls from a memory, or does to it, with what is expected."""
+"""`memory`: compares the facts that an agent recalls from a memory, or its operations on it, with the expected ones."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def _statements(value: Any) -> list[str]:
     for item in _listed(value, _FACTS_KEYS):
         text = next((item[key] for key in _FACT_KEYS if key in item), None) if isinstance(item, Mapping) else item
         if not isinstance(text, str):
-            raise BadOperation("a fact is a text, or an object with one")
+            raise BadOperation("a fact must be a string, or an object with one")
         texts.append(text)
     return texts
 

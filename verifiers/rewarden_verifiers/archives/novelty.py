@@ -1,4 +1,4 @@
-"""`novelty`: measures how much of a response is new beside an archive of texts."""
+"""`novelty`: measures how much of a response is new compared with an archive of texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of `novelty`, and the outcome of a measure by them."""
+"""The options of `novelty`, and the outcome for a measured value."""
 
 from __future__ import annotations
 

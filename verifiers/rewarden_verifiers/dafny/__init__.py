@@ -1,1 +1,1 @@
-"""Dafny: a declaration of the response's keeps the reference's specification, by Dafny's verifier."""
+"""Dafny: checks with Dafny's verifier that a declaration in the response meets the reference's specification."""

@@ -1,4 +1,4 @@
-"""The verifier `dafny`: a program whose declaration keeps a given specification, by Dafny's proof."""
+"""The verifier `dafny`: checks, by Dafny's proof, that a program's declaration meets a given specification."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def dafny(response: str, reference: DafnyReference, *, params: DafnyParams
         raise SandboxError(f"this sandbox cannot verify Dafny: {lacking}")
     given = await rooms.stated(sandbox, reference, params)
     if given.failed == "vacuous":
-        raise invalid("requires", "it can never hold, so that any declaration would keep the specification")
+        raise invalid("requires", "it can never hold, so any declaration would satisfy the specification")
     if given.failed is not None:
         raise invalid("ensures", f"the specification is not well formed ({given.failed}): {given.message}")
     checked = await rooms.judged(sandbox, reference, text, params)

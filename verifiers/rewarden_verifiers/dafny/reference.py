@@ -1,4 +1,4 @@
-"""The reference of `dafny`: the specification that a declaration of the response's must keep."""
+"""The reference of `dafny`: the specification that a declaration in the response must meet."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class DafnyReference:
     def check(self) -> None:
         """Raises InvalidReference, which names the field."""
         if _NAME.fullmatch(self.name) is None:
-            raise invalid("name", "it is no name in ASCII")
+            raise invalid("name", "it is not an ASCII name")
         if not self.ensures:
-            raise invalid("ensures", "it is empty: any declaration would keep it")
+            raise invalid("ensures", "it is empty: any declaration would satisfy it")
         for field in ("parameters", "returns"):
             for place, text in enumerate(getattr(self, field)):
                 if _TYPED.fullmatch(text) is None:

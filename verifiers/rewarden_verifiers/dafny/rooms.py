@@ -1,8 +1,8 @@
-"""The two rooms of a check: that of the specification alone, and that of the response under it.
+"""The two rooms of a check: one for the specification alone, and one for the response with it.
 
-Dafny runs nothing of what it verifies. Each run has modules in files of their own: `Task` with the preamble,
+Dafny does not run the code that it verifies. Each run has separate files for its modules: `Task` with the preamble,
 `Response`, and one of ours under a name that no response can contain, which states the specification and calls the
-response. What the response promises of itself counts only as far as it proves that.
+response. The response's own postconditions count only as far as they imply the specification.
 """
 
 from __future__ import annotations

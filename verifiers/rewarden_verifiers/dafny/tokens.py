@@ -1,7 +1,7 @@
-"""The tokens of a response in Dafny: what it may not contain, whatever Dafny's verifier says of it.
+"""The tokens of a response in Dafny: constructs that are forbidden, whatever Dafny's verifier reports.
 
-The verifier trusts what it is told to assume. Each construct here lets a program that is wrong verify, with no error
-and an exit code of 0.
+The verifier trusts every assumption in the source. Each of these constructs lets a wrong program verify without an
+error and with exit code 0.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Documents of a corpus, and the files that hold them. Imports nothing heavy, because a server reads the files when it
-starts."""
+"""Documents of a corpus, and the files that contain them. Imports nothing heavy, because a server reads the files when
+it starts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read_entries(path: Path) -> Iterable[Entry]:
                 row = json.loads(line)
                 entry = Entry(id=str(row["id"]), text=row["text"], title=row.get("title") or "")
                 if not isinstance(entry.text, str) or not isinstance(entry.title, str):
-                    raise TypeError("text and title must be texts")
+                    raise TypeError("text and title must be strings")
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 raise ValueError(f"{path}:{number}: not an object with id, text and perhaps title: {error!r}") from None
             yield entry

@@ -159,7 +159,7 @@ class Episode:
 
     def _tried(self, action: str | None) -> Step:
         if action is None:
-            return self._refused(action, "malformed", "the call has no such argument, or one that is no text")
+            return self._refused(action, "malformed", "the call has an unknown argument, or one that is not a string")
         if len(action) > MOST_CHARACTERS:
             return self._refused(action, "malformed", f"it has more than {MOST_CHARACTERS} characters")
         try:

@@ -138,7 +138,7 @@ class Sql(Environment):
             raise Illegal(refused.message) from None
         if time_dependent(statement):
             # Its result would differ in a replay.
-            raise Illegal("what it answers depends on the time")
+            raise Illegal("its result depends on the time")
         return statement
 
     def _asked(self, statement: Statement) -> str:

@@ -1,5 +1,5 @@
-"""A checkout of tau2-bench: its domains' code and data, and no more of it. Nothing heavy is imported: a server looks at
-it at its start."""
+"""A checkout of tau2-bench: only its domains' code and data. Nothing heavy is imported, because a server reads it when
+it starts."""
 
 from __future__ import annotations
 

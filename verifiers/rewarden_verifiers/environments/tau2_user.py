@@ -1,5 +1,5 @@
-"""The question to a judge who plays the user of a task of tau2-bench: the rules of the part, the scenario, and the
-conversation so far. Nothing of it comes from the task's criteria."""
+"""The question to a judge that plays the user of a tau2-bench task: the rules of the role, the scenario, and the
+conversation so far. It contains nothing from the task's criteria."""
 
 from __future__ import annotations
 

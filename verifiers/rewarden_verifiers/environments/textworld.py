@@ -1,5 +1,5 @@
-"""TextWorld's generated games (extra `textworld`): the library makes a game and keeps its state, and the words are our
-own, as the library's need a game that is compiled."""
+"""TextWorld's generated games (extra `textworld`): the library makes a game and keeps its state; the texts are ours,
+because the library's need a compiled game."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Calls: requests to the candidate's room (docs/tagged-codec.md, mode `call`), and the comparison of its replies.
 
-A reply is written beside the candidate, which may have forged it. That is useless: the candidate does not know the
+A reply is written in the candidate's process, which can forge it. That is useless: the candidate does not know the
 expected value, and a forged reply is a value like any other.
 """
 
@@ -72,14 +72,14 @@ def judge(checker: ValueChecker, reply: bytes, wanted: Any, language: str | None
             found = differs(checker, value, expected)
             return Returned("AC") if found is None else Returned("WA", found)
     except (Untagged, RecursionError):
-        return Returned("WA", "what the program sent back is no value", BAD_REPLY)
+        return Returned("WA", "the program sent back something that is not a value", BAD_REPLY)
     if "uncrossable" in said:
-        return Returned("WA", f"a {_word(said['uncrossable'])!r} is no plain value", UNCROSSABLE)
+        return Returned("WA", f"a {_word(said['uncrossable'])!r} is not a plain value", UNCROSSABLE)
     if "missing" in said:
         return Returned("RE", f"there is no {_word(said['missing'])!r}")
     if "error" in said:
         return Returned("RE", f"{_word(said['error'])}: {_word(said.get('message'))}")
-    return Returned("WA", "what the program sent back is no value", BAD_REPLY)
+    return Returned("WA", "the program sent back something that is not a value", BAD_REPLY)
 
 
 def _word(value: Any) -> str:

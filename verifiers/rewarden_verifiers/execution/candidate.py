@@ -205,7 +205,7 @@ def rules_of(extraction: str | Sequence[RuleLike]) -> tuple[Rule, ...]:
     if isinstance(extraction, str):
         if extraction not in PRESETS:
             raise InvalidParams(
-                f"extraction {extraction!r} is unknown; there is {', '.join(PRESETS)}", path="params.extraction"
+                f"extraction {extraction!r} is unknown; known: {', '.join(PRESETS)}", path="params.extraction"
             )
         extraction = PRESETS[extraction]
     if not extraction:
@@ -218,7 +218,7 @@ def rules_of(extraction: str | Sequence[RuleLike]) -> tuple[Rule, ...]:
             rules.append(_tag_rule(item["tag"]))
         else:
             raise InvalidParams(
-                f"extraction rule {item!r} is unknown; there is {', '.join(_RULES)} and {{'tag': name}}",
+                f"extraction rule {item!r} is unknown; known: {', '.join(_RULES)} and {{'tag': name}}",
                 path="params.extraction",
             )
     return tuple(rules)

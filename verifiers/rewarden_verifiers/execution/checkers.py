@@ -230,7 +230,7 @@ def compiled(pattern: str, ignore_case: bool) -> Any:
     except re2.error as error:
         raise ValueError(f"RE2 refuses the pattern {pattern[:100]!r}: {error}") from None
     except UnicodeEncodeError:
-        raise ValueError("the pattern holds half of a surrogate pair") from None
+        raise ValueError("the pattern contains half of a surrogate pair") from None
 
 
 def shown(text: bytes) -> str:

@@ -263,4 +263,4 @@ async def _is_python(text: str, ctx: Context) -> bool:
                 if event.program.status == "internal_error":
                     raise SandboxError(event.program.message or "the sandbox failed at a run")
                 return event.program.status == "ok"
-    raise SandboxError("the sandbox told nothing of a run")
+    raise SandboxError("the sandbox did not report a run")

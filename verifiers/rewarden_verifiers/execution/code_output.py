@@ -1,4 +1,4 @@
-"""The verifier `code_output`: what a program gives for an input, or an input for which it gives an output."""
+"""The verifier `code_output`: checks a prediction of a program's output for an input, or of an input for an output."""
 
 from __future__ import annotations
 

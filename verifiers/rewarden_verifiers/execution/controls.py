@@ -1,8 +1,9 @@
-"""Control runs: they determine who is to blame if a judge, test code or the prompt's code fails beside a candidate.
+"""Control runs: they determine who is to blame if a judge, test code or the prompt's code fails when run with a
+candidate.
 
 Each is tried on known inputs: on the reference's own solution, or else, for a judge that reads outputs, on the expected
 output, or else on neutral text. If it works there, the failure is the candidate's; if it fails there too, the reference
-is broken. Therefore a broken checker cannot zero a data set, and a clever text cannot avoid its score.
+is broken. So a broken checker cannot zero a data set, and a clever text cannot avoid its score.
 
 They run only after the first failure, and once for all samples that have it. Their results are remembered, except for
 failures of the sandbox and time-outs.
@@ -108,7 +109,7 @@ class Controls:
             return  # compilers do not accept an incomplete program
         control = await self._once(self._key("prefix", trial), lambda: self._try_prefix(trial))
         if control is not None and not control.passed:
-            raise invalid(f"the prompt's code fails by itself: {control.said}", "reference.prefix")
+            raise invalid(f"the prompt's code fails on its own: {control.said}", "reference.prefix")
 
     async def _once(self, key: bytes, run: Callable[[], Awaitable[Control | None]]) -> Control | None:
         """Returns the outcome of a control run, made once for all samples that wait for it."""

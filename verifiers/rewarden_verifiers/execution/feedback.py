@@ -1,8 +1,8 @@
 """The feedback on tests that the policy can receive, and the evidence in a verdict.
 
 A hidden test is never shown: neither its input, nor the expected output, nor any output of the program on that input (a
-program could print its input to stderr, to read it back from the feedback). Of hidden tests the policy learns only how
-many passed.
+program could print its input to stderr, to read it back from the feedback). The policy learns only how many hidden
+tests passed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Gives a value that a call returned the type of the expected one, where the program's language has one type for both.
+"""Gives a returned value the type of the expected one, if the program's language has one type for both.
 
-Only the type is chosen, from the few that the same value of the language can mean: the comparison is made afterwards.
+Only the type is chosen, from the few that the language's value can represent; the comparison comes afterwards.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Generators: they make the inputs of tests, and the reference's solution makes the expected outputs.
 
-They run once for all samples that share them, in rooms of their own; no candidate sees a generator's arguments.
+They run once for all samples that share them, in separate rooms; no candidate sees a generator's arguments.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ async def _run(ctx: Context, job: Job, path: str) -> list[Report]:
     except InvalidSample as error:
         raise invalid(f"the sandbox refuses this: {error.message}", path) from None
     if len(reports) != len(job.cases):
-        raise SandboxError("the sandbox told nothing of a test's input")
+        raise SandboxError("the sandbox did not report a test's input")
     return reports
 
 

@@ -160,7 +160,7 @@ def _stated(text: bytes, most: float, message: str | None) -> Ruling:
         return _points(int(share[1]) / int(share[2]), 1.0, message)
     matched = _POINTS.match(text)
     if matched is None:
-        return Ruling(broken="the judge ended with 7 (points) and named none")
+        return Ruling(broken="the judge ended with 7 (points) but gave no points")
     return _points(float(matched[1]), most, message)
 
 
@@ -246,7 +246,7 @@ def conversation(trial: Trial, judge: JudgeProgram, program: Report, report: Rep
 def _doubted(trial: Trial, judge: JudgeProgram, program: Report, made: Ruling, failed: Word | None = None) -> Doubted:
     """Returns the result for a judge without a ruling. Attack: text that makes it crash, so that the sample goes
     unscored."""
-    otherwise = result_of(trial, program, failed or "WA", f"the judge failed over what the program said: {made.broken}")
+    otherwise = result_of(trial, program, failed or "WA", f"the judge failed on the program's output: {made.broken}")
     return Doubted(
         trial=trial,
         report=program,

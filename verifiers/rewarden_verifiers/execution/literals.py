@@ -1,6 +1,7 @@
 """Reads values as Python and JSON write them: literals, and the arguments of a call. Nothing is evaluated.
 
-Values come out as a reference writes them (see `tagged`): JSON, and `{"$": TAGGED}` for what JSON has no form for.
+Values come out as a reference writes them (see `tagged`): JSON, and `{"$": TAGGED}` for values that JSON cannot
+represent.
 """
 
 from __future__ import annotations
@@ -222,7 +223,7 @@ class _Reader:
             if name[0] == "set" and self.found("("):
                 self.take(")")
                 return {ESCAPE: {"s": []}}
-            raise Unread(f"{name[0][:40]!r} is no value")
+            raise Unread(f"{name[0][:40]!r} is not a value")
         return self._number()
 
     def _number(self) -> Any:
@@ -239,7 +240,7 @@ class _Reader:
         if written.lstrip("+-")[:2].lower() in ("0x", "0b"):
             return int(written, 0)
         if _REAL.fullmatch(written) is None:
-            raise Unread(f"it is no value: {self.text[self.at : self.at + 40]!r}")
+            raise Unread(f"it is not a value: {self.text[self.at : self.at + 40]!r}")
         number = float(written)
         return number if abs(number) != float("inf") else {ESCAPE: {"f": "inf" if number > 0 else "-inf"}}
 

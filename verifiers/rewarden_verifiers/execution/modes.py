@@ -57,7 +57,7 @@ def call_request(trial: Trial) -> bytes:
     try:
         return calls.request(test.target or "", test.args, test.kwargs, types, test.init)
     except Untagged as error:
-        raise invalid(f"an argument is no value: {error}", trial.path) from None
+        raise invalid(f"an argument is not a value: {error}", trial.path) from None
 
 
 def options(suite: Suite, trial: Trial, nonce: str, **more: Any) -> bytes:
@@ -147,18 +147,18 @@ def tested(trial: Trial, program: Report, partner: Report, nonce: str) -> Result
             return result_of(trial, program, failed)
         spent = ended(partner)
         if spent in LIMITS:
-            return result_of(trial, program, spent, "the test code ran out of its limits", ("tests_exhausted",))
-        return _disturbed(trial, program, "the test code ended without a word")
+            return result_of(trial, program, spent, "the test code exceeded its limits", ("tests_exhausted",))
+        return _disturbed(trial, program, "the test code ended without a report")
     if said.get("nonce") != nonce:
-        return result_of(trial, program, "WA", "the report is not that of the tests", ("forged_report",))
+        return result_of(trial, program, "WA", "the report does not come from the tests", ("forged_report",))
     if said.get("outcome") == "passed":
         if partner.status != "ok" or not _all_passed(trial, said):
-            return _disturbed(trial, program, "the test code came to a bad end after it had passed")
+            return _disturbed(trial, program, "the test code failed after its tests had passed")
         if failed in LIMITS:
             return result_of(trial, program, failed)
         provenance = _provenance(said)
         if provenance is None:
-            return _disturbed(trial, program, "the report of the test code is not of its shape")
+            return _disturbed(trial, program, "the test code's report is malformed")
         return replace(result_of(trial, program, "AC"), provenance=provenance)
     if said.get("who") == "tests":
         return _at_fault(trial, program, said)
@@ -224,7 +224,7 @@ def shared(trial: Trial, program: Report, nonce: str) -> Result | Doubted:
     if said is None:
         return result_of(trial, program, "RE", "the process ended before the tests had", (calls.NO_RESULT,))
     if said.get("nonce") != nonce:
-        return result_of(trial, program, "WA", "the report is not that of the tests", ("forged_report",))
+        return result_of(trial, program, "WA", "the report does not come from the tests", ("forged_report",))
     if said.get("who") == "tests":
         return _at_fault(trial, program, said)
     if said.get("outcome") != "passed":

@@ -89,7 +89,7 @@ def output(response: str, params: OutputParams, reference: Any = None) -> Outcom
         try:
             returned = calls.judge(checker, as_bytes(response), reference, params.language)
         except Untagged as error:
-            raise InvalidReference(f"reference: it is no value: {error}", path="reference") from None
+            raise InvalidReference(f"reference: it is not a value: {error}", path="reference") from None
         if returned.verdict == "AC":
             return right(evidence={"verdict": "AC"})
         return _wrong(returned.verdict, returned.message, (returned.flag,) if returned.flag else ())

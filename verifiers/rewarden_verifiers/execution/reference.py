@@ -485,7 +485,7 @@ def _test_file(reference: CodeReference, test: Test, path: str) -> Test:
     framework = framework_of(reference.language)
     if not (framework.FILE if framework is not None else _FILE).fullmatch(name):
         title = "Python" if framework is None else framework.TITLE
-        raise invalid(f"{test.name!r} is no name of a test file of {title}", f"{path}.name")
+        raise invalid(f"{test.name!r} is not a valid name for a test file of {title}", f"{path}.name")
     if framework is None:
         if not test.expect:
             raise invalid("expect names no test that must pass", f"{path}.expect")
@@ -670,7 +670,7 @@ def _files(files: Mapping[str, Content], path: str) -> dict[str, bytes]:
         # `../x` and absolute names would leave the working folder; the sandbox rejects them too.
         parts = name.split("/")
         if not name or name.startswith("/") or "\0" in name or any(part in ("", ".", "..") for part in parts):
-            raise invalid(f"{name!r} is no relative path within the working folder", path)
+            raise invalid(f"{name!r} is not a relative path in the working folder", path)
     return {name: _bytes(content, f"{path}[{name!r}]") for name, content in files.items()}
 
 
@@ -679,11 +679,11 @@ def _bytes(content: Content, path: str) -> bytes:
         try:
             return content.encode()
         except UnicodeEncodeError:
-            raise invalid("the text holds half of a surrogate pair, which has no bytes", path) from None
+            raise invalid("the text contains half of a surrogate pair, which cannot be encoded", path) from None
     try:
         return base64.b64decode(content.base64, validate=True)
     except (binascii.Error, ValueError):
-        raise invalid("this is no base64", f"{path}.base64") from None
+        raise invalid("it is not base64", f"{path}.base64") from None
 
 
 def invalid(message: str, path: str, words: str | None = None) -> InvalidReference:

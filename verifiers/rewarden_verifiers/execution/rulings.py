@@ -1,10 +1,10 @@
 """Rulings of judges, shared by samples: the same judge reads the same output of a test once for all of a group.
 
-A ruling depends on the judge and on everything that lies in its room: input, output, answer, arguments. If two programs
-print the same, the second needs no run of the judge. What a run may have done in its room reaches nobody (`series`).
+A ruling depends on the judge and on everything in its room: input, output, answer, arguments. If two programs print the
+same, the second needs no run of the judge. A run in a room cannot affect any other (`series`).
 
-Only rulings are shared. If a judge crashes, reaches a limit or gives no ruling, everybody else runs it again. A program
-that is judged a second time is judged anew, so a judge that rules at random does not look dependable.
+Only rulings are shared. If a judge crashes, reaches a limit or gives no ruling, every other sample runs it again. A
+program that is judged again gets a new run, so that a judge that rules at random does not look reliable.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Rulings:
                         async for event in events:
                             if isinstance(event, CaseResult):
                                 if not waiting:
-                                    raise SandboxError("the sandbox told of more runs than there were")
+                                    raise SandboxError("the sandbox reported more runs than there were")
                                 place = waiting.popleft()
                                 event = replace(event, index=place)
                                 self._settle(claims, keys[place], event.program, judge, trials[place])

@@ -142,7 +142,7 @@ class SuiteRun:
                     if isinstance(event, CompileResult):
                         self._compiled(batch, event)
                     elif not waiting:
-                        raise SandboxError("the sandbox told of more runs than there were")
+                        raise SandboxError("the sandbox reported more runs than there were")
                     else:
                         await self._ended(batch, waiting.popleft(), event)
                     if self._over:
@@ -154,7 +154,7 @@ class SuiteRun:
         # wait for a control run.
         doubted = {found.trial.place for found in self._open}
         untold = [trial for trial in waiting if trial.place not in doubted]
-        self._break(untold, SandboxError("the sandbox told nothing of a test"))
+        self._break(untold, SandboxError("the sandbox did not report a test"))
 
     def _compiled(self, batch: Batch, event: CompileResult) -> None:
         """Raises SampleError if the program was not compiled for a reason that is not its own."""
@@ -200,7 +200,7 @@ class SuiteRun:
         if not isinstance(checker, TextChecker) or batch.way != "stdio" or not judges.reads_stdout(trial):
             return
         if all(beyond_repair(checker, report.stdout, answer) for answer in answers):
-            self._put(result_of(trial, report, "WA", "what it had printed was wrong already"))
+            self._put(result_of(trial, report, "WA", "its output was already wrong"))
 
     async def _told(self, batch: Batch, trial: Trial, event: CaseResult) -> None:
         """Returns the result of a run whose end depends on the program."""
@@ -310,7 +310,7 @@ class SuiteRun:
         assert isinstance(checker, ValueChecker)
         failed = ended(report)
         if not trial.crosses:  # whatever limit a program met that sent it
-            self._break([trial], invalid("the value is too large to be sent (docs/rooms.md)", f"{trial.path}.returns"))
+            self._break([trial], invalid("the value is too large to send (docs/rooms.md)", f"{trial.path}.returns"))
             return
         if failed not in (None, "RE"):
             self._put(result_of(trial, report, failed))
@@ -382,7 +382,7 @@ class SuiteRun:
                         return
         except SampleError as error:
             self._break([trial for trial, _ in waiting.values()], _refused(error, judge.path))
-        self._break([trial for trial, _ in waiting.values()], SandboxError("the sandbox told nothing of a judge"))
+        self._break([trial for trial, _ in waiting.values()], SandboxError("the sandbox did not report a judge"))
 
 
 def _few(trials: Sequence[Trial]) -> list[Trial]:
@@ -406,7 +406,7 @@ def _weight(result: Result) -> int:
 
 def _in_doubt(result: Result, report: Report) -> Doubted:
     """Returns the result of a program that does not compile together with its test code, whose fault that can be."""
-    error = invalid("the test code does not compile beside the solution", result.trial.path)
+    error = invalid("the test code does not compile with the solution", result.trial.path)
     return Doubted(trial=result.trial, report=report, error=error, otherwise=result, presumed="candidate")
 
 

@@ -1,8 +1,8 @@
-"""A judge in C++ that reads many outputs in one room: a process for each, beside nothing of another (`series.cpp`).
+"""A judge in C++ that reads many outputs in one room: a separate, isolated process for each (`series.cpp`).
 
-A room costs as much as the run of a short program, and a process a tenth of that. Only a ruling counts that a judge
-gave by itself. If a case ends in any other way, or leaves anything behind, it gets a room to itself, as do all cases of
-a judge for which this is not possible.
+A room costs as much as the run of a short program, and a process a tenth of that. A ruling counts only if the judge
+exited normally. If a case ends in any other way, or leaves anything behind, it gets its own room, as do all cases of a
+judge that does not support this.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Signs that Python test code cannot run in another process than the candidate: right programs would fail."""
+"""Signs that Python test code must run in the candidate's process, because correct programs fail otherwise."""
 
 from __future__ import annotations
 

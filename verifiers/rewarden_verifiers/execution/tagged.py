@@ -1,8 +1,8 @@
 """Tagged JSON (docs/tagged-codec.md), read as plain values and written from a reference's JSON.
 
-The input was written beside a candidate, so it is hostile: sizes, depth and digits are limited, no number becomes a key
-of a hash table, and no class of the candidate's is ever looked up. Types that do not matter in a comparison become the
-nearest plain value: a deque or an array becomes a list, a fraction or a decimal a float.
+The input comes from a candidate's process, so it is hostile: sizes, depth and digits are limited, no number becomes a
+key of a hash table, and no class of the candidate is ever looked up. Types that do not matter in a comparison become
+the nearest plain value: a deque or an array becomes a list, a fraction or a decimal a float.
 
 In a reference, arguments and results are plain JSON. Other values are written as `{"$": TAGGED}`, such as `{"$": {"t":
 [{"i": "1"}, {"i": "2"}]}}` for the tuple (1, 2).
@@ -270,7 +270,7 @@ def encode(value: Any, depth: int = 0) -> Any:
             decode(value[ESCAPE], depth)  # rejected here, and not in the candidate's room
             return value[ESCAPE]
         return {"d": [[encode(key, depth + 1), encode(item, depth + 1)] for key, item in value.items()]}
-    raise Untagged(f"{type(value).__name__} is no JSON")
+    raise Untagged(f"{type(value).__name__} is not JSON")
 
 
 def fits(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Fingerprints: what a verdict depends on, as twelve bytes.
+"""Fingerprints: everything that a verdict depends on, as twelve bytes.
 
 tree.py         a module's source as bytes: its syntax tree without positions, comments and docstrings
 imports.py      the modules and texts that a syntax tree names

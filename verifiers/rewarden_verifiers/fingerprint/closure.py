@@ -1,8 +1,8 @@
 """Every module and data file that a verifier's code reaches, from syntax trees alone.
 
-Too much rather than not enough: a module counts wherever it is imported, even in a function that is never called. Of a
-plug-in it is all of its distribution's packages, since nobody can tell what code finds at run time. Of everything else
-it is what imports reach and what modules name; for ours, tests watch what they really load and open.
+It includes too much rather than too little: a module counts wherever it is imported, even in a function that is never
+called. For a plug-in, all packages of its distribution count, because code can find modules at run time. For everything
+else, imports and the names in modules decide; for our own, tests observe what they really load and open.
 """
 
 from __future__ import annotations

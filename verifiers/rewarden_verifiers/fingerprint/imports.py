@@ -1,4 +1,4 @@
-"""Names that one module's source asks for: the modules that it imports, and the texts by which it may reach others."""
+"""Names in one module's source: the modules that it imports, and the strings by which it can reach others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The places where modules lie, and the files beside them. Nothing is imported to find out."""
+"""The locations of modules, and the files next to them, found without importing anything."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The sources of modules as fingerprints see them: what each asks for, and the digest of its code.
+"""The sources of modules as fingerprints see them: the names in each, and the digest of its code.
 
-To parse all of ours takes two seconds of every process that lists what can judge. So whoever builds the distribution
-writes a table of them, and a source is looked up there by its own content: one that has changed since is parsed.
-`python -m rewarden_verifiers.fingerprint.sources FOLDER…` writes it.
+Parsing all of ours takes two seconds in every process that lists the verifiers. So the distribution's build writes a
+table of them, and a source is looked up there by its content; a source that has changed since is parsed. `python -m
+rewarden_verifiers.fingerprint.sources FOLDER…` writes it.
 """
 
 from __future__ import annotations

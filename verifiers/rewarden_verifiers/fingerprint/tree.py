@@ -1,8 +1,8 @@
 """A module's source as bytes that change only when its behaviour may.
 
-`ast.dump` is no use here: what it prints depends on Python's version. Positions, empty fields and contexts (which
-follow from where a name stands) are left out, so that fields which later versions added, such as the type parameters of
-3.12, appear only where they are used.
+`ast.dump` is unsuitable, because its output depends on Python's version. Positions, empty fields and contexts (which
+follow from a name's position) are omitted, so fields that later versions added, such as the type parameters of 3.12,
+appear only where they are used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""References of `game`: a position, and what is asked in it."""
+"""References of `game`: a position, and the question about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replaying: the policy's moves and the other side's, from a position to its end."""
+"""Replaying: the policy's moves and the opponent's, from a position to its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The moves of an answer: texts between blanks and commas."""
+"""The moves of an answer: texts separated by spaces and commas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The metric `embedding` of `similarity`: asks a model how similar texts are in meaning."""
+"""The metric `embedding` of `similarity`: uses a model to measure how similar texts are in meaning."""
 
 from __future__ import annotations
 

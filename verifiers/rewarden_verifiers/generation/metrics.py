@@ -1,5 +1,5 @@
 """The metrics of `similarity`, each as a function of a hypothesis and its references, from 0 to 1; `embedding`, which
-asks a model, is in `meaning.py`.
+calls a model, is in `meaning.py`.
 
 BLEU and chrF are sacrebleu's, with its sentence-level entry points, and TER counts what sacrebleu counts, in `ter.py`;
 sacrebleu and numpy are imported on first use.

@@ -1,8 +1,8 @@
-"""ROUGE-N, ROUGE-L and ROUGE-Lsum over words of any script (Lin 2004), in time that is bounded.
+"""ROUGE-N, ROUGE-L and ROUGE-Lsum over words of any script (Lin 2004), in bounded time.
 
 On ASCII, without a stemmer, these are the numbers of Google's reference implementation (`rouge-score`): words are runs
 of letters and digits in lower case, and sentences of Lsum are lines. In other scripts that implementation drops every
-letter; here they are words, Han and kana characters each one.
+letter; here they are words, and each Han or kana character is one.
 """
 
 from __future__ import annotations

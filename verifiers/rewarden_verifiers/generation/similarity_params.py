@@ -1,4 +1,4 @@
-"""Options of `similarity`, the forms of its reference, and the outcome of the metrics' values."""
+"""Options of `similarity`, the forms of its reference, and the outcome for the metrics' values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts read for comparison: each cut into words and lines once, however many metrics look at it."""
+"""Texts read for comparison: each split into words and lines once, however many metrics use it."""
 
 from __future__ import annotations
 

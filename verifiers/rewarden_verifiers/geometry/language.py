@@ -1,4 +1,4 @@
-"""Reads constructions and claims: words, points and numbers, with bounds on how much there is."""
+"""Reads constructions and claims: words, points and numbers, with limits on their number."""
 
 from __future__ import annotations
 

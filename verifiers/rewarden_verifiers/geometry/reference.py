@@ -1,4 +1,4 @@
-"""The reference of `geometry`: a problem, and what is asked about its diagram."""
+"""The reference of `geometry`: a problem, and the question about its diagram."""
 
 from __future__ import annotations
 

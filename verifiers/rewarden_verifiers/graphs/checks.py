@@ -230,7 +230,7 @@ def _flow(question: Question, text: str) -> float:
     scale = max(1.0, sum(given.values()))
     for node, amount in net.items():
         if node not in (question.source, question.target) and abs(amount) > _CLOSE * scale:
-            raise Infeasible(f"what enters {_told(node)} is not what leaves it")
+            raise Infeasible(f"the flow into {_told(node)} differs from the flow out of it")
     return net[question.target]
 
 

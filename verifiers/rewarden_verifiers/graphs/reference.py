@@ -1,4 +1,4 @@
-"""The reference of `graph`: a graph and the problem that is asked about it."""
+"""The reference of `graph`: a graph and the problem to solve on it."""
 
 from __future__ import annotations
 
@@ -190,9 +190,9 @@ def question_of(reference: GraphReference) -> Question:
     if ends["source"] and ends["source"] == ends["target"]:
         raise InvalidReference("source and target must differ", path="reference.target")
     if (problem == "isomorphism") != (reference.other is not None):
-        raise InvalidReference("other belongs to isomorphism, which needs it", path="reference.other")
+        raise InvalidReference("isomorphism needs other, and no other problem takes it", path="reference.other")
     if reference.colours is not None and (problem != "colouring" or not 1 <= reference.colours <= MOST_NODES):
-        raise InvalidReference("colours belongs to colouring, and must be at least 1", path="reference.colours")
+        raise InvalidReference("only colouring takes colours, which must be at least 1", path="reference.colours")
     if reference.optimum is not None and not (math.isfinite(reference.optimum) and reference.optimum >= 0):
         raise InvalidReference("optimum must be finite and at least 0", path="reference.optimum")
     other = reference.other

@@ -59,7 +59,7 @@ def solved(question: Question) -> Solved:
         raise InvalidReference(f"{question.problem} has no best value here", path="reference.optimum")
     if not exists:
         if question.optimum is not None:
-            raise InvalidReference("there is no solution, and so no optimum", path="reference.optimum")
+            raise InvalidReference("there is no solution, so there is no optimum", path="reference.optimum")
         return Solved(question, exists=False)
     if question.problem not in LARGEST | SMALLEST or question.colours is not None:
         return Solved(question, exists=True)

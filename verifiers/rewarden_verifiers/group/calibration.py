@@ -1,4 +1,4 @@
-"""`calibration`: a right answer, less the loss of the confidence that the response states."""
+"""`calibration`: a right answer, minus the loss of the confidence that the response states."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _right(outcome: Outcome, params: CalibrationParams) -> float | None:
     if params.passing is not None:
         return float(outcome.score >= params.passing)
     if outcome.passed is None:
-        raise InvalidParams("params.use says nothing of passing: give params.passing", path="params.passing")
+        raise InvalidParams("params.use does not decide passed or failed: give params.passing", path="params.passing")
     return float(outcome.passed)
 
 

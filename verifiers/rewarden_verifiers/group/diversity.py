@@ -160,7 +160,9 @@ async def _outside(
         if outcome.status != "scored" or outcome.score is None:
             found[place] = replace(outcome, components={}, steps=())
         elif params.passing is None and outcome.passed is None:
-            raise InvalidParams("params.among says nothing of passing: give params.passing", path="params.passing")
+            raise InvalidParams(
+                "params.among does not decide passed or failed: give params.passing", path="params.passing"
+            )
         elif not (outcome.passed if params.passing is None else outcome.score >= params.passing):
             found[place] = wrong("not_among", feedback=outcome.feedback)
     return found

@@ -1,4 +1,5 @@
-"""`group_stats`: another verifier's outcomes, with the statistics of their group beside or instead of the score."""
+"""`group_stats`: another verifier's outcomes, with the statistics of their group in addition to the score or instead of
+it."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 The files, in the order in which an opinion passes through them:
 
 1. `empty_responses.py`: a response without substance (punctuation, an opener, a claim to be done) gets the lowest
-   score, and no judge is asked.
+   score, and no judge is called.
 2. `prompts.py`: a prompt (Jinja2, `prompts/NAME.j2` or the request's) becomes messages. `fencing.py` neutralises and
    fences untrusted text (the response, the prompt that it answers, evidence) on the way.
 3. `opinions.py`: sends the question through `ctx.judge`, k times for k opinions. `replies.py` reads each reply: one

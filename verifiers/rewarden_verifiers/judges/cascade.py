@@ -1,4 +1,4 @@
-"""The verifier `cascade`: asks a rule first, and a second verifier only if the rule says no or cannot tell."""
+"""The verifier `cascade`: calls a rule first, and a second verifier only if the rule says no or cannot decide."""
 
 from __future__ import annotations
 

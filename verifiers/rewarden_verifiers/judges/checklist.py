@@ -54,7 +54,7 @@ class ChecklistParams(ItemisedParams):
         if self.mode == "score" and self.quotes == "require":
             raise InvalidParams("params.quotes: mode `score` asks for no quotes", path="params.quotes")
         if self.mode == "behaviours" and self.panel.judges:
-            raise InvalidParams("params.panel: in mode `behaviours` nothing passes", path="params.panel")
+            raise InvalidParams("params.panel: mode `behaviours` does not decide passed or failed", path="params.panel")
         read_criteria(self.items, "params.items", InvalidParams)
         check_portions(self.portions)
 
@@ -133,7 +133,7 @@ def _vote(row: Mapping[str, Any]) -> Vote:
 def _outcome(found: Itemised, params: ChecklistParams) -> Outcome:
     details = found.details()
     if found.score is None:
-        return wrong("cannot_tell", feedback="The judge cannot tell of any item.", **details)
+        return wrong("cannot_tell", feedback="The judge cannot decide any item.", **details)
     # A sum of shares may be 1 and a rounding.
     score = min(1.0, found.score)
     if params.mode == "behaviours":

@@ -1,7 +1,7 @@
-"""Credit only for what the judge can quote: the quotes of its opinions are looked for in the response.
+"""Credit only for what the judge can quote: the quotes in its opinions must be in the response.
 
-A quote that is not there is asked for once more. What then happens to an opinion whose quote is still missing, and to
-those whose quotes are found, is for each kind of quote to say: `final_answer.py` and `grounds.py`.
+A missing quote is requested once more. What happens to an opinion with a quote, or still without one, depends on the
+kind of quote: see `final_answer.py` and `grounds.py`.
 """
 
 from __future__ import annotations

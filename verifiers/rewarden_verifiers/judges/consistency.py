@@ -80,11 +80,11 @@ class Params(JudgeParams):
             rules_of(self.answer)
         elif self.reasoning == "before":
             raise InvalidParams(
-                "params.answer: nothing stands before an answer that is everything", path="params.answer"
+                "params.answer: there is nothing before an answer that is the whole response", path="params.answer"
             )
         for name in ("open", "close"):
             if not getattr(self.tags, name):
-                raise InvalidParams(f"params.tags.{name} must be a text", path=f"params.tags.{name}")
+                raise InvalidParams(f"params.tags.{name} must be a string", path=f"params.tags.{name}")
         if self.tags.open == self.tags.close:
             raise InvalidParams("params.tags must differ", path="params.tags.close")
         for label in LABELS:

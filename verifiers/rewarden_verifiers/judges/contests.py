@@ -1,7 +1,7 @@
 """The comparisons of a group: in pairs, or as whole lists.
 
 Every text is a candidate's. If a question about several is readable only with neutral texts in their places, each is
-replaced alone to find the one that spoils the question; that one forfeits, and its siblings lose nothing.
+replaced alone to find the one that spoils the question; that one forfeits, and its siblings are not affected.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def read_criteria(value: Any, path: str, error: Error, taken: Sequence[Criterion
     for place, item in enumerate(value):
         one = _criterion(item, f"{path}[{place}]", error, f"c{len(taken) + place + 1}")
         if one.id in ids:
-            raise error(f"{path}[{place}].id: {one.id!r} stands twice", path=f"{path}[{place}].id")
+            raise error(f"{path}[{place}].id: {one.id!r} is used twice", path=f"{path}[{place}].id")
         ids.add(one.id)
         found.append(one)
     return found
@@ -116,7 +116,7 @@ def _criterion(item: Any, path: str, error: Error, number: str) -> Criterion:
     if isinstance(item, str):
         item = {"text": item}
     if not isinstance(item, Mapping):
-        raise error(f"{path} must be a text or an object", path=path)
+        raise error(f"{path} must be a string or an object", path=path)
     # Tables give every row every column: what is null was not given.
     item = {name: value for name, value in item.items() if value is not None}
     known = (*_TEXTS, *_POINTS, *_OTHERS)
@@ -127,21 +127,21 @@ def _criterion(item: Any, path: str, error: Error, number: str) -> Criterion:
     points = _one(item, _POINTS, 1.0, path, error)
     title, tags, kind = item.get("title", ""), item.get("tags", ()), item.get("kind")
     if not isinstance(text, str) or len(text) > LONGEST:
-        raise error(f"{path}: its text must be a text of at most {LONGEST} characters", path=f"{path}.text")
+        raise error(f"{path}: its text must be a string of at most {LONGEST} characters", path=f"{path}.text")
     # Shares of points that are next to nothing would leave what a float holds.
     counts = isinstance(points, (int, float)) and not isinstance(points, bool)
     if not counts or not (points == 0 or 1e-6 <= abs(points) <= 1e6):
         message = f"{path}: its points must be a number, 0 or of a size from 1e-6 to 1e6, not {_told(points)}"
         raise error(message, path=f"{path}.points")
     if not isinstance(title, str):
-        raise error(f"{path}.title must be a text", path=f"{path}.title")
+        raise error(f"{path}.title must be a string", path=f"{path}.title")
     if not isinstance(tags, (list, tuple)) or not all(isinstance(tag, str) for tag in tags):
-        raise error(f"{path}.tags must be a list of texts", path=f"{path}.tags")
+        raise error(f"{path}.tags must be a list of strings", path=f"{path}.tags")
     if kind not in (None, "judge", "program"):
         raise error(f"{path}.kind must be `judge` or `program`, not {_told(kind)}", path=f"{path}.kind")
     name = item.get("id", number)
     if not isinstance(name, (str, int)) or isinstance(name, bool) or name == "" or not _short(name):
-        raise error(f"{path}.id must be a text of at most {LONGEST} characters", path=f"{path}.id")
+        raise error(f"{path}.id must be a string of at most {LONGEST} characters", path=f"{path}.id")
     use = None
     if kind == "program" or (kind is None and "use" in item):
         use = _use(item.get("use"), f"{path}.use", error)

@@ -67,9 +67,7 @@ async def critic(
     """
     answers = accepted(reference)
     if params.mode == "trace" and not answers:
-        raise InvalidReference(
-            "reference is missing: the reasoning that the response is held against", path="reference"
-        )
+        raise InvalidReference("reference is missing: the reasoning to compare the response with", path="reference")
     given = given_parts(sample.response, sample.steps) if params.mode == "steps" and sample.steps else None
     # Steps of a whole transcript are shown in the place of the response.
     early = refused(response if given is None else "\n\n".join(part.text for part in given), params)

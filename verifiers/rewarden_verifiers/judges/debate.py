@@ -156,7 +156,7 @@ def _checked(reference: DebateReference, params: DebateParams) -> tuple[str, Seq
         raise InvalidReference(f"a side has more than {params.most_shown} characters", path="reference.argument")
     for name, position in (("position", reference.position), ("against", reference.against)):
         if position is not None and not 0 < len(position.strip()) <= _LONGEST_POSITION:
-            message = f"a position is a text of at most {_LONGEST_POSITION} characters"
+            message = f"a position must be a string of at most {_LONGEST_POSITION} characters"
             raise InvalidReference(message, path=f"reference.{name}")
     if params.truth == "required" and reference.correct is None:
         raise InvalidReference("with truth: required, the reference must say correct", path="reference.correct")

@@ -1,4 +1,4 @@
-"""Responses without substance, which judges tend to accept: no judge is asked about them.
+"""Responses without substance, which judges tend to accept: no judge is called for them.
 
 Many judges accept a colon, a blank, or an opener such as "Thought process:" alone, in some set-ups for most questions
 (Zhao et al. 2025, One Token to Fool LLM-as-a-Judge, arXiv 2507.08794), and also the claim that the task was completed.

@@ -1,7 +1,6 @@
 """Claims checked by a classifier of entailment: a cross-encoder that reads a passage and a claim.
 
-A small model for where there is no judge. It knows no context beyond the two texts and errs more often than a judge;
-verdicts by it say so.
+A small model for use without a judge. It sees only the two texts and errs more often than a judge; its verdicts say so.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def read_evidence(reference: Given) -> Evidence:
     if claims is None:
         return Evidence(passages)
     if not isinstance(claims, (list, tuple)) or not all(isinstance(one, str) and one.strip() for one in claims):
-        raise InvalidReference("reference.claims must be a list of texts", path="reference.claims")
+        raise InvalidReference("reference.claims must be a list of strings", path="reference.claims")
     _bound(claims, MOST_CLAIMS, "reference.claims")
     return Evidence(passages, tuple(claims))
 
@@ -49,7 +49,7 @@ def read_passages(given: Any, path: str, error: type[SampleError] = InvalidRefer
     """A text or a list of passages. Raises the error for what is none, for nothing but blanks, and for too much."""
     rows = [given] if isinstance(given, (str, Mapping)) else given
     if not isinstance(rows, (list, tuple)):
-        raise error(f"{path} must be a text or a list of passages", path=path)
+        raise error(f"{path} must be a string or a list of passages", path=path)
     passages = tuple(_passage(one, f"{path}[{place}]", error) for place, one in enumerate(rows))
     if not any(passage.strip() for passage in passages):
         raise error(f"{path}: there is no evidence to hold claims against", path=path)
@@ -64,7 +64,7 @@ def _passage(value: Any, path: str, error: type[SampleError]) -> str:
         title = value.get("title")
         if title is None or isinstance(title, str):
             return f"{title}\n{value['text']}" if title else str(value["text"])
-    raise error(f"{path} must be a text or an object of title and text", path=path)
+    raise error(f"{path} must be a string or an object of title and text", path=path)
 
 
 def _bound(texts: Sequence[str], most: int, path: str, error: type[SampleError] = InvalidReference) -> None:

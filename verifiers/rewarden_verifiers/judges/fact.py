@@ -305,7 +305,7 @@ def _inquiry(
     def vote(row: Mapping[str, Any]) -> _Vote:
         word, quote, reason = row["verdict"], row["quote"], row["reason"]
         if word == "supported" and not holds(quote):
-            return _Vote("unknown", quote, f"{reason} (the evidence does not hold the quote)")
+            return _Vote("unknown", quote, f"{reason} (the evidence does not contain the quote)")
         return _Vote(word, quote, reason)
 
     variables = {

@@ -1,10 +1,10 @@
-"""Credit only for a final answer that stands in the response, and that is right when it is shown alone.
+"""Credit only for a final answer that is in the response and is right when shown alone.
 
-Attack: text that a credulous judge accepts though nothing in it answers, such as an opener that no list has, or prose
+Attack: text that a credulous judge accepts although it contains no answer, such as an opener that no list has, or prose
 that argues for its own verdict (Zhao et al. 2025, arXiv 2507.08794). A judge that accepts a response therefore quotes
-the final answer. We look for the quote in the response; a quote that is not there is asked for once more, and then our
-own extraction takes its place. What is found is compared once more, without the rest of the response. If it has little
-in common with the references, it is also compared with an unrelated one: a judge that accepts both accepts anything.
+the final answer. The quote must be in the response; a missing quote is requested once more, and then our own extraction
+replaces it. The answer found is judged again without the rest of the response. If it has little in common with the
+references, it is also compared with an unrelated one: a judge that accepts both accepts anything.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class FinalAnswers(Confirmation):
         answer = own.text if own is not None and len(own.texts) == 1 else self.text[slice(*own.span)] if own else ""
         if opinion.reading is not None and self.says_something(answer):
             return replace(opinion, reading=replace(opinion.reading, answer=answer))
-        return Opinion(Vote(0.0, "The response holds no final answer that could be quoted.", unquoted=True))
+        return Opinion(Vote(0.0, "The response contains no final answer to quote.", unquoted=True))
 
     async def settled(self, held: list[Opinion[Vote]], there: str) -> list[Opinion[Vote]]:
         """See `Confirmation`. Answers that are not the whole response are compared once more, alone; those that are

@@ -1,7 +1,7 @@
 """Criteria that a judge writes for a prompt, before it sees any response.
 
-Responses to one prompt share the criteria, because equal questions have one reply. Attack: a rubric that is written, or
-amended, with the response in view asks for what the response happens to have.
+Responses to one prompt share the criteria, because equal questions have one reply. Attack: a rubric that is written or
+amended with the response in view asks for whatever the response contains.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Credit only for what the judge can quote, where there is no final answer: the modes `accept`, `scale` and `aspects`.
+"""Credit only for what the judge can quote, if there is no final answer: the modes `accept`, `scale` and `aspects`.
 
-Attack: text that announces its own quality, or an opener that no list has, for which a credulous judge gives credit
-though nothing in it deserves any. With each credit the judge names the passage that it rests on. A passage that the
-response does not hold, or that says nothing, is asked for once more; after that there is no credit.
+Attack: text that announces its own quality, or an opener that no list has, for which a credulous judge gives undeserved
+credit. With each credit the judge quotes the passage that justifies it. A passage that is not in the response, or has
+no content, is requested once more; after that there is no credit.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Opinions on each of several criteria, some of which are programs: the common part of `rubric` and `checklist`.
 
-The judge is asked about all criteria in one call, or about one criterion per call. Programs run at the same time; if
-all criteria are programs, no judge is asked. For each criterion, k votes become one value, from 0 (not met) to 1 (met).
+The judge gets all criteria in one call, or one criterion per call. Programs run at the same time; if all criteria are
+programs, no judge is called. For each criterion, k votes become one value, from 0 (not met) to 1 (met).
 
 Open criteria count against the response: the lowest vote is 0 for a criterion with positive points and 1 for one with
 negative points, so a text that judges cannot decide about gains nothing.
@@ -144,7 +144,7 @@ async def itemised(
             continue
         part = _part(one, asked.votes[one.id], params, sheet)
         if isinstance(part, str):
-            message = f"{one.label}: {'the judge cannot tell' if part == 'cannot_tell' else 'the opinions are divided'}"
+            message = f"{one.label}: {'the judge cannot decide' if part == 'cannot_tell' else 'the votes are divided'}"
             return undecided(part, feedback=message, evidence=ledger.evidence(), flags=tuple(ledger.flags()))
         parts.append(part)
     score = total(parts)
@@ -368,7 +368,7 @@ def _grounded(vote: Vote, text: str) -> Vote:
     """A vote in the response's favour needs its quote."""
     if not vote.value or quoted(vote.quote, text):
         return vote
-    reason = f"{vote.reason} (the response does not hold the quote)"
+    reason = f"{vote.reason} (the response does not contain the quote)"
     return replace(vote, value=0.0, reason=reason, count=None if vote.count is None else 0)
 
 

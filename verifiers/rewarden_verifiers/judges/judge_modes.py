@@ -127,7 +127,7 @@ def scale_of(params: Params, aspect: Aspect) -> Scale:
     return aspect.scale if aspect.scale is not None else params.scale
 
 
-_UNQUOTED = "(the response does not hold the quote)"
+_UNQUOTED = "(the response does not contain the quote)"
 
 
 def _told(reasons: Mapping[str, str]) -> str:

@@ -89,7 +89,7 @@ class Params(PanelParams):
         if self.by == "probability":
             self._check_words()
         if self.quotes == "require" and self.by != "text":
-            raise InvalidParams("params.quotes: require goes with by text", path="params.quotes")
+            raise InvalidParams("params.quotes: require needs by: text", path="params.quotes")
         if self.mode == "accept" and not (self.instructions.strip() or self.examples or self.prompt.user):
             raise InvalidParams(
                 "params.instructions must say what is accepted (or give examples)", path="params.instructions"
@@ -97,7 +97,9 @@ class Params(PanelParams):
         if self.examples and self.mode != "accept":
             raise InvalidParams("params.examples are for mode accept", path="params.examples")
         if (self.mode == "aspects") != bool(self.aspects):
-            raise InvalidParams("params.aspects go with mode aspects, at least one", path="params.aspects")
+            raise InvalidParams(
+                "mode aspects needs params.aspects, at least one; no other mode takes them", path="params.aspects"
+            )
         self._check_aspects()
         check_portions(self.portions)
         self.tools.check("params.tools")

@@ -1,4 +1,4 @@
-"""The ledger of what the opinions behind one outcome took, for its evidence and flags."""
+"""The cost of the opinions behind one outcome, for its evidence and flags."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class Params(PreferenceParams, PanelParams):
             raise InvalidParams("params.score: against one anchor there are win rates only", path="params.score")
         if self.mode == "rank" and (self.by != "verdict" or self.strength or self.disagree != "tie"):
             raise InvalidParams(
-                "params.by, strength, disagree are of pairs; a list has none of them", path="params.mode"
+                "params.by, strength, disagree are for pairs; a list has none of them", path="params.mode"
             )
         if self.mode == "rank" and self.window * self.most_shown > _SHOWN:
             shown = f"params.window: window * longest must be at most {_SHOWN}, not {self.window} * {self.most_shown}"
@@ -316,10 +316,10 @@ def _outcome(
     elif (planned - lost) * 2 < planned:
         if tally.failure is not None and tally.unreached[player]:
             return tally.failure
-        message = "too few of its comparisons can be read"
+        message = "too few of its comparisons are readable"
         return undecided("unreadable_reply", feedback=message, evidence=evidence, flags=tuple(raised))
     elif forfeits and forfeits * 2 >= planned - lost:
-        message = "the response keeps the judge from giving a reply that can be read"
+        message = "the response keeps the judge from giving a readable reply"
         return wrong("unreadable_reply", feedback=message, evidence=evidence, flags=[*raised, "unreadable_reply"])
     else:
         score = standing.score

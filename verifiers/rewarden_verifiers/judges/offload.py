@@ -1,4 +1,4 @@
-"""Runs work that takes long for a long text on a thread, because the server's loop must serve others."""
+"""Runs slow work on long texts in a thread, so that it does not block the server's loop."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ judge cannot be reached meanwhile, that error is raised, because the test is inc
 If the judge's server refuses a question, the candidate is the cause if the server accepts the same characters in
 another order, which have no fewer tokens. Attack: write text that a content filter refuses.
 
-`refused` decides beforehand which responses no judge is asked about; `readings` decides afterwards whether enough
-replies are readable.
+`refused` decides beforehand which responses need no judge; `readings` decides afterwards whether enough replies are
+readable.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def refused(
         return too_long(len(response), most, **details)
     why = empty_reason(response, reference, asked=asked) if params.hollow == "refuse" else None
     if why is not None:
-        return no_answer(why, feedback="The response has no substance that could be judged.", **details)
+        return no_answer(why, feedback="The response has no content to judge.", **details)
     return None
 
 
@@ -158,10 +158,10 @@ def readings(
     flags = ledger.flags()
     lacking = sum(one.blame == "verifier" for one in found)
     if lacking * 2 >= len(found):
-        message = f"the judge gave no reply that can be read: {', '.join(evidence['problems'])}"
+        message = f"the judge gave no readable reply: {', '.join(evidence['problems'])}"
         return [], undecided("unreadable_reply", feedback=message, evidence=evidence, flags=tuple(flags))
     if all(one.blame == "policy" for one in found if one.blame != "verifier"):
-        message = "the response keeps the judge from giving a reply that can be read"
+        message = "the response keeps the judge from giving a readable reply"
         flags.append("unreadable_reply")
         return [], wrong("unreadable_reply", feedback=message, evidence=evidence, flags=flags, **details)
     return [lowest if one.reading is None else one.reading for one in found if one.blame != "verifier"], None

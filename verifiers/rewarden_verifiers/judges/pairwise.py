@@ -49,7 +49,7 @@ class Params(ContestParams, PanelParams):
         super().__post_init__()
         measures_of(self.criteria)
         if self.form == "roles" and self.by == "probability":
-            raise InvalidParams("params.by: with form roles the reply is no letter", path="params.by")
+            raise InvalidParams("params.by: with form roles the reply is not a letter", path="params.by")
         if self.form == "roles" and (self.prompt.system or self.prompt.user):
             raise InvalidParams("params.prompt: with form roles there is no prompt", path="params.prompt")
 
@@ -146,7 +146,7 @@ def decided(found: Sequence[Opinion[Preference]], params: ContestParams, ledger:
     evidence = {**ledger.evidence(), "flip_rate": flips / len(votes), "named": [[*vote.named] for vote in votes]}
     if params.disagree == "undecided":
         if flips * 2 > len(votes):
-            message = "the judge names another text when they change places"
+            message = "the judge prefers the other text when the two swap places"
             return undecided("orders_disagree", feedback=message, evidence=evidence, flags=tuple(flags))
         votes = [vote for vote in votes if not vote.flipped]
     scores = [vote.score for vote in votes]

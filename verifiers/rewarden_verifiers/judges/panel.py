@@ -1,8 +1,8 @@
 """A panel: different judges give a verdict each, and the panel combines them.
 
-One judge that is credulous, or that was trained on the same preferences as the policy, does not decide alone. A member
-that cannot be reached or gives no verdict is missing; it never counts as a no. Unless a quorum allows it, the panel
-then gives no verdict either.
+A single judge that is credulous, or that was trained on the same preferences as the policy, cannot decide alone. A
+member that cannot be reached or gives no verdict is missing; it never counts as a no. Unless a quorum allows it, the
+panel then gives no verdict either.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _combined(panel: Panel, said: Mapping[str, Outcome | SampleError], rules: Ru
         name, lacking = lacks[0]
         return undecided(
             "panel_incomplete",
-            feedback=f"{name} gives no verdict: {lacking.feedback or lacking.reason}",
+            feedback=f"{name} gave no verdict: {lacking.feedback or lacking.reason}",
             evidence=evidence,
             flags=_flags(heard.values()),
         )
@@ -159,7 +159,9 @@ def _one_seat_each(said: Mapping[str, Outcome | SampleError]) -> dict[str, Outco
         by = _judges(one) - {name}
         twice = sorted(by & (seated | set(said)))
         seated |= by
-        message = f"judge {name!r} could not be asked, and its fallback {', '.join(map(repr, twice))} has another seat"
+        message = (
+            f"judge {name!r} could not be reached, and its fallback {', '.join(map(repr, twice))} has another seat"
+        )
         found[name] = ProviderError(message, judge=name, kind="fallback") if twice else one
     return found
 

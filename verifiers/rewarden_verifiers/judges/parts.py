@@ -162,7 +162,8 @@ def reached(one: Criterion, outcome: Outcome) -> float:
         if outcome.passed is None:
             error = InvalidParams if one.path.startswith("params") else InvalidReference
             raise error(
-                f"{one.path}.of: the verifier has no notion of passing; give a number or `score`", path=f"{one.path}.of"
+                f"{one.path}.of: the verifier does not decide passed or failed; give a number or `score`",
+                path=f"{one.path}.of",
             )
         return float(outcome.passed)
     low, high = outcome.range

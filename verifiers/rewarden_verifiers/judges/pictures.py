@@ -1,4 +1,4 @@
-"""Images of a sample, as messages show them. Apart from prompts, which need a package more."""
+"""Images of a sample, as messages show them. Separate from prompts, which need an extra package."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def encodable(text: str) -> bool:
 def address_of(media: Media) -> str:
     """An image's address as a message's part has it. Raises InvalidSample for media that have none."""
     if not encodable(f"{media.url}{media.mime}{media.base64}"):
-        raise InvalidSample("media has a lone surrogate, which no address can hold", path="media")
+        raise InvalidSample("media has a lone surrogate, which no URL can contain", path="media")
     if media.url is not None:
         return media.url
     if media.base64 is not None:

@@ -1,8 +1,8 @@
 """The portions of a response that is longer than a judge's context: overlapping, and cut between paragraphs.
 
-A response that does not fit would be refused by the judge's server, and scored by nobody. Attack: padding, in the hope
-that a judge of many portions finds in one of them what the whole does not earn. The rules by which the verdicts on
-portions become one are therefore never kinder than a verdict on the whole; each verifier states its own.
+The judge's server rejects a response that does not fit, so it would have no score. Attack: padding, in the hope that a
+judge of many portions credits one of them with more than the whole deserves. The rules that combine the verdicts on
+portions are therefore never more lenient than a verdict on the whole; each verifier states its own.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Prompts: turns Jinja2 templates, ours or the request's, into messages.
 
-A file `prompts/NAME.j2` has two parts, after the lines `[system]` and `[user]`. The line `[include OTHER]` stands for
-the text of another file, which several prompts share. Untrusted text reaches them only fenced
-(`fencing.py`). This module adds the rule of the fences and the form of the reply to every prompt. `templates.py` limits
-what a request's prompt can do.
+A file `prompts/NAME.j2` has two parts, after the lines `[system]` and `[user]`. The line `[include OTHER]` includes
+another file, which several prompts share. Untrusted text reaches them only fenced (`fencing.py`). This module adds the
+rule of the fences and the form of the reply to every prompt. `templates.py` limits what a request's prompt can do.
 """
 
 from __future__ import annotations
@@ -130,7 +129,7 @@ def _message(role: str, value: str | Material, media: Sequence[Media] = ()) -> M
     text = value.text if isinstance(value, Material) else value
     if not encodable(text):
         # Of material they are gone, so one is the caller's.
-        raise InvalidParams("params: what a judge is told has a lone surrogate, which no text can hold", path="params")
+        raise InvalidParams("params: the text for a judge has a lone surrogate, which cannot be encoded", path="params")
     pictures = [{"type": "image_url", "image_url": {"url": address_of(one)}} for one in media]
     return {"role": role, "content": [{"type": "text", "text": text}, *pictures] if pictures else text}
 

@@ -47,7 +47,7 @@ def quiz_of(reference: Any, prompt: str | None = None, question: str | None = No
         return Quiz((_asked({"question": prompt, "answer": reference}, "reference"),))
     artefact = reference.get("artefact")
     if artefact is not None and (not isinstance(artefact, str) or not artefact.strip()):
-        raise InvalidReference("reference.artefact must be a text", path="reference.artefact")
+        raise InvalidReference("reference.artefact must be a string", path="reference.artefact")
     rest = {name: value for name, value in reference.items() if name != "artefact"}
     if question is not None:
         known(rest, ("answer", "use"), "reference")
@@ -68,7 +68,7 @@ def _asked(row: Any, path: str) -> Asked:
     known(row, ("answer", "question", "use"), path)
     question, answer = row.get("question"), row.get("answer")
     if not isinstance(question, str) or not question.strip():
-        raise InvalidReference(f"{path}.question must be a text", path=f"{path}.question")
+        raise InvalidReference(f"{path}.question must be a string", path=f"{path}.question")
     if answer is None or answer == "":
         raise InvalidReference(f"{path}.answer is missing", path=f"{path}.answer")
     if "use" not in row:

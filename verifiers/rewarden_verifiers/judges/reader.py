@@ -106,7 +106,9 @@ async def reader(
     own = params.artefact == "reference"
     quiz = quiz_of(reference, prompt, text.strip() if own else None)
     if own and quiz.artefact is None:
-        raise InvalidReference("reference.artefact is missing: what the question is about", path="reference.artefact")
+        raise InvalidReference(
+            "reference.artefact is missing: the text that the question is about", path="reference.artefact"
+        )
     artefact: Material | None = None
     if params.artefact == "response":
         artefact = Material(text, candidate=True)
@@ -203,7 +205,7 @@ def _ended(
         for place in range(count)
     ]
     if not counted:
-        message = "the questions are answered without the artefact too, so that it is not what answers them"
+        message = "the questions are also answered without the artefact, so it is not what answers them"
         if params.artefact == "reference":
             return wrong("answerable_without", feedback=message, evidence=evidence, flags=flags, steps=steps)
         return undecided(

@@ -54,7 +54,7 @@ def rival_of(reference: Any, against: Against) -> Rival:
     if isinstance(reference, str):
         reference = {"response": reference}
     if not isinstance(reference, Mapping):
-        raise InvalidReference("the reference must be a text, or an object with one", path="reference")
+        raise InvalidReference("the reference must be a string, or an object with one", path="reference")
     known(reference, _KEYS, "reference")
     given = [key for key in _TEXTS if key in reference]
     if given == ["chosen", "rejected"]:
@@ -65,7 +65,7 @@ def rival_of(reference: Any, against: Against) -> Rival:
     if not isinstance(text, str) or not text.strip():
         raise InvalidReference("the text to compare with is none", path=f"reference.{given[0]}")
     if answer is not None and not isinstance(answer, str):
-        raise InvalidReference("reference.answer must be a text", path="reference.answer")
+        raise InvalidReference("reference.answer must be a string", path="reference.answer")
     if not isinstance(metadata, Mapping):
         raise InvalidReference("reference.metadata must be an object", path="reference.metadata")
     return Rival(text=text, answer=answer, metadata=metadata)

@@ -1,11 +1,11 @@
 """The research of a judge with tools: the calls that it makes before its verdict, and their results.
 
 Each round asks the verdict's own question anew, with the results so far as material, but for a call in the place of the
-verdict. The verdict is then asked for without tools, in its enforced form, and with the results in view: how replies
-are read, and who is to blame for one that cannot be, stays as it is without tools.
+verdict. The verdict is then requested without tools, in its enforced form, with the results in view: reading replies,
+and blaming an unreadable one, work as without tools.
 
-A failure of ours is told to the judge as one and counted; it is never a verdict. What tools return is not the
-candidate's text: where it makes the judge's replies unreadable, the response is not to blame.
+The judge is informed of our failures, and they are counted; they are never a verdict. Tools' results are not the
+candidate's text: if they make the judge's replies unreadable, the response is not to blame.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The judges that a server's configuration provides for the verifiers that ask judges."""
+"""The judges that a server's configuration provides for the verifiers that call judges."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The question of a comparison in the roles on which NeMo's generative reward models were trained.
 
-Each of the two texts is a message of its own role, `response_1` and `response_2`, behind the request. The reply is an
+Each of the two texts is a message with its own role, `response_1` and `response_2`, after the request. The reply is an
 object with a score of each text from 1 to 5, and their ranking from 1 (the first is much better) to 6 (the second is).
 """
 

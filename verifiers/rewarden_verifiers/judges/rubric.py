@@ -58,9 +58,9 @@ class RubricParams(ItemisedParams):
         if not -100 <= self.floor <= 0:
             raise InvalidParams("params.floor must be from -100 to 0", path="params.floor")
         if self.grader == "healthbench" and self.quotes == "require":
-            raise InvalidParams("params.quotes: the grader `healthbench` quotes nothing", path="params.quotes")
+            raise InvalidParams("params.quotes: the grader `healthbench` does not quote", path="params.quotes")
         if self.grader == "healthbench" and self.tools.use:
-            raise InvalidParams("params.tools: the grader `healthbench` calls nothing", path="params.tools")
+            raise InvalidParams("params.tools: the grader `healthbench` does not call tools", path="params.tools")
         read_criteria(self.criteria, "params.criteria", InvalidParams)
         self.generate.check("params.generate")
         check_portions(self.portions)
@@ -118,7 +118,7 @@ async def rubric(
     own = params.criteria
     if params.generate.most:
         if not (prompt or "").strip():
-            raise InvalidSample("prompt is missing: what the criteria are to be written for", path="prompt")
+            raise InvalidSample("prompt is missing: the prompt to write criteria for", path="prompt")
         early = refused_subject(subject, params, in_portions=params.portions > 1, range=_bounds(params))
         if early is not None:
             return early  # what says nothing is not kept unscored by a rubric that could not be written
@@ -168,7 +168,7 @@ _SHEETS = {
 def _outcome(found: Itemised, params: RubricParams) -> Outcome:
     details = {**found.details(), "range": _bounds(params)}
     if found.score is None:
-        return wrong("cannot_tell", feedback="The judge cannot tell of any criterion that is worth points.", **details)
+        return wrong("cannot_tell", feedback="The judge cannot decide any criterion that is worth points.", **details)
     score = min(1.0, max(params.floor, found.score))
     passed = score >= params.passing
     wanted = all(part.value in (1, None) for part in found.parts if part.criterion.points > 0)

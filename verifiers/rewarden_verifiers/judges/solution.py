@@ -1,9 +1,9 @@
 """The judge's own solution of a problem without a reference, made before it sees any response.
 
 Attack: a wrong response that argues well convinces a judge that has not solved the problem. A judge that solves first
-is shown nothing that the policy wrote; the response is then compared with its solution, as with a reference. Responses
-to one problem share one solution, because equal questions have one reply. With tools the judge calculates, searches and
-runs programs while it solves, and calls none afterwards: no tool runs what a response asks for.
+sees nothing that the policy wrote; the response is then compared with its solution as with a reference. Responses to
+one problem share one solution, because equal questions have one reply. With tools, the judge calculates, searches and
+runs programs only while it solves, so no tool runs on a response's request.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The toolbox of a judge: runs the calls that it makes, and nothing that anybody else writes.
+"""The toolbox of a judge: runs only the calls that the judge makes.
 
 Attack: a response that looks like a call, or like a tool's result. Calls are taken only from the field of the judge's
 reply in which its server puts them, and results are shown to the judge as material in a fence, like all other text.
@@ -117,7 +117,7 @@ class Toolbox:
         """Returns the tool and its argument. Raises _RefusedError."""
         name: Tool | None = next((one for one in self._tools.use if one == call.name), None)
         if name is None:
-            raise _RefusedError(f"there is no such tool; there are: {', '.join(self._tools.use)}")
+            raise _RefusedError(f"unknown tool; known: {', '.join(self._tools.use)}")
         argument = _TOOLS[name][0]
         try:
             given = json.loads(call.arguments)
@@ -154,7 +154,7 @@ class Toolbox:
             async for event in events:
                 if isinstance(event, CaseResult):
                     return _ended(event.program)
-        raise SandboxError("the sandbox told nothing of a run")
+        raise SandboxError("the sandbox did not report a run")
 
 
 async def toolbox(ctx: Context, tools: Tools, sample: Sample) -> Toolbox:
@@ -163,7 +163,7 @@ async def toolbox(ctx: Context, tools: Tools, sample: Sample) -> Toolbox:
     if "search" in tools.use:
         given = (sample.metadata or {}).get("documents")
         if given is None:
-            message = "metadata.documents is missing: what the judge's tool `search` looks into"
+            message = "metadata.documents is missing: the documents that the judge's tool `search` searches"
             raise InvalidSample(message, path="metadata.documents")
         passages = read_passages(given, "metadata.documents", InvalidSample)
         corpus = await offload(sum(map(len, passages)), lambda: of_entries(_entries(passages)))

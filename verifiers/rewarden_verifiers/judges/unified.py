@@ -1,4 +1,4 @@
-"""One form for texts that look the same, in a time that grows with their length."""
+"""One form for texts that look the same, in linear time."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Kernels: functions on arrays, called in a room of their own and compared with a reference in another."""
+"""Kernels: functions on arrays, called in one room and compared with a reference in another."""

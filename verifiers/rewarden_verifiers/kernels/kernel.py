@@ -1,4 +1,5 @@
-"""The verifier `kernel`: a function on arrays agrees with a reference, and may be timed against it."""
+"""The verifier `kernel`: checks that a function on arrays agrees with a reference, and can time it against the
+reference."""
 
 from __future__ import annotations
 
@@ -125,7 +126,7 @@ def _at_fault(done: Judged) -> InvalidReference:
     """The error of a reference that fails in the place of a kernel, or before."""
     if done.result is None:
         said = done.judge.stderr[-500:].decode("utf-8", "replace")
-        return invalid("source", f"the judge's room ends with {done.judge.status}: {said}")
+        return invalid("source", f"the judge's sandbox ends with {done.judge.status}: {said}")
     if done.result["end"] == "gone":
-        return invalid("source", f"in the place of a kernel it ends with {done.kernel.status}; raise the limits")
-    return invalid("source", f"in the place of a kernel it fails: {done.result.get('message')}")
+        return invalid("source", f"run as the kernel, it ends with {done.kernel.status}; raise the limits")
+    return invalid("source", f"run as the kernel, it fails: {done.result.get('message')}")

@@ -74,7 +74,7 @@ class KernelParams:
                 raise ValueError(f"{name} must be a finite number of at least 0")
         for name in (*self.forbidden, *self.required):
             if not name.isidentifier():
-                raise ValueError(f"{name[:80]!r} is no name; give names without dots")
+                raise ValueError(f"{name[:80]!r} is not a name; give names without dots")
         self.rules  # noqa: B018 - evaluated now, so that an error is reported once, and not for each sample
 
     @cached_property

@@ -40,7 +40,7 @@ class KernelReference:
             raise invalid("source", "it is empty or too long")
         for field in ("entry", "name"):
             if not getattr(self, field).isidentifier():
-                raise invalid(field, "it is no name of Python's")
+                raise invalid(field, "it is not a Python name")
         if not 1 <= len(self.cases) <= 50:
             raise invalid("cases", "give from 1 to 50")
 

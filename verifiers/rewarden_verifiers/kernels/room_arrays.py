@@ -69,7 +69,7 @@ def plain(value: Any) -> tuple[str, tuple[int, ...], bytes]:
             return BFLOAT16, shape, value.view(torch.int16).numpy().tobytes()
         value = value.numpy()
     if not isinstance(value, (np.ndarray, np.generic)):
-        raise Unplain(f"{type(value).__name__[:80]} is no array and no number")
+        raise Unplain(f"{type(value).__name__[:80]} is neither an array nor a number")
     value = np.asarray(value)
     if value.dtype.kind not in _KINDS:
         raise Unplain(f"an array of {value.dtype.name[:40]}")
@@ -155,7 +155,7 @@ class Line:
             raise ValueError("the header is too long")
         found = json.loads(self._receive(length))
         if not isinstance(found, dict):
-            raise ValueError("the header is no object")
+            raise ValueError("the header is not an object")
         return found
 
     def blobs(self, heads: Sequence[Mapping[str, Any]]) -> list[bytes]:

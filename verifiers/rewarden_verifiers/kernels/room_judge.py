@@ -1,8 +1,7 @@
 """The program of the judge's room: makes inputs, computes expected outputs, and compares a kernel's with them.
 
-The kernel runs in the other room. From there come a header in JSON and bytes, of a size that is known beforehand. All
-of the reference's work is done, and announced by the line `prepared`, before the first message: a failure until then
-is not the kernel's.
+The kernel runs in the other room, which sends a header in JSON and bytes of a known size. All of the reference's work
+is done, and announced by the line `prepared`, before the first message: an earlier failure is not the kernel's.
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ class Reference:
         except Exception as error:  # noqa: BLE001 - the reference can raise anything
             raise ReferenceFault("source", f"it fails, {place}: {_said(error)}") from None
         if expected[0] == {"v": None} or (not expected[1].heads and "f" not in expected[0] and "v" not in expected[0]):
-            raise ReferenceFault("source", f"it returns no array and no number, {place}")
+            raise ReferenceFault("source", f"it returns neither an array nor a number, {place}")
         self.bytes += sum(len(blob) for one in (packed, expected[1], left[1]) for blob in one.blobs)
         if self.bytes > MAX_BYTES:
             raise ReferenceFault("cases", f"inputs and outputs of all calls are more than {MAX_BYTES} bytes")
@@ -174,7 +173,7 @@ class Comparison:
             if set(got) == {"f"} == set(wanted):
                 one, other = float.fromhex(str(got["f"])), float.fromhex(wanted["f"])
                 return self._array(np.asarray(one), np.asarray(other), "float64")
-            return "it is another value or structure"
+            return "it has a different value or structure"
         for place, (head, own, blob) in enumerate(zip(expected.heads, blobs, expected.blobs, strict=True)):
             if own != blob:
                 said = self._array(numbers(head, own), numbers(head, blob), head["dtype"])
@@ -301,16 +300,16 @@ class Dialogue:
         }  # fmt: skip
         start = time.perf_counter()
         self._line.send(header, packed.blobs)
-        value = self._value(call.expected[1], call.place, "it is another type or shape")
+        value = self._value(call.expected[1], call.place, "it has a different type or shape")
         took = time.perf_counter() - start
         self._compare(value, call.expected, call.place, "wrong_output")
         self._line.send({"kind": "args"})
-        changed = self._value(call.left[1], call.place, "the arguments have another type or shape")
+        changed = self._value(call.left[1], call.place, "the arguments have a different type or shape")
         self._compare(changed, call.left, call.place, "input_changed")
         if before is not None:
             # Attack: one buffer for all outputs, or an output that is filled in later.
             self._line.send({"kind": "previous"})
-            kept = self._value(before.expected[1], call.place, "the previous output has another type or shape")
+            kept = self._value(before.expected[1], call.place, "the previous output has a different type or shape")
             self._compare(kept, before.expected, call.place, "output_overwritten")
         return took
 

@@ -1,4 +1,4 @@
-"""Lean: a proof is right if the kernel accepts it, for the given statement, on permitted axioms alone.
+"""Lean: a proof is right if the kernel accepts it for the given statement, with only permitted axioms.
 
 The files, in the order in which a response passes through them:
 

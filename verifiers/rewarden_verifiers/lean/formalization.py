@@ -1,4 +1,4 @@
-"""The verifier `formalization`: a formal statement in Lean says the same as a reference statement."""
+"""The verifier `formalization`: checks that a formal statement in Lean is equivalent to a reference statement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters that all verifiers share in which a hosted model writes text or chooses between words."""
+"""Parameters shared by all verifiers in which a hosted model writes text or chooses between words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A hosted generative model, asked like a judge.
+"""A hosted generative model, called like a judge.
 
 The rules for judges apply to such a model too: fenced prompts, retries of unreadable opinions, and tests of who is at
 fault. It therefore answers the same questions (`chat.py`). Several samples of one prompt are one task, so the prompt is

@@ -1,9 +1,8 @@
-"""Implicit rewards: how much likelier a model that was trained by preferences finds a text than the model that its
-training began with.
+"""Implicit rewards: how much likelier a text is for a model trained on preferences than for its base model.
 
 With beta and the logarithms of both models' probabilities, the reward of a text is beta * (log p - log p_reference)
 (DPO, arXiv 2305.18290), and that of a step is its part of the sum (arXiv 2412.01981). Each model's tokens are added up
-over the same characters, so that the two may split a text otherwise.
+over the same characters, so the two can tokenise a text differently.
 """
 
 from __future__ import annotations
@@ -54,9 +53,9 @@ async def ratios(
         read = "".join(result.tokens)
         same = read == text or result.facts.neutralised
         if not same or not result.tokens or len(result.tokens) != len(result.logprobs):
-            raise ModelError("the model's tokens are not the text that it was asked about")
+            raise ModelError("the model's tokens do not match the text that it was given")
         if not all(-math.inf < one <= 1e-3 for one in result.logprobs):
-            raise ModelError("what the model gave are not logarithms of probabilities")
+            raise ModelError("the model's values are not log-probabilities")
         made.append(_sums(result.tokens, result.logprobs, _shifted(text, read, ends)))
     own, other = made
     return Ratios(own, other, len(found[0].tokens), len(found[1].tokens))

@@ -169,7 +169,7 @@ async def _likelihood(
     result = await ask(ctx, Likelihood(input=given, continuation=continuation), params.model, seen)
     same = "".join(result.tokens) == continuation or result.facts.neutralised
     if not same or not result.tokens or len(result.tokens) != len(result.logprobs):
-        raise ModelError("the model's tokens are not the text that it was asked about")
+        raise ModelError("the model's tokens do not match the text that it was given")
     if not all(-math.inf < one <= 1e-3 for one in result.logprobs):
-        raise ModelError("what the model gave are not logarithms of probabilities")
+        raise ModelError("the model's values are not log-probabilities")
     return Tokens([min(one, 0.0) for one in result.logprobs], result.tokens)

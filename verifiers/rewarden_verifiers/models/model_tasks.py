@@ -40,7 +40,7 @@ def refused(
     why = empty_reason(response, reference) if params.hollow == "refuse" else None
     if why is None and not response.strip():
         why = "no_answer"
-    return None if why is None else no_answer(why, feedback="The response has no substance.", **details)
+    return None if why is None else no_answer(why, feedback="The response has no content.", **details)
 
 
 async def ask(ctx: Context, task: Task[R], model: str | None, seen: Seen) -> R:
@@ -83,7 +83,7 @@ def beginning(prompt: Text | None, begun: str, candidate: str, *, text: str | No
         before = text.replace("{prompt}", transcript(prompt) if prompt is not None else "")
         return Input(text=before + begun, candidate=candidate, fit=fit)
     if not prompt and not system:
-        raise InvalidSample("prompt is missing: what the response is to be read after", path="prompt")
+        raise InvalidSample("prompt is missing: the text that comes before the response", path="prompt")
     messages = chat_of(prompt, begun or None, system)
     return Input(messages=messages, begin=not begun, open=bool(begun), candidate=candidate, fit=fit)
 

@@ -66,9 +66,9 @@ class PairParams(GenerativeParams):
         within("samples", self.samples, 1, 64 if self.by == "written" else 1)
         for name, given in (("turns", bool(self.turns)), ("strength", self.strength)):
             if given and self.by != "written":
-                raise InvalidParams(f"params.{name} is of written verdicts; set by: written", path=f"params.{name}")
+                raise InvalidParams(f"params.{name} is for written verdicts; set by: written", path=f"params.{name}")
         if not self.prompted and self.media:
-            raise InvalidParams("params.media is of verdicts by token or written", path="params.media")
+            raise InvalidParams("params.media is for verdicts by token or written", path="params.media")
 
         for name, text in (("instructions", self.instructions), ("system", self.system)):
             if text and self.by == "pair":
@@ -157,7 +157,7 @@ async def compared(
     InvalidSample for a prompt with images, which such a head would pass over.
     """
     if sees(prompt):
-        raise InvalidSample("by: pair reads text, and the prompt has images", path="prompt")
+        raise InvalidSample("by: pair reads only text, and the prompt has images", path="prompt")
     asked = transcript(prompt) if prompt is not None else ""
     tasks = [
         Pair(prompt=asked, first=first, second=second, candidate=own, fit=params.fit)

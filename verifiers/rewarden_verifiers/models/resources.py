@@ -1,4 +1,4 @@
-"""The models that a server's configuration provides for the verifiers that ask models."""
+"""The models that a server's configuration provides for the verifiers that call models."""
 
 from __future__ import annotations
 

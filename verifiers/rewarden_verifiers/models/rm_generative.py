@@ -181,7 +181,7 @@ def _kept(votes: Sequence[_Reading], params: Params) -> list[_Reading]:
 
 def _unread(outcome: Outcome, params: Params) -> Outcome:
     if params.by == "token" and outcome.status == "undecided":
-        message = "the model was about to say something else than the words of accept and reject"
+        message = "the model was about to write something other than the words of accept and reject"
         return replace(outcome, reason="verdict_mass", feedback=message)
     return outcome
 

@@ -81,14 +81,14 @@ class Params(GenerativeParams):
             ("aggregate", self.aggregate == "mean"),
         ):
             if not free:
-                raise InvalidParams(f"params.{name} is of written verdicts; set by: written", path=f"params.{name}")
+                raise InvalidParams(f"params.{name} is for written verdicts; set by: written", path=f"params.{name}")
 
     def _check_meta(self, meta: Meta) -> None:
         within("meta.keep", meta.keep, 1, self.samples)
         if meta.keep is None and not meta.weigh:
             raise InvalidParams("params.meta must keep some of the critiques, or weigh them", path="params.meta")
         if meta.weigh and self.aggregate not in ("mean", "sum"):
-            raise InvalidParams("params.meta.weigh is of a mean or sum", path="params.meta.weigh")
+            raise InvalidParams("params.meta.weigh is for a mean or sum", path="params.meta.weigh")
 
 
 def bounds(params: Params) -> tuple[float, float]:

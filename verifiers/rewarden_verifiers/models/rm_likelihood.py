@@ -111,12 +111,12 @@ async def _of_reference(
 ) -> Outcome:
     answers = accepted(reference)
     if not answers:
-        raise InvalidReference("reference is missing: what is to be likely", path="reference")
+        raise InvalidReference("reference is missing: the text whose likelihood is measured", path="reference")
     if len(answers) > _MOST_REFERENCES:
         raise InvalidReference(f"more than {_MOST_REFERENCES} references", path="reference")
     reasoning = reasoning_of(response, params)
     if reasoning.text is None:
-        said = f"The response has no answer behind {params.cut!r}."
+        said = f"The response has no answer after {params.cut!r}."
         return no_answer(reasoning.reason or "no_answer", feedback=said, range=params.range)
     texts = [reasoning.text] if params.against == "nothing" else [reasoning.text, ""]
     found = await gather(

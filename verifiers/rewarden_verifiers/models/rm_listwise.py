@@ -65,7 +65,7 @@ class Params(PairParams):
         within("opponents", self.opponents, 1, 1024)
         within("threshold", self.threshold, 0, 1)
         if self.mode == "pool" and self.by != "scalar":
-            raise InvalidParams("params.mode: a pool is of rewards; set by: scalar", path="params.mode")
+            raise InvalidParams("params.mode: a pool is for rewards; set by: scalar", path="params.mode")
         if self.score not in _SCORES[self.mode]:
             known = ", ".join(_SCORES[self.mode])
             raise InvalidParams(f"params.score: {self.mode} has {known}, not {self.score}", path="params.score")

@@ -151,7 +151,7 @@ class Params(ModelParams):
         if not self.good or not self.bad or self.good == self.bad:
             raise InvalidParams("params.good and params.bad must differ and not be empty", path="params.bad")
         if self.models and (self.model is not None or self.by == "signals"):
-            raise InvalidParams("params.models stands instead of params.model, and asks", path="params.models")
+            raise InvalidParams("params.models replaces params.model, and asks", path="params.models")
         if len(set(self.models)) != len(self.models) or len(self.models) > 16:
             raise InvalidParams("params.models must be at most 16 different names", path="params.models")
         within("threshold", self.threshold, *self.range)

@@ -68,14 +68,14 @@ async def rm_reflection(samples: list[Member], params: Params, ctx: Context) -> 
     if any(member.sample.reference != reference for member in samples):
         raise InvalidSample("the members of a group must have the same reference", path="reference")
     if params.source == "model" and not (isinstance(reference, str) and reference.strip()):
-        raise InvalidReference("the reference must be a text", path="reference")
+        raise InvalidReference("the reference must be a string", path="reference")
     found = await gather(*(_of_member(member, reference, params, ctx) for member in samples))
     counts = Counter(len(one.tokens.logprobs) for one in found if isinstance(one, _Judged))
     if len(counts) > 1:
         if params.source == "signals":
             raise InvalidSample("the members' reference_logprobs differ in number", path="signals.reference_logprobs")
         usual = min(counts, key=lambda count: (-counts[count], count))
-        odd = ModelError("the model took the reference apart otherwise than behind the siblings' reasoning")
+        odd = ModelError("the model tokenized the reference differently after the siblings' reasoning")
         found = [odd if isinstance(one, _Judged) and len(one.tokens.logprobs) != usual else one for one in found]
     return await offload(sum(count * members for count, members in counts.items()) * 4, _ended, found, params)
 

@@ -178,7 +178,7 @@ def _principles(sample: Sample, params: Params) -> Sequence[str]:
     found = (sample.metadata or {}).get(params.principles_from)
     texts = [found] if isinstance(found, str) else found
     if not isinstance(texts, (list, tuple)) or not texts or not all(isinstance(one, str) for one in texts):
-        raise InvalidSample(f"{path} must hold the principles: a list of texts", path=path)
+        raise InvalidSample(f"{path} must contain the principles: a list of strings", path=path)
     return texts
 
 

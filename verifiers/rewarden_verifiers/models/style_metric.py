@@ -69,7 +69,7 @@ async def style_metric(response: str, prompt: str | None, params: Params, ctx: C
         return wrong("copied", flags=("copied",), feedback="The response is a part of the prompt.")
     texts = await offload(len(response), segments_of, response, params.segments)
     if not texts:
-        return no_answer("blank", feedback="The response has no substance.")
+        return no_answer("blank", feedback="The response has no content.")
     if len(texts) > params.most_segments:
         return too_expensive(evidence={"segments": len(texts), "most": params.most_segments})
     seen = Seen()

@@ -1,7 +1,7 @@
 """Reads written verdicts strictly: the end of a text, in the required form, or nothing.
 
 Prose is never a verdict, nor is reasoning, nor earlier text, in which the model can quote the candidate. Two different
-verdicts side by side count as none.
+verdicts next to each other count as none.
 """
 
 from __future__ import annotations

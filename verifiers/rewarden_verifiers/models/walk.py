@@ -1,4 +1,4 @@
-"""The steps of a response as a model sees them, with measures against steps that exist only to be paid."""
+"""The steps of a response as a model sees them, with measures against steps that exist only to earn rewards."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Verifiers of solutions that are to be as good as possible."""
+"""Verifiers of optimization problems."""

@@ -1,4 +1,4 @@
-"""Problems: the value of a solution, or the rule that it breaks; and the value of a solution that takes no thought."""
+"""Problems: the value of a solution, or the rule that it breaks; and the value of a trivial solution."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Applies a patch to files, strictly and in memory.
 
-A hunk applies where all its old lines stand: at the line that it states or, if they are not there, at the nearest
-place, as with `git apply` and `patch --fuzz=0`. Unlike with these, a hunk without context at its end need not stand at
-the end of the file. There is no fuzz: context that differs means that the patch is for another file.
+A hunk applies where all its old lines are: at the line that it states or, if they are not there, at the nearest place,
+as with `git apply` and `patch --fuzz=0`. Unlike with these, a hunk without context at its end need not be at the end of
+the file. There is no fuzz: context that differs means that the patch is for another file.
 
-A block's search text is whole lines that stand in the file exactly once. `lenient` matches as SWE-RL's code does: the
+A block's search text is whole lines that occur in the file exactly once. `lenient` matches as SWE-RL's code does: the
 text begins with a line but need not end with one, and every occurrence is replaced.
 """
 
@@ -111,7 +111,7 @@ def _replaced(content: str | None, block: Block, lenient: bool) -> str:
     if at < 0:
         raise PatchError("search_not_found", f"the search text of a block is not in {block.path[:80]}")
     if framed.find(wanted, at + 1) >= 0:
-        raise PatchError("search_repeated", f"the search text of a block stands in {block.path[:80]} more than once")
+        raise PatchError("search_repeated", f"the search text of a block occurs in {block.path[:80]} more than once")
     new = f"\n{block.replace}\n" if block.replace else "\n"
     result = (framed[:at] + new + framed[at + len(wanted) :])[1:]
     return result if content.endswith("\n") else result.removesuffix("\n")

@@ -1,4 +1,4 @@
-"""Reads search/replace blocks and whole files, as prompts ask for them: a path, then what changes.
+"""Reads search/replace blocks and whole files, as prompts ask for them: a path, then the changes.
 
     ### src/app.py               or the path in a line of its own, in backticks, after "File:", or at the fence
     <<<<<<< SEARCH
@@ -7,9 +7,9 @@
     the lines in their place
     >>>>>>> REPLACE
 
-Blocks can stand in fences or outside; a block without a path belongs to the file of the block before it. The first
-divider of a block ends its search text. A whole file is a fence with a path: `src/app.py` in its first line
-("```python src/app.py", "```python:src/app.py", "```python title="src/app.py"") or in the line before it.
+Blocks can be in fences or outside; a block without a path belongs to the file of the block before it. The first divider
+of a block ends its search text. A whole file is a fence with a path: `src/app.py` in its first line ("```python
+src/app.py", "```python:src/app.py", "```python title="src/app.py"") or in the line before it.
 """
 
 from __future__ import annotations

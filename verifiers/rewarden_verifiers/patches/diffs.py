@@ -1,4 +1,4 @@
-"""Reads unified diffs, git's and plain ones, wherever they stand in a text.
+"""Reads unified diffs, git's and plain ones, anywhere in a text.
 
 A hunk's header states how many lines the hunk has, and these must follow: a removed line that looks like a header is
 content. A diff with wrong counts is malformed, as for `git apply`. An empty line counts as empty context, since many

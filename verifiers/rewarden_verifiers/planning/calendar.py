@@ -1,4 +1,4 @@
-"""`calendar`: a meeting at a time when everybody is free."""
+"""`calendar`: a meeting at a time when everyone is free."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Calendar:
             raise ValueError("the meeting does not fit into the hours")
         first = _earliest(self.days, hours, self.minutes, busy)
         if first is None:
-            raise ValueError("there is no time at which everybody is free")
+            raise ValueError("there is no time when everyone is free")
         made = CalendarChecker(self, names, hours, busy, first, credit == "constraints")
         if self.solution is not None:
             proven(made.check(self.solution, True))

@@ -1,4 +1,4 @@
-"""The findings of a checker: whether a plan does what the reference asks, and otherwise how it fails."""
+"""The findings of a checker: whether a plan meets the reference, and how it fails if not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`meetings`: people who can be met at places, at times, with ways in between."""
+"""`meetings`: people who can be met at places, at times, with travel in between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`planning`: checks that a plan can be executed and does what it must."""
+"""`planning`: checks that a plan can be executed and meets its goals."""
 
 from __future__ import annotations
 

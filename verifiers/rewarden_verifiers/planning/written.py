@@ -1,4 +1,4 @@
-"""A plan as JSON: alone in a text, in a code fence, or as the one value that stands in prose."""
+"""A plan as JSON: alone in a text, in a code fence, or as the only value in prose."""
 
 from __future__ import annotations
 

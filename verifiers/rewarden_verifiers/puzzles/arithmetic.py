@@ -86,7 +86,7 @@ class _Parser:
     def whole(self) -> Fraction:
         value = self._sum()
         if self._at < len(self._tokens):
-            raise Malformed(f"{self._peek()!r} stands where an operator should")
+            raise Malformed(f"{self._peek()!r} is where an operator should be")
         return value
 
     def _sum(self) -> Fraction:
@@ -124,7 +124,7 @@ class _Parser:
             return _divided(top, self._within("{", "}"))
         if token in ("(", "{"):
             return self._within(token, ")" if token == "(" else "}")
-        raise Malformed(f"{token!r} stands where a number should" if token else "it ends where a number should stand")
+        raise Malformed(f"{token!r} is where a number should be" if token else "it ends where a number should be")
 
     def _within(self, opening: str, closing: str) -> Fraction:
         self._take(opening)

@@ -74,7 +74,7 @@ class CountdownChecker:
         left, equals, right = answer.strip().removesuffix(".").partition("=")
         try:
             if equals and arithmetic.evaluate(right).numbers and not self._plain(right):
-                return malformed("after '=' stands more than a number")
+                return malformed("there is more than a number after '='")
             found = arithmetic.evaluate(left)
             stated = arithmetic.evaluate(right).value if equals else None
         except arithmetic.Malformed as error:

@@ -1,4 +1,4 @@
-"""The findings of a checker: whether an answer solves a puzzle, and otherwise how it fails."""
+"""The findings of a checker: whether an answer solves a puzzle, and how it fails if not."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """`reasoning_gym`: an item of one of the library's generators, judged by a checker of ours or by its own scorer.
 
-Our own checkers judge where the library's scorer would evaluate the answer's text, or accepts what is not a solution:
+Our own checkers judge where the library's scorer evaluates the answer's text or accepts wrong answers:
 
     countdown, puzzle24           `parse_expr` (which is `eval`); 24 counts any four numbers within the range
     n_queens, spiral_matrix,      `eval` of the answer
@@ -14,8 +14,8 @@ Our own checkers judge where the library's scorer would evaluate the answer's te
 For those of `ALONE` the guard decides. Those of `SEEDLESS` must be stored as entries.
 
 `simple_integration` and `intermediate_integration` keep their scorer, `parse_expr` and all: it runs in the sandbox, on
-a text made anew from the answer's tokens (see `integrals`). All others are judged by their own scorer, in a worker that
-can be killed, behind a guard (see `guards`).
+a text rebuilt from the answer's tokens (see `integrals`). All others are judged by their own scorer, in a worker that
+can be killed, after a guard (see `guards`).
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def _check_premises(dataset: Any, metadata: Mapping[str, Any]) -> None:
     premises = [logic.Expression.from_string(premise) for premise in metadata["premises"]]
     assignments = dataset._generate_assignments(set(metadata["variables"]))
     if not any(all(premise.evaluate(assignment) for premise in premises) for assignment in assignments):
-        raise ValueError("its premises contradict each other, so that anything follows")
+        raise ValueError("its premises contradict each other, so anything follows from them")
 
 
 def _respelled(check: Callable[[str], Finding], answer: str) -> Finding:
@@ -258,7 +258,7 @@ class LibraryChecker:
             return RIGHT
         if self.name in GRADED and FLOOR < score < 1.0:
             return wrong("it is solved in part, or in more steps than needed", score, **evidence)
-        return wrong("the answer is another", **evidence)
+        return wrong("the answer is different", **evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,13 +275,13 @@ class SequenceChecker:
         try:
             value = literals.parse(answer)
         except literals.NotRead:
-            return wrong("the answer is another") if "[" not in answer else malformed("it is not a list")
+            return wrong("the answer is different") if "[" not in answer else malformed("it is not a list")
         if not isinstance(value, list):
             return malformed("it is not a list")
         flat = [cell for row in value for cell in (row if isinstance(row, list) else [row])]
         if any(isinstance(cell, bool) or not isinstance(cell, (str, int)) for cell in flat):
             return malformed("it is not a list of cells")
-        return RIGHT if tuple(map(str, flat)) == self.cells else wrong("the answer is another")
+        return RIGHT if tuple(map(str, flat)) == self.cells else wrong("the answer is different")
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,11 +376,11 @@ def _integral(name: str, entry: Mapping[str, Any]) -> IntegralChecker:
 
 
 _OWN: Mapping[str, Callable[[Mapping[str, Any]], Checker]] = {
-    "bitwise_arithmetic": _valued(_integer, "it is not a whole number", "the number is another"),
+    "bitwise_arithmetic": _valued(_integer, "it is not a whole number", "the number is different"),
     "futoshiki": _futoshiki,
     "knights_knaves": _knights,
     "n_queens": lambda entry: NQueens(board=tuple(map(tuple, entry["metadata"]["puzzle"]))).checker(),
-    "number_sorting": _valued(_decimals, "it is not a list of numbers", "the list is another"),
+    "number_sorting": _valued(_decimals, "it is not a list of numbers", "the list is different"),
     "polynomial_multiplication": lambda entry: PolynomialChecker(parse(str(entry["answer"]))),
     **dict.fromkeys(("binary_matrix", "spiral_matrix", "string_insertion"), _sequence),
     **dict.fromkeys(("countdown", "puzzle24"), _numbers),

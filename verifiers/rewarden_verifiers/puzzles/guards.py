@@ -21,8 +21,8 @@ from rewarden_verifiers.puzzles.findings import Finding, illegal, malformed, wro
 Entry = Mapping[str, Any]
 Guard = Callable[[str, Entry], str | Finding]
 
-_FORM = malformed("it is not of the form that is asked for")
-_OTHER = wrong("the answer is another")
+_FORM = malformed("it does not have the requested form")
+_OTHER = wrong("the answer is different")
 
 _UNSIGNED = r"(?:\d{1,3}(?:,\d{3}){1,100}|\d{1,300})?(?:\.\d{1,300})?(?:(?<=\d)[eE][-+]?\d{1,3})?"
 _NUMBER = re.compile(rf"[-+]?(?=[.\d]){_UNSIGNED}", re.ASCII)

@@ -136,7 +136,7 @@ class KnightsChecker:
             return illegal(f"{missing[0]} is left out", self._share(roles))
         who = tuple(roles[name] for name in self.names)
         if self.claims is None:
-            return RIGHT if who == self.solution else wrong("not everybody is what he is", self._share(roles))
+            return RIGHT if who == self.solution else wrong("not everyone has the right role", self._share(roles))
         place = _contradicted(self.claims, who)
         return RIGHT if place is None else wrong(f"what {self.names[place]} says does not fit", self._share(roles))
 
@@ -158,7 +158,7 @@ class KnightsChecker:
             for name, role in value.items():
                 word = _word(role).removeprefix("a ") if isinstance(role, str) else ""
                 if _word(name) not in self.names or word not in self.truth | self.lie:
-                    return malformed(f"{str(name)[:40]!r} with {str(role)[:40]!r} is nobody's role")
+                    return malformed(f"{str(name)[:40]!r} with {str(role)[:40]!r} is not a role of these people")
                 pairs.append((_word(name), word in self.truth))
             return pairs
         return self._sentences(answer.casefold())
@@ -187,7 +187,7 @@ class KnightsChecker:
                 end = match.end()
             elif word:
                 if not waiting:
-                    return malformed(f"nobody is meant by {word!r}")
+                    return malformed(f"no one is named {word!r}")
                 if len(waiting) > 1 and word not in plurals:
                     return malformed(f"{waiting[0]} gets no role")
                 pairs += [(name, plurals.get(word, word) in self.truth) for name in waiting]
@@ -195,5 +195,5 @@ class KnightsChecker:
             elif match.group(5) or (match.group(3) and match.group(3) not in _FILLERS):
                 return malformed(f"{match.group()[:40]!r} has no place in an answer")
         if waiting or not pairs:
-            return malformed("somebody gets no role" if waiting else "nobody gets a role")
+            return malformed("someone gets no role" if waiting else "nobody gets a role")
         return pairs

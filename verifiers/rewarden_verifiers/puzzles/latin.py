@@ -1,4 +1,4 @@
-"""`sudoku` and `futoshiki`: each symbol once in every row and column, with the further rules of each."""
+"""`sudoku` and `futoshiki`: each symbol once in every row and column, plus the rules of each puzzle."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Futoshiki(Task):
         """The puzzle. Raises ValueError."""
         givens = _square(self.puzzle, "puzzle")
         if any(not 0 <= place < len(givens) for one in self.constraints for place in one[:4]):
-            raise ValueError("constraints: a place lies outside the grid")
+            raise ValueError("constraints: a cell is outside the grid")
         return LatinChecker(givens, _solution(self.solution, givens), None, self.constraints)
 
 
@@ -68,7 +68,7 @@ def _square(grid: grids.Rows, name: str) -> Numbers:
         raise ValueError(f"{name} must have as many columns as rows, at most {MAX_SIZE}")
     numbers = [[0 if cell in grids.BLANKS else _number(cell, size) for cell in row] for row in rows]
     if any(number < 0 for row in numbers for number in row):
-        raise ValueError(f"{name} holds something that is neither a number from 1 to {size} nor a blank")
+        raise ValueError(f"{name} contains something that is neither a number from 1 to {size} nor a blank")
     return numbers
 
 
@@ -119,16 +119,16 @@ class LatinChecker:
         size = len(cells)
         for at in range(size):
             if len(set(cells[at])) != size:
-                return f"row {at + 1} holds a number twice"
+                return f"row {at + 1} contains a number twice"
             if len({row[at] for row in cells}) != size:
-                return f"column {at + 1} holds a number twice"
+                return f"column {at + 1} contains a number twice"
         if self.box is not None:
             high, wide = self.box
             for top in range(0, size, high):
                 for left in range(0, size, wide):
                     held = {cell for row in cells[top : top + high] for cell in row[left : left + wide]}
                     if len(held) != size:
-                        return f"the box at row {top + 1}, column {left + 1} holds a number twice"
+                        return f"the box at row {top + 1}, column {left + 1} contains a number twice"
         for row, column, other_row, other_column, sign in self.inequalities:
             first, second = cells[row][column], cells[other_row][other_column]
             if not (first < second if sign == "<" else first > second):

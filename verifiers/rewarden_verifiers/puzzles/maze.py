@@ -58,10 +58,10 @@ class Maze(Task):
         if isinstance(mark, str):
             found = [(row, line.index(mark)) for row, line in enumerate(self.lines) if mark and mark in line]
             if len(mark) != 1 or len(found) != 1 or self.lines[found[0][0]].count(mark) != 1:
-                raise ValueError(f"{name}: {mark!r} must be a character that stands once in the grid")
+                raise ValueError(f"{name}: {mark!r} must be a character that occurs once in the grid")
             return found[0]
         if not (0 <= mark[0] < len(self.lines) and 0 <= mark[1] < len(self.lines[0])):
-            raise ValueError(f"{name} lies outside the grid")
+            raise ValueError(f"{name} is outside the grid")
         return mark
 
     def checker(self) -> MazeChecker:
@@ -70,7 +70,7 @@ class Maze(Task):
         lines = self.lines
         length = _shortest(lines, self.walls, start, goal)
         if length is None:
-            raise ValueError("grid: no way leads from the start to the goal")
+            raise ValueError("grid: no path leads from the start to the goal")
         return MazeChecker(lines, self.walls, start, goal, length, self.ask)
 
 
@@ -109,7 +109,7 @@ class MazeChecker:
             count = _COUNT.fullmatch(_TEXT.sub(r" \1 ", answer).strip())
             if count is None:
                 return malformed("it is not a whole number")
-            return RIGHT if int(count.group(1)) == self.length else wrong("the shortest way has another length")
+            return RIGHT if int(count.group(1)) == self.length else wrong("the shortest path has a different length")
         way = self._places(answer) if "(" in answer or "[[" in answer.replace(" ", "") else self._moves(answer)
         if isinstance(way, Finding):
             return way
@@ -126,7 +126,7 @@ class MazeChecker:
             return wrong("it does not end at the goal")
         steps = len(way) - 1
         if self.ask == "shortest" and steps != self.length:
-            return wrong(f"it has {steps} steps, the shortest way has {self.length}", steps=steps)
+            return wrong(f"it has {steps} steps, the shortest path has {self.length}", steps=steps)
         return RIGHT
 
     def _moves(self, answer: str) -> list[Place] | Finding:
@@ -135,7 +135,7 @@ class MazeChecker:
         if any(char.isalpha() for char in text):
             text = text.replace("→", " ")  # "down → right" are two moves, not three
             if any(arrow in text for arrow in "←↑↓"):
-                return malformed("its moves are letters and arrows at once")
+                return malformed("its moves mix letters and arrows")
         words = [word for word in _BETWEEN.split(text) if word]
         if words and all(len(word) > 1 and word not in _STEPS for word in words):
             words = [char for word in words for char in word]  # "RRDD"

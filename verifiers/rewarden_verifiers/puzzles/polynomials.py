@@ -73,4 +73,4 @@ class PolynomialChecker:
             found = parse(answer)
         except NotExpanded:
             return malformed("it is not a sum of terms such as 3*x**2")
-        return RIGHT if found == self.product else wrong("the polynomial is another")
+        return RIGHT if found == self.product else wrong("the polynomial is different")

@@ -109,7 +109,7 @@ async def _integral(asked: Outcome, ctx: Context) -> Outcome:
             if isinstance(event, CaseResult):
                 report = event.program
     if report is None or report.status == "internal_error":
-        raise SandboxError("the sandbox told nothing of a scorer" if report is None else str(report.message))
+        raise SandboxError("the sandbox did not report a scorer" if report is None else str(report.message))
     score = integrals.score_of(report)
     details: dict[str, Any] = {"extracted": asked.extracted, "evidence": {**evidence, "ran": report.status}}
     if report.status in ("time_limit", "memory_limit"):

@@ -66,7 +66,7 @@ class QueensChecker:
             ("diagonal", [at - column for at, column in enumerate(placed)]),
         ):
             if len(set(lines)) != self.size:
-                return wrong(f"two queens stand in one {name}")
+                return wrong(f"two queens share one {name}")
         return RIGHT
 
     def _listed(self, answer: str) -> list[int] | None:

@@ -112,10 +112,10 @@ class ScheduleChecker:
         for name, span in self.spans.items():
             start, duration = starts[name]
             if isinstance(duration, bool) or duration != span.duration:
-                return wrong(f"event {name} has another duration")
+                return wrong(f"event {name} has a different duration")
             inside = span.earliest <= start and start + span.duration <= span.latest
             if not inside or span.start not in (None, start):
-                return wrong(f"event {name} is at another time than it may be")
+                return wrong(f"event {name} is not at an allowed time")
         placed = sorted((start, start + self.spans[name].duration) for name, (start, _) in starts.items())
         if any(later < end for (_, end), (later, _) in pairwise(placed)):
             return wrong("two events overlap")

@@ -210,7 +210,7 @@ class _Checker:
         if op == "in":
             if right not in ("list", "any"):
                 raise ExpressionError(
-                    f"'in' looks in a list, not in {_say(right)}; for texts use .contains()", at.start
+                    f"'in' looks in a list, not in {_say(right)}; for strings use .contains()", at.start
                 )
             return "bool"
         if op in ("==", "!="):
@@ -258,7 +258,7 @@ class _Checker:
         if method:
             of = self.type_of(node.children[0], bound)
             if of not in ("string", "any") and not (node.text == "size" and of == "list"):
-                raise ExpressionError(f".{node.text}() is for texts, not for {_say(of)}", node.start)
+                raise ExpressionError(f".{node.text}() is for strings, not for {_say(of)}", node.start)
         for argument in arguments:
             kind = self.type_of(argument, bound)
             if function.argument == "double" and kind in ("int", "mixed"):
@@ -272,7 +272,7 @@ class _Checker:
     def _macro(self, node: Node, bound: frozenset[str]) -> Type:
         if self._in_macro:
             # Each level multiplies the work; a recipe from outside must not be able to stall the server.
-            raise ExpressionError(f"{node.text}() cannot stand within another such function", node.start)
+            raise ExpressionError(f"{node.text}() cannot be nested in another such function", node.start)
         over = self.type_of(node.children[0], bound)
         if over not in ("list", "any"):
             raise ExpressionError(f"{node.text}() goes over a list, not over {_say(over)}", node.start)

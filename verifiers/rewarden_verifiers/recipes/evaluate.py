@@ -1,4 +1,4 @@
-"""Evaluates a recipe for one sample: runs each component when it is needed, and records how the score came about."""
+"""Evaluates a recipe for one sample: runs each component when it is needed, and records the steps to the score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An expression of a recipe: parsed once, then evaluated as far as the known values allow.
+"""An expression of a recipe: parsed once, and evaluated as far as the known values allow.
 
 Components take time, so an expression first reports what it still lacks (`lacks`). The walk decides conditions and the
 left sides of `&&` and `||` as soon as it can, and never visits a branch that is not taken. If nothing is lacking, the

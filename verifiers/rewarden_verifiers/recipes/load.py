@@ -1,7 +1,7 @@
 """Loads a recipe from YAML, and makes it a verifier that the registry treats like any other.
 
 All mistakes are found here, before a sample is judged: the syntax, unknown fields, names and types in expressions,
-unknown verifiers, wrong parameters, and recipes that use each other in a circle.
+unknown verifiers, wrong parameters, and recipes that use each other in a cycle.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def recipe_spec(
     trail = _loading.get()
     if recipe.name in trail:
         circle = " → ".join([*trail[trail.index(recipe.name) :], recipe.name])
-        raise recipe.source.problem(("uses",), f"recipes use each other in a circle: {circle}")
+        raise recipe.source.problem(("uses",), f"recipes use each other in a cycle: {circle}")
     token = _loading.set((*trail, recipe.name))
     params_type = _params_type(recipe)
     try:

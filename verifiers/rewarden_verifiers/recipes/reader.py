@@ -147,11 +147,11 @@ class _Reader:
 
     def _parameter(self, name: str, value: Any, path: Path) -> Parameter:
         if keyword.iskeyword(name):  # parameters are fields of a dataclass
-            self._fail(path, f"{name!r} is a word of Python's grammar, and cannot name a parameter")
+            self._fail(path, f"{name!r} is a Python keyword, and cannot name a parameter")
         full = isinstance(value, Mapping)
         given = self._mapping(value, path, ["type", "default", "min", "max", "choices", "description"]) if full else {}
         if full and "default" not in given:
-            self._fail(path, "a parameter needs a 'default', so that the recipe runs without being given any")
+            self._fail(path, "a parameter needs a 'default', so that the recipe runs without parameters")
         default = given["default"] if full else value
         natural = {bool: "boolean", int: "number", float: "number", str: "string", list: "list", dict: "object"}
         type_ = given.get("type", natural.get(type(default)))
@@ -233,11 +233,11 @@ class _Reader:
         if isinstance(name, Mapping):
             name = self._filled(name, (*path, "name"))
             if not isinstance(name, Expression) or name.type not in ("string", "any"):
-                self._fail((*path, "name"), "the name of a verifier is a text")
+                self._fail((*path, "name"), "the name of a verifier must be a string")
             if any(read.path[0] != "params" for read in name.reads):
                 self._fail((*path, "name"), "which verifier judges may only depend on 'params'")
         elif name is not None and not isinstance(name, str):
-            self._fail((*path, "name"), "the name of a verifier is a text")
+            self._fail((*path, "name"), "the name of a verifier must be a string")
         recipe = given.get("recipe")
         if recipe is not None and not isinstance(recipe, Mapping):
             self._fail((*path, "recipe"), "an inline recipe is a mapping")
@@ -411,7 +411,7 @@ class _Reader:
         elif isinstance(value, (int, float)):
             value = repr(self._number_only(value, path))
         if not isinstance(value, str) or not value.strip():
-            self._fail(path, "an expression is a text or a number")
+            self._fail(path, "an expression must be a string or a number")
         scope: Scope = dict(self._scope)
         try:
             expression = Expression(value, scope)
@@ -479,17 +479,17 @@ class _Reader:
 
     def _reason(self, value: Any, path: Path) -> str:
         if not isinstance(value, str) or _NAME.fullmatch(value) is None:
-            self._fail(path, "a reason is snake_case, so that it can be counted by")
+            self._fail(path, "a reason must be snake_case, so that metrics can count by it")
         return value
 
     def _text(self, value: Any, path: Path) -> str:
         if not isinstance(value, str):
-            self._fail(path, "must be a text")
+            self._fail(path, "must be a string")
         return value
 
     def _text_or_number(self, value: Any, path: Path) -> str:
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-            self._fail(path, 'must be a text, such as "1"')
+            self._fail(path, 'must be a string, such as "1"')
         return str(value)
 
     def _number_only(self, value: Any, path: Path) -> float:

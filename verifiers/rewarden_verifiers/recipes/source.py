@@ -124,10 +124,10 @@ def _data(node: yaml.Node, path: Path, source: Source, places: dict[Path, Place]
         for key_node, value_node in node.value:
             key = _scalar(key_node, path, source)
             if not isinstance(key, str):
-                raise source.problem(path, f"keys are texts: quote {key_node.value!r}")
+                raise source.problem(path, f"keys must be strings: quote {key_node.value!r}")
             places[(*path, key)] = _mark(key_node.start_mark)
             if key in found:
-                raise source.problem((*path, key), "this key stands here twice")
+                raise source.problem((*path, key), "this key is given twice")
             found[key] = _data(value_node, (*path, key), source, places)
         return found
     if isinstance(node, yaml.SequenceNode):
@@ -141,7 +141,7 @@ _TAGS = {f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float"
 def _scalar(node: yaml.Node, path: Path, source: Source) -> Any:
     if not isinstance(node, yaml.ScalarNode) or node.tag not in _TAGS:
         raise source.problem(
-            path, "only texts, numbers, true, false, null, lists and mappings: quote it if it is a text"
+            path, "only strings, numbers, true, false, null, lists and mappings: quote it if it is a string"
         )
     constructor = yaml.constructor.SafeConstructor()
     try:

@@ -1,4 +1,4 @@
-"""A step of a recipe's evaluation, for those who want to see how a score came about."""
+"""A step of a recipe's evaluation, for explaining a score."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Ways to earn a recipe's reward without a right answer, found by trying every mix of its verifiers' outcomes.
 
-Each verifier is right, wrong, without an answer, or fails. The recipe is evaluated on all combinations, with the
-formulas and conditions that a sample would meet; no verifier runs. A recipe that reads the length of a response, or how
-it ended, is also evaluated on a long and on a truncated one.
+Each verifier finds the response right, wrong or without an answer, or fails. The recipe is evaluated on all
+combinations, with the formulas and conditions that a sample would meet; no verifier runs. A recipe that reads the
+length of a response, or how it ended, is also evaluated on a long and on a truncated one.
 """
 
 from __future__ import annotations
@@ -208,6 +208,6 @@ def _for_failure(recipe: Recipe, paid: list[_Paid]) -> list[Weakness]:
         if worst is not None:
             _, one, other = worst
             where = f"uses.{name}.default" if component.default is not None else one.row
-            says = f"pays {one.score:g} if {name!r} fails, but {other:g} if its answer is wrong: failures must not pay"
+            says = f"pays {one.score:g} if {name!r} fails, but {other:g} if its answer is wrong: failing must not pay"
             found.append(Weakness(where=where, says=says, severe=True))
     return found

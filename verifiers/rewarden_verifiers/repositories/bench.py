@@ -1,4 +1,4 @@
-"""A box with a repository: patches are applied in it, and its tests run, once."""
+"""A box with a repository, in which patches are applied and the tests run once."""
 
 from __future__ import annotations
 
@@ -306,7 +306,7 @@ def _check_places(candidate: Mapping[str, bytes | None], row: Mapping[str, bytes
         if data is not None and any(
             other.startswith(path + "/") or path.startswith(other + "/") for other, theirs in row.items() if theirs
         ):
-            raise PatchError("path_conflict", f"{path[:80]} stands in the place of a test")
+            raise PatchError("path_conflict", f"{path[:80]} is in the place of a test")
 
 
 async def _write(box: FreshBox, row: Row, written: _Written, locked: bool) -> None:

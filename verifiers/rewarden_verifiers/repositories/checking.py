@@ -1,6 +1,6 @@
-"""The check of a row before it judges anybody: its solution must pass all tests, and without it some must fail.
+"""The check of a row before its first use: its solution must pass all tests, and some tests must fail without it.
 
-It is the control run of every verdict. What a candidate's run shows and this one did not is the candidate's doing.
+It is the control run of every verdict: a failure that occurs only in a candidate's run is the candidate's fault.
 """
 
 from __future__ import annotations

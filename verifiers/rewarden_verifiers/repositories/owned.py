@@ -3,8 +3,8 @@
 A candidate's changes to both are dropped. Attack: edit the tests, skip them in a `conftest.py`, collect nothing by
 `pytest.ini`, start with the interpreter (`sitecustomize.py`, `*.pth`), register a plug-in by package metadata.
 
-What the reference's solution changes as well is no test: a library for tests lies in folders of such names, and a
-doctest's id names the source.
+A file that the reference's solution changes too is not a test: libraries for tests are in folders with such names, and
+a doctest's id names its source file.
 """
 
 from __future__ import annotations

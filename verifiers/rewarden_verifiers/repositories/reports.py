@@ -181,7 +181,7 @@ def _check_size(text: str, marks: str) -> None:
 def _text(value: object) -> str:
     """Returns a string, cut. Raises ValueError for anything else."""
     if not isinstance(value, str):
-        raise ValueError("a name is no string")
+        raise ValueError("a name is not a string")
     return value[:_MOST_NAME]
 
 

@@ -1,4 +1,4 @@
-"""The files of the repository that a reference means: given as texts, or read by the server."""
+"""The files of a reference's repository: given in the request, or read by the server."""
 
 from __future__ import annotations
 

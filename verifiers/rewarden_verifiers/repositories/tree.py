@@ -1,4 +1,4 @@
-"""The files of a repository, and what reads them."""
+"""The files of a repository, and how they are read."""
 
 from __future__ import annotations
 

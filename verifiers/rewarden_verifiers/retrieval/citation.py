@@ -1,4 +1,4 @@
-"""`citation`: checks that a response cites sources that exist and that hold what it says."""
+"""`citation`: checks that a response cites sources that exist and that support it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents in what a search tool returned: JSON, tags, numbered passages."""
+"""Documents in a search tool's results: JSON, tags, numbered passages."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Measures of a ranked list against gains, each from 0 to 1, in the field's definitions.
 
-A list is given as the gain at each rank, 0 where the id is unknown, irrelevant or stood before.
+A list is given as the gain at each rank, 0 if the id is unknown, irrelevant or repeated.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def parse(text: str) -> Measure:
     """ "ndcg@10" and the like. Raises ValueError."""
     name, at, cut = text.strip().lower().partition("@")
     if name not in NAMES or (at and not (cut.isascii() and cut.isdigit() and 1 <= int(cut[:7]) <= 100_000)):
-        raise ValueError(f"there is no metric {text!r}; there is {', '.join(NAMES)}, each with a rank (ndcg@10)")
+        raise ValueError(f"unknown metric {text!r}; known: {', '.join(NAMES)}, each with a rank (ndcg@10)")
     if at and name in ORDERS:
         raise ValueError(f"{name!r} compares the order of all ids, and takes no rank")
     if not at and name in _NEED_CUT:

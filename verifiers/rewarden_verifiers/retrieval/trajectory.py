@@ -1,7 +1,7 @@
-"""Trajectories: what a policy called, and what the environment returned, told apart by what the policy cannot write.
+"""Trajectories: the policy's calls and the environment's results, told apart by marks that the policy cannot write.
 
-The environment wrote messages of the role of tools, and the spans that the sample's steps mark. All else is the
-policy's, whatever tags stand in it.
+The environment wrote messages of the role of tools, and the spans that the sample's steps mark. All other text is the
+policy's, whatever tags it contains.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The reference of `rocq`: a statement, and what stands before it."""
+"""The reference of `rocq`: a statement, and the source before it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RocqReference:
         if not self.statement.strip():
             raise invalid("statement", "it is empty")
         if _NAME.fullmatch(self.name) is None:
-            raise invalid("name", "it is no name of Rocq's in ASCII")
+            raise invalid("name", "it is not an ASCII Rocq name")
 
 
 def invalid(name: str, message: str) -> InvalidReference:

@@ -1,8 +1,8 @@
 """The steps of a check, each in a locked room: the statement, the response, and the checker that judges both.
 
-The rooms share compiled libraries alone. The last one knows nothing of the response's text: it states that the
-response's theorem has the type of the statement, and has `coqchk` check these libraries anew, which has no tactics,
-notations, plugins and options. Libraries of the installation are not checked again: arithmetic alone takes 20 s.
+The rooms share only compiled libraries. The last one never sees the response's text: it states that the response's
+theorem has the type of the statement, and runs `coqchk`, which has no tactics, notations, plugins or options, on these
+libraries. The installation's libraries are not checked again: arithmetic alone takes 20 s.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def known(name: str) -> str:
     letters = "".join(char for char in name.lower() if char.isalnum())
     found = _BY_LETTERS.get(letters) or _BY_LETTERS.get(letters.removeprefix("numberof"))
     if found is None:
-        raise ValueError(f"there is no property {name!r}; there is {', '.join(NAMES)}")
+        raise ValueError(f"unknown property {name!r}; known: {', '.join(NAMES)}")
     return found
 
 

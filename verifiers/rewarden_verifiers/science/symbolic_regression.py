@@ -130,7 +130,9 @@ def prepare(reference: RegressionReference, params: RegressionParams) -> Data:
             node = expression(reference.expression, variables)
             wanted = values(node, variables, points)
         except (NoExpression, Undefined, TooExpensive) as error:
-            raise InvalidReference(f"the expression has no value: {error}", path="reference.expression") from None
+            raise InvalidReference(
+                f"the expression cannot be evaluated: {error}", path="reference.expression"
+            ) from None
     if reference.values is not None:
         if len(reference.values) != len(points) or not all(map(math.isfinite, reference.values)):
             raise InvalidReference("there must be a finite value for each point", path="reference.values")

@@ -1,4 +1,4 @@
-"""`timeseries`: the error of a forecast against what came, on the scale of a forecast without skill."""
+"""`timeseries`: the error of a forecast, relative to that of a forecast without skill."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def prepare(reference: SeriesReference, params: SeriesParams) -> Truth:
     last = history[-season:]
     scale = Truth(values, step, 1.0).error([last[place % season] for place in range(len(values))], params.measure)
     if not scale:
-        raise InvalidReference("the naive forecast is right, so that none is better", path="reference.values")
+        raise InvalidReference("the naive forecast is exact, so no forecast is better", path="reference.values")
     return Truth(values, step, scale)
 
 

@@ -1,4 +1,4 @@
-"""The SMILES of a response: found by the rules of extraction, without markup; several are a hedge."""
+"""The SMILES of a response: found by the extraction rules, without markup; several are a hedge."""
 
 from __future__ import annotations
 

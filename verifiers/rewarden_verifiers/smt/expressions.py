@@ -1,4 +1,4 @@
-"""S-expressions of SMT-LIB 2, read without recursion and written anew: Z3 never reads a response's own text."""
+"""S-expressions of SMT-LIB 2, read without recursion and written again: Z3 never reads a response's own text."""
 
 from __future__ import annotations
 

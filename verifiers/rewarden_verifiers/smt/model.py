@@ -1,4 +1,4 @@
-"""A model in a response: values for a script's constants and functions, which only Z3's evaluation may confirm."""
+"""A model in a response: values for a script's constants and functions, which only Z3's evaluation can confirm."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def read_model(given: Sequence[Expression], script: Script) -> Mapping[str, Valu
             parameters = entry[2] if isinstance(entry[2], list) else []
             sorts = [parameter[1] for parameter in parameters if isinstance(parameter, list) and len(parameter) == 2]
             if written([list(sorts), entry[3]]) != domain:
-                raise NoModel("malformed_model", f"{name[:80]} has other sorts in the script")
+                raise NoModel("malformed_model", f"{name[:80]} has different sorts in the script")
         elif domain[2] != ")":
             raise NoModel("malformed_model", f"{name[:80]} is a function: define it with define-fun")
         if taken.intersection(value.names):
@@ -149,7 +149,7 @@ def _check(value: Value, script: Script, taken: set[str], name: str) -> None:
                 raise NoModel("malformed_model", f"the value of {name[:80]} is not a literal: {text_of(one)[:80]}")
         elif head == "/":
             if len(one) != 3 or not (_is_number(one[1]) and _is_number(one[2], zero=False)):
-                raise NoModel("malformed_model", f"the value of {name[:80]} divides by other than a number")
+                raise NoModel("malformed_model", f"the value of {name[:80]} divides by something other than a number")
         elif isinstance(head, list):
             const = head[:2] == ["as", "const"] and len(head) == 3
             if not const and not (len(head) == 3 and head[0] == "as" and head[1] in script.constructors):

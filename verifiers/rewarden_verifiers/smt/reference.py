@@ -94,10 +94,10 @@ def prepare(reference: str | SmtReference, params: SmtParams, watch: Watch) -> P
         return Problem("formalise", script, None, found, True, _tests(given, hidden, bounds, watch))
     if found.answer == "unsat":
         # Attack: any contradiction is equivalent to it.
-        raise _invalid("script", "it is unsatisfiable, so that `(assert false)` is equivalent to it; give tests")
+        raise _invalid("script", "it is unsatisfiable, so `(assert false)` is equivalent to it; give tests")
     denied = solve(f"{script.text}{script.conjunction(MEANT)}(assert (not {MEANT}))\n", bounds, watch)
     if denied.answer == "unsat":
-        raise _invalid("script", "it is valid, so that `(assert true)` is equivalent to it")
+        raise _invalid("script", "it is valid, so `(assert true)` is equivalent to it")
     return Problem("formalise", script, None, found, found.decided and denied.decided)
 
 
@@ -109,7 +109,7 @@ def _problem(given: SmtReference, script: Script, found: Solved, params: SmtPara
     if not found.decided and given.status is None:
         raise _invalid("status", f"z3 cannot decide the script within the limits ({found.answer}); give its status")
     if params.model == "required" and script.sorts:
-        raise _invalid("script", "it declares sorts without a definition, of which no model can be checked")
+        raise _invalid("script", "it declares sorts without a definition, so no model can be checked")
     return Problem("solve", script, given.status, found, found.decided)
 
 

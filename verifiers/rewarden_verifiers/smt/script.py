@@ -58,8 +58,8 @@ _IGNORED = frozenset(
 _FORBIDDEN: Mapping[str, str] = {
     "push": "scopes make it unclear which assertions count",
     "pop": "scopes make it unclear which assertions count",
-    "reset": "it withdraws what stands before it",
-    "reset-assertions": "it withdraws what stands before it",
+    "reset": "it withdraws what comes before it",
+    "reset-assertions": "it withdraws what comes before it",
     "check-sat-assuming": "assumptions are no part of the script's meaning; assert them",
     "declare-sort": "a sort without a definition has no meaning that could be compared",
     "define-fun-rec": "recursive functions are not supported",
@@ -184,7 +184,7 @@ class _Reading:
         name = command[0]
         if any(token.startswith((RESERVED, f"|{RESERVED}")) for token in tokens(command)):
             # Attack: `(assert rewarden!reference)`, the name that the check gives to the answer.
-            raise Refused("forbidden_command", f"names that begin with {RESERVED} are taken")
+            raise Refused("forbidden_command", f"names that begin with {RESERVED} are reserved")
         if self.ended:
             raise Refused("forbidden_command", "commands after (exit) are never read by a solver")
         if name in _FORBIDDEN and not (self.trusted and name in _REFERENCE_MAY):
@@ -221,7 +221,7 @@ class _Reading:
         if name in self.signatures or name in self.types or name in self.defined:
             raise Refused("redeclared", f"{name[:80]} is declared or defined twice")
         if self.given is not None and (name in self.given.types or name in self.given.defined):
-            raise Refused("redeclared", f"{name[:80]} has a meaning already")
+            raise Refused("redeclared", f"{name[:80]} already has a meaning")
         if defined:
             # Attack: a definition in place of the constant that is asked about.
             if self.given is not None and name in self.given.signatures:
@@ -237,7 +237,7 @@ class _Reading:
         if self.given is not None:
             theirs = self.given.signatures.get(name)
             if theirs is None:
-                raise Refused("unknown_symbol", f"{name[:80]} is none of the constants that were given")
+                raise Refused("unknown_symbol", f"{name[:80]} is not one of the given constants")
             if theirs != signature:
                 raise Refused("signature_changed", f"{name[:80]} must be declared with {' '.join(theirs)[:200]}")
         self._name(name)
@@ -249,7 +249,7 @@ class _Reading:
         if self.given is not None:
             if same in self.given.types.values():
                 return
-            raise Refused("unknown_symbol", f"{text_of(command)[:80]}: not one of the types that were given")
+            raise Refused("unknown_symbol", f"{text_of(command)[:80]}: not one of the given types")
         if command[0] == "declare-sort":
             name = _symbol(command, 1)
             self._name(name)

@@ -1,7 +1,7 @@
-"""Z3, as a process that ends by itself or is ended: the solver never runs in the worker.
+"""Z3, as a process that exits or is killed: the solver never runs in the worker.
 
-The amount of work is counted by Z3 (`rlimit`), so that the same check ends alike on any machine. CPU time, memory and
-files are bounded by the kernel, as the backstop.
+The amount of work is counted by Z3 (`rlimit`), so the same check ends the same way on any machine. The kernel bounds
+CPU time, memory and files as a back-stop.
 """
 
 from __future__ import annotations

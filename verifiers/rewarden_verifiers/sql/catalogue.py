@@ -1,4 +1,4 @@
-"""The catalogue: which databases are registered here, read from one TOML file, whose folder its paths begin at.
+"""The catalogue of registered databases, read from a TOML file; its paths are relative to that file's folder.
 
 # Each folder <id>/ in it is a database, <id>/<id>.sqlite; the other database files of that folder are its variants.
 folders = ["spider/database"]
@@ -81,7 +81,7 @@ def read_catalogue(path: Path, servers: Mapping[str, str]) -> Databases:
             known[id] = found
     for id, entry in catalogue.databases.items():
         if id in known:
-            raise InvalidRequest(f"{path}: database {id!r} stands in a folder as well")
+            raise InvalidRequest(f"{path}: database {id!r} is also in a folder")
         try:
             known[id] = _of_entry(id, entry, path.parent)
         except Misfit as misfit:

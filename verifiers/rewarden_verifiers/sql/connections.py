@@ -1,6 +1,7 @@
-"""Open sessions, kept by the worker: to open one anew for every statement would cost more than most statements do.
+"""Open sessions, kept by the worker: opening one for every statement costs more than most statements.
 
-The reference and the answers never share one. Any exception closes all: whatever was interrupted is not trusted again.
+The reference and the answers never share one. Any exception closes all of them, because an interrupted session is not
+trusted again.
 """
 
 from __future__ import annotations

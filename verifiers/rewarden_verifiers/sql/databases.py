@@ -1,7 +1,7 @@
 """Databases: registered by id in the server's catalogue, or carried by the request.
 
-`Databases` is what the server's configuration provides for `sql` (its resources). `Database` says where one database
-is, or how it is made, and holds a version that changes with its content.
+`Databases` has the server's configuration for `sql` (its resources). `Database` describes where one database is or how
+it is made, and has a version that changes with its content.
 """
 
 from __future__ import annotations

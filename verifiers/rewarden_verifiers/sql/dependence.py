@@ -1,4 +1,4 @@
-"""The dependence of a query's answer on the rows of tables, and on the time at which it is asked."""
+"""The dependence of a query's result on the rows of tables and on the current time."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _WORDS = {
     "row_count": "the number of rows differs",
     "values": "the values differ",
     "order": "the rows are right, but in another order",
-    "duplicates": "the rows are right, but some stand there more or less often",
+    "duplicates": "the rows are right, but some occur more or less often",
 }
 
 

@@ -1,4 +1,4 @@
-"""The reference, prepared: its databases, its queries read and checked, and its results, asked for once and kept."""
+"""The reference, prepared: its databases, its parsed and checked queries, and its results, computed once and kept."""
 
 from __future__ import annotations
 
@@ -197,16 +197,16 @@ def prepare(reference: SqlReference, params: SqlParams, resources: Databases, wa
         if params.empty != "allow" and any(
             differs([untouched], item, params.comparison(False)) is None for item in done
         ):
-            raise EmptyReference("reference: it changes nothing, so that every statement that changes nothing is right")
+            raise EmptyReference(
+                "reference: it changes nothing, so every statement that changes nothing would be right"
+            )
     elif params.mutations and _rowless(gold, watch):
         gold = replace(gold, rowless=True)
     elif params.empty != "allow":
         results = gold.expected(databases[0], params.caps, watch)
         if not all(_says(result) for result in results):
             # One of several is enough: any of them may be matched.
-            raise EmptyReference(
-                "reference: its result is empty, so that every query that finds nothing would be right"
-            )
+            raise EmptyReference("reference: its result is empty, so every query that finds nothing would be right")
     return gold
 
 

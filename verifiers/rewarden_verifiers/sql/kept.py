@@ -1,4 +1,4 @@
-"""A worker's store from earlier samples: bounded, the least recently used gone first."""
+"""A worker's store from earlier samples: bounded; the least recently used entry is dropped first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules of Spider's and BIRD's own scripts that no parameter of `sql` says (`preset: spider`, `preset: bird`)."""
+"""The rules of Spider's and BIRD's own scripts that no parameter of `sql` covers (`preset: spider`, `preset: bird`)."""
 
 from __future__ import annotations
 

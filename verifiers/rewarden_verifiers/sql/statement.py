@@ -1,4 +1,4 @@
-"""A statement, read: what it is, its words, its tree, and by what it puts its rows in order."""
+"""A parsed statement: its kind, its words, its tree, and the order of its rows."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _one(tokens: list[Token]) -> list[Token]:
         raise Unreadable("no_answer", "there is no statement")
     tokens = tokens[start:end]
     if any(token.text == ";" and token.kind == "sign" for token in tokens):
-        raise Unreadable("several_statements", "there is more than one statement; one is asked for")
+        raise Unreadable("several_statements", "there is more than one statement")
     return tokens
 
 

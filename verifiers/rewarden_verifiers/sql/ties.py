@@ -1,4 +1,4 @@
-"""Rows that tie in a reference's ORDER BY: it leaves open which of them are before a LIMIT, and in which order.
+"""Rows that tie in a reference's ORDER BY: it does not determine which of them come before a LIMIT, or in which order.
 
 The reference runs once more, without its LIMIT and with its sort keys as further columns. Wherever the order permits a
 choice, the rows that match the response are chosen. The comparison makes the final decision.

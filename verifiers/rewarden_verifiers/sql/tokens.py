@@ -1,8 +1,8 @@
-"""The words of a statement, cut as its engine cuts them.
+"""The words of a statement, tokenised as its engine does.
 
-sqlglot cuts all dialects nearly alike. Where an engine does otherwise, a text that sqlglot takes for a comment or a
-string may run: MySQL begins no comment at `--` without a space behind it, and PostgreSQL's comments nest. What is
-refused by its words is therefore looked for here, and comments are taken out before anybody else reads the statement.
+sqlglot tokenises all dialects nearly alike. Where an engine differs, text that sqlglot takes for a comment or a string
+can run: in MySQL, `--` without a following space does not begin a comment, and PostgreSQL's comments nest. Forbidden
+words are therefore found here, and comments are removed before anything else reads the statement.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ class _Judgement:
         except (Unreadable, guard.Forbidden) as refused:
             return self._zero(refused.reason, refused.message)
         if not self.params.constants and not self.gold.writes and self.gold.reads_rows and constant(statement):
-            return self._zero("constant_answer", "what it answers does not depend on the database's rows")
+            return self._zero("constant_answer", "its result does not depend on the database's rows")
         self.timed = self.gold.timed or time_dependent(statement)
         try:
             return self._judged(statement, database)
@@ -109,7 +109,7 @@ class _Judgement:
 
     def _judged_write(self, statement: Statement) -> Outcome:
         if statement.kind != "write":
-            return self._zero("not_a_write", "it only reads, where a change is asked for")
+            return self._zero("not_a_write", "it only reads, but the task asks for a change")
         for database in self.gold.databases:
             expected = self.gold.written(database, self.params.caps, self.watch)
             got = written(database, statement, self.gold.servers, self.params.caps, self.watch)
@@ -125,7 +125,7 @@ class _Judgement:
         if self.gold.writes:
             return self._judged_write(statement)
         if statement.kind == "write":
-            return self._zero("writes", "it writes, where an answer is asked for")
+            return self._zero("writes", "it writes, but the task asks for a result")
         expected = list(self.gold.expected(database, self.params.caps, self.watch))
         got = self._answer(statement, database)
         differences = self._differences(expected, got, database)

@@ -1,9 +1,8 @@
-"""Statements that write: judged by what the tables hold after them.
+"""Statements that write: judged by the tables' content afterwards.
 
-The reference's statement and the answer's each run on a throw-away copy of their own, in one transaction, with foreign
-keys enforced (SQLite too, which by itself would not). Then all tables are compared as multisets of rows: what a
-statement says of itself (rows touched) may be the same for different rows. Rows that it returns (RETURNING) are
-compared as well.
+The reference's statement and the answer's each run on a separate throw-away copy, in one transaction, with foreign keys
+enforced (also in SQLite, where they are off by default). Then all tables are compared as multisets of rows, because a
+statement's own count of rows can be the same for different rows. Rows that it returns (RETURNING) are also compared.
 """
 
 from __future__ import annotations
@@ -100,9 +99,7 @@ def state(session: Session, engine: EngineName, caps: Caps, watch: Watch) -> Sta
             left -= len(rows.rows)
         return found
     except QueryFailed as failed:
-        raise StateUnknown(
-            f"what was written cannot be compared: the tables: {failed.message} ({failed.reason})"
-        ) from None
+        raise StateUnknown(f"the changes cannot be compared: the tables: {failed.message} ({failed.reason})") from None
 
 
 def _places(session: Session, engine: EngineName, caps: Caps, watch: Watch) -> list[str]:

@@ -196,9 +196,9 @@ class Checks:
             failed["outside"] = "there are no tags"
         elif tree.before or tree.between or (tree.after and self.outside == "forbid"):
             where = "before" if tree.before else "between" if tree.between else "after"
-            failed["outside"] = f"text stands {where} the tags"
+            failed["outside"] = f"there is text {where} the tags"
         elif self.outside == "after" and not tree.after:
-            failed["outside"] = "no text stands after the tags"
+            failed["outside"] = "there is no text after the tags"
 
     @staticmethod
     def _count(name: str, count: Count, found: list[int], failed: dict[str, str]) -> None:
@@ -233,16 +233,16 @@ class Checks:
 def _problem(tag: Tag, found: list[Element]) -> str | None:
     """Returns what is wrong with the tags of this name within one parent, or None."""
     if len(found) < tag.min:
-        return "is missing" if not found else f"stands {len(found)} times, not at least {tag.min}"
+        return "is missing" if not found else f"occurs {len(found)} times, not at least {tag.min}"
     if tag.max is not None and len(found) > tag.max:
-        return f"stands {len(found)} times, not at most {tag.max}"
+        return f"occurs {len(found)} times, not at most {tag.max}"
     for element in found:
         if not element.closed:
             return "never closes"
         if element.blank and not element.children and not tag.empty:
             return "is empty"
         if not element.blank and not tag.text:
-            return "has text beside its tags"
+            return "has text besides its tags"
         for child in tag.children:
             inner = _problem(child, [part for part in element.children if part.name == child.name])
             if inner is not None:

@@ -64,7 +64,7 @@ def known(name: str) -> str:
     code = _NAMES.get(plain, plain.partition("-")[0])
     code = _NAMES.get(code, code)
     if code not in SCRIPTS:
-        raise ValueError(f"there is no language {name!r}; there is {', '.join(sorted(SCRIPTS))}")
+        raise ValueError(f"unknown language {name!r}; known: {', '.join(sorted(SCRIPTS))}")
     return code
 
 

@@ -158,7 +158,7 @@ def scanner(tags: tuple[Tag, ...]) -> Scanner:
                 raise ValueError(f"tag {tag.name!r} is described in two ways")
             for written, names in ((tag.opening, openings), (tag.closing, closings)):
                 if names.setdefault(written, tag.name) != tag.name:
-                    raise ValueError(f"{written!r} stands for two tags")
+                    raise ValueError(f"{written!r} denotes two tags")
             allowed[tag.name] = frozenset(child.name for child in tag.children)
             add(tag.children, depth + 1)
 

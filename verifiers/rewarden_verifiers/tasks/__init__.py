@@ -1,1 +1,1 @@
-"""Task folders in Harbor's format: reading them, checking them, and judging a box by them."""
+"""Task folders in Harbor's format: reading and checking them, and judging boxes by them."""

@@ -1,6 +1,6 @@
-"""The changes of a policy's box that the verifier's box gets, as filters of tar streams.
+"""The changes that are carried from a policy's box into the verifier's box, as filters of tar streams.
 
-Attack: what runs the tests was replaced: `/bin/sh` or `/bin` itself, `/etc/ld.so.preload`, `~/.bashrc`, git's settings,
+Attack: replacing what runs the tests: `/bin/sh` or `/bin` itself, `/etc/ld.so.preload`, `~/.bashrc`, git's settings,
 `usercustomize` in the user's packages, `~/.sqliterc`, `/node_modules`. In the mode `separate` all of that comes from
 the task's environment: system folders, and every name in a home that begins with a dot.
 """

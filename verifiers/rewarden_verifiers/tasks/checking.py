@@ -1,4 +1,4 @@
-"""The check of a task before it judges anybody: its solution must reach the top, and an untouched box must not.
+"""The check of a task before its first use: its solution must get the full reward, and an untouched box must not.
 
 It is the control run of every verdict: a missing reward is the policy's fault only if the solution's run wrote one.
 """

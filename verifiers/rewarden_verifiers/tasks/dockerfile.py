@@ -1,7 +1,7 @@
-"""A Dockerfile that says what a box begins with: a tier of ours, files, and shell commands.
+"""A Dockerfile that describes a box's initial state: one of our tiers, files, and shell commands.
 
-No engine is needed: commands run in a box. So only instructions that a box can follow are read, and any other is
-refused by its line, instead of being ignored.
+No engine is needed: commands run in a box. So only instructions that a box can follow are accepted; any other is
+rejected with its line instead of ignored.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ class _Reader:
 
     def _name_of(self, name: str) -> str:
         if not re.fullmatch(r"[A-Za-z_][\w.-]*", name, re.ASCII):
-            raise self._fault(f"{name!r} is no name of a variable")
+            raise self._fault(f"{name!r} is not a valid variable name")
         return name
 
     def _fault(self, message: str) -> TaskFault:

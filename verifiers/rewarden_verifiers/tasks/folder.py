@@ -1,7 +1,7 @@
 """Reading task folders: Harbor's format (`task.toml`, schema 1.0 to 1.4), and terminal-bench's older `task.yaml`.
 
-A folder is read whole, once, into a mapping of names to files. What a box cannot give (another image, compose files,
-accelerators) is refused by name; fields that only describe a task are ignored, as Harbor ignores them.
+A folder is read whole, once, into a mapping of names to files. Features that a box does not have (another image,
+compose files, accelerators) are rejected by name; fields that only describe a task are ignored, as Harbor ignores them.
 """
 
 from __future__ import annotations
@@ -388,7 +388,7 @@ def _health(told: Mapping[str, Any], where: str) -> HealthCheck:
 def _command(told: Mapping[str, Any], where: str) -> str:
     command = told.get("command")
     if not isinstance(command, str) or not command or "\0" in command:
-        raise TaskFault(f"{HARBOR}: {where}.command: must be a text")
+        raise TaskFault(f"{HARBOR}: {where}.command: must be a string")
     return command
 
 
@@ -604,7 +604,7 @@ def _table(told: Mapping[str, Any], name: str, where: str = "") -> Mapping[str, 
 
 def _texts(value: Any, where: str) -> dict[str, str]:
     if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
-        raise TaskFault(f"{where}: must be a table of texts")
+        raise TaskFault(f"{where}: must be a table of strings")
     for name, item in value.items():
         if not name or "=" in name or "\0" in name + item:
             raise TaskFault(f"{where}: {name[:100]!r}: a variable has a name without =, and no zero byte")
@@ -615,7 +615,7 @@ def _texts(value: Any, where: str) -> dict[str, str]:
 
 def _words(value: Any, where: str) -> Sequence[str]:
     if not isinstance(value, list) or not all(isinstance(item, str) and item and "\0" not in item for item in value):
-        raise TaskFault(f"{HARBOR}: {where}: must be a list of texts")
+        raise TaskFault(f"{HARBOR}: {where}: must be a list of strings")
     return tuple(value)
 
 

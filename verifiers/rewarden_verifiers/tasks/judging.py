@@ -1,4 +1,4 @@
-"""One run of a task's tests, in a box of their own."""
+"""One run of a task's tests, in a separate box."""
 
 from __future__ import annotations
 
@@ -410,7 +410,7 @@ async def _record(box: FreshBox, trajectory: File) -> None:
 def check_image(box: FreshBox | LiveBox, image_id: str) -> None:
     """Raises SandboxError for a box on another image: what was found out, and kept, is about another one."""
     if box.image_id != image_id:
-        raise SandboxError("the image of the task was replaced, and the box stands on another build of it")
+        raise SandboxError("the image of the task was replaced, and the box runs another build of it")
 
 
 def _clean(own: Mapping[str, str], carried: Filter) -> tuple[dict[str, str], tuple[str, ...]]:

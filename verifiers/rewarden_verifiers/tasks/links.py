@@ -1,8 +1,8 @@
 """The symbolic links of a box's changes, and the places to which they lead.
 
-Attack: an answer that is a link to the expected one, which lies in /tests when the tests read it, also by way of other
-links, of `/proc/self/root`, of `/dev/fd/3`, which is the expected one where a test has just opened that, or of `..`
-behind a link of the image's.
+Attack: an answer that is a link to the expected one, which is in /tests when the tests read it; also through other
+links, `/proc/self/root`, `/dev/fd/3` (the expected answer, if a test has just opened it), or `..` after one of the
+image's links.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The memory of tasks, on disk and by their digests: the results of checks, environments, and beginnings of steps.
 
-Whatever is kept is about a digest, an image and the limits of the boxes: under other limits, a solution may fail.
+An entry applies to one digest, image and set of box limits: under other limits, a solution can fail.
 """
 
 from __future__ import annotations

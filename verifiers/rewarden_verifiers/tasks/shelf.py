@@ -1,4 +1,4 @@
-"""A folder of files that can be made again: bounded in size, and the one that was used longest ago goes first."""
+"""A folder of files that can be made again: bounded in size; the least recently used is removed first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A task, as it was read: frozen, with a digest of all that it consists of."""
+"""A task as read: frozen, with a digest of all its parts."""
 
 from __future__ import annotations
 

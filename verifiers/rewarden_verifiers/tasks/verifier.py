@@ -78,7 +78,7 @@ async def task(
     step = task_.step(params.step)
     if ctx.box is not None and ctx.box.image != task_.environment.image:
         raise InvalidSample(
-            f"the box stands on the image {ctx.box.image!r}, and the task on {task_.environment.image!r}: open the box "
+            f"the box runs the image {ctx.box.image!r}, but the task needs {task_.environment.image!r}: open the box "
             "with `task`",
             path="use",
         )

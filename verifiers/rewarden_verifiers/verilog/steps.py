@@ -1,7 +1,7 @@
 """The steps of a check, each in a locked room: the netlist of a design, its simulation, comparison, and cost.
 
-A design never meets the test bench. Yosys makes a netlist of it in a room where nothing else is: gates, registers and
-memories under names of its own, without modules, system tasks, and initial blocks. Only the netlist goes on.
+A design never meets the test bench. Yosys makes a netlist of it in a room with nothing else: gates, registers and
+memories under new names, without modules, system tasks or initial blocks. Only the netlist goes on.
 """
 
 from __future__ import annotations

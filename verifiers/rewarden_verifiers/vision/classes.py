@@ -25,7 +25,7 @@ class Classes:
             for spelling in (name, *others):
                 own, target = plain_name(spelling), plain_name(name)
                 if self._canonical.setdefault(own, target) != target:
-                    raise ValueError(f"aliases: {spelling!r} stands for two classes; give it to one")
+                    raise ValueError(f"aliases: {spelling!r} is listed for two classes; list it for one")
 
     def of(self, name: str | None) -> str | None:
         """The canonical name of a class, or None for no name."""

@@ -1,8 +1,8 @@
 """Average precision as COCO defines it, for the one image of a sample, equal to `pycocotools.cocoeval` 2.0.
 
-Detections are matched in the order of their scores; of the expected boxes above the threshold each takes the free one
-of the greatest IoU (the last of equal ones). Crowd regions and boxes outside the range of areas are ignored: matching
-them neither pays nor costs. Precision is made monotone and read at the 101 recalls 0, 0.01 … 1.
+Detections are matched in the order of their scores; each takes the unmatched expected box with the highest IoU above
+the threshold (the last of equal ones). Crowd regions and boxes outside the range of areas are ignored: matching them
+neither pays nor costs. Precision is made monotone and read at the 101 recalls 0, 0.01 … 1.
 """
 
 from __future__ import annotations

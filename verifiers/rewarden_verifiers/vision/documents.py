@@ -1,4 +1,4 @@
-"""Forms of written answers: JSON in fences and in prose, markup around words, and denials that there is anything."""
+"""Forms of written answers: JSON in fences and in prose, markup around words, and denials that there are any items."""
 
 from __future__ import annotations
 

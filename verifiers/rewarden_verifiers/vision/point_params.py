@@ -113,7 +113,7 @@ class PointParams(ImageParams):
             for other in (name, *others):
                 plain = other.strip().casefold().replace(" ", "_").replace("-", "_")
                 if found.setdefault(plain, name) != name:
-                    raise ValueError(f"actions: {other!r} stands for two types; give it to one")
+                    raise ValueError(f"actions: {other!r} is listed for two types; list it for one")
         return found
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Answers as they were read: their items, the form in which these were written, and denials that there is any."""
+"""Parsed answers: their items, the form of these, and denials that there are any."""
 
 from __future__ import annotations
 

@@ -42,5 +42,5 @@ class Hierarchy:
         while (above := self._parents.get(line[-1])) is not None:
             line.append(above)
             if len(line) > MAX_DEPTH:
-                raise ValueError(f"parents: the label {label!r} stands above itself, or more than {MAX_DEPTH} deep")
+                raise ValueError(f"parents: the label {label!r} is its own ancestor, or more than {MAX_DEPTH} deep")
         return tuple(reversed(line))

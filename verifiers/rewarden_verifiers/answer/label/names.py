@@ -321,7 +321,7 @@ def _json_value(text: str) -> str:
     if not bare.startswith("{") or len(bare) > 20_000:
         return text
     try:
-        # As pairs: a key that is there twice must not hide its first value.
+        # As pairs: a key that is listed twice must not hide its first value.
         pairs: Any = json.loads(bare, object_pairs_hook=tuple, parse_constant=str)
     except (ValueError, RecursionError):
         return text

@@ -105,11 +105,11 @@ class LabelParams:
         if not 0.0 < self.beta <= 1000.0:
             raise ValueError("beta must be more than 0 and at most 1000")
         if self.separator is not None and (not self.separator.strip() or self.parents):
-            raise ValueError("separator must not be blank, and goes without parents")
+            raise ValueError("separator must not be blank, and cannot be combined with parents")
         if self.metric == "depth" and ((self.separator is None and not self.parents) or self.mode == "multi"):
             raise ValueError("the metric depth is for single labels in a hierarchy: give separator or parents")
         if self.most is not None and (self.most < 1 or self.mode != "multi"):
-            raise ValueError("most must be at least 1, and goes with mode 'multi'")
+            raise ValueError("most must be at least 1, and needs mode 'multi'")
         self.reader  # noqa: B018 - worked out now, so that a mistake is told once and not for each sample
 
     @property
@@ -214,7 +214,7 @@ def _names(labels: list[Label], exact: bool, separator: str | None) -> Names:
     spelled: dict[str, tuple[str, ...]] = {}
     for label in labels:
         if label.name in spelled:
-            raise ValueError(f"the label {label.name!r} is there twice")
+            raise ValueError(f"the label {label.name!r} is listed twice")
         codes = () if label.code is None else (str(label.code),)
         spelled[label.name] = (label.name, *label.aliases, *codes)
     return Names(spelled, exact, separator)

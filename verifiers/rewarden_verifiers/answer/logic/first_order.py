@@ -70,7 +70,7 @@ def prepare(reference: str, params: FirstOrderParams) -> Wanted:
     try:
         formula = formulas.read(reference)
     except NoFormulaError as error:
-        raise InvalidReference(f"the reference is no formula: {error}", path="reference") from None
+        raise InvalidReference(f"the reference is not a formula: {error}", path="reference") from None
     if params.quantifiers:
         formula = formulas.numbered(formula)
     found = formulas.literals(formula)

@@ -64,7 +64,7 @@ def read(text: str) -> Formula:
     reader = _Reader(_tokens(text))
     formula = reader.loosest()
     if reader.next is not None:
-        raise NoFormulaError(f"{reader.next[1]!r} is not expected")
+        raise NoFormulaError(f"{reader.next[1]!r} was not expected")
     return formula
 
 
@@ -188,9 +188,9 @@ def _tokens(text: str) -> list[tuple[str, str]]:
         command, symbol, name, other = match.groups()
         written = command or symbol or name or other
         if command and command not in _SYMBOLS:
-            raise NoFormulaError(f"{command!r} means nothing in a formula")
+            raise NoFormulaError(f"{command!r} has no meaning in a formula")
         if other:
-            raise NoFormulaError(f"{other!r} means nothing in a formula")
+            raise NoFormulaError(f"{other!r} has no meaning in a formula")
         kind = _SYMBOLS.get(written if name is None else written.lower())
         found.append((kind or "name", written))
     if not found:
@@ -293,7 +293,7 @@ class _Reader:
             words.append(self.next[1].replace("'", ""))
             self._place += 1
         if not words:
-            raise NoFormulaError(f"{self.next[1]!r} is not expected" if self.next else "it breaks off")
+            raise NoFormulaError(f"{self.next[1]!r} was not expected" if self.next else "it breaks off")
         return words[0] if len(words) == 1 else "".join(word[:1].upper() + word[1:] for word in words)
 
     def _take(self, kind: str) -> bool:

@@ -1,7 +1,8 @@
 """Decides whether two answers are the same, structure by structure.
 
-The reference sets the meaning: `(1, 2)` is an interval beside `x > 1`, a point beside `(2, 1)`; a bare list has no
-order beside a set and has one beside a tuple. Several values where the reference has one are a hedge.
+The reference sets the meaning: `(1, 2)` is an interval if compared with `x > 1` and a point if compared with `(2, 1)`;
+a bare list has no order if compared with a set, and has one if compared with a tuple. Several values are a hedge if the
+reference has one.
 """
 
 from __future__ import annotations

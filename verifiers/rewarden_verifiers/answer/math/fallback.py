@@ -1,9 +1,9 @@
 """Notation beyond the parser (integrals, limits, derivatives), read by latex2sympy2-extended and compared by values.
 
-Reached only when the reference itself holds such notation, so a policy cannot steer anything in here. Input is short
+Reached only if the reference itself contains such notation, so a policy cannot steer anything in here. Input is short
 and free of factorials and long numerals. SymPy only differentiates, takes limits and evaluates to twenty digits; it
 never simplifies. Both libraries take a second to import, weigh 80 MB with what they need, and come with the extra
-`sympy`. They are imported here and in `math_verify` alone.
+`sympy`. They are imported only here and in `math_verify`.
 """
 
 from __future__ import annotations

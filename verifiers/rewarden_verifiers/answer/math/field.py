@@ -1,13 +1,13 @@
-"""Identity testing in a finite field: exact for what is built from numbers, variables, i, pi, e, square roots and logs.
+"""Identity testing in a finite field: exact for expressions of numbers, variables, i, pi, e, square roots and
+logarithms.
 
-A ring homomorphism maps equal values to equal images, so different images refute equality for certain. Equal images
-at random points prove it up to a chance of about degree / 2^126 (Schwartz and Zippel). Variables, pi, e and the
-logarithms of primes become fixed random elements (nobody has ever found an algebraic relation between the latter
-three); i becomes a square root of -1, and the square root of n a product of fixed square roots of n's primes: the
-prime below is 1 modulo 8 and modulo every odd prime up to 47, so that those roots exist.
+A ring homomorphism maps equal values to equal images, so different images refute equality for certain. Equal images at
+random points prove it up to a chance of about degree / 2^126 (Schwartz and Zippel). Variables, pi, e and the logarithms
+of primes become fixed random elements (no algebraic relation between the latter three is known); i becomes a square
+root of -1, and the square root of n a product of fixed square roots of n's primes: the prime below is 1 modulo 8 and
+modulo every odd prime up to 47, so that those roots exist.
 
-The prime is no secret, so a policy could write it out; `compare` therefore also evaluates what the field calls equal
-in floating point.
+The prime is no secret, so a policy could write it out; `compare` therefore also checks equal images in floating point.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Checks that an answer has the form that a task asks for: simplified, in lowest terms, factored, expanded or the
 reference's own.
 
-Equality is decided elsewhere; these look at what was written. "Simplified" has no definition that all agree on; here
-it means: no arithmetic left undone, fractions in lowest terms, roots without square factors, like terms collected,
-and not much longer than the reference, which is how the unsimplified input echoed back is refused.
+Equality is decided elsewhere; these checks read the notation. "Simplified" has no standard definition; here it means:
+no arithmetic left undone, fractions in lowest terms, roots without square factors, like terms collected, and not much
+longer than the reference, which rejects an echo of the unsimplified input.
 """
 
 from __future__ import annotations

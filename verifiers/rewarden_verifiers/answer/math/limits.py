@@ -1,8 +1,8 @@
-"""Bounds that hold before anything is evaluated, and the two ways in which reading an answer can fail.
+"""Limits that apply before anything is evaluated, and the two ways in which reading an answer can fail.
 
 A policy can write an expression whose value has more digits than there are atoms. Every size is therefore estimated
 before it is computed: text length, tokens, nesting, digits of literals, bits of exact results, exponents of
-floating-point results, terms of sums, and the number of node evaluations one comparison may spend.
+floating-point results, terms of sums, and the number of node evaluations in one comparison.
 """
 
 from __future__ import annotations

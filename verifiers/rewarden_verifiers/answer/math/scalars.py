@@ -1,9 +1,8 @@
 """Equality of two scalars: exact arithmetic first, then identity testing, then high-precision values.
 
-Rules for decimals, when no relative tolerance is asked for. A decimal is taken as exact first. Beyond that
+Rules for decimals without a relative tolerance. A decimal is first taken as exact. In addition,
 
-- a decimal agrees with a value within one part in a million (in a thousand million where the reference is a whole
-  number);
+- a decimal agrees with a value within one part in a million (in a billion if the reference is a whole number);
 - a reference such as 30.52 is met by an exact value that rounds to it, given three significant digits, and by a finer
   decimal that rounds to it, given four (`significant_digits`, the exact form one less);
 - an exact reference that is not whole, such as 600/7, is met by a decimal that is its correct rounding with at least

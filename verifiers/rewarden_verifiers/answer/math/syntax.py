@@ -1,7 +1,7 @@
-"""The tree that an answer is read into: scalars, and the structures answers are made of.
+"""The tree of a parsed answer: scalars, and the structures that contain them.
 
-Nodes are plain data. They keep what the writer wrote (a quotient stays a quotient, a decimal remembers its places),
-because some tasks reward a form, and because a rounded decimal may match where an exact number may not.
+Nodes are plain data. They keep the notation (a quotient stays a quotient, a decimal keeps its places), because some
+tasks reward a form, and because a rounded decimal may match where an exact number may not.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tokens of an answer: one pass of one regular expression, with text commands unwrapped into words.
 
 A token is `(kind, text, spaced)`: `n` a number, `c` a command (with its backslash), `v` one variable letter or name,
-`f` a function name, `w` a word, `o` anything else; `spaced` tells whether blank space stood before it.
+`f` a function name, `w` a word, `o` anything else; `spaced` tells whether white space preceded it.
 """
 
 # ruff: noqa: SIM905 (long word lists read better as text)

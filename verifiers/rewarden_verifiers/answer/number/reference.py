@@ -127,7 +127,7 @@ def _formed(given: dict[str, Value]) -> dict[str, Value] | Measure | Interval:
         return given
     unit, absolute, relative = (given.get(name) for name in ("unit", "abs_tol", "rel_tol"))
     if unit is not None and not isinstance(unit, str):
-        raise InvalidReference("the reference's unit must be a text", path="reference.unit")
+        raise InvalidReference("the reference's unit must be a string", path="reference.unit")
     for name, tolerance in (("abs_tol", absolute), ("rel_tol", relative)):
         if isinstance(tolerance, (str, bool)):
             raise InvalidReference(f"the reference's {name} must be a number", path=f"reference.{name}")
@@ -213,7 +213,7 @@ def _read(text: str, params: NumberParams) -> Quantity | Span:
     except Unreadable as error:
         problem = "names several numbers" if error.reason == "hedged" else "is not a number"
         if params.decimal == "point" and "," in text:
-            problem += "; if its comma stands before decimals, set decimal to 'comma'"
+            problem += "; if its comma is a decimal comma, set decimal to 'comma'"
         raise _bad(text, problem) from None
     except TooExpensive:
         raise _bad(text, "is too large") from None

@@ -1,4 +1,4 @@
-"""Closed answers, mainly yes and no: as a word within another text they mean nothing."""
+"""Closed answers, mainly yes and no: as a word within another text they have no meaning."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def _bounded(texts: list[str], params: TextParams) -> None:
         longest = MAX_PARTIAL if partial else MAX_FUZZY
         most = 25 * MAX_PARTIAL if partial else most
         if max(map(len, texts)) > longest:
-            raise InvalidReference(f"a reference has at most {longest} characters here", path="reference")
+            raise InvalidReference(f"a reference can have at most {longest} characters here", path="reference")
     total = sum(map(len, texts))
     if total > most:
         raise InvalidReference(f"the references have {total} characters, more than {most}", path="reference")
@@ -145,7 +145,7 @@ def _compiled(pattern: str, params: TextParams) -> Any:
     options.log_errors = False
     options.case_sensitive = not params.case
     if len(pattern) > _MAX_PATTERN:
-        raise InvalidReference(f"a pattern has at most {_MAX_PATTERN} characters", path="reference")
+        raise InvalidReference(f"a pattern can have at most {_MAX_PATTERN} characters", path="reference")
     try:
         return re2.compile(encodable(pattern), options)
     except re2.error as error:

@@ -1,4 +1,5 @@
-"""Sets whose rows list test cases, each of which says whether it is a call or an input: LiveCodeBench and its heirs."""
+"""Sets whose rows list test cases, each of which says whether it is a call or an input: LiveCodeBench and its
+successors."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def multipl_e(row: Row, languages: Sequence[str]) -> CodeReference:
         raise invalid(found, row.at("prompt"))
     stop = row.items("stop_tokens") if row.has("stop_tokens") else []
     if not all(isinstance(text, str) for text in stop):
-        raise invalid("must be a list of texts", row.at("stop_tokens"))
+        raise invalid("must be a list of strings", row.at("stop_tokens"))
     return CodeReference(
         language=language,
         tests=(Test(type="assert", code=tests),),

@@ -1,7 +1,7 @@
-"""Texts that hold JSON, as published: plain, or base64 of zlib of JSON, or of the pickle of a JSON text.
+"""Texts that contain JSON, as published: plain, or base64 of zlib of JSON, or of the pickle of a JSON text.
 
-A pickle is a program. None is run here: of the one harmless shape, the pickle of a single text, the text is read from
-its operations; any other is refused.
+A pickle is a program, and is never run here. In the one harmless shape, the pickle of a single string, the string is
+read from its operations; any other pickle is rejected.
 """
 
 from __future__ import annotations

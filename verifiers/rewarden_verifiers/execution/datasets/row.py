@@ -68,7 +68,7 @@ class Row:
         if found is None and default is not _MISSING:
             return default
         if not isinstance(found, str):
-            raise invalid("must be a text" if found is not None else "is missing", self.at(name))
+            raise invalid("must be a string" if found is not None else "is missing", self.at(name))
         return found
 
     def code(self, name: str) -> str:

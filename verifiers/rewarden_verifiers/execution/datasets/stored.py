@@ -1,4 +1,4 @@
-"""The solutions that published rows store: programs that the authors of the set took to be right, or to be wrong."""
+"""The solutions that published rows store: programs that the set's authors considered right or wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tests that published rows hold, in the terms of the reference: printed outputs, calls, and test code."""
+"""The tests in published rows, in the form of the reference: printed outputs, calls, and test code."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _lines(value: Any, path: str) -> str:
     if isinstance(value, list) and all(isinstance(line, str) for line in value):
         return "\n".join(value)
     if not isinstance(value, str):
-        raise invalid("is neither a text nor a list of lines", path)
+        raise invalid("is neither a string nor a list of lines", path)
     return value.replace("\r\n", "\n")
 
 
@@ -115,7 +115,7 @@ def _literal(value: Any, path: str) -> str:
 def asserted(code: Any, path: str) -> Test:
     """Returns a test that runs assertions. Raises InvalidReference."""
     if not isinstance(code, str) or not code.strip():
-        raise invalid("is not a text of assertions", path)
+        raise invalid("is not a string of assertions", path)
     return Test(type="assert", code=code)
 
 

@@ -1,4 +1,4 @@
-"""Test frameworks of languages other than Python: a test file of the reference's and a candidate become one program,
+"""Test frameworks of languages other than Python: a test file from the reference and a candidate become one program,
 whose runner reports with a nonce (docs/rooms.md, "Test files").
 
 jest.py             Jest, Vitest and node:test, for JavaScript

@@ -1,4 +1,4 @@
-"""Test files of Catch2 and doctest, run by a main of ours.
+"""Test files of Catch2 and doctest, run by our own `main`.
 
 The candidate is before the framework in the file's translation unit, so that it cannot change the framework's code, and
 the framework's namespace has another name in each program (`compile-tests` in the sandbox's image `toolchains`).

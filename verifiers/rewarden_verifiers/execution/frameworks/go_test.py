@@ -1,5 +1,5 @@
-"""Test files of Go's package `testing`, run by a main of ours as `go test` does. The candidate and the test file are in
-another package than that main, so that the candidate cannot call what reports."""
+"""Test files of Go's package `testing`, run by our own `main` as `go test` does. The candidate and the test file are in
+a different package, so the candidate cannot call the reporting code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test files of Jest, Vitest and node:test in JavaScript: a runner of ours knows their vocabulary."""
+"""Test files of Jest, Vitest and node:test in JavaScript: our runner implements their functions."""
 
 from __future__ import annotations
 

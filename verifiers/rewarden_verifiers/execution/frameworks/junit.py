@@ -1,4 +1,4 @@
-"""Test files of JUnit 5 and JUnit 4, run by JUnit's own platform in a main of ours."""
+"""Test files of JUnit 5 and JUnit 4, run by JUnit's own platform in our `main`."""
 
 from __future__ import annotations
 

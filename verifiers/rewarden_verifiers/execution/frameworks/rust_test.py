@@ -1,4 +1,4 @@
-"""Test files of Rust's `#[test]`, run by a main of ours as `cargo test` does.
+"""Test files of Rust's `#[test]`, run by our own `main` as `cargo test` does.
 
 The file becomes a module below the candidate's, as unit tests are, and sees its private items.
 """

@@ -1,5 +1,5 @@
 """Shims of languages other than Python: a candidate's code becomes a program that answers calls, and test code one that
-asks them, by the protocol of docs/tagged-codec.md.
+makes them, by the protocol of docs/tagged-codec.md.
 
 written.py     a program that a shim wrote, and the sources that it is made of
 javascript.py  JavaScript

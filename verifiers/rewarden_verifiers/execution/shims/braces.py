@@ -1,6 +1,7 @@
 """The braces of a program in a language like C, and the declaration of a function between them.
 
-Programs are hostile text. The time is linear in it, if the pattern of what is ignored cannot fail after it began.
+Programs are hostile text. The time is linear in it, provided that the pattern of ignored text cannot fail once it has
+begun.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Interpreter:
     def unfit(self, entry: Entry) -> str | None:
         """Returns why test code cannot run in a separate room, or None."""
         if not re.fullmatch(self.names, entry.name or "", re.ASCII):
-            return "there is no entry_point that is a function's name, so that none can be declared for the test code"
+            return "entry_point is not a function's name, so no function can be declared for the test code"
         return None
 
     def calling(self, code: str) -> Written:

@@ -56,7 +56,7 @@ def _parameters(listed: str) -> list[str] | None:
 def unfit(entry: Entry) -> str | None:
     """Returns why test code cannot run in a separate room, or None."""
     if not entry.name:
-        return "there is no entry_point, so that no function can be declared for the test code"
+        return "there is no entry_point, so no function can be declared for the test code"
     known = _OWN_TYPES.search(_COMMENT.sub(" ", entry.prefix))
     if known is not None:
         return f"the prompt's code uses {known[0]!r}, whose values cannot cross"

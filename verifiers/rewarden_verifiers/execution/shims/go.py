@@ -1,4 +1,4 @@
-"""The shim of Go: a package of ours calls the program's functions, with their declared types, by reflection."""
+"""The shim of Go: our package calls the program's functions, with their declared types, by reflection."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OWN_TYPE = re.compile(r"^type[ \t]+(\w+)", re.MULTILINE)
 _LINK = re.compile(r"//go:linkname\b")
 _IMPORTS = re.compile(r"\bimport\b\s*(?:\([^)]*\)|[^\n;]*)")
 _FROM_C = re.compile(r'["`]C["`]|\\')
-_NO_C = 'package solution\n\nimport _ "a program beside tests cannot import C"\n'
+_NO_C = 'package solution\n\nimport _ "a program that runs with tests cannot import C"\n'
 _WORDS = (
     "append len make new panic nil true false any bool byte comparable error float32 float64 int int8 int16 int32 "
     "int64 rune string uint uint8 uint16 uint32 uint64"
@@ -58,7 +58,7 @@ def _function(found: Declared) -> str:
 def unfit(entry: Entry) -> str | None:
     """Returns why test code cannot run in a separate room, or None."""
     if not entry.name:
-        return "there is no entry_point, so that no function can be declared for the test code"
+        return "there is no entry_point, so no function can be declared for the test code"
     found = _declared(entry)
     if found is None or "\n" in _function(found).strip():
         return "neither signature nor prefix ends in the declaration of the entry_point"

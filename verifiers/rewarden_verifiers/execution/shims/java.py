@@ -1,5 +1,4 @@
-"""The shim of Java: classes of ours beside the program's, which find its methods and their declared types by
-reflection."""
+"""The shim of Java: our classes find the program's methods and their declared types by reflection."""
 
 from __future__ import annotations
 
@@ -62,7 +61,7 @@ def _parameters(found: Declared) -> list[str]:
 def unfit(entry: Entry) -> str | None:
     """Returns why test code cannot run in a separate room, or None."""
     if not entry.name:
-        return "there is no entry_point, so that no method can be declared for the test code"
+        return "there is no entry_point, so no method can be declared for the test code"
     found = _declared(entry)
     if found is None:
         return "neither signature nor prefix declares the entry_point"
@@ -195,7 +194,7 @@ def placed(code: str, package: str = "") -> str:
     rest = PACKAGE.sub("", code, count=1)
     seen = _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), rest)
     if re.search(r"\bpackage\b", f"{bare(rest, IGNORED)} {bare(seen, IGNORED)}"):
-        return "a program beside tests declares its package at its beginning"
+        return "a program that runs with tests declares its package first"
     return f"package {package}; {rest}" if package else rest
 
 

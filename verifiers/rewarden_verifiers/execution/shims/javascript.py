@@ -1,4 +1,4 @@
-"""The shim of JavaScript: the program runs unchanged in Node, loaded by a script of ours."""
+"""The shim of JavaScript: the program runs unchanged in Node, loaded by our script."""
 
 from __future__ import annotations
 

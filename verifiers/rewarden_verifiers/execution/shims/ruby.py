@@ -1,4 +1,4 @@
-"""The shim of Ruby: the program runs unchanged, loaded by a script of ours."""
+"""The shim of Ruby: the program runs unchanged, loaded by our script."""
 
 from __future__ import annotations
 

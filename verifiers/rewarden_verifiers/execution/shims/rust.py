@@ -1,4 +1,4 @@
-"""The shim of Rust: modules of ours beside the program's, and a function that calls its functions with their declared
+"""The shim of Rust: our modules next to the program's, and a function that calls its functions with their declared
 types."""
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _parameters(found: Declared) -> list[tuple[str, str]]:
 def unfit(entry: Entry) -> str | None:
     """Returns why test code cannot run in a separate room, or None."""
     if not entry.name:
-        return "there is no entry_point, so that no function can be declared for the test code"
+        return "there is no entry_point, so no function can be declared for the test code"
     found = _declared(entry)
     if found is None:
         return "neither signature nor prefix declares the entry_point"
@@ -244,7 +244,7 @@ def confined(program: str, tests: str, more: str = "") -> dict[str, str]:
     """
     found = _REACHING.search(bare(program, IGNORED))
     if found is not None:
-        program = f'compile_error!("a program beside tests cannot use {found[0]}");'
+        program = f'compile_error!("a program that runs with tests cannot use {found[0]}");'
     return {
         # First, so that the program's macros do not reach into it.
         "solution.rs": _headed(program, '#[path = "rewarden_tests.rs"]\npub mod rewarden_tests;\n'),

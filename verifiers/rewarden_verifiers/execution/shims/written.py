@@ -1,4 +1,4 @@
-"""A program that a shim wrote, the sources that it is made of, and the function that it is about."""
+"""A program that a shim wrote, its sources, and the function that it exposes."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Classical:
         made = problem(self.domain, self.problem)
         if not unmet_goals(made, made.start):
             # Attack: any harmless plan is paid.
-            raise ValueError("the goal holds from the start, so that any plan solves the problem")
+            raise ValueError("the goal holds from the start, so any plan solves the problem")
         reader = Steps(made.actions.keys(), made.world.objects.keys())
         best, steps = self.optimal_cost, None
         if self.plan is not None:

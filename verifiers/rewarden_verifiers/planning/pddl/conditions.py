@@ -1,4 +1,4 @@
-"""Conditions: preconditions, goals, and the `when` of effects. They hold in a state or they do not."""
+"""Conditions: preconditions, goals, and the `when` of effects. Each holds in a state or does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A domain and a problem as PDDL writes them, and what they mean."""
+"""A domain and a problem in PDDL, and their meaning."""
 
 from __future__ import annotations
 

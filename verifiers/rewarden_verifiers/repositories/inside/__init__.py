@@ -1,1 +1,1 @@
-"""Files that lie in the box in which a repository's tests run."""
+"""Files in the box in which a repository's tests run."""

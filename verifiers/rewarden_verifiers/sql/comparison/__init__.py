@@ -1,1 +1,1 @@
-"""The comparison of two results: whether they agree, and where not."""
+"""The comparison of two results: whether they agree, and where they differ."""

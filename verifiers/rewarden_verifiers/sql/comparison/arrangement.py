@@ -1,4 +1,4 @@
-"""The pairing of the answer's columns with those of the reference, where their places or names do not say."""
+"""The pairing of the answer's columns with those of the reference, if their positions or names do not determine it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Rows whose numbers may differ a little, matched one to one.
 
-Nearness is not transitive, so rows cannot be rounded and counted: 0.49 and 0.51 may agree and round apart. What is near
-a number is an interval whose ends grow with it; so in one dimension the sorted lists agree place by place if they agree
-at all. In more, rows fall into clusters without neighbours, and what is left is a bipartite matching, of bounded work.
+Nearness is not transitive, so rows cannot be rounded and counted: 0.49 and 0.51 can agree but round differently. The
+numbers close to a number form an interval whose ends grow with it, so in one dimension the sorted lists agree item by
+item if they agree at all. In more dimensions, rows fall into separate clusters, each a bipartite matching with bounded
+work.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Cells as values that compare the same whatever engine they come from.
+"""Cells as values that compare the same for every engine.
 
 Numbers are numbers: 2 = 2.0 = Decimal('2.00') = TRUE, to the last digit; NaN equals NaN. Text is text: '5' is not 5.
-Dates, times, intervals and UUIDs equal the ISO texts in which SQLite holds them, but only where one of the two columns
-holds real ones: a date then equals the midnight it begins with. Two columns of texts are compared as texts.
-Lists and structures are equal part by part; the order of a structure's names does not count.
+Dates, times, intervals and UUIDs equal the ISO texts in which SQLite stores them, but only if one of the two columns
+has real ones: a date then equals its midnight. Two columns of texts are compared as texts. Lists and structures are
+equal part by part; the order of a structure's names does not count.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ def _open(database: Database, *, copy: bool) -> DuckDBPyConnection:
         if os.path.exists(file + ".wal"):
             # `stat` does not cover it, so the answers could change while kept results stay.
             raise DatabaseFailed(
-                "its file has changes that stand beside it (.wal); open it and run CHECKPOINT", ours=True
+                "its file has changes in a file next to it (.wal); open it and run CHECKPOINT", ours=True
             )
         if not copy:
             return _locked(duckdb.connect(file, read_only=True, config=_OPENING))
@@ -339,7 +339,7 @@ class _Run:
         cannot represent."""
         statements = self._connection.extract_statements(text)
         if len(statements) != 1:
-            raise QueryFailed("forbidden", f"there are {len(statements)} statements; one is asked for")
+            raise QueryFailed("forbidden", f"there are {len(statements)} statements; there must be one")
         kind = statements[0].type
         if kind not in _READING and not (self._writable and kind in _WRITING):
             raise QueryFailed("forbidden", f"not permitted: {kind.name.lower()}")

@@ -1,4 +1,4 @@
-"""A thread beside an operation in a database, which ends the operation if it takes too much."""
+"""A thread that watches an operation in a database, and ends it if it takes too much."""
 
 from __future__ import annotations
 

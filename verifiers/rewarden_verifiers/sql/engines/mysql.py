@@ -227,7 +227,7 @@ def _ours() -> contextlib.AbstractContextManager[None]:
 def _check(statement: str) -> None:
     """Raises QueryFailed for a statement that must not be sent to a server."""
     if script.names_scratch(statement):
-        raise QueryFailed("forbidden", "it names a database other than the one that is asked")
+        raise QueryFailed("forbidden", "it names a database other than the one being queried")
     check_unicode(statement)
 
 

@@ -100,7 +100,7 @@ def _open_file(database: Database, file: str, *, copy: bool) -> apsw.Connection:
         # Immutable means that these are not read: their content would be missing from every answer.
         if _holds_changes(file + behind):
             raise DatabaseFailed(
-                f"its file has changes that stand beside it ({behind}); run: sqlite3 FILE 'PRAGMA journal_mode=DELETE'",
+                f"its file has changes in a file next to it ({behind}); run: sqlite3 FILE 'PRAGMA journal_mode=DELETE'",
                 ours=True,
             )
     try:

@@ -1,7 +1,7 @@
-"""The extent to which two results agree: partial credit from what the queries answered.
+"""The extent to which two results agree: partial credit from the queries' results.
 
-Every measure counts with multiplicity, so that neither one right cell given a thousand times, nor all of the database,
-nor a thousand more columns is worth more than what they hold and the reference asks for.
+Every measure counts with multiplicity, so repeating a right cell a thousand times, dumping the whole database or adding
+a thousand columns earns nothing beyond the cells that the reference has.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""The extent to which two statements are alike: taken apart into clauses, with names resolved as far as the statement
-itself tells, or as texts.
-"""
+"""The similarity of two statements: by clauses, with names resolved as far as the statement allows, or as texts."""
 
 from __future__ import annotations
 

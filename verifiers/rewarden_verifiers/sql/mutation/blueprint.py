@@ -1,4 +1,4 @@
-"""The part of a database that some queries see, without its rows: how its tables are made, and what they declare."""
+"""The part of a database that some queries see, without its rows: its tables' definitions and declarations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A statement's mentions of the values that matter to it: its constants, and the columns that they are held against."""
+"""The values that a statement mentions: its constants, and the columns that they are compared with."""
 
 from __future__ import annotations
 

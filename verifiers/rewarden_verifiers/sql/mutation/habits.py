@@ -1,7 +1,7 @@
-"""The rules that the rows of a table keep to, whether anybody declared them or not.
+"""The rules that the rows of a table follow, declared or not.
 
-A database that breaks a rule which real rows keep may tell apart queries that agree on every database that can be. So
-what the sampled rows hint at is held to: better to miss a difference than to invent one.
+A database that breaks a rule of the real rows can distinguish queries that agree on every possible database. So
+generated rows follow every rule that the sampled rows suggest: missing a difference is better than inventing one.
 """
 
 from __future__ import annotations

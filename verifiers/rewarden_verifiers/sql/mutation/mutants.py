@@ -1,4 +1,4 @@
-"""Neighbours of a query: what a policy that almost understood would write; and readings that a query leaves open."""
+"""Neighbours of a query: near misses that a policy might write, and readings that a query leaves open."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def _settle_bare(node: exp.Select, last: bool) -> bool:
         bare = item.this if isinstance(item, exp.Alias) else item
         if isinstance(bare, exp.Column) and not keys & {bare.sql().lower(), bare.name.lower(), item.alias.lower()}:
             if bare.is_star:
-                raise Unsettled("a group is asked for *")
+                raise Unsettled("a group is requested for *")
             made = (exp.Max if last else exp.Min)(this=bare.copy())
             bare.replace(
                 made if item is not bare else exp.alias_(made, bare.name, quoted=bool(bare.this.args.get("quoted")))

@@ -1,12 +1,12 @@
 """Mutated databases: others with the same schema, on which a lucky match on one toy database does not pass.
 
 After "Semantic Evaluation for Text-to-SQL with Distilled Test Suites" (Zhong, Yu, Klein 2020, arXiv 2010.02840): many
-databases are made that keep the schema and draw values from the constants of the queries, their neighbours and the
-rows that are there; those are kept on which near misses of the reference answer otherwise than the reference.
+databases are made that keep the schema and draw values from the constants of the queries, their neighbours and the rows
+that are there; a database is kept if near misses of the reference give another result on it than the reference.
 
-What makes a false alarm is left out. A database keeps what the schema declares and what its sampled rows hint at (see
-`habits`); it is dropped where the reference fails, where its result is empty or nothing but NULL and zero (MAX and
-ORDER BY with LIMIT 1 part there), and where ties leave that result open.
+False alarms are avoided. A database follows the schema's declarations and the rules that its sampled rows suggest (see
+`habits`); it is dropped if the reference fails on it, if its result is empty or only NULL and zero (MAX and ORDER BY
+with LIMIT 1 differ there), or if ties leave that result open.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows for a table that has none, so that databases can be made where there is only a schema."""
+"""Rows for an empty table, so that databases can be made from a schema alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values for the columns of mutated databases: the constants of the queries, their neighbours, and what is there."""
+"""Values for the columns of mutated databases: the constants of the queries, their neighbours, and existing values."""
 
 from __future__ import annotations
 

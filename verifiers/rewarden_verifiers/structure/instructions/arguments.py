@@ -108,7 +108,7 @@ class Arguments:
         value = self._take(argument)
         listed = isinstance(value, (list, tuple)) and value
         if not listed or not all(isinstance(one, str) and one.strip() for one in value):
-            self.refuse(argument, "a list of texts that are not blank")
+            self.refuse(argument, "a list of strings that are not blank")
         return tuple(value)
 
     def options(self, argument: str, whole: bool = True) -> Sequence[str]:

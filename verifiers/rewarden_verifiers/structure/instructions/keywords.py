@@ -1,7 +1,7 @@
 """IFEval's `keywords:*`: required, permitted and forbidden words.
 
-A keyword is a text here. In the official code it is a regular expression: "C++" raises and "U.S." finds "UXSX". Without
-guards it is one here too.
+A keyword is literal text here. In the official code it is a regular expression: "C++" raises and "U.S." finds "UXSX".
+Without guards it is one here too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Keywords as the official checkers read them: as regular expressions, in which "U.S." finds "UXSX".
 
-Only verdicts that are compared with published ones need this. A keyword that repeats something without end goes to
-RE2, whose time grows with the text alone; its classes of letters are ASCII's.
+Only comparisons with published verdicts need this. A keyword with unbounded repetition runs on RE2, whose time grows
+only with the text; its character classes are ASCII.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""References of `instructions`, in the forms in which data sets hold them."""
+"""References of `instructions`, in the forms that data sets use."""
 
 from __future__ import annotations
 

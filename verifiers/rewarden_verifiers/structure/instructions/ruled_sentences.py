@@ -1,7 +1,7 @@
-"""Sentences as the rules of IFEval's first code cut them, which IF-RLVR's checkers use instead of Punkt.
+"""Sentences by the rules of IFEval's first code, which IF-RLVR's checkers use instead of Punkt.
 
-Every period, question mark and exclamation mark ends a sentence, but for those that one of the rules excepts. Blanks
-count, and the rules' marks are the official ones: a response that holds such a mark itself is cut as it is there.
+Every period, question mark and exclamation mark ends a sentence, except where a rule says otherwise. Spaces count, and
+the rules' marks are the official ones: a response that contains such a mark is split as in the official code.
 """
 
 from __future__ import annotations

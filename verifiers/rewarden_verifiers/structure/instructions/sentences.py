@@ -1,8 +1,8 @@
 """Sentences, as the Punkt algorithm splits them with its English model (Kiss and Strunk 2006). Offline and linear.
 
-IFEval and IFBench count sentences with NLTK's Punkt, so another splitter would give other verdicts. The model's
-tables (abbreviations, collocations, frequent first words, and in which case words were seen where) are in `punkt.json`,
-which `scripts/english-sentences.py` writes; the decisions are made here, as NLTK 3.9 makes them, its oddities included.
+IFEval and IFBench count sentences with NLTK's Punkt, so another splitter would give other verdicts. The model's tables
+(abbreviations, collocations, frequent first words, and in which case words were seen where) are in `punkt.json`, which
+`scripts/english-sentences.py` writes; the decisions are made here as in NLTK 3.9, including its oddities.
 """
 
 from __future__ import annotations

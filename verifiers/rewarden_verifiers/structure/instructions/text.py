@@ -1,4 +1,4 @@
-"""A response as the checkers read it: split into the parts that they need, each split made once."""
+"""A response as the checkers read it: split into the parts that they need, each only once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words and punctuation marks of English, in the manner of the Penn Treebank, as NLTK's `word_tokenize` cuts them.
+"""Words and punctuation marks of English by the Penn Treebank's rules, as in NLTK's `word_tokenize`.
 
 The rules are those of Robert MacIntyre's tokenizer for the Treebank with NLTK 3.9's additions. Every pattern here is
 linear in the text.

@@ -1,6 +1,7 @@
-"""The 29 instructions that IF-RLVR trains on beside IFEval's (arXiv 2507.02833), as open-instruct's checkers take them.
+"""The 29 instructions that IF-RLVR trains on in addition to IFEval's (arXiv 2507.02833), as in open-instruct's
+checkers.
 
-Keywords are texts, as in `keywords`; where guards are off, they are regular expressions.
+Keywords are literal, as in `keywords`; if guards are off, they are regular expressions.
 """
 
 from __future__ import annotations
@@ -320,5 +321,5 @@ def counting_composition(arguments: Arguments) -> Check:
     why='the official checker counts "the" and "The" as different words',
 )
 def count_unique(text: Text) -> bool:
-    """No word is there twice; punctuation marks are words."""
+    """No word is listed twice; punctuation marks are words."""
     return len(set(text.tokens)) == len(text.tokens)

@@ -1,7 +1,8 @@
 """The 25 functions that Tulu 3's ground truth names (`func_name`, arXiv 2411.15124), as open-instruct has them.
 
-They ask the same as IFEval's checkers and often check something else: a word is there exactly so often, a limit may be
-"around". open-instruct takes the blanks off a response before it calls them, and so do these where guards are on.
+The instructions are IFEval's, but the checks often differ: a word must occur an exact number of times, a limit can be
+"around". open-instruct strips white space from a response before it calls them, and so does this module if guards are
+on.
 """
 
 from __future__ import annotations

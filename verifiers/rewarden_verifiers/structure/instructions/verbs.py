@@ -1,10 +1,10 @@
 """Checks that a response begins with a verb: by a list of English verbs and the word that follows.
 
-The official checker asks NLTK's averaged perceptron tagger, whose weights are a download and which errs often where a
-text begins: it takes the first word of "Explore the world" for a preposition and of "Take care" for a name. A list
-says the same every time and errs less; a verb that is not in it, and a noun that is, are its errors. Two lists are
-written here, with the words that hardly begin a text as nouns in the first; `verbs.txt` holds whatever English inflects
-as a verb, for texts in which the next word shows that it is one.
+The official checker uses NLTK's averaged perceptron tagger, whose weights are a download and which often errs at the
+beginning of a text: it takes the first word of "Explore the world" for a preposition and of "Take care" for a name. A
+list is deterministic and errs less: only for verbs that it lacks and nouns that it contains. Two lists are here, the
+first with words that rarely begin a text as nouns; `verbs.txt` contains every word that English inflects as a verb, for
+texts in which the next word shows that it is one.
 """
 
 from __future__ import annotations

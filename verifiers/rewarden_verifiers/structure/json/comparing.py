@@ -1,4 +1,4 @@
-"""Equality of two scalars of JSON: exactly, within a tolerance, as normalised or as similar text."""
+"""Equality of two scalars of JSON: exact, within a tolerance, or as normalised or similar text."""
 
 from __future__ import annotations
 

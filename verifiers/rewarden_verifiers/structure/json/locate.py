@@ -1,4 +1,4 @@
-"""The place of the JSON in a response: the whole text, a code fence, an answer tag, or amid prose.
+"""The place of the JSON in a response: the whole text, a code fence, an answer tag, or within prose.
 
 Rules are tried in order, and the first that finds something decides. What it finds must be strict JSON; several
 different values are a hedge.

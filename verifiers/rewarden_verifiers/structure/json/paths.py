@@ -1,6 +1,6 @@
 """Paths into JSON, and patterns of them: `address.city`, `items[*].price`, `items[0]`, `**.id`, `["a key"]`.
 
-`*` and `[*]` stand for one step, `**` for any number of steps, none included.
+`*` and `[*]` match one step, `**` any number of steps, including none.
 """
 
 from __future__ import annotations

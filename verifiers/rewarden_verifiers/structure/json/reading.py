@@ -1,4 +1,4 @@
-"""Parameters and references of `json`, worked out once for all responses."""
+"""Parameters and references of `json`, read once for all responses."""
 
 from __future__ import annotations
 

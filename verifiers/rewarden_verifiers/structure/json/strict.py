@@ -58,7 +58,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise Malformed("duplicate_key", f"the key {key[:80]!r} stands twice in an object")
+                raise Malformed("duplicate_key", f"the key {key[:80]!r} occurs twice in an object")
             seen.add(key)
     return made
 
@@ -92,7 +92,7 @@ def parse(text: str) -> Any:
     body = text.strip(BLANKS)
     value, end = decode(body, 0)
     if end != len(body):
-        raise Malformed("trailing_text", f"after the JSON stands {body[end : end + 40].lstrip()!r}")
+        raise Malformed("trailing_text", f"after the JSON comes {body[end : end + 40].lstrip()!r}")
     return value
 
 

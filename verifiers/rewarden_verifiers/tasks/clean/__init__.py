@@ -1,1 +1,1 @@
-"""Files that lie in a verifier's box beside the task's."""
+"""Files in a verifier's box in addition to the task's."""

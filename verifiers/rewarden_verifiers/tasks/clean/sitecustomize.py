@@ -1,7 +1,7 @@
 """Loaded by every Python that starts in a verifier's box, before anything else, where PYTHONSAFEPATH is set.
 
 Attack: `python -m pytest` looks into the working folder first, which is the policy's: a `pytest.py` or a `re.py` there
-decides the reward. So the working folder is searched last. A script finds what lies beside it first, as ever.
+decides the reward. So the working folder is searched last. A script still searches its own folder first.
 
 Attack: package metadata in that folder, by which pytest finds plug-ins. So the folder is not in `sys.path`: it has a
 finder that finds modules only.

@@ -1,8 +1,8 @@
 """The official verdict of the Berkeley function-calling leaderboard for calls in Python's syntax (`preset: bfcl`).
 
-Its checker knows types by name, texts without case and punctuation, one level within lists and objects, and takes a
-value of another type than the definition's where the reference lists one of that type. Its decoder evaluates operators
-between arguments with `eval`; here numbers are worked out, texts are joined, and nothing is evaluated.
+Its checker knows types by name, texts without case and punctuation, one level within lists and objects, and accepts a
+value whose type differs from the definition's if the reference lists one of that type. Its decoder evaluates operators
+between arguments with `eval`; here numbers are computed, strings are joined, and nothing is evaluated.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def decoded(text: str) -> list[Call] | None:
 def _call(node: ast.expr | None) -> Call:
     """Raises ValueError for what is not a call."""
     if not isinstance(node, ast.Call):
-        raise ValueError("there is something beside calls")
+        raise ValueError("there is something besides calls")
     parts: list[str] = []
     named = node.func
     while isinstance(named, ast.Attribute):

@@ -59,7 +59,7 @@ def after(text: str, position: int, closing: str) -> int:
 def ended(text: str, position: int) -> int:
     """Returns the position, behind which nothing but another mark may follow. Raises Malformed."""
     if _ENDED.match(text, position) is None:
-        raise Malformed("trailing_text", f"after the calls stands {text[position : position + 40].lstrip()!r}")
+        raise Malformed("trailing_text", f"after the calls comes {text[position : position + 40].lstrip()!r}")
     return position
 
 
@@ -77,7 +77,7 @@ def json_calls(text: str, position: int, calls: list[Call]) -> int:
         value, position = decode(text, position)
         found = calls_of(value, tagged=True)
         if found is None:
-            raise Malformed("malformed_call", "JSON that is not a call stands where a call should")
+            raise Malformed("malformed_call", "JSON that is not a call is where a call should be")
         calls += found
         match = _FURTHER.match(text, position)
         if match is None:
@@ -159,7 +159,7 @@ def text_until(closing: str) -> Body:
             raise Malformed("unclosed_tag", f"{closing} is missing")
         given = text[position:end].strip()
         if not given:
-            raise Malformed("malformed_call", f"a call of {name[:40]!r} says nothing")
+            raise Malformed("malformed_call", f"a call of {name[:40]!r} has no content")
         calls.append(Call(name, {}, (Untyped(given),)))
         return end + len(closing)
 
@@ -242,7 +242,7 @@ def _between(text: str, position: int, ending: str) -> tuple[str, int]:
 
 def _add(arguments: dict[str, Any], name: str, value: Any) -> None:
     if name in arguments:
-        raise Malformed("duplicate_key", f"the parameter {name[:80]!r} stands twice in a call")
+        raise Malformed("duplicate_key", f"the parameter {name[:80]!r} occurs twice in a call")
     arguments[name] = value
 
 
@@ -438,12 +438,12 @@ def message(text: str, position: int, name: str, calls: list[Call]) -> int:
         match = _MESSAGE_END.search(text, position)
         end = len(text) if match is None else match.start()
         if name.count(".") == 0 and not text[position:end].strip():
-            raise Malformed("malformed_call", f"a call of {name[:40]!r} says nothing")
+            raise Malformed("malformed_call", f"a call of {name[:40]!r} has no content")
         calls.append(Call(named(name), {}, (Untyped(text[position:end].strip()),)))
     end = skip(text, end)
     match = _MESSAGE_END.match(text, end)
     if match is None:
-        raise Malformed("trailing_text", f"after the arguments stands {text[end : end + 40]!r}")
+        raise Malformed("trailing_text", f"after the arguments comes {text[end : end + 40]!r}")
     return match.end() if match.group() == "<|call|>" else match.start()
 
 
@@ -454,7 +454,7 @@ def action_input(text: str, position: int, name: str, calls: list[Call]) -> int:
         arguments, end = _object(text, begin, name)
         calls.append(Call(named(name), arguments))
         if _SIGNATURE.match(text, end) is None:
-            raise Malformed("trailing_text", f"after the input stands {text[end : end + 40].lstrip()!r}")
+            raise Malformed("trailing_text", f"after the input comes {text[end : end + 40].lstrip()!r}")
         return end
     match = _INPUT_END.search(text, position)
     end = len(text) if match is None else match.start()

@@ -232,7 +232,7 @@ def _ways(choices: Sequence[Sequence[T]]) -> Iterator[tuple[T, ...]]:
     for options in choices:
         number *= len(options)
         if number > MAX_ALLOWED:
-            raise InvalidReference(f"an argument stands for more than {MAX_ALLOWED} values", path="reference")
+            raise InvalidReference(f"an argument covers more than {MAX_ALLOWED} values", path="reference")
     return itertools.product(*choices)
 
 

@@ -51,7 +51,7 @@ def python_calls(text: str) -> list[Call]:
         items = value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]
         for item in items:
             if not isinstance(item, ast.Call):
-                raise Malformed("malformed_call", "there is something beside calls")
+                raise Malformed("malformed_call", "there is something besides calls")
             calls.append(_call(item))
     return calls
 
@@ -70,7 +70,7 @@ def bare(text: str) -> Any:
             raise
     (statement, *others) = _tree(stripped).body
     if others or not isinstance(statement, ast.Expr) or not isinstance(statement.value, (ast.Dict, ast.List)):
-        raise Malformed("malformed", "there is something beside an object or a list")
+        raise Malformed("malformed", "there is something besides an object or a list")
     return _literal(statement.value, 1)
 
 
@@ -113,7 +113,7 @@ def _call(node: ast.Call) -> Call:
         if keyword.arg is None:
             raise Malformed("malformed_call", "** in a call")
         if keyword.arg in arguments:
-            raise Malformed("duplicate_key", f"the argument {keyword.arg[:80]!r} stands twice in a call")
+            raise Malformed("duplicate_key", f"the argument {keyword.arg[:80]!r} occurs twice in a call")
         arguments[keyword.arg] = _literal(keyword.value, 1)
     return Call(_name(node.func), arguments, tuple(_literal(item, 1) for item in node.args))
 
@@ -145,9 +145,9 @@ def _literal(node: ast.expr, depth: int) -> Any:
         for key, value in zip(node.keys, node.values, strict=True):
             name = _literal(key, depth + 1) if key is not None else None
             if not isinstance(name, str):
-                raise Malformed("malformed_call", "the keys of a dictionary must be texts")
+                raise Malformed("malformed_call", "the keys of a dictionary must be strings")
             if name in made:
-                raise Malformed("duplicate_key", f"the key {name[:80]!r} stands twice in a dictionary")
+                raise Malformed("duplicate_key", f"the key {name[:80]!r} occurs twice in a dictionary")
             made[name] = _literal(value, depth + 1)
         return made
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):

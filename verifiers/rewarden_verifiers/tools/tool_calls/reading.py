@@ -160,7 +160,7 @@ def _block(body: str) -> Reading | None:
         if calls and end != len(body):  # parallel calls, a semicolon or a line's end between them
             end = _further(body, end, calls)
         if calls is not None and end != len(body):
-            raise Malformed("trailing_text", f"after the calls stands {body[end : end + 40].lstrip()!r}")
+            raise Malformed("trailing_text", f"after the calls comes {body[end : end + 40].lstrip()!r}")
         return None if calls is None else _alone(calls, "json", "json")
     if looks_like_python(body):
         return _alone(python_calls(body), "python", "python")
@@ -188,7 +188,7 @@ def _name_and_object(body: str) -> Reading | None:
         match = _BARE.match(body, position)
         if match is None:
             if calls:
-                raise Malformed("trailing_text", f"after the calls stands {body[position : position + 40].lstrip()!r}")
+                raise Malformed("trailing_text", f"after the calls comes {body[position : position + 40].lstrip()!r}")
             return None
         arguments, position = decode(body, match.end())
         calls.append(Call(match.group("name"), arguments))
@@ -209,7 +209,7 @@ def _chatglm(body: str) -> Reading | None:
         calls.append(Call(match.group("name"), call.arguments, call.positional))
         position = end + 4
     if calls and body[position:].strip():
-        raise Malformed("trailing_text", f"after the calls stands {body[position : position + 40].lstrip()!r}")
+        raise Malformed("trailing_text", f"after the calls comes {body[position : position + 40].lstrip()!r}")
     return _alone(calls, "chatglm_3", "native") if calls else None
 
 

@@ -230,7 +230,7 @@ def _unread(marker: str, message: str) -> Outcome:
 def _silent(reading: Reading, prepared: Golden) -> Outcome:
     """The outcome where there is no call."""
     if prepared.abstaining and reading.quoted:
-        return wrong("quoted_call", feedback="a call stands in a quotation")
+        return wrong("quoted_call", feedback="a call is inside a quotation")
     # Attack: a native call of a family that nobody reads here, which whoever serves the family would run.
     if prepared.abstaining and (marker := call_marker(reading.text)) is not None:
         return _unread(marker, f"it holds {marker!r}, which some models write for a call")
