@@ -50,7 +50,7 @@ async def ours(load: list[Pair], extraction: str = "auto") -> tuple[list[Verdict
 def engine_alone(load: list[Pair]) -> Iterator[Callable[[], float]]:
     """Yields a function that scores the load in this process and returns its seconds.
 
-    The engine lives through all rounds, as a server does that is measured beside it: what its workers keep of
+    The engine lives through all rounds, as a server does that is measured next to it: what its workers keep of
     references would otherwise count for the server alone.
     """
     samples = [Sample(response=pair.response, reference=pair.reference, group=pair.group) for pair in load]

@@ -112,7 +112,7 @@ def theirs(system: Published, folder: Path, rows: Sequence[Row], python: str) ->
 
 
 def steps(response: str, tag: str) -> list[Step]:
-    """Returns the parts of a response by whose they are: what stands in the tag came from the environment."""
+    """Returns the parts of a response by whose they are: what is in the tag came from the environment."""
     made: list[Step] = []
     end = 0
     for match in re.finditer(f"<{tag}>.*?</{tag}>\\s*", response, re.DOTALL):

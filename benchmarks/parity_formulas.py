@@ -27,7 +27,7 @@ def _grown(rng: random.Random, leaves: list[str]) -> _Tree:
 
 
 def _text(tree: _Tree) -> str:
-    """Returns a formula as text. Each connective within another or a negation stands in brackets."""
+    """Returns a formula as text. Each connective within another or a negation is in brackets."""
     if isinstance(tree, str):
         return tree
     if len(tree) == 2:

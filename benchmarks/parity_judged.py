@@ -1,4 +1,4 @@
-"""Rows for comparing rewards that ask a judge, whose opinion stands in the row: both sides get it as the reply."""
+"""Rows for comparing rewards that ask a judge, whose opinion is in the row: both sides get it as the reply."""
 
 from __future__ import annotations
 

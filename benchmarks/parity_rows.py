@@ -198,7 +198,7 @@ def lengths(rows: Callable[[random.Random], Row], limit: int) -> Callable[[rando
 def values(forms: Forms, skip: Sequence[str] = (), dollars: bool = False) -> Callable[[random.Random], Row]:
     """Returns a maker of rows whose answer is a value by itself, which the forms put into tags.
 
-    skip: kinds of answers to leave out. A fraction is in lowest terms. dollars: a formula stands in dollar signs.
+    skip: kinds of answers to leave out. A fraction is in lowest terms. dollars: a formula is in dollar signs.
     """
     kinds = {
         "right": 12, "equal": 3, "wrong": 8, "boxed": 2, "math": 1, "blank": 1, "none": 1, "either": 1, "several": 1,
@@ -344,7 +344,7 @@ def words(
 ) -> Callable[[random.Random], Row]:
     """Returns a maker of rows whose answer is a name, which the forms put into tags.
 
-    several: two answers can stand in tags. single: the reference is one text, not a list. years: some names are years.
+    several: two answers can be in tags. single: the reference is one text, not a list. years: some names are years.
     """
     kinds = {
         "right": 10, "alias": 3, "spelled": 4, "spaced": 1, "wrong": 6, "part": 4, "more": 4, "either": 1, "denied": 1,
@@ -1256,7 +1256,7 @@ def queries() -> Callable[[random.Random], Row]:
 def programs(tags: bool = False, spaces: bool = True) -> Callable[[random.Random], Row]:
     """Returns a maker of rows whose answer is a program that reads two numbers and prints one.
 
-    tags: the program stands in answer tags. spaces: some programs print white space at the end.
+    tags: the program is in answer tags. spaces: some programs print white space at the end.
     """
 
     def make(rng: random.Random) -> Row:

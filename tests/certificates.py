@@ -32,7 +32,7 @@ class Shown:
 
 
 class Authority:
-    """An authority; `ca` is its certificate. Skips where there is no openssl."""
+    """An authority; `ca` is its certificate. Skips if there is no openssl."""
 
     def __init__(self, folder: Path, name: str = "ca") -> None:
         if shutil.which("openssl") is None:

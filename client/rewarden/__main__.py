@@ -119,7 +119,7 @@ def _help_of(module: str) -> str:
 
 
 def _written_help(module: str) -> str | None:
-    """The HELP that stands in a command's source, or None. Most commands import a server, which takes a second."""
+    """The HELP that is in a command's source, or None. Most commands import a server, which takes a second."""
     with suppress(ImportError, ValueError, OSError):
         spec = find_spec(module)
         if spec is not None and spec.origin is not None:

@@ -1,7 +1,7 @@
 """Fresh starts in the child of a fork, where the parent's threads, locks and connections are of no use.
 
 Flake: when each call compared process ids, one thread of the child used the parent's connection while another one was
-replacing it, and waited for ever. The start here comes before the child can have a second thread.
+replacing it, and waited forever. The start here comes before the child can have a second thread.
 """
 
 from __future__ import annotations

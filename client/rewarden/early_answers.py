@@ -43,8 +43,8 @@ class Unread:
     feedback: str | None
 
     async def advice(self, judge: Judge) -> str | None:
-        """The extraction that would find the answers, in a sentence; None where none finds enough right ones. Raises
-        what `judge` does.
+        """The extraction that would find the answers, in a sentence; None if none finds enough right ones. Raises what
+        `judge` does.
         """
         best: tuple[int, str] | None = None
         for extraction in _LAXER:

@@ -102,7 +102,7 @@ class LoopThread:
         return call.result()
 
     def _running(self) -> _Serving:
-        """The loop, begun where there is none. The caller has the lock."""
+        """The loop, begun if there is none. The caller has the lock."""
         if self._serving is None:
             self._serving = _Serving(self._name, self._lock)
         return self._serving

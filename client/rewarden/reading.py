@@ -17,7 +17,7 @@ _BESIDE = frozenset((*_READERS, "answer", "format", "length", "language", "repet
 
 def read_by(use: Use, extraction: str) -> Use | None:
     """The use with another `extraction` for all that reads an answer in it: a verifier of answers, `answer` (which then
-    has no `fallback`), or those within a recipe that stands in the use. None where nothing in it does, and for a recipe
+    has no `fallback`), or those within a recipe that is in the use. None where nothing in it does, and for a recipe
     that asks others than the cheapest verifiers.
     """
     if use.name == "answer":

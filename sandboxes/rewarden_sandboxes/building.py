@@ -1,4 +1,4 @@
-"""Builds what slots are made of: images in a container engine, and root file systems where there is none.
+"""Builds what slots are made of: images in a container engine, and root file systems if there is none.
 
     python -m rewarden_sandboxes.building images     the images python and toolchains, for the docker launcher
     python -m rewarden_sandboxes.building images --only jvm        an image by name, with its parents

@@ -1,10 +1,9 @@
 """Notebooks: an interpreter that lives in a box and runs cells, one at a time.
 
 An exec of the box runs a driver: `notebook_driver.py`, which manages a Jupyter kernel, or `notebook_interpreter.py`,
-which manages an interpreter itself. Nothing that the driver says is trusted:
-the policy's programs run beside it, and can stop, kill or replace it. Its words are bounded in size and in time, and
-whatever a cell does is the policy's: its report says that it failed, exceeded its time, wrote too much, or ended its
-kernel.
+which manages an interpreter itself. Nothing that the driver says is trusted: the policy's programs run next to it, and
+can stop, kill or replace it. Its words are bounded in size and in time, and whatever a cell does is the policy's: its
+report says that it failed, exceeded its time, wrote too much, or ended its kernel.
 """
 
 from __future__ import annotations

@@ -282,7 +282,7 @@ class Interpreter:
         return found, 0 in events
 
     def drain(self) -> None:
-        """Passes on what has been written so far. Attack: a program in the background that writes for ever."""
+        """Passes on what has been written so far. Attack: a program in the background that writes forever."""
         for number in self._streams:
             waiting = struct.unpack("i", fcntl.ioctl(number, termios.FIONREAD, b"\0" * 4))[0]
             while waiting > 0:

@@ -28,7 +28,7 @@ _plain_flush = OutStream.flush
 
 
 def pass_on(stream: Any) -> None:
-    """Writes what is in the pipe now to the stream. Attack: a program in the background that writes for ever."""
+    """Writes what is in the pipe now to the stream. Attack: a program in the background that writes forever."""
     with _reading:
         waiting = struct.unpack("i", fcntl.ioctl(stream._fid, termios.FIONREAD, b"\0" * 4))[0]
         if waiting:

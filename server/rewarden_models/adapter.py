@@ -83,7 +83,7 @@ class Adapter:
         return Failure("loading", f"{self.folder}: {said}")
 
     def key(self, module: str, side: str) -> str:
-        """The name of one of a layer's two matrices in the file. Raises Failure where it is missing."""
+        """The name of one of a layer's two matrices in the file. Raises Failure if it is missing."""
         for name in (f"{_ROOT}{module}.lora_{side}.weight", f"{_ROOT}{module}.lora_{side}.default.weight"):
             if name in self.weights:
                 return name
@@ -127,7 +127,7 @@ def locate(settings: ModelEndpoint) -> tuple[Folder, Adapter | None]:
 
 
 def locate_here(settings: ModelEndpoint) -> tuple[Folder, Adapter | None] | None:
-    """As `locate`, but nothing is downloaded. Returns None where a hub's files are not all here."""
+    """As `locate`, but nothing is downloaded. Returns None if a hub's files are not all here."""
     model, base, revision = settings.model, settings.base, settings.revision
     if base is None:
         folder = if_here(model, lambda: find(model, revision, fetch=False))
@@ -192,7 +192,7 @@ def onto(adapter: Adapter, checkpoint: Checkpoint) -> Checkpoint:
 
 
 def _held(checkpoint: Checkpoint, module: str) -> Weight | None:
-    """The weight of a layer. A bare body names its layers without what stands before them below a head."""
+    """The weight of a layer. A bare body names its layers without what comes before them below a head."""
     names = (module, module.removeprefix("model."), f"model.{module}")
     return next((found for name in names if (found := checkpoint.weights.get(f"{name}.weight"))), None)
 
@@ -250,7 +250,7 @@ def reads(adapter: Adapter | None, folder: Folder) -> Path:
 
 
 def outputs(adapter: Adapter | None, checkpoint: Checkpoint) -> int | None:
-    """The number of outputs of a head that an adapter brings to a causal base; None where the base has its own head."""
+    """The number of outputs of a head that an adapter brings to a causal base; None if the base has its own head."""
     if adapter is None or checkpoint.architecture in (checkpoint.config.get("architectures") or ()):
         return None
     return checkpoint.weights["score.weight"].shape[0]

@@ -26,7 +26,7 @@ latter is that of shorter floats, which keep 8 bits."""
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Architecture:
     """kind: what the model's own outputs are: a sequence head's, a token head's, a pair's, those of a language model,
-    or hidden states (`vector`). causal: a token's output does not depend on what follows it, so that padding behind a
+    or hidden states (`vector`). causal: a token's output does not depend on what follows it, so that padding after a
     row needs no mask. apart: the head, run on hidden states that are picked out, gives what the model's own forward
     gives. padded: several rows of different lengths give together what each gives alone.
     """
@@ -150,7 +150,7 @@ def _probe(model: Any, pad: int) -> tuple[list[int], list[int]]:
 
 
 def fork(cache: Any, rows: int) -> Any:
-    """A cache that begins as this one, of one row, for so many; None where its layers are none that can be shared.
+    """A cache that begins as this one, of one row, for so many; None if its layers are none that can be shared.
 
     Nothing is copied: a layer's `update` joins old and new into a new tensor.
     """

@@ -82,7 +82,7 @@ class Checkpoint:
 
     @property
     def prefix(self) -> str:
-        """Returns what stands before the names of all weights of the body, as TRL saves some models."""
+        """Returns what comes before the names of all weights of the body, as TRL saves some models."""
         return WRAPPED if any(name.startswith(WRAPPED) for name in self.weights) else ""
 
     @property
@@ -154,9 +154,9 @@ def failure_of(folder: Folder, error: Exception) -> Failure:
 def refuse_own_code(
     folder: Folder, config: Mapping[str, Any], *, tokenizer_alone: bool = False, known: Sequence[str] = ()
 ) -> None:
-    """Raises Failure where a file maps a class to code that comes with the model (`auto_map`). That code is not run,
-    and where transformers has a class of the same name it would be silently taken instead. tokenizer_alone: of a model
-    that another engine runs. known: tokenizers whose code does no more than tokenizer.json says, if that is there."""
+    """Raises Failure if a file maps a class to code that comes with the model (`auto_map`). That code is not run, and
+    where transformers has a class of the same name it would be silently taken instead. tokenizer_alone: of a model that
+    another engine runs. known: tokenizers whose code does no more than tokenizer.json says, if that is there."""
     parts = [config, *(part for part in config.values() if isinstance(part, dict))]
     found = [("config.json", part.get("auto_map")) for part in parts]
     names = ["tokenizer_config.json"]
@@ -297,8 +297,8 @@ def _compare_heads(checkpoint: Checkpoint) -> None:
 
 
 def _compare_described(checkpoint: Checkpoint, head: DescribedHead) -> None:
-    """Raises Failure where a described head's weights are not there, or of another shape. A described body's are
-    checked as well; that the rest is another body is left to `_compare`, and without torch to the names."""
+    """Raises Failure if a described head's weights are not there, or of another shape. A described body's are checked
+    as well; that the rest is another body is left to `_compare`, and without torch to the names."""
     missing, wrong = [], []
     body = {} if head.body is None else head.body.shapes
     for name, needs in {**body, **head.shapes}.items():
@@ -329,8 +329,8 @@ def _compare_described(checkpoint: Checkpoint, head: DescribedHead) -> None:
 
 
 def _compare(checkpoint: Checkpoint) -> None:
-    """Raises Failure where the class that config.json names would not take the weights as they are. It is built on
-    torch's device without memory, and handed their names and shapes."""
+    """Raises Failure if the class that config.json names would not take the weights as they are. It is built on torch's
+    device without memory, and handed their names and shapes."""
     import torch
     import transformers
 

@@ -14,9 +14,9 @@ _ROUNDS = 8
 
 
 class ControlTokens:
-    """The special tokens of one tokenizer, which no text that is read may hold; and those that its model cannot read,
-    for it has fewer embeddings. marks: tokens that a head is read at, special or not. Attack: a response with one of
-    these would go unscored, or be read in another's place. Thread-safe."""
+    """The special tokens of one tokenizer, which no text that is read can contain; and those that its model cannot
+    read, for it has fewer embeddings. marks: tokens that a head is read at, special or not. Attack: a response with one
+    of these would go unscored, or be read in another's place. Thread-safe."""
 
     def __init__(self, tokenizer: Any, embeddings: int | None = None, marks: Sequence[str] = ()) -> None:
         added = tokenizer.added_tokens_decoder.items()

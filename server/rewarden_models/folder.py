@@ -37,7 +37,7 @@ class Folder:
         return f"{self.source} ({self.path})"
 
     def read(self, name: str) -> Mapping[str, Any]:
-        """A JSON file beside the weights; empty where there is none. Raises Failure for one that is not an object."""
+        """A JSON file beside the weights; empty if there is none. Raises Failure for one that is not an object."""
         place = self.path / name
         try:
             found = json.loads(place.read_text(encoding="utf-8"))
@@ -87,7 +87,7 @@ def adapter_folder(model: str, revision: str | None, *, fetch: bool = True) -> P
 
 
 def files_beside(model: str, revision: str | None) -> Folder:
-    """The files beside a model's weights, for a model that another engine runs: tokenizer, template, configuration.
+    """The files next to a model's weights, for a model that another engine runs: tokenizer, template, configuration.
     Those of a hub's name are downloaded. Raises Failure for what is not there."""
     place = Path(model).expanduser()
     if place.is_dir():

@@ -30,7 +30,7 @@ TOLERANCE_SHORT = 2e-2
 """The same of bfloat16 and float16, as a share of the output's size: these keep 8 and 11 bits."""
 
 _HEAD_FLOATS = 1 << 25
-"""Outputs of a language model's head that stand in memory at once: 128 MiB in float32."""
+"""Outputs of a language model's head that are in memory at once: 128 MiB in float32."""
 
 
 def forward(loaded: Any, rows: Sequence[Row], tree: Piece | None = None) -> list[Output]:
@@ -135,7 +135,7 @@ class Forward:
     def _states(
         self, rows: Sequence[Row], slots: Sequence[_Slot], at: Sequence[range], tree: Piece, cap: int
     ) -> Tensor | None:
-        """Hidden states of all slots [slots, H]; None where the model's states cannot be shared."""
+        """Hidden states of all slots [slots, H]; None if the model's states cannot be shared."""
         picked: list[Any] = [None] * len(slots)
         todo: list[tuple[Piece, Any]] = [(tree, None)]
         while todo:
@@ -165,7 +165,7 @@ class Forward:
         self, rows: Sequence[Row], begin: int, end: int | None, cache: Any, keep: bool = False
     ) -> tuple[Tensor, Any]:
         """Hidden states [rows, longest, H] of the tokens from `begin` to `end` (None: to each row's own end), and the
-        cache behind them."""
+        cache after them."""
         inputs = self._inputs(rows, begin, end)
         if self.architecture.causal and not any(row.pixels for row in rows):
             del inputs["attention_mask"]  # nothing looks at what stands behind it
@@ -176,7 +176,7 @@ class Forward:
         return made.last_hidden_state, getattr(made, "past_key_values", None) if keep else None
 
     def _inputs(self, rows: Sequence[Row], begin: int = 0, end: int | None = None) -> dict[str, Any]:
-        """Returns what the model takes, padded behind each row's end. Adds to the tally."""
+        """Returns what the model takes, padded after each row's end. Adds to the tally."""
         lists = [row.ids[begin:end] for row in rows]
         longest, device = max(map(len, lists)), self._model.device
         ids = torch.full((len(lists), longest), self._pad, dtype=torch.long)

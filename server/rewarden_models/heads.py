@@ -64,7 +64,7 @@ class DescribedHead:
     """A head over the hidden states of a body.
 
     name: of the description. kind: `sequence`: one output for a text; `token`: outputs at each step's mark; `pair`: one
-    output for two texts behind a prompt. value: the layers over the state that is read. labels: of its outputs. ends:
+    output for two texts after a prompt. value: the layers over the state that is read. labels: of its outputs. ends:
     where a sequence head reads: at the last token, or at the last that is not the configuration's padding token.
     combine: `value`: the outputs of `value` as they are; `gated`: `value` gives objectives, each as the mean of
     `quantiles` outputs, which are mixed by `transform` and added up with the shares of `other`, read where `turn`
@@ -72,7 +72,7 @@ class DescribedHead:
     the means are added up with the weights that `other` gives for the same state; `pair`: `value` rates each of the two
     texts by the states at the prompt's mark and at its own, side by side, and the output is the mean of the
     differences. row: of the language model's own head, the one row that is the reward. ending: the token that is put
-    behind the text, at which the head reads. marks: the tokens before the prompt and the two texts of a pair, and their
+    after the text, at which the head reads. marks: the tokens before the prompt and the two texts of a pair, and their
     numbers. context: the tokens that the head was trained to read, where the body itself has no limit. inside: how the
     names of the body's weights begin. body: where transformers has no class of the body.
     """
@@ -273,7 +273,7 @@ def _pair(fields: ConfigFields, name: str) -> DescribedHead:
 
 
 def _logit(fields: ConfigFields, name: str) -> DescribedHead:
-    """The logit of token 0 behind the text, as NVIDIA's Nemotron reward models are read."""
+    """The logit of token 0 after the text, as NVIDIA's Nemotron reward models are read."""
     if fields.config.get("final_logit_softcapping") or fields.config.get("logit_scale"):
         raise Failure("loading", f"{fields.where}: head = 'logit' cannot be read from a model that scales its logits")
     if fields.config.get("tie_word_embeddings"):

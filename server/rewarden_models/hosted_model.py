@@ -211,7 +211,7 @@ class HostedModel:
             return self._engine.about()
 
     def _swapped(self, place: Place) -> ModelEndpoint:
-        """The settings of what was swapped in before. Raises Failure where it is gone: none of ours would do."""
+        """The settings of what was swapped in before. Raises Failure if it is gone: none of ours would do."""
         try:
             return self._asked(place.model, place.revision)
         except Failure as failure:
@@ -247,8 +247,8 @@ def defect(what: str, error: Exception) -> Failure:
 
 
 def _check_room(name: str, settings: ModelEndpoint) -> None:
-    """Raises Failure where a folder's weights are more than this machine has memory left for: to run out of it would
-    cost the model that works. A GPU says so by itself."""
+    """Raises Failure if a folder's weights are more than this machine has memory left for: to run out of it would cost
+    the model that works. A GPU says so by itself."""
     places = [Path(model) for model in (settings.model, settings.base) if model is not None]
     files = [file for place in places for file in ([place] if place.is_file() else place.glob("*.safetensors"))]
     need, free = sum(file.stat().st_size for file in files), available()

@@ -36,8 +36,8 @@ def extract_images(messages: Sequence[Message], processor: Any) -> tuple[list[Me
     """The messages with `{"type": "image"}` for each image, as chat templates know it, and the images in their order
     (RGB, upright). Without images: the messages as they are, and an empty list.
 
-    Raises Failure: `unsupported` for images where there is no processor, so that nothing is scored without them;
-    `invalid` for what is not an image, is too large, or would have to be fetched.
+    Raises Failure: `unsupported` for images if there is no processor, so that nothing is scored without them; `invalid`
+    for what is not an image, is too large, or would have to be fetched.
     """
     made: list[Message] = []
     addresses: list[Any] = []

@@ -37,7 +37,7 @@ _AUTO: Mapping[Head, str] = {
 }
 
 _OF_CLASS = ("dtype", "attn_implementation", "device_map", "output_loading_info")
-"""The options of loading that say nothing of files."""
+"""The options of loading that say nothing about files."""
 
 _UNSAID = 4096
 """Tokens of the longest input of a model that says nothing about it."""
@@ -52,9 +52,9 @@ class Loaded:
     multi: they do not exclude each other. context: tokens that it reads at most. pad: the token that fills rows up.
     types: it tells the texts of a pair apart. pooling: how a vector is made of the last layer's states. embeddings: how
     many tokens it has, which may be fewer than its tokenizer's; None: that is not known. architecture: of a described
-    head; empty: the name of the model's class. turn: the tokens of the turn at which a gated head is read.
-    ending: the token that is put behind a text, at which a described head is read. marks: the tokens before the prompt
-    and the two texts of a pair.
+    head; empty: the name of the model's class. turn: the tokens of the turn at which a gated head is read. ending: the
+    token that is put after a text, at which a described head is read. marks: the tokens before the prompt and the two
+    texts of a pair.
     """
 
     name: str

@@ -66,7 +66,7 @@ def free_cache() -> None:
 
 
 def available() -> int | None:
-    """Bytes of this machine's memory that can be taken without swapping; None where that is not known."""
+    """Bytes of this machine's memory that can be taken without swapping; None if that is not known."""
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):

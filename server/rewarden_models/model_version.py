@@ -21,7 +21,7 @@ _PLACES_OF_GGUF = ("tokenizer*", "special_tokens_map.json", "chat_template.jinja
 
 
 def files_of(folder: Path, weights: Sequence[Path]) -> list[Path]:
-    """The weights, and what stands beside them: configuration, tokenizer, chat templates, the settings of pooling."""
+    """The weights, and what is next to them: configuration, tokenizer, chat templates, the settings of pooling."""
     quantised = any(path.suffix == ".gguf" for path in weights)
     beside = (
         path

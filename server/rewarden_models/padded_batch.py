@@ -118,7 +118,7 @@ class PaddedBatch:
         return value.to(self._model.device, kind)
 
     def _forward(self, ids: Any, places: Any, cache: Any, **more: Any) -> Any:
-        """Logits [rows, vocabulary] behind the last of these tokens, which are added to the cache."""
+        """Logits [rows, vocabulary] after the last of these tokens, which are added to the cache."""
         if self._last_only:
             more["logits_to_keep"] = 1
         if places is not None:

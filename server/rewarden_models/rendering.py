@@ -30,8 +30,8 @@ class Read:
     """An input in the form that a model reads.
 
     ids: tokens, never none. types: see `Row`. places: where in the rendered text each token's characters are, from and
-    to; None for tokens that a tokenizer adds by itself. length: of that text. tail: what stands behind the input, at
-    the end of the text, as it was rendered. truncated: some of the input was dropped; neutralised: control tokens in it
+    to; None for tokens that a tokenizer adds by itself. length: of that text. tail: what comes after the input, at the
+    end of the text, as it was rendered. truncated: some of the input was dropped; neutralised: control tokens in it
     were made harmless. pixels: of its images; their tokens are in `ids`, and stand nowhere in the text.
     """
 
@@ -61,8 +61,8 @@ class Read:
         return found
 
     def free(self, upto: int | None) -> list[int]:
-        """Positions of tokens that may be dropped: none that a tokenizer added, and none of what stands behind (from
-        this character of the text)."""
+        """Positions of tokens that may be dropped: none that a tokenizer added, and none of what comes after (from this
+        character of the text)."""
         return [at for at, place in enumerate(self.places) if place is not None and (upto is None or place[1] <= upto)]
 
     def drop(self, positions: Sequence[int]) -> None:
@@ -126,7 +126,7 @@ class Reader:
         return ids, pieces
 
     def read(self, item: Input, context: int, room: int = 0, tail: Sequence[str] = (), follows: str = "") -> Read:
-        """The tokens of an input, with `tail` behind it, so that `room` more fit into the context.
+        """The tokens of an input, with `tail` after it, so that `room` more fit into the context.
 
         The tail is tokenised with the input, as one text, and is never cut into. An input with images is never cut.
         follows: the text that the room is for, where it is one, harmless: what the candidate has of it is the
@@ -253,7 +253,7 @@ class Reader:
             if not going_on or len(safe) < 2:
                 raise
             # Some templates write an assistant's turn anew (a thought is taken off), and the turn is then not found in
-            # what they wrote. What the policy wrote stands behind the beginning of its turn.
+            # what they wrote. What the policy wrote comes after the beginning of its turn.
             text = self._templated(safe[:-1], begin=True) + _text_of(safe[-1]["content"])
         return text, None, images, safe != messages
 
@@ -270,7 +270,7 @@ class Reader:
             raise Failure("invalid", f"the model's chat template rejects these messages{said}") from None
 
     def _far_too_long(self, item: Input, whole: str, context: int, room: int, follows: str) -> Failure:
-        """Of a text whose tokens are estimated. How dense the candidate is says nothing of the rest, which may well
+        """Of a text whose tokens are estimated. How dense the candidate is says nothing about the rest, which may well
         fit: that is counted by itself."""
         candidate = self._own(item)
         bare = candidate.strip()
@@ -286,7 +286,7 @@ class Reader:
         return self._too_long(item, rest + self.count(candidate, context), context, room, follows)
 
     def _too_long(self, item: Input, read: int, context: int, room: int, follows: str) -> Failure:
-        """read: tokens of the input. The candidate may stand in it, or in what follows."""
+        """read: tokens of the input. The candidate may be in it, or in what follows."""
         candidate = self._own(item)
         own = self.count(candidate, context)
         if candidate and candidate in follows:
@@ -316,7 +316,7 @@ def _dropped(free: list[int], excess: int, fit: Fit) -> list[int]:
 
 
 def _fit(part: Read, limit: int, fit: Fit) -> None:
-    """Drop what is beyond the limit. Raises Failure where the tokens that cannot be dropped are more."""
+    """Drop what is beyond the limit. Raises Failure if the tokens that cannot be dropped are more."""
     excess = len(part.ids) - limit
     if excess > 0:
         free = part.free(None)

@@ -43,7 +43,7 @@ class Sample:
     of its images, see `Row`.
 
     `tokens`: what has been written, forced ones and the last one that ended it included. `finish` is None until it
-    ends. `problem`: why it has no text. Special tokens are left out of the text, but for those that close a thought:
+    ends. `problem`: why it has no text. Special tokens are left out of the text, except those that close a thought:
     whoever reads it must see where it ends.
     """
 

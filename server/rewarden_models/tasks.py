@@ -137,8 +137,8 @@ def _pair(loaded: Loaded, task: Pair) -> Prepared:
 
 
 def _check_turn(loaded: Loaded, read: Read) -> None:
-    """Raises Failure where a text lacks what a gated head reads: for one that was cut because the response is too long
-    for the model, as `too_long`, so that a long response is no way to go unscored."""
+    """Raises Failure if a text lacks what a gated head reads: for one that was cut because the response is too long for
+    the model, as `too_long`, so that a long response is no way to go unscored."""
     if turn_at(loaded.turn, read.ids) is None:
         if read.truncated:
             said = "the input was cut to fit the model, and lacks the beginning of the turn that its head reads"
@@ -152,8 +152,8 @@ def _check_turn(loaded: Loaded, read: Read) -> None:
 
 
 def _choose(loaded: Loaded, task: Choose) -> Prepared:
-    """All choices of one token are read in one row, behind the input's last token; each longer one has a row of its
-    own, which begins as the others do."""
+    """All choices of one token are read in one row, after the input's last token; each longer one has a row of its own,
+    which begins as the others do."""
     if not task.choices or not all(task.choices) or len(set(task.choices)) < len(task.choices):
         raise Failure("invalid", "choices must be given, differ, and not be empty")
     choices = [loaded.reader.appended(choice)[0] for choice in task.choices]
@@ -213,7 +213,7 @@ def _likelihood(loaded: Loaded, task: Likelihood) -> Prepared:
 
 def _rate(loaded: Loaded, task: Rate) -> Prepared:
     """Steps and marks are tokenised with the input as one text, as those do who train such models. A mark is what the
-    caller says, and may be a control token; a step's text may hold none."""
+    caller says, and may be a control token; a step's text can contain none."""
     headed = loaded.head == "token"
     if not task.steps or not task.mark:
         raise Failure("invalid", "steps and their mark must be given")

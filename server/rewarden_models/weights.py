@@ -29,7 +29,7 @@ class Weight:
 
 def read_weights(folder: Folder) -> Mapping[str, Weight]:
     """The weights of all files that loading reads. Raises Failure (`loading`) for a file that is damaged or cut off, a
-    weight that stands in two files, and one that the index promises and no file has."""
+    weight that is in two files, and one that the index promises and no file has."""
     found: dict[str, Weight] = {}
     places: dict[str, Path] = {}
     for file in folder.weights:

@@ -10,7 +10,7 @@ def as_request_error(error: Exception) -> RequestError:
     if isinstance(error, RequestError):
         return error
     if isinstance(error, SampleError):
-        # Raised where there is no sample to blame, such as for a verifier that `expect` needs and nobody knows.
+        # Raised if there is no sample to blame, such as for a verifier that `expect` needs and nobody knows.
         kind = InvalidRequest if error.fault == "caller" else InternalError
         return kind(error.message, **error.details)
     return InternalError("internal error; see the server's log under this request's id")

@@ -108,7 +108,7 @@ def prompt_of(params: Mapping[str, Any]) -> Any:
 
 
 def finish_reason_of(response: Mapping[str, Any]) -> FinishReason | None:
-    """Returns the reason why generation ended, or None where the response does not give it."""
+    """Returns the reason why generation ended, or None if the response does not give it."""
     status = response.get("status")
     if status == "incomplete":
         details = response.get("incomplete_details")

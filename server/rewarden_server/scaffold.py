@@ -38,7 +38,7 @@ def write(kind: str, name: str, folder: Path) -> list[Path]:
         place = folder / _placed(template.relative_to(_TEMPLATES / kind), name)
         place.parent.mkdir(parents=True, exist_ok=True)
         text = template.read_text(encoding="utf-8")
-        # Cases are JSON, whose texts may hold dollar signs.
+        # Cases are JSON, whose texts can contain dollar signs.
         if place.suffix != ".jsonl":
             text = Template(text).substitute(name=name, dashed=name.replace("_", "-"))
         place.write_text(text, encoding="utf-8")

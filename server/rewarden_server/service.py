@@ -191,7 +191,7 @@ class Service:
         return replace(giver, scopes=frozenset({BOX_SCOPE}), lease=lease)
 
     async def why_not_ready(self) -> str | None:
-        """Returns the reason why no work should be sent here now, or None where it may be."""
+        """Returns the reason why no work should be sent here now, or None if it may be."""
         if not self.engine.ready:
             return "the server is starting or draining"
         if self.config.sandbox.required:

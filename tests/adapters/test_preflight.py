@@ -375,7 +375,7 @@ def test_a_child_that_is_forked_after_the_check_requests_rewards(server: ServerP
 
 
 def test_the_check_leaves_nothing_of_grpc_in_the_process(server: ServerProcess) -> None:
-    """A child that is forked beside gRPC's threads may wait for their locks for ever."""
+    """A child that is forked beside gRPC's threads may wait for their locks forever."""
     code = (
         "import sys; from rewarden.adapters import plain; "
         "plain.reward('math', target=sys.argv[1]); sys.exit('grpc' in sys.modules)"

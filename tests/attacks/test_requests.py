@@ -122,7 +122,7 @@ def is_refused(answer: httpx.Response, *statuses: int) -> None:
     assert "Traceback" not in answer.text
 
 
-# --- what a row may hold
+# --- what a row can contain
 
 
 def test_ten_megabytes_of_code_are_judged_like_any_text(server: Target) -> None:
@@ -192,7 +192,7 @@ def test_a_name_finds_verifiers_and_nothing_else(server: Target, name: str) -> N
     assert right["score"] == 1.0
 
 
-# --- what an envelope may hold
+# --- what an envelope can contain
 
 
 @pytest.mark.parametrize("field", ["deadline_s", "group_deadline_s"])

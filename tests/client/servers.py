@@ -235,8 +235,8 @@ async def http_server(script: Script) -> AsyncIterator[str]:
 
 
 class Servicer(stubs.RewardServiceServicer):  # type: ignore[misc]
-    """The service of the wire. `most_samples`: what a message of a stream may hold; None for a server of the generation
-    that knows one sample a message and one verdict a reply."""
+    """The service of the wire. `most_samples`: what a message of a stream can contain; None for a server of the
+    generation that knows one sample a message and one verdict a reply."""
 
     def __init__(self, script: Script, most_samples: int | None) -> None:
         self.script = script

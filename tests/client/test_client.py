@@ -1,4 +1,4 @@
-"""The client: order restored, streams where they help, tries where they are safe, blocking where there is no loop."""
+"""The client: order restored, streams where they help, tries where they are safe, blocking if there is no loop."""
 
 from __future__ import annotations
 

@@ -328,7 +328,7 @@ async def test_what_the_project_refuses_is_422(server: Running, prover: Scripted
 
 
 def never(begun: asyncio.Event, left: asyncio.Event) -> Callable[[Snippet], Awaitable[Checked]]:
-    """A script: `valid` is checked, all else waits for ever."""
+    """A script: `valid` is checked, all else waits forever."""
 
     async def wait(snippet: Snippet) -> Checked:
         if snippet.text == "valid":

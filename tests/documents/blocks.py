@@ -55,7 +55,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Block:
-    """A block: its page, the line of its fence, its mark, and what stands in it."""
+    """A block: its page, the line of its fence, its mark, and what is in it."""
 
     page: str
     line: int

@@ -1,4 +1,4 @@
-"""A server's resources for a verifier, verifiers that wait, and fields of a reference that stand in `shared`."""
+"""A server's resources for a verifier, verifiers that wait, and fields of a reference that are in `shared`."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from tests.judges.scripted import ScriptedJudge
 
 
 async def differences(name: str, engine: Engine, scripted: ScriptedJudge) -> dict[str, tuple[str, ...]]:
-    """By title, how the verdicts of the cases differ from what they expect; empty where all go as expected."""
+    """By title, how the verdicts of the cases differ from what they expect; empty if all go as expected."""
     cases = load_cases(Registry().get(name))
     for case in cases:
         scripted.script(*case.script)

@@ -1,4 +1,4 @@
-"""A proxy that does harm: it stands between our client and a model's server, scripted or real, and spoils replies.
+"""A proxy that does harm: it is between our client and a model's server, scripted or real, and spoils replies.
 
 Each request takes the next of `faults`, and then `otherwise`, which is None: the upstream's own reply. Faults are what
 servers, gateways and networks really do.
@@ -169,7 +169,7 @@ async def _answered(
 
 
 def _chatty(body: bytes) -> bytes:
-    """A completion whose text stands in a fence, between sentences that have an opinion of their own."""
+    """A completion whose text is in a fence, between sentences that have an opinion of their own."""
     made = json.loads(body)
     for choice in made.get("choices", []):
         text = choice["message"].get("content") or ""

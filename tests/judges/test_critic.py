@@ -202,7 +202,7 @@ async def test_a_quote_may_have_other_spaces_and_quotation_marks(judged: Judged,
 
 
 async def test_text_that_prevents_quotes_earns_nothing(judged: Judged, scripted: ScriptedJudge) -> None:
-    # Then a neutral text stands in its place, and is quoted.
+    # Then a neutral text is in its place, and is quoted.
     replies = [quoted("nothing of it")] * 3 + [quoted("This is")] * 3
     scripted.script({"when": "Which hen?", "replies": replies})
     verdict = await judged("critic", {"mode": "spans"}, prompt="Which hen?", response="a hen {} b")

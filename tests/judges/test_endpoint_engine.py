@@ -1,4 +1,4 @@
-"""The whole engine before a server that does harm: no failure is ever a number, and nobody beside it waits."""
+"""The whole engine before a server that does harm: no failure is ever a number, and nobody next to it waits."""
 
 from __future__ import annotations
 

@@ -282,7 +282,7 @@ async def test_a_hollow_anchor_gives_way(judged: Judged, scripted: ScriptedJudge
 
 
 def garbled(text: str, *siblings: str) -> list[dict[str, Any]]:
-    """A judge that cannot be read wherever the text stands, and can where a neutral one stands in its place."""
+    """A judge that cannot be read wherever the text stands, and can where a neutral one is in its place."""
     return [
         {"when": [f"{text}\n[end of response"], "reply": "@@@"},
         *(

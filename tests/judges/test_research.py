@@ -189,7 +189,7 @@ async def test_calls_that_are_none_are_told_to_the_judge(judged: Judged, scripte
 async def test_calls_are_bounded(
     judged: Judged, scripted: ScriptedJudge, bounds: dict[str, int], ended: str, rounds: int
 ) -> None:
-    """A judge that calls for ever."""
+    """A judge that calls forever."""
     script(scripted, *(calling(("calculator", {"expression": f"{number} + 1"})) for number in range(20)))
     found = await judged("judge", params("calculator", **bounds), **SAMPLE)
     (research,) = found["evidence"]["research"]

@@ -9,7 +9,7 @@ from tests.lean.toolchain import Library, build, needs_lean, toolchain
 
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    """The library `base/`, compiled; skips where there is no Lean."""
+    """The library `base/`, compiled; skips if there is no Lean."""
     found = toolchain()
     if found is None:
         pytest.skip(needs_lean.kwargs["reason"])

@@ -52,7 +52,7 @@ class Lean:
 
 @pytest.fixture(scope="session")
 def lean(library: Library, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lean]:
-    """A real Lean; skips where there is none."""
+    """A real Lean; skips if there is none."""
     compiler = Compiler(library, tmp_path_factory.mktemp("inspected"))
     yield Lean(compiler)
     compiler.close()

@@ -25,7 +25,7 @@ Reply = tuple[int, Any]
 
 
 class Canned:
-    """A server that gives these answers, one after the other and the last one for ever; None: it hangs up. `asked`: the
+    """A server that gives these answers, one after the other and the last one forever; None: it hangs up. `asked`: the
     requests' bodies, `heads` their heads."""
 
     def __init__(self, replies: Sequence[Reply | None]) -> None:

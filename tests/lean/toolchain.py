@@ -25,7 +25,7 @@ NAME = "rewarden-tests"
 
 
 def toolchain() -> Path | None:
-    """The folder of a toolchain; None where there is none."""
+    """The folder of a toolchain; None if there is none."""
     return TOOLCHAIN if (TOOLCHAIN / "bin" / "lean").is_file() else None
 
 

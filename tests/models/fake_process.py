@@ -1,7 +1,7 @@
 """A model process as ours is, but for the computing: `python -m tests.models.fake_process`, with the same arguments.
 
 A model is a folder with a file `version`. What an input's text says is done: `die` (the process kills itself), `wait`
-(for ever), `raise`, `nan`, `memory`, or nothing: its length is the logit. `Write` writes which inputs `wait` now.
+(forever), `raise`, `nan`, `memory`, or nothing: its length is the logit. `Write` writes which inputs `wait` now.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rewarden_verifiers.inference import About, Classify, Facts, Logits, Task, T
 
 
 def load(name: str, settings: ModelEndpoint) -> str:
-    """The version that stands in the folder; `slow` beside it has the loading wait until that file is gone."""
+    """The version that is in the folder; `slow` next to it has the loading wait until that file is gone."""
     folder = Path(settings.model)
     while (folder / "slow").exists():
         time.sleep(0.005)

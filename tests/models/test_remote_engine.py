@@ -58,7 +58,7 @@ async def made(fake: FakeEngine, task: str, **more: Any) -> Any:
 
 
 def beside(place: Path) -> Path:
-    """Returns what stands beside a model's weights, copied there."""
+    """Returns what is next to a model's weights, copied there."""
     return Path(shutil.copytree(FOLDER / "smollm2", place, ignore=shutil.ignore_patterns("*.safetensors")))
 
 
@@ -70,7 +70,7 @@ async def version(fake: FakeEngine, task: str = "generate", **more: Any) -> str:
 
 
 def ids_of(item: Input, text: str = "") -> list[int]:
-    """The tokens of an input with what stands behind it."""
+    """The tokens of an input with what comes after it."""
     from transformers import AutoTokenizer
 
     from rewarden_models.rendering import Reader

@@ -390,7 +390,7 @@ class TestRealModels:
 
 
 class TestAResponseThatIsTooLong:
-    """By `of: response` it stands behind what is read. It is the policy's fault, and the caller's is a long prompt."""
+    """By `of: response` it comes after what is read. It is the policy's fault, and the caller's is a long prompt."""
 
     pytestmark = real
 

@@ -346,8 +346,8 @@ class TestTrouble:
             assert found.value.kind == "not_finite"
 
     def test_a_row_without_numbers_costs_its_own_text_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Whatever stands beside it: prompts that are read in pieces, and texts that are written already. Here the
-        model has no number for what follows one letter, which nobody else reads or writes."""
+        """Whatever is next to it: prompts that are read in pieces, and texts that are written already. Here the model
+        has no number for what follows one letter, which nobody else reads or writes."""
         (letter,) = ids_of("~")
         assert not any(letter in ids_of(prompt) + plainly(prompt) for prompt in PROMPTS)
         made, forward = writer_of(chunk=8), loaded().model.forward

@@ -1,5 +1,5 @@
-"""Coverage: every published system stands in the table, the recipes that cover one take its parameters, and
-`rewarden recipes coverage` prints that."""
+"""Coverage: every published system is in the table, the recipes that cover one take its parameters, and `rewarden
+recipes coverage` prints that."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 
 
 def find_chromium() -> str | None:
-    """The browser's command, or None where there is none."""
+    """The browser's command, or None if there is none."""
     return next((found for name in NAMES if (found := shutil.which(name))), None)
 
 

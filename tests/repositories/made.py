@@ -124,7 +124,7 @@ def files_answer(files: Mapping[str, str]) -> str:
 
 
 def r2e_row() -> dict[str, Any]:
-    """Returns a row of R2E-Gym about the repository: its commit mends `add`, and changes a test beside it."""
+    """Returns a row of R2E-Gym about the repository: its commit mends `add`, and changes a test next to it."""
     test = "from calc.core import add, twice\n\n\ndef test_twice():\n    assert twice(4) == 8\n"
     hunk = {
         "descriptor": {"old_range": {"start": 1, "length": 2}, "new_range": {"start": 1, "length": 2}, "section": ""},

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.needs_server, pytest.mark.slow]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolchain:
     """A framework's program, and a small repository. program: by its name. source: the file that patches change, which
-    is wrong: it has a `-` for a `+`. files: the others. cheats: files that a patch adds beside it."""
+    is wrong: it has a `-` for a `+`. files: the others. cheats: files that a patch adds next to it."""
 
     program: str
     command: str

@@ -1,4 +1,4 @@
-"""The journal: whatever is cut off its end, what stands before is found again."""
+"""The journal: whatever is cut off its end, what comes before is found again."""
 
 from __future__ import annotations
 

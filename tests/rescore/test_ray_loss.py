@@ -1,4 +1,4 @@
-"""Engines on Ray that fail, hang or differ: nothing is lost, and nothing waits for ever. Ray itself is a double, whose
+"""Engines on Ray that fail, hang or differ: nothing is lost, and nothing waits forever. Ray itself is a double, whose
 only part is to fail; what runs on a real one is in `test_ray.py`."""
 
 from __future__ import annotations

@@ -26,9 +26,9 @@ HELD = 64
 class ToyClient:
     """Stands for an `AsyncClient`. `seen` are the texts judged, in order; `most` how many were in hand at once.
 
-    break_at: the stream raises Unavailable after so many verdicts. halt_at: it stops for ever after so many, and at
-    most HELD more. log: a file that gets a line for each verdict told.
-    hold: responses with this text are answered when no more samples come.
+    break_at: the stream raises Unavailable after so many verdicts. halt_at: it stops forever after so many, and at most
+    HELD more. log: a file that gets a line for each verdict told. hold: responses with this text are answered when no
+    more samples come.
     """
 
     target = "http://toy"

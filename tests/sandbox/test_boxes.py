@@ -456,7 +456,7 @@ async def test_a_zip_is_refused_with_the_way_to_make_an_archive(box: RemoteBox) 
 async def test_a_slot_that_dies_as_its_box_is_opened_is_worth_another_try(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing has run in it, so the caller repeats the request, as it does where there is no room."""
+    """Nothing has run in it, so the caller repeats the request, as it does if there is no room."""
 
     @asynccontextmanager
     async def gone(slot: Slot, order: dict[str, Any]) -> AsyncIterator[None]:

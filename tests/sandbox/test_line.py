@@ -1,4 +1,4 @@
-"""Whoever stands in line for a slot: to wait is not a failure for those who can, however long the line is."""
+"""Whoever is in line for a slot: to wait is not a failure for those who can, however long the line is."""
 
 from __future__ import annotations
 

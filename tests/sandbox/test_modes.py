@@ -57,7 +57,7 @@ def start(mode: str, code: str, request: str, channel: int, reply: int) -> int:
 
 @dataclass(frozen=True)
 class Ended:
-    """The end of the tests' process: its report, None where it wrote none."""
+    """The end of the tests' process: its report, None if it wrote none."""
 
     code: int
     report: dict[str, Any]

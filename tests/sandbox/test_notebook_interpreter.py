@@ -308,7 +308,7 @@ def test_r_lists_its_variables(driver: DriverProcess) -> None:
 
 @pytest.mark.parametrize("kernel", ["javascript"], indirect=True)
 def test_javascript_ends_with_its_driver(driver: DriverProcess) -> None:
-    """Whatever it runs. Flake: it went on for ever where no room ends with the driver."""
+    """Whatever it runs. Flake: it went on forever where no room ends with the driver."""
     node = os.pidfd_open(int(driver.run("process.pid").value))
     driver.begin("console.log('begun'); while (true) {}")
     assert driver.line()["ev"] == "output"
@@ -397,7 +397,7 @@ def test_bash_reads_no_file_of_the_policys_at_its_start(tmp_path: Path) -> None:
 def test_a_program_in_the_background_writes_into_no_later_cell_and_does_not_wait(
     bash: DriverProcess, tmp_path: Path
 ) -> None:
-    """More than a pipe holds: it waits for ever if nobody reads between two cells."""
+    """More than a pipe holds: it waits forever if nobody reads between two cells."""
     bash.run(f"( while [ ! -e {tmp_path}/go ]; do sleep 0.01; done; head -c 200000 /dev/zero; > {tmp_path}/gone ) &")
     (tmp_path / "go").touch()
     while not (tmp_path / "gone").exists():
@@ -443,7 +443,7 @@ def test_a_cell_that_closes_our_pipes_is_replaced_by_order(bash: DriverProcess) 
 
 
 def test_a_picture_that_cannot_be_read_is_left_out(bash: DriverProcess, tmp_path: Path) -> None:
-    """Attack: the path of a FIFO or a device, on which the driver would wait for ever."""
+    """Attack: the path of a FIFO or a device, on which the driver would wait forever."""
     os.mkfifo(tmp_path / "fifo")
     for path in (f"{tmp_path}/fifo", "/dev/zero", "/nowhere", str(tmp_path)):
         cell = bash.run(f"for n in /proc/$$/fd/6?; do printf 'image\\0{path}\\0' >$n; done 2>/dev/null")

@@ -1,4 +1,4 @@
-"""Problems of our own: each solution gets the verdict that is written beside it.
+"""Problems of our own: each solution gets the verdict that is written next to it.
 
 A problem is a YAML file in `problems/`: `statement`; `tests`, each with `stdin` and `stdout`, or with `make`, Python
 that sets both, where they are long; `checker` and `limits` as in a reference of `code`; `solutions`, each with

@@ -1,4 +1,4 @@
-"""The provenance of a pass: which test code compares nothing where a result is empty, and what is told of objects."""
+"""The provenance of a pass: which test code compares nothing if a result is empty, and what is told of objects."""
 
 from __future__ import annotations
 

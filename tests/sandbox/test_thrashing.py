@@ -37,7 +37,7 @@ class Group:
 
     @property
     def limit(self) -> int:
-        """MiB that the slot may hold."""
+        """MiB that the slot can contain."""
         return int((self._folder / "limit").read_text()) // MIB
 
     def looks(self, *, usage: float, files: float, again: float) -> bool:

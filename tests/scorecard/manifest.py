@@ -1,4 +1,4 @@
-"""The labelled sets are append-only: `manifest.json` holds a hash of every row, and the test beside it holds them.
+"""The labelled sets are append-only: `manifest.json` holds a hash of every row, and the test next to it holds them.
 
 `python -m tests.scorecard.manifest` adds the hashes of new rows; it refuses when an old row changed or is gone.
 A label that proves wrong is mended by appending a corrected row under a new id and naming the old one in `retired`.

@@ -537,7 +537,7 @@ WATCH = "/grpc.health.v1.Health/Watch"
 
 
 async def watched(server: Running, key: str | None = None) -> Any:
-    """A stream of health that has said something. Raises AioRpcError where it is refused."""
+    """A stream of health that has said something. Raises AioRpcError if it is refused."""
     call = server.channel.stream_stream(WATCH)(metadata=(("authorization", f"Bearer {key}"),) if key else None)
     if key:
         await call.write(b"")

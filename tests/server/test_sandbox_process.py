@@ -107,7 +107,7 @@ async def test_when_it_ends_by_itself_another_comes(host: HostProcess) -> None:
 
 
 async def test_one_that_hangs_is_killed_and_another_comes(host: HostProcess, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its process lives and its connection stays whole: whatever it holds would wait for ever."""
+    """Its process lives and its connection stays whole: whatever it holds would wait forever."""
     monkeypatch.setattr(HostProcess, "look_s", 0.05)
     monkeypatch.setattr(HostProcess, "silent_s", 10.0)
     first = await host.client(30)

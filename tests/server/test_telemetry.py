@@ -32,7 +32,7 @@ TRACE = "0af7651916cd43dd8448eb211c80319c"
 CALLER = "b7ad6b7169203331"
 TRACEPARENT = f"00-{TRACE}-{CALLER}-01"
 SECRET = "marigold"
-"""Stands in every text of the samples: no span may hold it."""
+"""Stands in every text of the samples: no span can contain it."""
 
 
 class Collector:

@@ -63,7 +63,7 @@ async def test_a_run_is_chosen_by_name_and_told_as_json(server: Running, capsys:
     assert run["rewards"]["mc"] == {"now": 0.25, "means": [0.0, 0.5]}
     assert (run["all"]["unscored"], run["all"]["groups"]["mixed"]) == (0.25, 0.5)
     assert await top("third", "--once", "--url", server.serving.http) == 2
-    # Flake: the server logs its request beside it, before or after.
+    # Flake: the server logs its request next to it, before or after.
     assert "rewarden top: no run 'third'\n" in capsys.readouterr().err
 
 

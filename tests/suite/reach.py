@@ -153,7 +153,7 @@ def find(module: str) -> Path | None:
 
 @cache
 def texts(path: Path) -> frozenset[str]:
-    """Every text that stands in a file, docstrings aside."""
+    """Every text that is in a file, docstrings aside."""
     found: set[str] = set()
     prose: set[ast.AST] = set()
     for node in ast.walk(_tree(path)):
@@ -194,7 +194,7 @@ def _is_everyones(path: Path) -> bool:
 
 
 def _sorted_out(changed: Set[Path]) -> tuple[set[Path], set[str]]:
-    """Modules that changed, or stand beside a file that did; and what tests may call the other files by."""
+    """Modules that changed, or are next to a file that did; and what tests may call the other files by."""
     modules: set[Path] = set()
     loose: set[str] = set()
     for path in changed:

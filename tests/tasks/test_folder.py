@@ -24,7 +24,7 @@ DOCKERFILE = 'FROM rewarden-sandbox-python:latest\nWORKDIR /app\nENV MODE=fast N
 
 
 def with_environment(dockerfile: str, more: str = "", **files: str) -> dict[str, str]:
-    """Returns a task whose environment is a Dockerfile, with files beside it."""
+    """Returns a task whose environment is a Dockerfile, with files next to it."""
     toml = f'schema_version = "1.4"\n{more}\n'
     beside = {f"environment/{name.replace('_', '.')}": text for name, text in files.items()}
     return {**parts(task_toml=toml), "environment/Dockerfile": dockerfile, **beside}

@@ -27,7 +27,7 @@ def file_test(language: str, name: str, content: str, *expect: str, **more: Any)
 
 
 async def assert_scores(reference: dict[str, Any], rows: Sequence[Row], **params: Any) -> Sequence[Verdict]:
-    """Each program has the score beside it, and a flag that says that it shared a process with its tests."""
+    """Each program has the score next to it, and a flag that says that it shared a process with its tests."""
     pairs = [(f"```{reference['language']}\n{code}\n```", reference) for _, code, _ in rows]
     verdicts = await judged(pairs, **params)
     found = [(verdict.score, verdict.status, why) for verdict, (_, _, why) in zip(verdicts, rows, strict=True)]

@@ -47,7 +47,7 @@ def asserting(row: Mapping[str, Any], code: str) -> dict[str, Any]:
 
 
 async def assert_calls(rows: Sequence[tuple[float, str, Mapping[str, Any]]]) -> None:
-    """Each program has the score beside it. Rows: score, program, reference."""
+    """Each program has the score next to it. Rows: score, program, reference."""
     pairs = [(f"```{reference['language']}\n{code}\n```", reference) for _, code, reference in rows]
     verdicts = await judged(pairs)
     found = [(verdict.score, verdict.status, code) for verdict, (_, code, _) in zip(verdicts, rows, strict=True)]
@@ -55,14 +55,14 @@ async def assert_calls(rows: Sequence[tuple[float, str, Mapping[str, Any]]]) -> 
 
 
 async def assert_rooms(reference: Mapping[str, Any], rows: Sequence[tuple[float, str, str]]) -> None:
-    """Each response has the score beside it. Rows: score, response, its title."""
+    """Each response has the score next to it. Rows: score, response, its title."""
     verdicts = await judged([(body, reference) for _, body, _ in rows], extraction=["last_block", "whole"])
     found = [(verdict.score, why) for verdict, (_, _, why) in zip(verdicts, rows, strict=True)]
     assert found == [(score, why) for score, _, why in rows], [verdict.feedback for verdict in verdicts]
 
 
 async def assert_each(rows: Sequence[tuple[float, str, Mapping[str, Any], str]]) -> None:
-    """Each response has the score beside it. Rows: score, response, reference, its title."""
+    """Each response has the score next to it. Rows: score, response, reference, its title."""
     verdicts = await judged([(body, reference) for _, body, reference, _ in rows], extraction="whole")
     found = [(verdict.score, why) for verdict, (_, _, _, why) in zip(verdicts, rows, strict=True)]
     assert found == [(score, why) for score, _, _, why in rows], [verdict.feedback for verdict in verdicts]
@@ -77,7 +77,7 @@ async def assert_published(language: str, reference: Mapping[str, Any], right: s
 
 
 async def assert_shared(reference: Mapping[str, Any], rows: Sequence[tuple[float, str]]) -> None:
-    """Each response has the score beside it in one process with the tests, and a flag that says so."""
+    """Each response has the score next to it in one process with the tests, and a flag that says so."""
     one = {**reference, "isolation": "shared"}
     verdicts = await judged([(body, one) for _, body in rows], extraction="whole")
     assert [verdict.score for verdict in verdicts] == [score for score, _ in rows]

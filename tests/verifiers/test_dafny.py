@@ -134,7 +134,7 @@ async def test_an_attack_earns_nothing_and_its_twin_all(engine: Engine) -> None:
 @pytest.mark.needs_server
 @pytest.mark.asyncio(loop_scope="module")
 async def test_a_prover_without_an_answer_is_the_policys_matter(engine: Engine) -> None:
-    """Attack: a promise that no prover decides; Dafny ends with 0 where it gives up."""
+    """Attack: a promise that no prover decides; Dafny ends with 0 if it gives up."""
     hard = "lemma Hard(x: int, y: int, z: int) requires x > 2 && y > 2 ensures x*x*x + y*y*y != z*z*z { }"
     verdict = await judged(engine, method(before=hard), effort=1)
     assert (verdict.score, verdict.reason) == (0.0, "not_verified")

@@ -34,7 +34,7 @@ KIN = "def same(one, other):\n    return one.strip() == other\n"
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
-    """Write a file of functions and those beside it; what they leave in the process is gone after the test."""
+    """Write a file of functions and those next to it; what they leave in the process is gone after the test."""
     monkeypatch.setattr(sys, "path", [*sys.path])
     # Byte code goes by size and time, in seconds: a file that is written twice in one would be read as it was.
     monkeypatch.setattr(sys, "dont_write_bytecode", True)

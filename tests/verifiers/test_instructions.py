@@ -46,7 +46,7 @@ ARGUMENTS["words:start_verb"] = {}
 DETECTED = {name for name in CHECKERS if name.endswith(("language", "english_capital", "case"))}
 EVERY = [{"id": name, "kwargs": ARGUMENTS[name]} for name in CHECKERS if name not in DETECTED]
 ALL = (EVERY[:100], EVERY[100:])
-"""All instructions, in two references: one may hold 128."""
+"""All instructions, in two references: one can contain 128."""
 
 
 def judged(response: str, reference: Any, params: InstructionsParams = STRICT) -> Outcome:

@@ -1,4 +1,4 @@
-"""`math_verify` gives the library's own verdict: the installed library is asked beside it."""
+"""`math_verify` gives the library's own verdict: the installed library is asked next to it."""
 
 from __future__ import annotations
 

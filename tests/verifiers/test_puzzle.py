@@ -1,7 +1,7 @@
 """`puzzle` as a specification: references and parameters that make no sense, every end of the table, what the sandbox
 is asked and what is made of its reports, and that no text raises or takes more than near-linear work.
 
-What answers are worth is in the cases, which run here too but for those that need a sandbox.
+What answers are worth is in the cases, which run here too except those that need a sandbox.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def test_rank_biased_overlap_by_its_definition(p: float) -> None:
         size = rng.randint(1, 8)
         a, b = ([f"{n}" for n in rng.sample(range(12), size)] for _ in "ab")
         shared = [len(set(a[:d]) & set(b[:d])) for d in range(1, size + 1)]
-        # Equation 30 of the paper, for lists of one length; the agreement at the end goes on for ever.
+        # Equation 30 of the paper, for lists of one length; the agreement at the end goes on forever.
         expected = shared[-1] / size * p**size
         expected += (1 - p) / p * math.fsum(x / d * p**d for d, x in enumerate(shared, 1))
         assert measures.overlap(a, b, p, None) == pytest.approx(expected)

@@ -137,7 +137,7 @@ def replaced(sample: Sample, text: str) -> Sample:
 
 
 def judged(use: Use, sample: Sample) -> Outcome:
-    """The outcome without an engine; orchestrators are driven by hand, as nothing here ever waits: but for those that
+    """The outcome without an engine; orchestrators are driven by hand, as nothing here ever waits: except those that
     ask several judges at once, or a model."""
     routine = outcome_of(PLANNER, use, sample)
     by_meaning = use.params.get("by") == "embedding" or "embedding" in use.params.get("metrics", ())

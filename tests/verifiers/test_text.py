@@ -72,7 +72,7 @@ LETTERS = st.text(alphabet=string.ascii_letters + " .,!?'\"()&;:_", min_size=1, 
 
 
 def _last(words: str) -> str:
-    """The last word; an article where there is none, which is not ordinary either."""
+    """The last word; an article if there is none, which is not ordinary either."""
     bare = "".join(char for char in words.lower() if char not in string.punctuation).split()
     return bare[-1] if bare else "a"
 

@@ -80,7 +80,7 @@ def test_a_closing_tag_within_code_ends_a_thought_that_nothing_else_ends() -> No
 
 
 def test_a_thought_ends_at_its_first_closing_tag() -> None:
-    """As chat servers cut it: what stands behind it is seen, and hides nothing."""
+    """As chat servers cut it: what comes after it is seen, and hides nothing."""
     assert apply_view("<think>12</think>13</think>14") == Viewed("13</think>14")
 
 

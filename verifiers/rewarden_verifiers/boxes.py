@@ -44,7 +44,7 @@ class LiveBox(Protocol):
 
     @property
     def image_id(self) -> str:
-        """Returns the identity of the image's content; empty where there is none."""
+        """Returns the identity of the image's content; empty if there is none."""
 
     @property
     def disk_mb(self) -> int:
@@ -67,7 +67,7 @@ class FreshBox(Protocol):
 
     @property
     def image_id(self) -> str:
-        """Returns the identity of the image's content; empty where there is none."""
+        """Returns the identity of the image's content; empty if there is none."""
 
     async def run(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limits: Limits) -> Report:
         """Runs a program to its end. Raises BoxFault if its working folder is not one."""
@@ -118,7 +118,7 @@ class Boxes(Protocol):
         be had, also because a host does not allow the network."""
 
     async def identity(self, image: str, limits: Limits) -> str:
-        """Returns the identity of an image's content; empty where there is none. Raises as `open` does."""
+        """Returns the identity of an image's content; empty if there is none. Raises as `open` does."""
 
     async def together(self, key: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Does a piece of work once for all who want it at the same time. It ends when the last of them leaves."""

@@ -43,7 +43,7 @@ class Case:
 
 
 def cases_path(spec: VerifierSpec, folder: Path | None = None) -> Path | None:
-    """Returns where a verifier's cases lie: beside its module, or a recipe's YAML; None when the module is not a
+    """Returns where a verifier's cases lie: next to its module, or a recipe's YAML; None when the module is not a
     file."""
     if folder is None and "cases_folder" in spec.extra:
         folder = Path(spec.extra["cases_folder"])

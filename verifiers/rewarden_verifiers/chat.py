@@ -61,8 +61,8 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """The tokens and cost of a reply. cost_usd: None where the judge has no price. estimated: the model's server did
-    not say, and these are upper bounds."""
+    """The tokens and cost of a reply. cost_usd: None if the judge has no price. estimated: the model's server did not
+    say, and these are upper bounds."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0

@@ -73,7 +73,7 @@ READABLE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A member of a group, as group verifiers see it. `response` is None where the view found nothing to judge."""
+    """A member of a group, as group verifiers see it. `response` is None if the view found nothing to judge."""
 
     index: int
     response: str | None
@@ -89,8 +89,8 @@ class Expired(BaseException):
 class Watch(Protocol):
     """The backstop of a verifier that waits: it keeps its own time, and this ends it where it cannot.
 
-    quick_s: seconds after which the work should raise `Expired`, to begin anew where long work harms nobody; None where
-    it is there already.
+    quick_s: seconds after which the work should raise `Expired`, to begin anew where long work harms nobody; None if it
+    is there already.
     """
 
     @property
@@ -140,12 +140,12 @@ class AsyncEquivalence(Protocol):
     """An `Equivalence` whose work runs in the cpu workers, each item by itself, so that none harms its neighbours."""
 
     async def read(self, texts: Sequence[str]) -> Sequence[tuple[str, str | None] | SampleError | None]:
-        """For each viewed response its (answer, key); None where there is no answer; an error where reading failed for
-        a reason that is not the text's, so that nobody knows what it says.
+        """For each viewed response its (answer, key); None if there is no answer; an error where reading failed for a
+        reason that is not the text's, so that nobody knows what it says.
         """
 
     async def same(self, pairs: Sequence[tuple[str, str]]) -> Sequence[bool | None]:
-        """For each pair whether the answers are equal; None where that cannot be told."""
+        """For each pair whether the answers are equal; None if that cannot be told."""
 
 
 class Context(Protocol):
@@ -167,7 +167,7 @@ class Context(Protocol):
         """
 
     def equivalence(self, use: Use) -> AsyncEquivalence | None:
-        """The sameness that a verifier declares, or None where it declares none."""
+        """The sameness that a verifier declares, or None if it declares none."""
 
     @property
     def sandbox(self) -> Sandbox:

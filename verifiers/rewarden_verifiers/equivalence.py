@@ -18,7 +18,7 @@ class Equivalence(Protocol):
         """The answer in a viewed response, or None when there is none (or it hedges)."""
 
     def key(self, answer: str) -> str | None:
-        """A canonical form: equal keys mean equal answers. None where there is no cheap one."""
+        """A canonical form: equal keys mean equal answers. None if there is no cheap one."""
 
     def same(self, a: str, b: str) -> bool | None:
-        """Returns whether two answers are equal; None where that cannot be told."""
+        """Returns whether two answers are equal; None if that cannot be told."""

@@ -35,7 +35,7 @@ def load(text: str) -> VerifierSpec:
     if "." in path.stem:
         raise InvalidRequest(f"{text}: a file with dots in its name cannot be imported; rename it")
     if str(path.parent) not in sys.path:
-        # Last, so that no file beside it takes the place of an installed module.
+        # Last, so that no file next to it takes the place of an installed module.
         sys.path.append(str(path.parent))
     importlib.invalidate_caches()
     try:

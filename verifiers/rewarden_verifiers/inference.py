@@ -24,7 +24,7 @@ class Input:
 
     messages: OpenAI's form; content is text or parts (text; image_url with a data: address, for models that see). Where
     the last message is the assistant's it is closed as the template does it, or left open (`open`), so that what is
-    appended continues it. begin: the template's beginning of the assistant's turn stands at the end. text: instead of
+    appended continues it. begin: the template's beginning of the assistant's turn is at the end. text: instead of
     messages; tokens that a tokenizer adds by itself (such as [CLS]) are added. pair: a second text, for models that
     read two.
 
@@ -121,7 +121,7 @@ class Texts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Margin:
-    """The logit of the first of two texts over the second: above 0 where the head prefers the first."""
+    """The logit of the first of two texts over the second: above 0 if the head prefers the first."""
 
     logit: float
     facts: Facts
@@ -129,7 +129,7 @@ class Margin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vector:
-    """An embedding as the model's own pooling makes it; of length 1 where it was to be normalised."""
+    """An embedding as the model's own pooling makes it; of length 1 if it was to be normalised."""
 
     values: Sequence[float]
     facts: Facts
@@ -183,8 +183,8 @@ class Likelihood(Task[Likelihoods]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate(Task[StepValues]):
-    """Values of steps, which stand one after another behind the input (an open chat or a text), each followed by
-    `mark`; they are read at the mark's last token (`at` "mark"), or from what is predicted to follow it (`at` "next").
+    """Values of steps, which stand one after another after the input (an open chat or a text), each followed by `mark`;
+    they are read at the mark's last token (`at` "mark"), or from what is predicted to follow it (`at` "next").
 
     choices: the texts that are compared at that place, for a model without a token-classification head: with `at`
     "next" the probability that they follow the mark (as Math-Shepherd's published code reads " +" and " -" at its tag,
@@ -205,7 +205,7 @@ class Write(Task[Texts]):
     token each time. seed: the same for the same. stop: texts at which a sample ends, without them.
 
     thinking_tokens: a thought (from the beginning of what is written up to `close`) longer than this is closed by
-    putting `close` there, and what follows is written behind it (a budget, as J1 has it, arXiv 2505.11875); None: no
+    putting `close` there, and what follows is written after it (a budget, as J1 has it, arXiv 2505.11875); None: no
     bound but max_tokens.
     """
 

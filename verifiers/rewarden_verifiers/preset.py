@@ -30,7 +30,7 @@ def presets_of(params_type: type | None) -> Mapping[str, Preset]:
 
 
 def filled(params_type: type, params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The parameters with those that their preset sets. Raises InvalidParams where one that was given contradicts it.
+    """The parameters with those that their preset sets. Raises InvalidParams if one that was given contradicts it.
 
     An unknown preset, and parameters that are none, are left for who reads the types.
     """

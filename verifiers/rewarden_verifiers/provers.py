@@ -29,7 +29,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """A message of the assistant about a stretch of the text. end: None where it names none."""
+    """A message of the assistant about a stretch of the text. end: None if it names none."""
 
     severity: Severity
     text: str
@@ -40,7 +40,7 @@ class Message:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
     """The goals left to be proved at a place: of a `sorry`, or of a tactic (before it ran). text: the source there.
-    goals: none where the assistant says nothing of that place."""
+    goals: none where the assistant says nothing about that place."""
 
     text: str
     start: Position
@@ -89,8 +89,8 @@ class Checked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiled:
-    """A text compiled in a room of its own. module: the compiled module (Lean: the .olean file), None where there is
-    none. messages: as the compiler printed them, which a text that runs code of its own may have forged."""
+    """A text compiled in a room of its own. module: the compiled module (Lean: the .olean file), None if there is none.
+    messages: as the compiler printed them, which a text that runs code of its own may have forged."""
 
     status: CheckStatus
     limit: str | None = None

@@ -14,10 +14,9 @@ class Sandbox(Protocol):
     def run(self, job: Job) -> AsyncGenerator[JobEvent, None]:
         """The results of a job's cases, in order, as they end; before them the compilation's.
 
-        The job waits for a room until the request's own deadline, whatever its `patience_s`. Closing the iterator
-        early kills what still runs. Raises SandboxError where no room could be had or the host broke, and
-        InvalidSample for an unknown language or a malformed job. A report with status `internal_error` is ours: raise
-        SandboxError for it.
+        The job waits for a room until the request's own deadline, whatever its `patience_s`. Closing the iterator early
+        kills what still runs. Raises SandboxError if no room could be had or the host broke, and InvalidSample for an
+        unknown language or a malformed job. A report with status `internal_error` is ours: raise SandboxError for it.
         """
 
     async def lacking(self, languages: Sequence[str]) -> str | None:

@@ -197,7 +197,7 @@ _KINDS: Mapping[Any, str] = {
 
 
 def _words(annotation: Any, table: str) -> str:
-    """The values that an annotation stands for, in words; empty where there are none."""
+    """The values that an annotation stands for, in words; empty if there are none."""
     bare = _bare(annotation)
     if said := _said_of(annotation):
         return said
@@ -221,7 +221,7 @@ def _holds_texts(annotation: Any) -> bool:
 
 
 def parse_params(spec: VerifierSpec, params: Mapping[str, Any]) -> Any:
-    """The verifier's parameters as its own type, defaults filled in; None where it takes none.
+    """The verifier's parameters as its own type, defaults filled in; None if it takes none.
 
     Raises InvalidParams with the JSON path of the first field at fault, and what the verifier does accept; or with
     that of a parameter which contradicts the preset that was asked for.

@@ -19,7 +19,7 @@ _SPAN = re.compile(r"(?<!`)(`{1,2})(?!`)[^`\n]+\1(?!`)")
 @dataclass(frozen=True, slots=True)
 class Thought:
     """A message's thought, from `start` to `end`, and where the `answer` begins; `first`: where the text begins that
-    follows the first of several thoughts. closed: False where it never ends."""
+    follows the first of several thoughts. closed: False if it never ends."""
 
     start: int
     end: int
@@ -29,7 +29,7 @@ class Thought:
 
 
 def thought_of(text: str, opening: str, closing: str, *, starts_open: bool, apart: bool = False) -> Thought | None:
-    """The thought of a message, all of its thoughts as one; None where there is none.
+    """The thought of a message, all of its thoughts as one; None if there is none.
 
     starts_open: the chat template wrote the opening tag. apart: the chat server set the thought apart, so that only an
     opening tag begins another.
@@ -60,8 +60,8 @@ def thought_of(text: str, opening: str, closing: str, *, starts_open: bool, apar
 
 
 _BEFORE = r"(?:^[ \t]*|(?<=>)[ \t\n]*|(?<=[^\s>\"'“‘«(\[{*_`/|=\0]))"
-"""A further thought begins with a line, behind a tag, or glued to what was said. In a sentence that is about the tag a
-space, a quotation mark or a bracket stands before it."""
+"""A further thought begins with a line, after a tag, or glued to what was said. In a sentence that is about the tag a
+space, a quotation mark or a bracket comes before it."""
 
 
 @lru_cache(maxsize=64)
@@ -77,7 +77,7 @@ def _further(opening: str, closing: str) -> re.Pattern[str]:
 
 
 def _without_code(text: str) -> str:
-    """The text, as long as it was, without what stands in code fences that end and in inline code."""
+    """The text, as long as it was, without what is in code fences that end and in inline code."""
     if "`" not in text and "~~~" not in text:
         return text
     pieces: list[str] = []

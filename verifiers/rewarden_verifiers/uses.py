@@ -9,7 +9,7 @@ from rewarden.errors import InvalidParams
 from rewarden.types import Use
 
 _DEEPEST = 64
-"""Nesting of a use. A reference that is a text may hold JSON of any depth, which no limit of a request sees."""
+"""Nesting of a use. A reference that is a text can contain JSON of any depth, which no limit of a request sees."""
 
 UseLike = str | dict[str, Any]
 """A name, `{"name", "params"}`, or `{"recipe": {…}}`, as in a request."""

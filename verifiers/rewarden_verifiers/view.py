@@ -44,12 +44,11 @@ Part = Literal["final", "full", "thinking"]
 class View:
     """Parameters of the view, given to any verifier as `view` (a part's name, or an object of these fields).
 
-    `open`, `close`: the thought's tags. With others than the usual ones, `thinking` is what stands between them,
-    wherever that is: a recipe may ask for what an `<answer>` holds.
-    `starts_open`: the chat template itself opened the thought, so that the response holds only the closing tag.
-    `special_tokens`: dropped from the text. `keep_tokens`: only at its ends; within the text they are text, which
-    verifiers that show it to a model make harmless and flag.
-    `calls`: what a message calls (`tool_calls`, as OpenAI's protocol has them) stands behind its content, each call as
+    `open`, `close`: the thought's tags. With others than the usual ones, `thinking` is what is between them, wherever
+    that is: a recipe may ask for what an `<answer>` holds. `starts_open`: the chat template itself opened the thought,
+    so that the response holds only the closing tag. `special_tokens`: dropped from the text. `keep_tokens`: only at its
+    ends; within the text they are text, which verifiers that show it to a model make harmless and flag. `calls`: what a
+    message calls (`tool_calls`, as OpenAI's protocol has them) comes after its content, each call as
     `<tool_call>{"name": …, "arguments": …}</tool_call>`.
     """
 

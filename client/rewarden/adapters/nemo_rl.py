@@ -149,7 +149,7 @@ def _split(log: Sequence[Mapping[str, Any]]) -> tuple[list[Any], list[Any]]:
 
 
 def _mean(scores: Sequence[float | None]) -> float:
-    """Returns the mean of the known scores; 0.0 where all are missing, so that all advantages are 0."""
+    """Returns the mean of the known scores; 0.0 if all are missing, so that all advantages are 0."""
     known = [score for score in scores if score is not None]
     return fmean(known) if known else 0.0
 

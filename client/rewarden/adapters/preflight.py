@@ -102,7 +102,7 @@ def _examine_here(settings: Settings) -> list[str]:
 
 def _examine_apart(settings: Settings) -> list[str]:
     """`examine` in another process. Flake: a process that has used gRPC leaves locks of gRPC's threads to the children
-    that it forks, and trainers fork: now and then, one of a hundred children waited for ever.
+    that it forks, and trainers fork: now and then, one of a hundred children waited forever.
     """
     asked = pickle.dumps(replace(settings, log=None))
     try:
@@ -223,7 +223,7 @@ def _uses(settings: Settings) -> dict[str, Use | None]:
 
 
 def shown(target: str) -> str:
-    """Returns the target without a key that stands in it as a password."""
+    """Returns the target without a key that is in it as a password."""
     scheme, mark, rest = target.partition("://")
     return scheme + mark + rest.rpartition("@")[2]
 

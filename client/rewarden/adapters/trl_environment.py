@@ -142,7 +142,7 @@ def _method(tool: Mapping[str, Any]) -> Callable[..., str]:
 
 
 def _apart(prompt: Any) -> str:
-    """Returns what comes between a prompt and the observation that TRL puts right behind it."""
+    """Returns what comes between a prompt and the observation that TRL puts right after it."""
     content = prompt[-1].get("content") if isinstance(prompt, list) and prompt else None
     return "\n\n" if isinstance(content, str) and content and not content.endswith("\n") else ""
 

@@ -248,7 +248,7 @@ def _message(message: Any) -> dict[str, Any]:
 
 
 _OF_A_MESSAGE = ("role", "content", "reasoning_content", "tool_calls")
-# What providers add beside it (signatures, encrypted thoughts) is long, and says nothing to a judge.
+# What providers add next to it (signatures, encrypted thoughts) is long, and says nothing to a judge.
 
 
 def _number_or_nan(verdict: Verdict, state: dict[str, Any], settings: Settings) -> float:

@@ -93,7 +93,7 @@ class RewardManager(Base):
         return {"reward_score": scores["score"], "reward_extra_info": scores}
 
     def _finish_reason(self, ids: list[int]) -> FinishReason | None:
-        """Returns the reason, or None where the tokens do not show it: models may end with other tokens than their
+        """Returns the reason, or None if the tokens do not show it: models may end with other tokens than their
         tokenizer's end."""
         if ids and ids[-1] == self._tokenizer.eos_token_id:
             return "stop"

@@ -101,7 +101,7 @@ def candidates(words: Sequence[str]) -> list[str]:
 
 
 def _arguments(command: str) -> Mapping[str, Any]:
-    """The arguments of a command, by the file beside its module; packages that have no such file get no completion."""
+    """The arguments of a command, by the file next to its module; packages that have no such file get no completion."""
     module = known_commands().get(command)
     try:
         spec = None if module is None else find_spec(module)

@@ -66,7 +66,7 @@ class Mlflow:
 def to_mlflow(run_id: str | None = None, *, experiment: str | None = None, table_every: int = 10) -> Mlflow:
     """A run of MLflow's: the given one, else the active one (of any thread) or `MLFLOW_RUN_ID`'s, else a new one in
     `experiment` (or `MLFLOW_EXPERIMENT_NAME`). Tables go with every `table_every`-th report, as artifacts
-    `PREFIX/worst/STEP.json`. Raises InvalidRequest where the package is missing.
+    `PREFIX/worst/STEP.json`. Raises InvalidRequest if the package is missing.
     """
     return Mlflow(run_id, experiment, table_every)
 

@@ -49,7 +49,7 @@ def to_tensorboard(logdir: str | os.PathLike[str] | None = None, *, writer: Any 
     """A folder of TensorBoard's, or a SummaryWriter (torch's or tensorboardX's), which stays open.
 
     `{host}`, `{pid}` and `{rank}` in the folder stand for those of the process that writes: processes that share a
-    folder cross one another's curves. Raises InvalidRequest where neither package is there.
+    folder cross one another's curves. Raises InvalidRequest if neither package is there.
     """
     return TensorBoard(None if logdir is None else os.fspath(logdir), writer)
 

@@ -51,6 +51,6 @@ class Trackio:
 
 def to_trackio(run: Any = None, *, project: str = "rewarden", table_every: int = 10) -> Trackio:
     """A run of Trackio's: the given one, else the current one of whoever adds the verdicts, else a new one in
-    `project`. Tables go with every `table_every`-th report. Raises InvalidRequest where the package is missing.
+    `project`. Tables go with every `table_every`-th report. Raises InvalidRequest if the package is missing.
     """
     return Trackio(run, project, table_every)

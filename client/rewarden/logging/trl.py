@@ -52,7 +52,7 @@ def report(
     """Log the verdicts of one call of a reward function: figures by `log_metric`, columns by `log_extra`, where given.
 
     name: the reward function's; each of a trainer has another. The figures are `rewarden/NAME/SOURCE/…`, the columns
-    `NAME_status`, `_reason`, `_fault`, `_extracted` and `_feedback`: texts, empty where there is nothing to say.
+    `NAME_status`, `_reason`, `_fault`, `_extracted` and `_feedback`: texts, empty if there is nothing to say.
     """
     prefix = f"{PREFIX}/{fit(name)}"
     log = RewardLog(worst=0, prefix=prefix, every_s=None)

@@ -134,7 +134,7 @@ def to_wandb(run: Any = None, *, project: str | None = None, table_every: int = 
     A report whose step the caller named is logged at it (`run.log(…, step=)`). Others join the next row that the
     trainer logs to its run, and so move no step of it; of several between two rows the last one is shown at once, and
     the others follow in rows of their own before the run ends (`wandb.finish()`), with the verdicts that were not
-    reported yet. Raises InvalidRequest where the package is missing.
+    reported yet. Raises InvalidRequest if the package is missing.
     """
     return Wandb(run, project, table_every)
 

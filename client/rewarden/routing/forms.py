@@ -89,7 +89,7 @@ def _one(sample: Sample) -> Any:
 
 
 def _gsm8k(sample: Sample) -> Any:
-    """GSM8K's solutions: the answer stands behind the last `####`."""
+    """GSM8K's solutions: the answer comes after the last `####`."""
     reference = _one(sample)
     return reference.rpartition("####")[2].strip() if isinstance(reference, str) else reference
 

@@ -25,7 +25,7 @@ BESIDE = ("formal_statement", "header")
 
 def lean(sample: Sample) -> dict[str, Any]:
     """A statement, or a row's columns as an object or JSON of one; where the reference is something else, the statement
-    is `metadata.formal_statement`. The header stands beside either. Raises ValueError where there is no statement.
+    is `metadata.formal_statement`. The header is next to either. Raises ValueError if there is no statement.
     """
     found = only(sample.reference)
     if isinstance(found, str) and found.lstrip().startswith("{"):

@@ -37,7 +37,7 @@ def names(sample: Sample) -> list[str]:
 
 
 def reasoning_gym(sample: Sample) -> dict[str, Any]:
-    """An item of reasoning-gym: an entry with its `metadata`, or an answer with `task` and `metadata` beside it."""
+    """An item of reasoning-gym: an entry with its `metadata`, or an answer with `task` and `metadata` next to it."""
     beside = sample.metadata or {}
     entry = _maybe_json(beside.get("entry"))
     if isinstance(sample.reference, Mapping):

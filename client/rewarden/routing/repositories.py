@@ -30,8 +30,8 @@ _MARKS = {"context": " ", "added": "+", "deleted": "-", "note": "\\ "}
 
 def swe_bench(sample: Sample) -> dict[str, Any]:
     """A row with `FAIL_TO_PASS`, `PASS_TO_PASS`, `patch`, `test_patch` and `base_commit`, as an object or JSON of one;
-    lists can be JSON in a text. What it does not say stands in the metadata, by the names of `swe`. Without a command,
-    pytest runs the files that the ids name. Raises ValueError where the row does not suffice.
+    lists can be JSON in a text. What it does not say is in the metadata, by the names of `swe`. Without a command,
+    pytest runs the files that the ids name. Raises ValueError if the row does not suffice.
     """
     found = _row(sample, "SWE-bench")
     must_pass, must_stay = _ids(found, "FAIL_TO_PASS"), _ids(found, "PASS_TO_PASS")
@@ -65,7 +65,7 @@ def r2e_gym(sample: Sample) -> dict[str, Any]:
     """A row of R2E-Gym with `parsed_commit_content`, `execution_result_content` and `expected_output_json`, as an
     object or JSON of one. What is expected to pass must pass; the logs of the row say the tests' files, and which of
     them failed before the commit. The tests lie in `r2e_tests`, and run by pytest with the repository's own `.venv`;
-    metadata as for `swe_bench`. Raises ValueError where the row does not suffice.
+    metadata as for `swe_bench`. Raises ValueError if the row does not suffice.
     """
     row = _row(sample, "R2E-Gym")
     commit, ran, expected = (
@@ -98,8 +98,8 @@ def r2e_gym(sample: Sample) -> dict[str, Any]:
 
 def nemo_gym_swe(sample: Sample) -> dict[str, Any]:
     """A row of NeMo Gym's SWE agents, as Nemotron's sets have them, or its `metadata`: `dataset_name` says of which set
-    the row in `instance_dict` is, an object or JSON of one. Metadata as for `swe_bench`. Raises ValueError where the
-    row does not suffice.
+    the row in `instance_dict` is, an object or JSON of one. Metadata as for `swe_bench`. Raises ValueError if the row
+    does not suffice.
     """
     told = _row(sample, "NeMo Gym's SWE agents")
     asked = told.get("responses_create_params")

@@ -2,7 +2,7 @@
 
 httpx sends a request to its end before it reads a byte of the answer. A stream needs both at once: the first verdict
 must not wait for the last sample, and a server that waits for room to answer while we wait for room to send would wait
-for ever. So this one exchange is made with asyncio's streams: a connection of its own, no redirects, no proxy.
+forever. So this one exchange is made with asyncio's streams: a connection of its own, no redirects, no proxy.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Answer:
         self.ended = False
         self._unread = b""
         self._left: int | None = None
-        """The bytes that are left of the body, or of its chunk; None where the connection's end is the body's."""
+        """The bytes that are left of the body, or of its chunk; None if the connection's end is the body's."""
         self._chunked = False
 
     def take(self, data: bytes) -> bytes:

@@ -252,7 +252,7 @@ class DockerPlace:
 
 
 def _config(image: Any) -> dict[str, Any]:
-    """The configuration of an image, empty where it has none."""
+    """The configuration of an image, empty if it has none."""
     return image.attrs.get("Config") or {}
 
 

@@ -75,7 +75,7 @@ def _headers(lines: list[bytes]) -> tuple[list[bytes], int]:
             raise Malformed("a header is malformed")
         name = match[1].lower()
         if name == b"transfer-encoding":
-            # Attack: a second request behind the first, which nothing has checked.
+            # Attack: a second request after the first, which nothing has checked.
             raise Malformed("send the length of the body (Content-Length) instead of chunks")
         if name == b"content-length":
             text = match[2].strip()

@@ -76,7 +76,7 @@ def narrowed(own: Sequence[Rule], hosts: Sequence[str]) -> tuple[str, ...]:
 
 
 def split(text: str, otherwise: int | None) -> tuple[str, int | None]:
-    """Returns host and port of `HOST[:PORT]`; an IPv6 address stands in brackets. Raises ValueError."""
+    """Returns host and port of `HOST[:PORT]`; an IPv6 address is in brackets. Raises ValueError."""
     match = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:/@\s]+)(?::([0-9]{1,5}))?", text)
     if match is None:
         raise ValueError(f"{text[:100]!r} is not HOST or HOST:PORT")

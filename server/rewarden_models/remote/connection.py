@@ -81,8 +81,8 @@ class Connection:
 
 
 def _complaint(reply: httpx.Response) -> tuple[str, str]:
-    """The text of an error, and the parameter that it is about, empty where it names none. vLLM writes
-    `{"error": {"message", "type", "param", "code"}}`; SGLang the same, `{"error": text}`, or the fields themselves."""
+    """The text of an error, and the parameter that it is about, empty if it names none. vLLM writes `{"error":
+    {"message", "type", "param", "code"}}`; SGLang the same, `{"error": text}`, or the fields themselves."""
     try:
         body: Any = msgspec.json.decode(reply.content)
     except (msgspec.DecodeError, UnicodeDecodeError):

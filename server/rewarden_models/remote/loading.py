@@ -39,7 +39,7 @@ class Remote:
 
 
 def load(name: str, settings: ModelEndpoint) -> Remote:
-    """Returns what can be known of it. Blocks. Raises Failure where its server does not answer, has no such model, or
+    """Returns what can be known of it. Blocks. Raises Failure if its server does not answer, has no such model, or
     gives a head's outputs only after an activation, and where its tokenizer is code of its own.
     """
     folder = files_beside(
@@ -110,7 +110,7 @@ async def _served(loaded: Loaded, folder: Folder, settings: ModelEndpoint) -> Lo
 
 
 async def _labels(loaded: Loaded, settings: ModelEndpoint, engine: Engine, context: int) -> tuple[str, ...]:
-    """The head's labels, once it is sure that its outputs are raw ones. Raises Failure where they are not."""
+    """The head's labels, once it is sure that its outputs are raw ones. Raises Failure if they are not."""
     if settings.task == "score":
         return await _pair_labels(loaded, engine, context)
     reads = [loaded.reader.read(Input(text=text), context) for text in PROBES]

@@ -17,8 +17,8 @@ PROBES = ("It is.", "The capital of France is Paris.", "no no no no", "x = 3; th
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The description that a server gives of its model. name: as it serves it. context: tokens of an input, None where
-    it does not say. version: what tells its weights apart, as far as it says; empty where it says nothing."""
+    """The description that a server gives of its model. name: as it serves it. context: tokens of an input, None if it
+    does not say. version: what tells its weights apart, as far as it says; empty if it says nothing."""
 
     name: str
     context: int | None
@@ -52,7 +52,7 @@ class Engine(Protocol):
     async def written(
         self, ids: Sequence[int], *, max_tokens: int, temperature: float, top_p: float, seed: int, stop: Sequence[str]
     ) -> Written:
-        """Returns what the model writes behind these tokens, without a text of `stop`."""
+        """Returns what the model writes after these tokens, without a text of `stop`."""
 
 
 def numbers(value: Any, what: str) -> list[float]:
@@ -73,7 +73,7 @@ def numbers(value: Any, what: str) -> list[float]:
 
 
 def first(reply: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """The only entry of a list of objects. Raises Failure where there is another number of them."""
+    """The only entry of a list of objects. Raises Failure if there is another number of them."""
     found = reply.get(name)
     if not isinstance(found, list) or len(found) != 1 or not isinstance(found[0], Mapping):
         raise Failure("failed", f"the model's server returned no {name!r} with one entry")

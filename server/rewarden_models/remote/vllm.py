@@ -109,8 +109,8 @@ class Vllm:
         return True
 
     async def predicted(self, row: Row) -> list[list[float]]:
-        """See `Engine.predicted`. The tokens that stand in the row are read from one pass over it; others, by asking
-        what comes next behind the tokens up to there, in two requests however many there are."""
+        """See `Engine.predicted`. The tokens that are in the row are read from one pass over it; others, by asking what
+        comes next after the tokens up to there, in two requests however many there are."""
         assert row.targets is not None
         ids = row.ids
         if row.reads[-1] == len(ids) - 1 and len(row.reads) > 1 and len(row.targets[-1]) == 1:
@@ -173,7 +173,7 @@ class Vllm:
         return made
 
     async def _next(self, prompts: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[list[float]]:
-        """The log-probabilities of each prompt's targets behind it: by one request, or as few as the server allows."""
+        """The log-probabilities of each prompt's targets after it: by one request, or as few as the server allows."""
         made: list[list[float]] = []
         for start in range(0, len(prompts), _MOST_PROMPTS):
             some, wanted = prompts[start : start + _MOST_PROMPTS], targets[start : start + _MOST_PROMPTS]
@@ -191,7 +191,7 @@ class Vllm:
         return made
 
     async def _behind(self, prompts: Sequence[Sequence[int]], tokens: Sequence[int]) -> list[dict[int, float]]:
-        """The log-probabilities of tokens behind each prompt, as far as the server names them."""
+        """The log-probabilities of tokens after each prompt, as far as the server names them."""
         body = {
             "model": self._model,
             "prompt": [list(ids) for ids in prompts],

@@ -56,7 +56,7 @@ async def lean_state(config: Config) -> Check:
 
 
 async def _elaborated(config: Config, projects: Mapping[str, LeanProject]) -> dict[str, Problem]:
-    """The projects in which elaboration failed, each with the reason and the fix, which is empty where it is reported
+    """The projects in which elaboration failed, each with the reason and the fix, which is empty if it is reported
     elsewhere."""
     if config.sandbox.address is None and config.sandbox.launcher == "none":
         return dict.fromkeys(projects, Problem("not tried: there is no sandbox", ""))

@@ -1,8 +1,8 @@
 """The part of a peer's request that is not in its body: the verifier, and the number for samples without a score. Often
 the address is all that the user of a peer's client can configure. So the address has it: /compat/slime/rm the server's
 own routing decides (`routing.file`) /compat/slime/math/rm the verifier or recipe `math`
-/compat/slime/rm?use=math&params={…} the same, with parameters /compat/slime/rm?unscored=-1 what stands where there is
-no score, for peers that know only numbers Keys: clients that set no headers send theirs within the address,
+/compat/slime/rm?use=math&params={…} the same, with parameters /compat/slime/rm?unscored=-1 what stands if there is no
+score, for peers that know only numbers Keys: clients that set no headers send theirs within the address,
 `http://any:KEY@host:port/…`.
 """
 

@@ -21,7 +21,7 @@ from rewarden_server.observe.record import Recorder
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """orchestrations: as many orchestrators are at work at once as it has permits. early: None where nobody wants to be
+    """orchestrations: as many orchestrators are at work at once as it has permits. early: None if nobody wants to be
     advised on early answers.
     """
 

@@ -18,7 +18,7 @@ from rewarden_verifiers.group.statistics import wilson
 from rewarden_verifiers.recheck import Recheck
 
 RECHECK_S = 600.0
-"""Seconds for one recheck. A strong verifier that hangs must not hold the places of others for ever."""
+"""Seconds for one recheck. A strong verifier that hangs must not hold the places of others forever."""
 
 _AT_ONCE = 8
 """Rechecks in progress: the strong verifier's places are first of all for the samples that need it."""
@@ -31,7 +31,7 @@ Again = Callable[[Sample, Progress | None], Awaitable[Outcome]]
 
 _RECENT = 200
 _MOST = 64
-"""Attack: names of recipes and judges that callers make up, each of which would be a row of its own for ever."""
+"""Attack: names of recipes and judges that callers make up, each of which would be a row of its own forever."""
 
 _OTHERS = ("other", "other")
 

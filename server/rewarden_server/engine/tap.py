@@ -31,4 +31,4 @@ class Tap(Protocol):
 
 
 OpenTap = Callable[[Batch], Tap | None]
-"""Opens the tap of a scope, given its header; None where nobody listens."""
+"""Opens the tap of a scope, given its header; None if nobody listens."""

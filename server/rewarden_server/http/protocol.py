@@ -116,8 +116,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def handle_websocket_upgrade(self) -> None:
         """Hands the connection over to the WebSocket's protocol. Attack: a handshake with a body, another method than
-        GET, or more headers than that protocol reads. It stops there without an answer, leaves the connection open for
-        ever, and raises when the server shuts down."""
+        GET, or more headers than that protocol reads. It stops there without an answer, leaves the connection open
+        forever, and raises when the server shuts down."""
         given = {name for name, _ in self.scope["headers"]}
         if self.scope["method"] != "GET" or given & {b"content-length", b"transfer-encoding"}:
             self.send_400_response("A WebSocket begins with GET, and without a body.")

@@ -190,7 +190,7 @@ async def _events(
 
 
 def key_of_caller() -> str | None:
-    """The key whose runs the caller sees; None where all."""
+    """The key whose runs the caller sees; None if all."""
     caller = CURRENT.get()
     assert caller is not None  # no route of runs is open
     return _key_of(caller)

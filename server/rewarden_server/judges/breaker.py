@@ -188,7 +188,7 @@ class Breaker:
         if turn is self._probe:
             self._probe = None
         if not turn.first:
-            # Untried questions fail without a pause between them: they say nothing of how long it lasts.
+            # Untried questions fail without a pause between them: they say nothing about how long it lasts.
             self._pause_s = min(2 * self._pause_s, self._longest_s)
         self._next = self._clock() + self._pause_s
         impatient, self._impatient = self._impatient, []

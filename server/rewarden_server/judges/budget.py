@@ -38,7 +38,7 @@ class Budget:
         return dict(self._limits)
 
     def check(self) -> None:
-        """Raises BudgetExhausted where nothing is left."""
+        """Raises BudgetExhausted if nothing is left."""
         for name, limit in self._limits.items():
             if self._spent[name] >= limit:
                 raise BudgetExhausted(f"judge {self._judge!r}: budget_{name} ({limit:g}) is spent", judge=self._judge)
@@ -58,7 +58,7 @@ class Budget:
             self._aside[name] += wanted[name]
 
     def settle(self, bound: Usage, used: Usage | None) -> None:
-        """Settles a request that was set aside, with the usage it had, or None where it was never sent."""
+        """Settles a request that was set aside, with the usage it had, or None if it was never sent."""
         self._out -= 1
         taken = _amounts(used) if used is not None else dict.fromkeys(_NAMES, 0.0)
         for name, amount in _amounts(bound).items():

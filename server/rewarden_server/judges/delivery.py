@@ -55,7 +55,7 @@ class _Attempt:
     failed: list[_Failed] = field(default_factory=list)
 
     async def asked(self, address: Address) -> Reply | None:
-        """The reply of an address; None where that fails. Raises what `request` raises, but for Failure."""
+        """The reply of an address; None if that fails. Raises what `request` raises, but for Failure."""
         story = address.story
         try:
             return await self.request(address)
@@ -131,7 +131,7 @@ class Delivery:
         raise attempt.outcome(len(self._fleet.addresses))
 
     async def _raced(self, first: Address, others: list[Address], attempt: _Attempt) -> Reply | None:
-        """The reply of an address, or of the next one where the first is slow; None where none of them gives one."""
+        """The reply of an address, or of the next one where the first is slow; None if none of them gives one."""
         attempt.tried.append(first)
         self._credit = min(_SAVED, self._credit + _SHARE)
         # A hedge of a question that broke one server already could be the third that it breaks.
@@ -158,7 +158,7 @@ class Delivery:
     async def _hedged(
         self, delay: float, first: Address, second: Address, attempt: _Attempt, begun: asyncio.Event
     ) -> Reply | None:
-        """The reply of the second address; None where there is none, so that the first alone decides."""
+        """The reply of the second address; None if there is none, so that the first alone decides."""
         await self._pause(delay)
         probe = first.until is not None
         if self._line.taken >= self._line.most or self._line.waiting or (self._credit < 1 and not probe):

@@ -165,7 +165,7 @@ class Endpoint:
         await asyncio.gather(*(one.provider.close() for one in self._fleet.addresses))
 
     def _pause_before(self, retries: int, failure: Failure) -> float | None:
-        """Seconds until the next attempt; None where there is none."""
+        """Seconds until the next attempt; None if there is none."""
         longest = self.settings.backoff_s
         if not failure.passing or failure.kind == "form" or retries >= self.settings.retries:
             return None

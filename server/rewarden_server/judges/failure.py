@@ -92,7 +92,7 @@ def of_status(status: int, headers: Mapping[str, str], said: str) -> Failure:
 
 
 def asked_pause(headers: Mapping[str, str]) -> float | None:
-    """Seconds that `retry-after-ms` or `Retry-After` (seconds, or a date) ask for; None where they say nothing."""
+    """Seconds that `retry-after-ms` or `Retry-After` (seconds, or a date) ask for; None if they say nothing."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             seconds = float(headers.get(name, "")) * unit

@@ -56,7 +56,7 @@ class Address:
         return "probing" if self.probes else "left"
 
     def status(self) -> dict[str, Any]:
-        """Returns its activity, ready for JSON. Its URL is not told, which may hold a secret."""
+        """Returns its activity, ready for JSON. Its URL is not told, which can contain a secret."""
         return {
             "number": self.number,
             "state": self.state,

@@ -20,7 +20,7 @@ _AN_IMAGE = 16_384
 
 
 def cost(settings: JudgeEndpoint, prompt_tokens: int, completion_tokens: int) -> float | None:
-    """US dollars; None where the judge has no price."""
+    """US dollars; None if the judge has no price."""
     if settings.input_usd is None and settings.output_usd is None:
         return None
     return (prompt_tokens * (settings.input_usd or 0.0) + completion_tokens * (settings.output_usd or 0.0)) / 1e6

@@ -198,7 +198,7 @@ def trace_headers() -> dict[str, str]:
 
 
 def key_of(settings: JudgeEndpoint) -> str | None:
-    """The endpoint's key. Raises Failure where it should be in a variable that is not set."""
+    """The endpoint's key. Raises Failure if it should be in a variable that is not set."""
     if settings.api_key is not None:
         return settings.api_key
     if settings.api_key_env is None:

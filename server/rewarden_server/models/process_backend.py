@@ -163,15 +163,15 @@ class ProcessBackend:
                     self._give_up(item)
 
     async def about(self) -> About:
-        """Returns what is known of the model; waits until it is loaded. Raises ModelError where it cannot be had."""
+        """Returns what is known of the model; waits until it is loaded. Raises ModelError if it cannot be had."""
         made = await self._learn()
         self._version = made.version
         return made
 
     async def reload(self, model: str | None, revision: str | None) -> About:
         """Swap the weights: for those of another folder or revision, or for what lies in the same place now. Nothing
-        under way is lost. Raises ModelError where they cannot be had; the old ones then stay; InvalidParams where that
-        is not allowed or not possible here."""
+        under way is lost. Raises ModelError if they cannot be had; the old ones then stay; InvalidParams where that is
+        not allowed or not possible here."""
         connection = await self._connection()
         try:
             told = await connection.post(
@@ -228,7 +228,7 @@ class ProcessBackend:
     # --- the process ------------------------------------------------------------------------------------------------
 
     async def _connection(self) -> Connection:
-        """Raises ModelError where there is none."""
+        """Raises ModelError if there is none."""
         if self._closed:
             raise self._error("the server is stopping", "stopped")
         if self._remote is not None:
@@ -304,7 +304,7 @@ class ProcessBackend:
     # --- waiting ----------------------------------------------------------------------------------------------------
 
     async def _answered(self, item: _Item) -> None:
-        """Return when it has its answer. Raises ModelError where its process is silent for too long."""
+        """Return when it has its answer. Raises ModelError if its process is silent for too long."""
         limit_s = self._settings.timeout_s
         while (left_s := limit_s - self._silent_s(item)) > 0:
             await asyncio.wait({item.answer}, timeout=left_s)
@@ -454,7 +454,7 @@ class ProcessBackend:
             self._put(item)
 
     async def _recovered(self) -> None:
-        """Return when a process that was lost has a successor with the model. Raises SampleError where it has none."""
+        """Return when a process that was lost has a successor with the model. Raises SampleError if it has none."""
         lost, self._lost = self._lost, None
         if lost is not None:
             await self._until_left(lost)

@@ -34,7 +34,7 @@ _ENGINES: Mapping[str, str] = {
 def _checked(models: Mapping[str, ModelEndpoint]) -> Mapping[str, ModelEndpoint]:
     for name, model in models.items():
         if not _NAME.fullmatch(name):
-            # It stands in addresses (/v1/models/NAME) and in metrics.
+            # It is in addresses (/v1/models/NAME) and in metrics.
             raise Misfit(": a name must be letters, digits and, inside, . _ -, at most 64 characters", f".{name}")
         ours = model.backend == "own"
         if model.address is None and not ours:
@@ -46,7 +46,7 @@ def _checked(models: Mapping[str, ModelEndpoint]) -> Mapping[str, ModelEndpoint]
             if getattr(model, key) != _DEFAULTS[key]:
                 raise Misfit(instead.format(backend=model.backend), f".{name}.{key}")
         if model.address is not None and not _is_address(model.address, unix=ours):
-            # An address may hold a password: it is not repeated.
+            # An address can contain a password: it is not repeated.
             message = f"must be {'unix:PATH or ' if ours else ''}http://HOST:PORT"
             raise Misfit(message, f".{name}.address")
     return models

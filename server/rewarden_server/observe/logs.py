@@ -1,6 +1,6 @@
 """Structured logs on standard error: JSON lines, or for a person. Never a sample's text at level info or above.
 
-What is bound while a request is served (`request_id`, `key`: the key's name) stands in each of its lines. A verdict's
+What is bound while a request is served (`request_id`, `key`: the key's name) is in each of its lines. A verdict's
 `feedback` and an exception's message may quote what a model wrote, so they are written at level debug only.
 """
 

@@ -6,8 +6,8 @@ The unscored share by data source is
       / sum by (data_source) (rate(rewarden_verdicts_total[5m]))
 
 Labels that callers choose keep their first values, and families of several such labels their first tuples; later ones
-count as `other`. A recipe that stands in a request is `recipe:inline`, and the reason of its scores `custom`: it may
-have any name, `math` too. What is said of rewards stands in `rewards.py`.
+count as `other`. A recipe that is in a request is `recipe:inline`, and the reason of its scores `custom`: it may have
+any name, `math` too. What is said of rewards is in `rewards.py`.
 """
 
 from __future__ import annotations

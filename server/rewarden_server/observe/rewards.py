@@ -114,7 +114,7 @@ class Rewards:
 
 
 def position_of(score: float | None, range: tuple[float, float]) -> float | None:
-    """Returns the place of a score in its verdict's range, from 0 to 1; None where there is none."""
+    """Returns the place of a score in its verdict's range, from 0 to 1; None if there is none."""
     low, high = range
     width = high - low
     # A score that lies outside its range is a plug-in's defect, and would make a counter fall.

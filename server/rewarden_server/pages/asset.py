@@ -89,8 +89,8 @@ def digest() -> str:
 
 @lru_cache(maxsize=8)
 def style(*more: str) -> str:
-    """The style sheet of all pages, and `more` of them. It stands in every page: nothing is painted before it is there,
-    and fetching takes a while.
+    """The style sheet of all pages, and `more` of them. It is in every page: nothing is painted before it is there, and
+    fetching takes a while.
     """
     return "".join(_sheet(name) for name in ("page.css", *more))
 

@@ -21,7 +21,7 @@ def prose(text: str) -> str:
 
 
 def prose_line(text: str) -> str:
-    """A line, with what stands in backticks set as code."""
+    """A line, with what is in backticks set as code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text, quote=False))
 
 

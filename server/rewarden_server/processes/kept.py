@@ -61,7 +61,7 @@ class KeptProcess(ABC, Generic[C]):
     """The beginning of the name of its folder; one of those that `clean` knows."""
 
     lost: ClassVar[type[Exception]]
-    """The exception that is raised, with a message, where there is no process."""
+    """The exception that is raised, with a message, if there is no process."""
 
     look_s: ClassVar[float] = 10.0
     """Between looks at whether it answers; a look costs next to nothing."""
@@ -91,8 +91,8 @@ class KeptProcess(ABC, Generic[C]):
         return dict(os.environ)
 
     async def look(self, client: C) -> None:
-        """Returns when the process has answered. Raises TimeoutError where it did not within `silent_s`. By default it
-        is not asked."""
+        """Returns when the process has answered. Raises TimeoutError if it did not within `silent_s`. By default it is
+        not asked."""
         await asyncio.Event().wait()
 
     @property
@@ -122,7 +122,7 @@ class KeptProcess(ABC, Generic[C]):
 
     @property
     def problem(self) -> str | None:
-        """Returns the reason why the last process could not start, in its own words, or None where it did."""
+        """Returns the reason why the last process could not start, in its own words, or None if it did."""
         return self._problem
 
     async def client(self, patience_s: float) -> C:
@@ -190,7 +190,7 @@ class KeptProcess(ABC, Generic[C]):
     async def _live(self, folder: Path) -> bool:
         """One process's life, until it ends. Whether it ever answered."""
         address = f"unix:{folder / _SOCKET}"
-        # Not asyncio's own: cancelled while it starts a process, it would wait for ever.
+        # Not asyncio's own: cancelled while it starts a process, it would wait forever.
         process = subprocess.Popen(
             self.command(address),
             stdin=subprocess.PIPE,

@@ -51,7 +51,7 @@ _log = get_logger("grpc")
 
 
 def authorization_in(metadata: Iterable[tuple[str, str | bytes]]) -> str | None:
-    """The value of `authorization`. Raises InvalidRequest where there are several.
+    """The value of `authorization`. Raises InvalidRequest if there are several.
 
     Attack: a header twice, of which a proxy before us believes one and we the other.
     """
@@ -126,7 +126,7 @@ async def _abort(context: grpc.aio.ServicerContext, error: RequestError) -> NoRe
     after = error.details.get("retry_after_s")
     if isinstance(after, (int, float)):
         trailing.append((PUSHBACK, str(int(after * 1000))))
-    # Attack: broken text in what a message names, which no status can hold; the caller would wait for ever.
+    # Attack: broken text in what a message names, which no status can hold; the caller would wait forever.
     message = error.message.encode("utf-8", "backslashreplace").decode()
     await context.abort(grpc.StatusCode[GRPC_STATUS[error.code]], message, tuple(trailing))
     raise AssertionError("abort always raises")

@@ -33,7 +33,7 @@ M = TypeVar("M", bound=Message)
 
 
 async def received(context: grpc.aio.ServicerContext) -> bytes:
-    """The one message of a unary call, as it came. Raises InvalidRequest where there is none."""
+    """The one message of a unary call, as it came. Raises InvalidRequest if there is none."""
     data = await context.read()
     if not isinstance(data, bytes):
         raise InvalidRequest("the call has no message")
@@ -121,8 +121,8 @@ def _fields(kind: type[Message], data: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number that begins there, and where the next thing begins. Raises IndexError where the bytes end first, or
-    the number is too long for any field."""
+    """The number that begins there, and where the next thing begins. Raises IndexError if the bytes end first, or the
+    number is too long for any field."""
     byte = data[at]
     if byte < 128:
         return byte, at + 1

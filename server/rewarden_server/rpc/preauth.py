@@ -67,7 +67,7 @@ class Preauth(grpc.aio.ServerInterceptor):  # type: ignore[misc,unused-ignore]
         return True
 
     async def _check(self, messages: Any, context: grpc.aio.ServicerContext) -> None:
-        # Which service is asked for stands in the message, which is not read: all have the server's own health.
+        # Which service is asked for is in the message, which is not read: all have the server's own health.
         await context.write(await self._health.Check(health_pb2.HealthCheckRequest(), context))
 
     async def _watch(self, messages: Any, context: grpc.aio.ServicerContext) -> None:

@@ -92,7 +92,7 @@ CREATE TABLE IF NOT EXISTS rollouts (
 CREATE INDEX IF NOT EXISTS rollouts_by_place ON rollouts (run, by_step, at);
 """
 """names: of kinds in `figures.Kind`. counts: `name` is the number of a name, or of a bucket. rollouts: `flags` have a
-space before and behind each; `member`: the group; `prompt`: a digest; `data`: see `rollouts.py`."""
+space before and after each; `member`: the group; `prompt`: a digest; `data`: see `rollouts.py`."""
 
 _log = get_logger("runs")
 
@@ -132,7 +132,7 @@ def _make(path: Path) -> None:
 
 
 def open_for_reading(folder: Path) -> sqlite3.Connection:
-    """A connection that reads. Raises sqlite3.Error, where there is no file too."""
+    """A connection that reads. Raises sqlite3.Error, if there is no file too."""
     path = (folder / NAME).absolute().as_uri()
     connection = sqlite3.connect(
         f"{path}?mode=ro", uri=True, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
@@ -146,7 +146,7 @@ def open_for_reading(folder: Path) -> sqlite3.Connection:
 
 
 def identity(folder: Path) -> tuple[int, int] | None:
-    """Returns the identity of the file, which another of the same name does not have; None where there is none."""
+    """Returns the identity of the file, which another of the same name does not have; None if there is none."""
     try:
         found = os.stat(folder / NAME)
     except OSError:

@@ -110,7 +110,7 @@ class Figures:
         self._counts: dict[Kind, dict[Any, int]] = {kind: {} for kind in Kind}
 
     def add(self, now: float, verdict: Verdict, length: int, tokens: int | None) -> None:
-        """Count a verdict. length: of the response in characters, -1 where there is none."""
+        """Count a verdict. length: of the response in characters, -1 if there is none."""
         self.latest = now
         cached, ref = verdict.cached, verdict.verifier
         if not cached:

@@ -30,7 +30,7 @@ MEMBERS = 128
 """Members of a group."""
 
 TIME_S = 60
-"""Seconds that count as one place where there are no steps."""
+"""Seconds that count as one place if there are no steps."""
 
 _REQUESTS = itertools.count(time.time_ns() >> 10)
 """Numbers of requests, which differ between servers and their restarts."""

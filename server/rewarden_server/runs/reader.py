@@ -159,7 +159,7 @@ class Reader:
             return _run(connection, id, key)
 
     def points(self, id: str, key: str | None, axis: Axis | None, most: int, after: int | None = None) -> Points | None:
-        """A run with its points as JSON, or those that changed after a change; None where there is no such run. Raises
+        """A run with its points as JSON, or those that changed after a change; None if there is no such run. Raises
         sqlite3.Error.
         """
         with self.snapshot() as connection:
@@ -278,7 +278,7 @@ _GROUPS = ("all_pass", "all_fail", "flat", "mixed", "partly", "single")
 
 
 def _position_bounds(bucket: int) -> tuple[float, float]:
-    """The ends of a bucket of positions, shown as 0 and 1 where they nearly are."""
+    """The ends of a bucket of positions, shown as 0 and 1 if they nearly are."""
     last = len(POSITION_BOUNDS) - 1
     low = POSITION_BOUNDS[bucket] if bucket in (0, last) else POSITION_BOUNDS[bucket - 1]
     return low, round(POSITION_BOUNDS[bucket], 3)

@@ -46,7 +46,7 @@ _DIGEST_BYTES = 8
 
 
 def row_of(kept: Kept, step: int | None) -> tuple[Any, ...] | None:
-    """The columns of a rollout from `time` on; None where it is too long."""
+    """The columns of a rollout from `time` on; None if it is too long."""
     sample, verdict = _in_place(kept.sample, kept.header), kept.verdict
     header = Batch(use=kept.header.use, progress=kept.header.progress)
     row = {

@@ -67,7 +67,7 @@ class Store:
         return await self._read(self._reader.runs, key) if self._exists() else []
 
     async def run(self, id: str, key: str | None) -> Run:
-        """A run. Raises NotFound where there is none that the key may see, Unavailable."""
+        """A run. Raises NotFound if there is none that the key may see, Unavailable."""
         run = await self._read(self._reader.run, id, key) if self._exists() else None
         if run is None:
             raise _unknown(id)
@@ -106,7 +106,7 @@ class Store:
         return await self._read(self._used) if self._exists() else 0
 
     def check_watchers(self) -> None:
-        """Raises Overloaded where nobody else may watch."""
+        """Raises Overloaded if nobody else may watch."""
         if self._watchers >= MOST_WATCHERS:
             raise Overloaded(f"{MOST_WATCHERS} callers are already watching runs", retry_after_s=30.0)
 

@@ -241,7 +241,7 @@ class Jobs:
             self._sizes[job.id] = _size(self.folder / job.id)
 
     def _check_count(self, key: str) -> None:
-        """Raises TooLarge where a key has its jobs. Attack: uploads again and again, each within its bound."""
+        """Raises TooLarge if a key has its jobs. Attack: uploads again and again, each within its bound."""
         most = self.settings.max_jobs
         if sum(job.key == key for job in self._jobs.values()) >= most:
             raise TooLarge(

@@ -60,7 +60,7 @@ class Ground:
         return [future.result(timeout=300) for future in [self.begin(self.events_of(job)) for job in jobs]]
 
     def report(self, job: Job) -> Report:
-        """Returns how the first case of a job ended, or its compilation where there is nothing to run."""
+        """Returns how the first case of a job ended, or its compilation if there is nothing to run."""
         return report_of(self.events(job))
 
     @property

@@ -1,4 +1,4 @@
-"""Work that would take for ever, or all memory, ends at a bound; neighbours are unharmed."""
+"""Work that would take forever, or all memory, ends at a bound; neighbours are unharmed."""
 
 from __future__ import annotations
 

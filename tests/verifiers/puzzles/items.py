@@ -57,7 +57,7 @@ def payloads(mark: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An item as trainers store it, through JSON. `answer` is a right one, None where there is none."""
+    """An item as trainers store it, through JSON. `answer` is a right one, None if there is none."""
 
     name: str
     seed: int
@@ -163,7 +163,7 @@ def _unblocked(board: Any) -> str:
 
 
 def _concluded(dataset: Any, made: Mapping[str, Any]) -> str | None:
-    """The example, or where it is trivial a conclusion that is not; None where there is none but the premises."""
+    """The example, or where it is trivial a conclusion that is not; None if there is none but the premises."""
     metadata = made["metadata"]
     premises = {re.sub(r"[()\s]", "", premise) for premise in metadata["premises"]}
     literals = [sign + name for name in metadata["variables"] for sign in ("", "¬")]

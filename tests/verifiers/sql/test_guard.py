@@ -13,7 +13,7 @@ DIALECTS = ("sqlite", "duckdb", "postgres", "mysql")
 
 
 def reason(dialect: str, text: str, *, writes: bool = False) -> str | None:
-    """Returns why a text may not run; None where it may."""
+    """Returns why a text may not run; None if it may."""
     try:
         guard.check(read_statement(text, dialect), writes=writes)
     except (guard.Forbidden, Unreadable) as refused:

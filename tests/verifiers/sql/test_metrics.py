@@ -115,7 +115,7 @@ def test_columns(expected: Rows, got: Rows, score: float) -> None:
         ([("Banana", None), ("Apple", 325), (191, "Orange")], Comparison(), 5 / 6),
         # Two rows are missing whole: 2 / (2 + 2).
         ([("Apple", 325)], Comparison(), 0.5),
-        # In order, only the first row stands beside its own: matched 1, surplus 2, missing 2.
+        # In order, only the first row is next to its own: matched 1, surplus 2, missing 2.
         ([("Apple", 325), ("Banana", 119), ("Orange", 191)], Comparison(ordered=True), 2 / 6),
         # A third column: matched 3, surplus 3/2: 6 / 7.5.
         ([(*row, "x") for row in FRUIT], Comparison(), 0.8),

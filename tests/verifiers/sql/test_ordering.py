@@ -1,4 +1,4 @@
-"""By which of its columns a query puts its rows in order, and that rows that tie there may stand in any order."""
+"""By which of its columns a query puts its rows in order, and that rows that tie there may be in any order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that tie in the reference's order: any of them may stand before its LIMIT, in any order, and no other row."""
+"""Rows that tie in the reference's order: any of them may come before its LIMIT, in any order, and no other row."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CUT = "SELECT name FROM runner ORDER BY place LIMIT 2"
 @pytest.mark.parametrize(
     ("reference", "answer", "score"),
     [
-        # Any of the three that tie may stand before the LIMIT …
+        # Any of the three that tie may come before the LIMIT …
         (CUT, "SELECT name FROM runner ORDER BY place, name LIMIT 2", 1.0),
         (CUT, "SELECT name FROM runner ORDER BY place, name DESC LIMIT 2", 1.0),
         (CUT, "SELECT name FROM runner WHERE name IN ('Ada', 'Cyd') ORDER BY place", 1.0),

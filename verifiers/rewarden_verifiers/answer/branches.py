@@ -58,7 +58,7 @@ _DURATION = re.compile(
     r"(?:\d+(?:\.\d+)? ?(?:d|days?|h|hrs?|hours?|mins?|minutes?|s|secs?|seconds?|weeks?|months?|years?)"
     r"(?:,? (?:and )?|$)){2,}"
 )
-# The usual units; other words behind a number ("3 apples") make it a text.
+# The usual units; other words after a number ("3 apples") make it a text.
 _UNIT = (
     r"(?:[kMGmcµμn]?(?:m|g|s|N|J|W|V|A|Hz|Pa|mol|L|l|eV|cal|bar)|°C|°F|K|kWh|mph|GB|MB|degrees?|min|h|d|Ω|"
     r"meters?|metres?|kilometers?|kilometres?|miles?|feet|foot|ft|inch(?:es)?|grams?|kilograms?|tons?|pounds?|lbs?|"

@@ -17,8 +17,8 @@ _MARKED = re2.compile(
 
 
 def marked_letters(response: str) -> frozenset[str] | None:
-    """The letters between its marks, of all such places together; None where there is none, and ChemBench asks a
-    model. What follows a full stop or a comma behind the letters is passed over.
+    """The letters between its marks, of all such places together; None if there is none, and ChemBench asks a model.
+    What follows a full stop or a comma after the letters is passed over.
     """
     places = _MARKED.findall(encodable(response))
     return frozenset(letter for place in places for letter in place if letter.isalpha()) if places else None

@@ -116,7 +116,7 @@ class ChoiceParams:
 
     @cached_property
     def reader(self) -> Reader:
-        """Returns what is worked out once for all samples with these parameters."""
+        """Returns what is computed once for all samples with these parameters."""
         return Reader(self)
 
 
@@ -226,7 +226,7 @@ class Reader:
         )
 
     def shown(self, question: Question, prompt: str) -> Question | None:
-        """The question with the options that its prompt lists; None where it lists none, or too few."""
+        """The question with the options that its prompt lists; None if it lists none, or too few."""
         texts = listed_in(prompt)
         if texts is None or max(question.right) >= len(texts) or len(texts) > len(question.alphabet.labels):
             return None
@@ -282,7 +282,7 @@ class Reader:
         )
 
     def _place(self, gold: Gold, letters: Alphabet, options: Options | None) -> int:
-        """The option that a reference means. Raises InvalidReference where it means none, or two."""
+        """The option that a reference means. Raises InvalidReference if it means none, or two."""
         kind = self._params.gold
         numbered = all(label.isdigit() for label in letters.labels)
         if isinstance(gold, int):
@@ -468,7 +468,7 @@ class ChoiceEquivalence:
         self._question = Question(alphabet(labels), options, frozenset(), frozenset(), frozenset(), None)
 
     def extract(self, text: str) -> str | None:
-        """The labels named ("B", "A, C"), or the answer's text; None where there is none or it hedges."""
+        """The labels named ("B", "A, C"), or the answer's text; None if there is none or it hedges."""
         found = self._reader.extract(text, self._question)
         if found is None:
             return None

@@ -40,7 +40,7 @@ _WORDS_OF_TWO = frozenset(
 _JOINING = frozenset(("or", "and", "pi", "oo", "infinity", "sqrt", "inf", "mod"))
 _STATES = re.compile(r"(?:\b(?:is|are|was|were|equals?|be)|=)[\s$\\(\[]{0,6}$", re.IGNORECASE)
 _MOST_UNITS = 3
-"""Words behind a number that say what it counts."""
+"""Words after a number that say what it counts."""
 _NAME = re.compile(r"[\s\\A-Za-z'_{}\d]*")
 
 
@@ -77,7 +77,7 @@ def _is_bare(line: str) -> bool:
 
 
 def last_span(text: str) -> Extracted | None:
-    """The formula of the last sentence, if it has one and no number behind it."""
+    """The formula of the last sentence, if it has one and no number after it."""
     sentence = last_sentence(text)
     if sentence is None:
         return None
@@ -136,7 +136,7 @@ def _is_formula(text: str) -> bool:
 
 
 def _is_mathematics(text: str) -> bool:
-    """Returns whether a whole text is mathematics, without prose beside it."""
+    """Returns whether a whole text is mathematics, without prose next to it."""
     if SPAN.search(text) is not None or not all(map(_belongs, _WORD.findall(_COMMAND.sub(" ", text)))):
         return False
     try:

@@ -173,7 +173,7 @@ def math_verify(response: str, prepared: Prepared, params: MathVerifyParams) -> 
     found = _parsed(response, params.response_targets, params)
     if not found:
         return no_answer()
-    # Its texts alone: to write an expression down may take for ever.
+    # Its texts alone: to write an expression down may take forever.
     extracted = next((each for each in reversed(found) if isinstance(each, str)), None)
     if _same(prepared.found, found, params):
         return right(extracted=extracted)

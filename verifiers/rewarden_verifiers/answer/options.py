@@ -72,7 +72,7 @@ def normal(text: str) -> str:
 
 
 class Amount(NamedTuple):
-    """A number and what it counts: a currency or a unit, empty where it has neither."""
+    """A number and what it counts: a currency or a unit, empty if it has neither."""
 
     value: Fraction
     unit: str
@@ -103,7 +103,7 @@ def amount(text: str) -> Amount | None:
 def listed_in(prompt: str) -> tuple[str, ...] | None:
     """The options that a prompt lists last, as "A. …" or "(A) …", each on a line of its own or all in one; or None.
 
-    Examples before the question have lists as well, and an instruction behind it ("answer (A) or (B)") is none.
+    Examples before the question have lists as well, and an instruction after it ("answer (A) or (B)") is none.
     """
     runs: list[list[re.Match[str]]] = []
     for mark in _MARK.finditer(prompt):

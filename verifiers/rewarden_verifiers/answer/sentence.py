@@ -16,10 +16,10 @@ _REACH = 2000
 """Characters at the end of a response in which its last sentence begins."""
 
 _MAX_SHORT, _MAX_WORDS, _MAX_PHRASE = 120, 12, 3
-"""Characters and blanks of a response that is nothing but its answer; blanks where it ends as a sentence does."""
+"""Characters and blanks of a response that is only its answer; blanks where it ends as a sentence does."""
 
-# A dollar sign before a blank opens no formula, and one behind a blank or before a digit closes none: pandoc's rule,
-# by which "$5 and $6" is money. Each branch begins with a literal, so that the engine skips what can begin none.
+# A dollar sign before a blank opens no formula, and one after a blank or before a digit closes none: pandoc's rule, by
+# which "$5 and $6" is money. Each branch begins with a literal, so that the engine skips what can begin none.
 SPAN = re.compile(
     r"\\\[(.{1,400}?)\\\]|\$\$(.{1,400}?)\$\$|\\\((.{1,400}?)\\\)|\$(?<![\\$\d]\$)(?![\s$])([^$\n]{1,400}?)(?<![\s\\$])\$(?!\d)",
     re.DOTALL,
@@ -71,9 +71,9 @@ def short_response(text: str) -> Extracted | None:
 
 @lru_cache(maxsize=1)  # the rules of a ladder ask one after the other
 def last_sentence(text: str) -> tuple[int, int] | None:
-    """The place of the last sentence; None where the text does not end in one.
+    """The place of the last sentence; None if the text does not end in one.
 
-    Attack: be cut off, or stop, behind a number. An inline formula may be anywhere in a sentence, so its closing sign
+    Attack: be cut off, or stop, after a number. An inline formula may be anywhere in a sentence, so its closing sign
     ends none.
     """
     near = max(0, len(text) - _CLOSER_REACH)
@@ -81,7 +81,7 @@ def last_sentence(text: str) -> tuple[int, int] | None:
     if closer is not None:
         text = text[: near + closer.start()]
     text = text.rstrip()
-    # Attack: blanks amid the text, at each of which a search of all of it would try the rest of them.
+    # Attack: blanks within the text, at each of which a search of all of it would try the rest of them.
     tail_signs = TAIL.search(text, max(0, len(text) - 200))
     if tail_signs is not None:
         text = text[: tail_signs.start()]
@@ -131,7 +131,7 @@ def opening_clause(text: str, says: Callable[[str], object], rule: str) -> Extra
     """The clause before the first comma of the first sentence ("Yes, because …") or of the last one ("…. So yes, it
     does."), if it says something; both where both do and differ. Only in a text that ends.
 
-    Attack: open with one label and conclude with the other, or list them. What stands behind must not be one as well.
+    Attack: open with one label and conclude with the other, or list them. What comes after must not be one as well.
     """
     last = last_sentence(text)
     if last is None:

@@ -33,7 +33,7 @@ class Entry:
 class Near:
     """The nearness of a text to an entry.
 
-    own, theirs: the share of the n-grams of the one that stand in the other, each as often as there, in the mean over
+    own, theirs: the share of the n-grams of the one that are in the other, each as often as there, in the mean over
     their orders. copied: whether it is the entry in another order, or has it whole.
     """
 

@@ -31,7 +31,7 @@ class ArchiveResources:
 
 
 def _against_texts(params: NoveltyParams) -> Use:
-    """`novelty` against texts that stand in the row."""
+    """`novelty` against texts that are in the row."""
     given = {one.name: getattr(params, one.name) for one in fields(params) if one.name not in ("name", "archive")}
     return Use(name="novelty", params={**given, "archive": f"metadata.{_TEXTS}", "view": _AS_GIVEN})
 

@@ -73,7 +73,7 @@ def arguments(judge: JudgeProgram, trial: Trial) -> tuple[str, ...]:
 
 
 def files(judge: JudgeProgram, trial: Trial, program: Report | None) -> dict[str, bytes]:
-    """Returns the files beside a judge. program: the run whose output it reads; None for an interactive judge."""
+    """Returns the files next to a judge. program: the run whose output it reads; None for an interactive judge."""
     alone = only_output(trial)
     made = {INPUT: trial.stdin, ANSWER: trial.expected if alone is None else trial.outputs[alone]}
     if program is not None:

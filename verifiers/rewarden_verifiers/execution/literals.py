@@ -131,7 +131,7 @@ class _Reader:
         return False
 
     def value(self, depth: int) -> Any:
-        """The value that is next, and the blanks behind it."""
+        """The value that is next, and the blanks after it."""
         if depth > MOST_DEPTH:
             raise Unread("the value is nested too deep")
         mark = self.text[self.at : self.at + 1]

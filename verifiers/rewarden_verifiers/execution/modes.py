@@ -190,7 +190,7 @@ def _doubted(trial: Trial, program: Report, error: InvalidReference, how: str, p
 
 
 def _provenance(said: Mapping[str, Any]) -> dict[str, list[int] | list[str]] | None:
-    """Returns the flags of a pass and the calls or names behind each; None if no agent reports flags.
+    """Returns the flags of a pass and the calls or names after each; None if no agent reports flags.
 
     Unknown flags are dropped, because the host may be newer. Attack: have test code evaluate something that changes the
     report, so that a pass has no flag or none of a known shape.

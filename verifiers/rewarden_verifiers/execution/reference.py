@@ -305,7 +305,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """A reference, ready to be planned. `generators`: the files beside each generator."""
+    """A reference, ready to be planned. `generators`: the files next to each generator."""
 
     reference: CodeReference
     trials: Sequence[Trial]

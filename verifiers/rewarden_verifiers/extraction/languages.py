@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """Words in lower case. cues: names of the answer. links: verbs behind a cue; a colon always links. whole: cues that
-    need no link. tails: verbs behind the answer, where a language has them there. spaced: it puts blanks between words.
+    """Words in lower case. cues: names of the answer. links: verbs after a cue; a colon always links. whole: cues that
+    need no link. tails: verbs after the answer, where a language has them there. spaced: it puts blanks between words.
     """
 
     cues: tuple[str, ...]

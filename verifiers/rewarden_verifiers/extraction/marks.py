@@ -98,7 +98,7 @@ def answer_tag(text: str) -> Extracted | None:
 
 
 def _tags(text: str) -> list[tuple[int, int, str]] | None:
-    """The answers in tags, as (start, end, content); None where the last tag never closes."""
+    """The answers in tags, as (start, end, content); None if the last tag never closes."""
     if "<" not in text and "[" not in text:
         return []
     found: list[tuple[int, int, str]] = []
@@ -155,7 +155,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def hashed(text: str) -> Extracted | None:
-    """The line behind the last `####`: a number, or any text that ends the response."""
+    """The line after the last `####`: a number, or any text that ends the response."""
     at = text.rfind("####")
     if at < 0:
         return None

@@ -8,7 +8,7 @@ from dataclasses import replace
 from rewarden_verifiers.extraction.extracted import MARKUP, Extracted, trimmed
 
 REACH = 500
-"""Characters behind an announcement in which its answer ends."""
+"""Characters after an announcement in which its answer ends."""
 
 # A sentence ends at ". " or at the line's end; "3.5" does not, and neither does LaTeX's "\;".
 _SENTENCE_END = re.compile(
@@ -18,7 +18,7 @@ _DISPLAY = re.compile(r"\\\[(.*?)\\\]|\$\$(.*?)\$\$", re.DOTALL)
 _BOXES = ("\\boxed", "\\fbox", "$\\boxed", "$\\fbox")
 _ASKING = ("?", "？", "؟")
 TAIL = re.compile(r"(?:\s|\[\^?\d{1,3}\]|[\u2190-\u2bff\U0001f000-\U0001faff\ufe0f\u200d\u220e])+$")
-"""Signs behind an answer that say nothing: citations, emoji, the end of a proof."""
+"""Signs after an answer that say nothing: citations, emoji, the end of a proof."""
 _BRACKET = re.compile(r"\\.|[{}]")
 _LEAD = re.compile(r"(?:[*_`\s:\uff1a}]|\.{2,}|\u2026)+")
 

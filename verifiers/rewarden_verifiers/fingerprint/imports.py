@@ -9,7 +9,7 @@ from dataclasses import dataclass
 _REACHING = frozenset(
     {"__file__", "__path__", "__spec__", "__loader__", "__import__", "importlib", "pkgutil", "runpy", "zipimport"}
 )
-"""Names by which code finds files beside it, and modules whose names it makes."""
+"""Names by which code finds files next to it, and modules whose names it makes."""
 
 _READING = frozenset({"__doc__", "getdoc", "getcomments", "getsource", "getsourcelines"})
 """Names by which code reads docstrings, or the very text of a source."""

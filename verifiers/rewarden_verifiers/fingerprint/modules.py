@@ -44,7 +44,7 @@ class Place:
 
 @lru_cache(maxsize=16384)
 def find(module: str) -> Place | None:
-    """The place of a module, or None where there is no such module."""
+    """The place of a module, or None if there is no such module."""
     above, _, name = module.rpartition(".")
     if above:
         package = find(above)

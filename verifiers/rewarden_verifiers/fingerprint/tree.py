@@ -61,8 +61,8 @@ def _parts(node: ast.AST, docstrings: bool) -> list[ast.AST | str]:
 
 
 def _constant(value: object) -> str:
-    """A literal, a name, or None where a list has a gap, as the keys of {**more} have. In ASCII: which characters
-    `repr` escapes is up to Python's version of Unicode; and it refuses decimal digits of huge numbers."""
+    """A literal, a name, or None if a list has a gap, as the keys of {**more} have. In ASCII: which characters `repr`
+    escapes is up to Python's version of Unicode; and it refuses decimal digits of huge numbers."""
     return f"{type(value).__name__}:{hex(value) if type(value) is int else ascii(value)}"
 
 
@@ -76,5 +76,5 @@ def _joined(node: ast.JoinedStr) -> Iterator[ast.AST | str]:
 
 
 def _stands_alone(item: object) -> bool:
-    """Returns whether this is a docstring, or another text that is nothing but a statement."""
+    """Returns whether this is a docstring, or another text that is only a statement."""
     return isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant) and isinstance(item.value.value, str)

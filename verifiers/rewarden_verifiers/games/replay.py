@@ -134,7 +134,7 @@ class Replay:
         return Finding(reason="wrong", share=share, why=why, evidence=self.evidence())
 
     def _reply(self, replies: Any) -> str | None:
-        """The other side's move; None where the line ends or no further reply is given."""
+        """The other side's move; None if the line ends or no further reply is given."""
         task = self._task
         if task.ask == "line":
             at = 2 * self.own - 1

@@ -21,8 +21,8 @@ _AS_GIVEN = {"part": "full", "special_tokens": []}
 
 
 def _of_text(params: SimilarityParams) -> Use:
-    """`similarity` by the text metrics among these. It judges what no metric pays, too; so where there is none, one
-    that costs little is measured, and its value is not read."""
+    """`similarity` by the text metrics among these. It judges what no metric pays, too; so if there is none, one that
+    costs little is measured, and its value is not read."""
     given = {item.name: getattr(params, item.name) for item in fields(params) if item.name not in _OURS}
     weights = {name: weight for name, weight in params.weights.items() if name != "embedding"}
     return Use(name="similarity", params={**given, "metrics": weights or "rouge1", "view": _AS_GIVEN})

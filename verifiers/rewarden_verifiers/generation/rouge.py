@@ -24,7 +24,7 @@ class Rouge(NamedTuple):
 
     @property
     def f1(self) -> float:
-        """The harmonic mean; 0 where both are 0."""
+        """The harmonic mean; 0 if both are 0."""
         total = self.precision + self.recall
         return 2 * self.precision * self.recall / total if total else 0.0
 
@@ -37,7 +37,7 @@ def _rouge(shared: int, hypothesis: int, reference: int) -> Rouge:
 
 
 def rouge_n(hypothesis: Sequence[str], reference: Sequence[str], n: int) -> Rouge:
-    """Overlap of n-grams, each counted as often as it stands in both."""
+    """Overlap of n-grams, each counted as often as it is in both."""
     found, wanted = _ngrams(hypothesis, n), _ngrams(reference, n)
     return _rouge((found & wanted).total(), found.total(), wanted.total())
 
@@ -87,7 +87,7 @@ def _common_places(reference: Sequence[str], hypothesis: Sequence[str]) -> set[i
     """The places in `reference` of one longest common subsequence: the one that walking back from the ends finds,
     going back in `reference` where both ways are as good, as the reference implementation does.
 
-    The table is kept as one integer a row, a bit for each place of `hypothesis`: 0 where the length grows there.
+    The table is kept as one integer a row, a bit for each place of `hypothesis`: 0 if the length grows there.
     """
     places: dict[str, int] = {}
     for place, word in enumerate(hypothesis):

@@ -43,7 +43,7 @@ class Expected:
 
 
 def expect(reference: Reference, params: SimilarityParams) -> Expected:
-    """The references, read. Raises InvalidReference where there is none, one is blank or beyond the metrics' bounds."""
+    """The references, read. Raises InvalidReference if there is none, one is blank or beyond the metrics' bounds."""
     given = reference.texts if isinstance(reference, SimilarityReference) else reference
     texts = (given,) if isinstance(given, str) else given
     if not texts:

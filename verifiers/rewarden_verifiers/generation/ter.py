@@ -138,7 +138,7 @@ def _aligned(table: Ids, ours: Ids, theirs: Ids) -> _Alignment:
 
 
 def _shifts(ours: Ids, theirs: Ids, alignment: _Alignment, most: int) -> list[_Shift]:
-    """The shifts to try, at least `most` where there are as many: blocks that stand in the reference elsewhere, wrong
+    """The shifts to try, at least `most` where there are as many: blocks that are in the reference elsewhere, wrong
     here and missing there.
     """
     start = np.arange(len(ours))[:, None]

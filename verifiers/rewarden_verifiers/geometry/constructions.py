@@ -48,7 +48,7 @@ def real(number: Fraction) -> Real:
 
 
 def _placed(source: random.Random, *points: Point) -> tuple[Point, ...]:
-    """The points, moved and turned at random: no claim may hold because of the position."""
+    """The points, moved and turned at random: no claim can contain because of the position."""
     by, at = turn(drawn(source, 0, 360)), CONTEXT.mpc(drawn(source, -3, 3), drawn(source, -3, 3))
     return tuple(at + by * point for point in points)
 

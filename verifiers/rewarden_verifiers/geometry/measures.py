@@ -75,7 +75,7 @@ def read(text: str, known: Collection[str]) -> ast.expr:
 
 
 def value(node: ast.expr, diagram: Diagram) -> Real:
-    """Its value in a diagram. Raises Failed where it has none."""
+    """Its value in a diagram. Raises Failed if it has none."""
     try:
         found = _value(node, diagram)
     except (ArithmeticError, ValueError) as error:

@@ -32,7 +32,7 @@ def same(one: float, other: float) -> bool:
 
 def set_of(question: Question, text: str) -> frozenset[str]:
     """The nodes of a set. Raises Unread, and Infeasible for unknown or repeated nodes."""
-    # Attack: a set made larger by a node that stands in it twice.
+    # Attack: a set made larger by a node that is in it twice.
     return frozenset(_nodes(question, text, distinct=True))
 
 

@@ -47,8 +47,8 @@ class Solved:
 
 
 def solved(question: Question) -> Solved:
-    """The question with its answer. Raises InvalidReference where the reference is wrong, or lacks what takes too long
-    to compute.
+    """The question with its answer. Raises InvalidReference if the reference is wrong, or lacks what takes too long to
+    compute.
     """
     if question.problem in _SETS:
         if question.optimum is not None or question.exists is not None:
@@ -121,7 +121,7 @@ def _weight(graph: Graph, counts: Callable[[str, str], bool]) -> float:
 
 
 def _distance(question: Question) -> float:
-    """The length of the shortest path; infinite where there is none."""
+    """The length of the shortest path; infinite if there is none."""
     graph = question.graph
     best = {question.source: 0.0}
     queue = [(0.0, question.source)]
@@ -238,7 +238,7 @@ def _two_colourable(question: Question) -> bool | None:
 
 
 def _maybe_isomorphic(question: Question) -> bool | None:
-    """False where degrees, or those of the nodes around, differ; None where they do not."""
+    """False where degrees, or those of the nodes around, differ; None if they do not."""
     graph, other = question.graph, question.other
     assert other is not None
     known: dict[Any, int] = {}
@@ -331,7 +331,7 @@ _EXISTENCE: Mapping[str, Callable[[Question], bool | None]] = {
     "isomorphism": _maybe_isomorphic,
     **dict.fromkeys(LARGEST | {"vertex_cover", "dominating_set", "cut"}, lambda _: True),
 }
-"""Tests of whether there is a solution; they return None where that is not known."""
+"""Tests of whether there is a solution; they return None if that is not known."""
 
 _SETS: Mapping[str, Callable[[Question], Truth]] = {
     "components": _components,

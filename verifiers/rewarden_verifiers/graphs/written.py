@@ -118,7 +118,7 @@ def flows(text: str, known: Collection[str]) -> list[tuple[str, str, float]]:
 
 
 def assignment(text: str, *, numbers: bool = False) -> dict[str, str]:
-    """A value for each node, a name or with `numbers` a number. Raises Unread where one has two."""
+    """A value for each node, a name or with `numbers` a number. Raises Unread if one has two."""
     value = _value(text)
     if isinstance(value, str):
         value = [value]

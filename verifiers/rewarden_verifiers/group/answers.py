@@ -97,8 +97,8 @@ async def by_meaning(ctx: Context, samples: Sequence[Member], how: Meaning, seen
 
 
 async def unfit(samples: Sequence[Member]) -> tuple[dict[int, Outcome], dict[int, tuple[str, ...]]]:
-    """By place, the outcomes of members whose text stands beside no other (there is none, it has no substance, or it
-    loops), and the words of all others. On a thread: a group may hold megabytes."""
+    """By place, the outcomes of members whose text is next to no other (there is none, it has no substance, or it
+    loops), and the words of all others. On a thread: a group can contain megabytes."""
     return await asyncio.to_thread(_unfit, samples)
 
 

@@ -15,9 +15,9 @@ them."""
 
 @dataclass(frozen=True, slots=True)
 class Novelty:
-    """distances: of each text, from 0 (all of it stands in others) to 1. distinct: for n = 1, 2 … the distinct n-grams
-    of all texts by all n-grams (distinct-n, Li et al. 2016, arXiv 1510.03055); None where there is none. cut: whether
-    only the beginnings of some texts were compared."""
+    """distances: of each text, from 0 (all of it is in others) to 1. distinct: for n = 1, 2 … the distinct n-grams of
+    all texts by all n-grams (distinct-n, Li et al. 2016, arXiv 1510.03055); None if there is none. cut: whether only
+    the beginnings of some texts were compared."""
 
     distances: Sequence[float]
     distinct: Sequence[float | None]
@@ -25,9 +25,9 @@ class Novelty:
 
 
 def novelty(texts: Sequence[Sequence[str]], orders: int) -> Novelty:
-    """Of each text, given as its words, 1 - the share of its n-grams that stand in one of the others, each as often as
+    """Of each text, given as its words, 1 - the share of its n-grams that are in one of the others, each as often as
     there: the mean over n up to `orders`, or to the longest that the text has. This is self-BLEU (Zhu et al. 2018,
-    arXiv 1802.01886) by an arithmetic mean, so that it is not 0 where no 4-gram is shared, and without its penalty for
+    arXiv 1802.01886) by an arithmetic mean, so that it is not 0 if no 4-gram is shared, and without its penalty for
     brevity, so that short texts are not thought distant."""
     most = MOST_WORDS // max(1, len(texts))
     words = [text[:most] for text in texts]
@@ -62,6 +62,6 @@ def _highest(counts: Sequence[Counter[Gram]], holders: Mapping[Gram, int]) -> di
 
 
 def _shared(highest: tuple[int, int, int], place: int, count: int) -> int:
-    """Returns how often an n-gram of this text stands in another one too."""
+    """Returns how often an n-gram of this text is in another one too."""
     owner, most, second = highest
     return min(count, second if owner == place else most)

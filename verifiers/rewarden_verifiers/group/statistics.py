@@ -33,7 +33,7 @@ def mean(values: Sequence[float]) -> float | None:
 
 
 def std(values: Sequence[float], ddof: int = 0) -> float | None:
-    """The standard deviation with `ddof` degrees of freedom taken off; None where none are left."""
+    """The standard deviation with `ddof` degrees of freedom taken off; None if none are left."""
     if len(values) <= ddof:
         return None
     centre = math.fsum(values) / len(values)

@@ -35,7 +35,7 @@ LONGEST = 20_000
 """Characters of a criterion's text."""
 
 Given = str | list[Any] | dict[str, Any]
-"""A value that may hold criteria."""
+"""A value that can contain criteria."""
 
 Error = type[InvalidParams] | type[InvalidReference]
 

@@ -164,7 +164,7 @@ def _checked(reference: DebateReference, params: DebateParams) -> tuple[str, Seq
 
 
 def _declared(response: str, params: DebateParams) -> Outcome | None:
-    """The outcome of a case that is nothing but declarations of who wins. Attack: judges believe them."""
+    """The outcome of a case that is only declarations of who wins. Attack: judges believe them."""
     if params.hollow != "refuse" or len(response) > _DECLARING:
         return None
     sentences = [part.strip(_AROUND) for part in re.split(r"[.!?\n]+", folded(unified(response)))]

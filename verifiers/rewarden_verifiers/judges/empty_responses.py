@@ -31,7 +31,7 @@ _BEGINNINGS = re.compile(
     r"|答案)",
     re.IGNORECASE,
 )
-"""Texts that may well be an answer, unless they end as a beginning does or stand beside an opener."""
+"""Texts that may well be an answer, unless they end as a beginning does or are next to an opener."""
 
 _MATTER = r"(?:(?:the|this|that|your|our|my) )?(?:given )?(?:problem|question|task|exercise|answer|solution|equation)"
 
@@ -168,8 +168,8 @@ def empty_reason(
 
 
 def _own_verdict(part: str, references: Sequence[str], asked: str | None) -> bool:
-    """Returns whether a sentence is nothing but a verdict on itself, where neither the reference has that word nor is
-    one of two such words asked for."""
+    """Returns whether a sentence is only a verdict on itself, where neither the reference has that word nor is one of
+    two such words asked for."""
     found = _VERDICTS.fullmatch(part)
     if found is None or asked is None:
         return False
@@ -191,7 +191,7 @@ def _bare(text: str) -> str:
 
 
 def _of_marks(text: str, references: Sequence[str]) -> bool:
-    """Returns whether a text holds a reference that consists of nothing but marks, such as `%` or `[]`."""
+    """Returns whether a text holds a reference that consists of only marks, such as `%` or `[]`."""
     wanted = ("".join(unified(one).split()) for one in references if len(one) <= _LONGEST)
     there = "".join(text.split())
     return any(one and one in there and not any(_shown(character) for character in one) for one in wanted)

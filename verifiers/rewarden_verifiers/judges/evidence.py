@@ -28,8 +28,8 @@ class Evidence:
 def read_evidence(reference: Given) -> Evidence:
     """The evidence of a reference: a text, a list of passages, or `{"evidence": text or passages, "claims": [texts]}`.
 
-    A passage is a text or `{"title", "text"}`. Raises InvalidReference with the JSON path, also where there is nothing
-    to hold a claim against.
+    A passage is a text or `{"title", "text"}`. Raises InvalidReference with the JSON path, also if there is nothing to
+    hold a claim against.
     """
     claims: Any = None
     path = "reference"

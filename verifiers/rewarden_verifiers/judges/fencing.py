@@ -49,7 +49,7 @@ _CLASSES = ("Cc", "Cf", "Cs")
 
 @dataclass(frozen=True, slots=True)
 class Harmless:
-    """A text that may stand in a chat. changed: how many control sequences and invisible characters were replaced."""
+    """A text that may be in a chat. changed: how many control sequences and invisible characters were replaced."""
 
     text: str
     changed: int

@@ -45,7 +45,7 @@ P = TypeVar("P", bound=PanelParams)
 async def written(
     ctx: Asked, params: P, generation: Generation, problem: str, ledger: Ledger
 ) -> list[Mapping[str, Any]] | None:
-    """The criteria, in the form of a request's; None where no reply can be read: never the policy's fault.
+    """The criteria, in the form of a request's; None if no reply can be read: never the policy's fault.
 
     Raises what `ctx.judge.ask` raises.
     """

@@ -304,7 +304,7 @@ async def _ask(
     if not criteria:
         return _Asked({})
     batches = _batches(criteria, params, sheet)
-    # Attack: many portions are many chances for a judge to be mistaken. Credit for what stands in one needs its quote.
+    # Attack: many portions are many chances for a judge to be mistaken. Credit for what is in one needs its quote.
     quoting = params.quotes == "require" or reach is not None
     text = readable(subject.text()) if quoting else None
     inquiries = [_inquiry(batch, subject, params, sheet, text, reach) for batch in batches]

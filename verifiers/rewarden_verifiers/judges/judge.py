@@ -140,7 +140,7 @@ async def _judged(
         cut = await portions(ctx, params, subject, asking, params.portions)
         if isinstance(cut, Outcome):
             return cut
-        # A final answer stands at the end; an answer that was given up further on must not count.
+        # A final answer is at the end; an answer that was given up further on must not count.
         shown = cut[-1:] if params.compares else cut
     seen: list[Sequence[Vote]] = []
     for found in await gather(*(_opinions(ctx, one, answers, media, params, ledger) for one in shown)):

@@ -29,7 +29,7 @@ from rewarden_verifiers.outcome import no_answer, scored, undecided, wrong
 from rewarden_verifiers.view import SHOWN_TO_MODELS, transcript
 
 _SHOWN = 1_500_000
-"""Characters of the texts that stand in one question: however long the members make theirs, it can be asked."""
+"""Characters of the texts that are in one question: however long the members make theirs, it can be asked."""
 
 _ANCHORS = 4
 """The number of in-group references that are tried, where the text of one spoils the comparisons."""

@@ -21,7 +21,7 @@ def mentioned(names: Sequence[str], text: str) -> list[str]:
 
 
 def overlap(answer: str, reasoning: str, of: Of) -> float | None:
-    """The share of the different words of one text that occur in the other; None where that text has no words.
+    """The share of the different words of one text that occur in the other; None if that text has no words.
 
     of: `answer`: of the answer's words; `reasoning`: of the reasoning's; `both`: the harmonic mean of the two (F1).
     """
@@ -72,7 +72,7 @@ def _begun(before: str, first: str) -> bool:
         return False
     if before[-1] in ".,":
         return before[:-1].isdigit()
-    # A sign, unless something stands before it from which the number is taken.
+    # A sign, unless something comes before it from which the number is taken.
     return before[-1] in "-\u2212" and not (before[:-1].isalnum() or before[:-1] == ")")
 
 

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable
 
 StandIn = Callable[[str], str]
-"""Makes of a candidate's text the one that stands in its place."""
+"""Makes of a candidate's text the one that is in its place."""
 
 _SEED = secrets.randbits(64)
 """Attack: a text whose other order is known beforehand, and is refused as well."""

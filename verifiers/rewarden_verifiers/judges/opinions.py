@@ -244,7 +244,7 @@ async def _asked(
 
 async def _answered(ctx: Asked, question: Question, judge: str | None) -> Reply:
     """The reply; tokens beyond the configured ones are only asked for as long as the judge's context has room. Raises
-    CutOffError where it has none for a reply that was cut off, and what `ctx.judge.ask` raises."""
+    CutOffError if it has none for a reply that was cut off, and what `ctx.judge.ask` raises."""
     try:
         return await ctx.judge.ask(question, judge)
     except ProviderRefused as error:
@@ -284,7 +284,7 @@ def rendered(params: JudgeParams, inquiry: Inquiry[Any], *, neutral: StandIn | N
     """The chat of an inquiry. neutral: see `prompts.render`."""
     form = inquiry.form if inquiry.form is not None else reply_form(inquiry.schema or {})
     if inquiry.portion is not None:
-        # Beside the form, which stands behind a request's own prompt too.
+        # Beside the form, which comes after a request's own prompt too.
         form = f"{inquiry.portion.notice()}\n\n{form}"
     variables = {"instructions": params.instructions, **inquiry.variables}
     return render(

@@ -162,7 +162,7 @@ def decided(found: Sequence[Opinion[Preference]], params: ContestParams, ledger:
         final,
         passed=passed,
         reason=_reason(final, passed),
-        # A tie that comes of the judge's liking for a place says nothing of the response.
+        # A tie that comes of the judge's liking for a place says nothing about the response.
         fault="verifier" if final == 0.5 and flips else None,
         feedback=nearest.reason[: params.shown] or None,
         evidence=evidence,

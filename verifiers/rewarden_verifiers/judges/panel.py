@@ -69,7 +69,7 @@ class Rules(Protocol):
         """A member's vote, by which members agree or not."""
 
     def kappa(self, heard: Sequence[Outcome]) -> float | None:
-        """Fleiss' kappa over the parts of the members' verdicts; None where it says nothing."""
+        """Fleiss' kappa over the parts of the members' verdicts; None if it says nothing."""
 
     def combined(self, heard: Sequence[Outcome], evidence: Mapping[str, Any], flags: Sequence[str]) -> Outcome:
         """The panel's outcome, by at least one verdict, all of which have a score."""

@@ -33,8 +33,8 @@ class Contests:
         """Fleiss' kappa over the questions: each order of each opinion is one, of which every member named A, B or
         neither. None where only one text was named throughout, which a liking for a place does as well.
 
-        An opinion that could not be read is none; of the others the first of a member stands beside the first of the
-        rest, since the opinions of a member are alike.
+        An opinion that could not be read is none; of the others the first of a member is next to the first of the rest,
+        since the opinions of a member are alike.
         """
         read = [[names for names in one.evidence.get("named", ()) if names] for one in heard]
         table = [
@@ -74,7 +74,7 @@ class Contests:
         return scored(
             score,
             reason=nearest.reason if self.vote(nearest) == side else None,
-            # A tie to which a liking for a place led some member says nothing of the response.
+            # A tie to which a liking for a place led some member says nothing about the response.
             fault="verifier" if side == "tie" and any(one.fault == "verifier" for one in heard) else None,
             feedback=nearest.feedback,
             evidence={**nearest.evidence, **rate, **evidence},

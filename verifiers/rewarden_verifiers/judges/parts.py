@@ -36,8 +36,8 @@ class Vote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """The result of one criterion. value: None where it was left out. votes: all of the judge's; counted: what they
-    were taken for. program: what a program made of it."""
+    """The result of one criterion. value: None if it was left out. votes: all of the judge's; counted: what they were
+    taken for. program: what a program made of it."""
 
     criterion: Criterion
     value: float | None
@@ -180,7 +180,7 @@ def worst_of(one: Criterion) -> float:
 
 def total(parts: Sequence[Part], place: int | None = None) -> float | None:
     """The points that are met, as a share of the positive ones: HealthBench's score (arXiv 2505.08775), which RuscaRL
-    takes as reward (arXiv 2508.16949). place: by the opinion of that place alone. None where no positive points are
+    takes as reward (arXiv 2508.16949). place: by the opinion of that place alone. None if no positive points are
     left."""
     values = [(part.criterion.points, part.value if place is None else part.value_of(place)) for part in parts]
     decided = [(points, value) for points, value in values if value is not None]

@@ -9,7 +9,7 @@ from rewarden.types import Media
 
 
 def images(media: Sequence[Media] | None) -> Sequence[Media]:
-    """The sample's images. Raises InvalidSample where there is none, since the judge was to see one."""
+    """The sample's images. Raises InvalidSample if there is none, since the judge was to see one."""
     found = [one for one in media or () if not one.mime.startswith(("audio/", "video/", "text/"))]
     if not found:
         raise InvalidSample("params.media is set, and the sample has no image", path="media")

@@ -93,7 +93,7 @@ def _portion(subject: Subject, text: str, portion: Portion) -> Subject:
 
 
 def told(subjects: Sequence[Subject]) -> dict[str, Any]:
-    """For the evidence: `portions`, where each stands in the response; nothing if it was judged whole."""
+    """For the evidence: `portions`, where each is in the response; nothing if it was judged whole."""
     spans = [[one.portion.start, one.portion.end] for one in subjects if one.portion is not None]
     return {"portions": spans} if spans else {}
 

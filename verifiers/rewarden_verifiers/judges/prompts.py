@@ -66,11 +66,11 @@ def render(
 
     variables: by name, `Material` (fenced; lists of them too) or the caller's own values, which stand as they are.
     form: what is said of the reply's form, last of all. neutral: makes the texts in the place of the candidates'.
-    media: images that are shown behind the text. plain: for models that were trained on a template of their own:
-    nothing is fenced, and where the request has that template, nothing is said beside it. roles: for models that were
-    trained on roles of their own: the chat is a message each, of the variable that is named, without any prompt; their
-    chat template is the fence, and no text can write its markers, which are made harmless as everywhere. findings: see
-    `opinions.Inquiry`; they stand behind the prompt, be it ours or the request's.
+    media: images that are shown after the text. plain: for models that were trained on a template of their own: nothing
+    is fenced, and where the request has that template, nothing is said next to it. roles: for models that were trained
+    on roles of their own: the chat is a message each, of the variable that is named, without any prompt; their chat
+    template is the fence, and no text can write its markers, which are made harmless as everywhere. findings: see
+    `opinions.Inquiry`; they come after the prompt, be it ours or the request's.
 
     Raises InvalidParams for a prompt of the request's that is none.
     """

@@ -35,7 +35,7 @@ class Quiz:
 
 def quiz_of(reference: Any, prompt: str | None = None, question: str | None = None) -> Quiz:
     """The quiz of a reference: `{"question", "answer", "use"?}`, or `{"questions": [several such]}`, and `artefact`
-    beside it. Any other is the expected answer to the prompt. question: the one question, where the response asks it;
+    next to it. Any other is the expected answer to the prompt. question: the one question, where the response asks it;
     the reference then has its `answer` only.
 
     Raises InvalidReference with the path.

@@ -38,8 +38,8 @@ class Standing:
 def standings(
     players: int, matches: Sequence[Match], score: Score, copies: Sequence[int] | None = None, last: int = 0
 ) -> list[Standing]:
-    """The standings of all players, by one of the four ways. A player without a match stands at 0.5. copies: how many
-    each stands for. last: how many others there are that rank behind all of them."""
+    """The standings of all players, by one of the four ways. A player without a match is at 0.5. copies: how many each
+    stands for. last: how many others there are that rank behind all of them."""
     if score == "bradley_terry":
         return bradley_terry(players, matches)
     if score == "copeland":

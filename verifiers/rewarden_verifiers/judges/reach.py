@@ -28,7 +28,7 @@ _PROPERTIES = {"reach": {"type": "string", "enum": ["passage", "absence", "whole
 async def reaches(
     ctx: Context, params: JudgeParams, criteria: Sequence[Criterion], ledger: Ledger
 ) -> dict[str, Reach] | None:
-    """By id, the reach of each criterion; None where no reply can be read. Raises what `ctx.judge.ask` raises."""
+    """By id, the reach of each criterion; None if no reply can be read. Raises what `ctx.judge.ask` raises."""
 
     def read(found: Mapping[str, Any]) -> dict[str, Reach]:
         rows = by_number(found, "criteria", len(criteria))

@@ -13,7 +13,7 @@ Where = Literal["thinking", "before", "either"]
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """reasoning: None where there is none. answer: None where there is none, with the snake_case reason."""
+    """reasoning: None if there is none. answer: None if there is none, with the snake_case reason."""
 
     reasoning: str | None
     answer: str | None
@@ -31,9 +31,9 @@ class Tags:
 def sides_of(response: str, where: Where, rules: tuple[Rule, ...] | None, tags: Tags) -> Sides:
     """Both sides of a whole response.
 
-    where: the reasoning is the closed thought (`thinking`), what stands before the answer in the final part (`before`),
-    or the thought and, where there is none, what stands before the answer (`either`). rules: how the answer is found in
-    the final part; None: all of it is the answer.
+    where: the reasoning is the closed thought (`thinking`), what comes before the answer in the final part (`before`),
+    or the thought and, if there is none, what comes before the answer (`either`). rules: how the answer is found in the
+    final part; None: all of it is the answer.
     """
 
     def part(name: Literal["final", "thinking"]) -> tuple[str | None, str | None]:

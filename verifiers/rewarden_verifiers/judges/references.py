@@ -15,7 +15,7 @@ _KEYS = ("answer", "chosen", "metadata", "rejected", "response")
 
 
 def accepted(reference: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The answers; none where there is no reference. Raises InvalidReference for an empty one."""
+    """The answers; none if there is no reference. Raises InvalidReference for an empty one."""
     if reference is None:
         return ()
     answers = (reference,) if isinstance(reference, str) else tuple(reference)
@@ -47,7 +47,7 @@ class Rival:
 
 def rival_of(reference: Any, against: Against) -> Rival:
     """The rival of a reference: a text; or `{"response"}`, or a row of preference data with `chosen`, `rejected` or
-    both, of which `against` says the one; with `answer` and `metadata` beside it.
+    both, of which `against` says the one; with `answer` and `metadata` next to it.
 
     Raises InvalidReference, with the path, for any other form, and for a blank text.
     """

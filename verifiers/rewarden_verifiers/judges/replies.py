@@ -38,7 +38,7 @@ def read_object(reply: Reply, schema: Mapping[str, Any]) -> dict[str, Any]:
     """
     text = said(reply).strip()
     if not text.startswith(("{", "`")):
-        # A thought, whose opening tag may stand in the judge's chat template. No candidate can write the closing one.
+        # A thought, whose opening tag may be in the judge's chat template. No candidate can write the closing one.
         before, closed, after = text.partition("</think>")
         text = after.strip() if closed else before
     fence = _FENCE.fullmatch(text)
@@ -84,7 +84,7 @@ def numbered(name: str, count: int, properties: Mapping[str, Any]) -> dict[str, 
 
 
 def by_number(found: Mapping[str, Any], name: str, count: int) -> list[Mapping[str, Any]]:
-    """The entries in the order of their numbers. Raises UnreadableError where one stands twice and so another lacks."""
+    """The entries in the order of their numbers. Raises UnreadableError if one stands twice and so another lacks."""
     rows = {row["number"]: row for row in found[name]}
     if len(rows) != count:
         raise UnreadableError("a number stands twice")
@@ -94,8 +94,8 @@ def by_number(found: Mapping[str, Any], name: str, count: int) -> list[Mapping[s
 def probability(reply: Reply, positive: Sequence[str], negative: Sequence[str], least: float = 0.5) -> float:
     """The probability of the positive words among positive and negative ones, by the reply's first token.
 
-    Words are compared without case and spaces around. Raises UnreadableError where both together have less than `least`
-    of the probability: then the judge was about to say something else.
+    Words are compared without case and spaces around. Raises UnreadableError if both together have less than `least` of
+    the probability: then the judge was about to say something else.
     """
     # That a reply goes on is no matter: its first token is read.
     if reply.finish in _FAILED:
@@ -119,7 +119,7 @@ def _mass(alternatives: Sequence[Alternative], words: Sequence[str]) -> float:
 
 
 def _encodable(value: Any) -> Any:
-    """The value with lone surrogates, which JSON may hold and UTF-8 may not, replaced."""
+    """The value with lone surrogates, which JSON can contain and UTF-8 may not, replaced."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):

@@ -40,7 +40,7 @@ class RubricParams(ItemisedParams):
     generate: Criteria that a judge writes for each prompt, without seeing a response. They follow those in `criteria`;
         the reference's come last, and may be missing.
     grader: The form of the question: `own`; or `healthbench`, the form of HealthBench's published grader: one criterion
-        with its points to a question, behind the conversation whose last turn is the response, and a reply of
+        with its points to a question, after the conversation whose last turn is the response, and a reply of
         `explanation` and `criteria_met`, which cannot abstain or quote. Published graders are comparable only so.
     portions: The maximum number of portions in which a response that is longer than the judge's context is judged;
         what takes more gets the lowest score (`too_long`). Portions are judged in the form `own` (flag `own_grader`),

@@ -29,7 +29,7 @@ from rewarden_verifiers.judges.toolbox import toolbox
 async def solved(
     ctx: Context, params: Params, problem: str, sample: Sample, media: Sequence[Media] | None, ledger: Ledger
 ) -> str | None:
-    """The judge's final answer to a problem; None where it has none, or no reply can be read: never the policy's fault.
+    """The judge's final answer to a problem; None if it has none, or no reply can be read: never the policy's fault.
 
     sample: whose documents the judge's tools search. Raises what `ctx.judge.ask` raises, and with tools what `toolbox`
     and `researched` do.

@@ -22,7 +22,7 @@ _BLANK = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A step: its text, and where it stands in the response (start and end, in characters of the message `message`)."""
+    """A step: its text, and where it is in the response (start and end, in characters of the message `message`)."""
 
     text: str
     start: int
@@ -38,7 +38,7 @@ def parts_of(text: str, split: Split, tag: str = "step") -> list[Part]:
     """The steps of a text, without blank ones.
 
     `paragraphs`: what blank lines divide. `lines`. `numbered`: each from a number at a line's beginning ("1.", "2)",
-    "Step 3:") to the next; what stands before the first is a step too. `tags`: what stands within `<tag>…</tag>`; what
+    "Step 3:") to the next; what comes before the first is a step too. `tags`: what stands within `<tag>…</tag>`; what
     stands outside is not a step.
     """
     if split == "tags":

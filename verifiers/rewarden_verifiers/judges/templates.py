@@ -49,7 +49,7 @@ _WORK = 300_000
 
 class Placed:
     """A text in a template's hands: it can be placed and counted, and nothing else, so that no filter or loop takes it
-    out of its fence. mark: what stands in its place until then. length: of the text itself."""
+    out of its fence. mark: what is in its place until then. length: of the text itself."""
 
     __slots__ = ("_length", "_mark")
 
@@ -83,7 +83,7 @@ class Places:
         return Placed(f"{self._sign}{len(self._shown) - 1}\x03", length)
 
     def fill(self, text: str, where: str) -> str:
-        """The text with what is placed in it. Raises InvalidParams where it would be too long."""
+        """The text with what is placed in it. Raises InvalidParams if it would be too long."""
         pattern = re.compile(rf"{re.escape(self._sign)}(\d+)\x03")
         total = len(text) + sum(len(self._shown[int(found.group(1))]) for found in pattern.finditer(text))
         if total > _MOST:

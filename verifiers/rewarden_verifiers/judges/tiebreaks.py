@@ -53,9 +53,9 @@ def measures_of(given: tuple[str | Measure, ...]) -> tuple[Measure, ...]:
 def measured(
     measure: Measure, response: str, metadata: Mapping[str, Any] | None, rival: Rival
 ) -> tuple[float, dict[str, Any]]:
-    """1 where the response is better, 0 where the rival is, 0.5 where neither; and both numbers.
+    """1 if the response is better, 0 if the rival is, 0.5 where neither; and both numbers.
 
-    Raises InvalidSample or InvalidReference where a number is missing.
+    Raises InvalidSample or InvalidReference if a number is missing.
     """
     own, other = _numbers(measure.by, response, metadata or {}, rival)
     better = own - other if measure.prefer == "higher" else other - own

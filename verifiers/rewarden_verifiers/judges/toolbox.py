@@ -158,7 +158,7 @@ class Toolbox:
 
 
 async def toolbox(ctx: Context, tools: Tools, sample: Sample) -> Toolbox:
-    """The tools of a sample. Raises InvalidSample where it has no documents to be searched, and MissingDependency."""
+    """The tools of a sample. Raises InvalidSample if it has no documents to be searched, and MissingDependency."""
     corpus = None
     if "search" in tools.use:
         given = (sample.metadata or {}).get("documents")
@@ -192,7 +192,7 @@ def _entries(passages: tuple[str, ...]) -> tuple[Entry, ...]:
 
 
 def _ended(report: Report) -> str:
-    """Returns what a program printed, and how it ended. Raises SandboxError where that was our fault."""
+    """Returns what a program printed, and how it ended. Raises SandboxError if that was our fault."""
     if report.status == "internal_error":
         raise SandboxError(report.message or "the sandbox failed at a run")
     printed = report.stdout.decode("utf-8", "replace")

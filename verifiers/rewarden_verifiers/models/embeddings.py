@@ -33,7 +33,7 @@ MOST_PLAIN = 128
 class Embedding:
     """Settings for turning texts into vectors.
 
-    model: a name of the server's `[models.named]`; none: its default. prefix: stands before each text, where the model
+    model: a name of the server's `[models.named]`; none: its default. prefix: comes before each text, where the model
     was trained with one ("query: "). fit: what happens to a text beyond the model's context: as for all models.
     """
 
@@ -55,7 +55,7 @@ class Vectors:
 async def vectors(ctx: Context, texts: Sequence[str], how: Embedding, seen: Seen, *, written: bool = True) -> Vectors:
     """The vectors of texts, each distinct one asked for once. written: whether the policy wrote them.
 
-    Raises ModelError where vectors are of different lengths or have no direction.
+    Raises ModelError if vectors are of different lengths or have no direction.
     """
     distinct = list(dict.fromkeys(texts))
     results = await gather(*(_vector(ctx, text, how, seen, written) for text in distinct))

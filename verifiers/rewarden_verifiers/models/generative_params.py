@@ -33,7 +33,7 @@ class GenerativeParams(ModelParams):
         verdict.
     turns: Further user messages, each sent after the model's answer to the one before (without its reasoning). The
         verdict is asked for and read in the last turn (branch and rethink, BR-RM).
-    form: Where the verdict stands in a written text.
+    form: Where the verdict is in a written text.
     least_mass: For `by: token`: the minimum probability of all words together. With less, the model was about to say
         something else.
     media: Whether the model sees the images of the sample and of its prompt.

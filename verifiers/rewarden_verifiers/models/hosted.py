@@ -56,7 +56,7 @@ class Hosted:
     """A `rewarden_verifiers.chat.Judge` over `ctx.model`, and the `Asked` that has it, for the texts of one outcome.
 
     candidate: what of the questions the policy wrote. choices: the words whose probabilities are asked for; none: texts
-    are written. form: what is said of the verdict's form, behind the last of several turns.
+    are written. form: what is said of the verdict's form, after the last of several turns.
     """
 
     ctx: Context
@@ -68,7 +68,7 @@ class Hosted:
     _first: dict[str, asyncio.Task[Texts]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # As it stands in the questions: what is made harmless is more tokens than it was, and those are the policy's.
+        # As it is in the questions: what is made harmless is more tokens than it was, and those are the policy's.
         self.shown = harmless(self.candidate).text
 
     @property
@@ -85,7 +85,7 @@ class Hosted:
         except InputTooLong as error:
             if not question.attempt:
                 raise
-            # What was read once is too long only by the tokens that are to be written behind it.
+            # What was read once is too long only by the tokens that are to be written after it.
             raise CutOffError("cut off, and the context has no room for more tokens") from error
 
     async def spare(self, question: Question, judge: str | None = None) -> None:
@@ -155,7 +155,7 @@ class Hosted:
 
 def share(reply: Reply, accepting: int, least: float) -> float:
     """The probability of the accepting words, which are the first so many, among all that were asked for. Raises
-    UnreadableError where all together have less than `least`: then the model was about to say something else."""
+    UnreadableError if all together have less than `least`: then the model was about to say something else."""
     masses = [math.exp(min(one.logprob, 0.0)) for one in reply.alternatives]
     yes, total = math.fsum(masses[:accepting]), math.fsum(masses)
     if total < least or total <= 0:
@@ -164,8 +164,8 @@ def share(reply: Reply, accepting: int, least: float) -> float:
 
 
 def pictures(sample: Sample, media: Sequence[Media] | None) -> Sequence[Media]:
-    """The images of a sample: its media, and those that stand as parts in its prompt. Raises InvalidSample where there
-    is none."""
+    """The images of a sample: its media, and those that stand as parts in its prompt. Raises InvalidSample if there is
+    none."""
     found: list[Media] = []
     for message in sample.prompt if sample.prompt is not None and not isinstance(sample.prompt, str) else ():
         content = message.get("content") if isinstance(message, Mapping) else None

@@ -43,7 +43,7 @@ class Ratios:
 async def ratios(
     given: Input, text: str, ends: Sequence[int], names: tuple[str | None, str], ctx: Context, seen: Seen
 ) -> Ratios:
-    """The likelihoods of a text behind an input by two models. ends: characters, rising, the last of them the text's
+    """The likelihoods of a text after an input by two models. ends: characters, rising, the last of them the text's
     length. names: of the trained model and of its reference. Raises what `ctx.model.run` raises, and ModelError for
     what are no logarithms of probabilities of this text."""
     task = Likelihood(input=given, continuation=text)

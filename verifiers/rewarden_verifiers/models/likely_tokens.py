@@ -24,7 +24,7 @@ _LOWEST = -1e6
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The tokens that count, and the natural logarithms of their probabilities. texts: empty where they are unknown."""
+    """The tokens that count, and the natural logarithms of their probabilities. texts: empty if they are unknown."""
 
     logprobs: Sequence[float]
     texts: Sequence[str] = ()
@@ -60,7 +60,7 @@ class Reasoning:
 def reasoning_of(response: str, params: Params) -> Reasoning:
     """The part of a response behind which the reference takes the answer's place.
 
-    The first answer behind the first closed thought: a policy that lists guesses as answers, so that the reference is
+    The first answer after the first closed thought: a policy that lists guesses as answers, so that the reference is
     among what the model has just read, is cut off before them.
     """
     thought = thought_of(response, DEFAULT_VIEW.open, DEFAULT_VIEW.close, starts_open=False)
@@ -77,8 +77,8 @@ def reasoning_of(response: str, params: Params) -> Reasoning:
 async def behind(
     reasoning: str, reference: str, prompt: Text | None, params: Params, ctx: Context, seen: Seen
 ) -> Tokens:
-    """The reference's tokens where it stands in its frame behind the reasoning. A token that is partly the frame's
-    counts where it holds something of the reference besides blanks. Raises what `ctx.model.run` raises."""
+    """The reference's tokens where it is in its frame after the reasoning. A token that is partly the frame's counts
+    where it holds something of the reference besides blanks. Raises what `ctx.model.run` raises."""
     before, after = params.frame.split("{reference}")
     made = await _likelihood(reasoning, before + reference + after, reasoning, prompt, params, ctx, seen)
     read = "".join(made.texts)  # control tokens of the model's were taken apart in it
@@ -103,13 +103,13 @@ async def behind(
 
 
 async def whole(response: str, prompt: Text | None, params: Params, ctx: Context, seen: Seen) -> Tokens:
-    """The response's tokens behind the prompt. Raises what `ctx.model.run` raises."""
+    """The response's tokens after the prompt. Raises what `ctx.model.run` raises."""
     return await _likelihood("", response, response, prompt, params, ctx, seen)
 
 
 def sent(signals: Mapping[str, Any] | None, name: str, *, length: int | None = None) -> Tokens:
-    """The log-probabilities that the trainer sends under that name. Raises InvalidSample where they are missing, none,
-    no finite numbers, or above 0."""
+    """The log-probabilities that the trainer sends under that name. Raises InvalidSample if they are missing, none, no
+    finite numbers, or above 0."""
     found = numbers(signals, name, _LOWEST, 0.0, length=length)
     if not found:
         said = "is missing" if found is None else "is empty"
@@ -118,7 +118,7 @@ def sent(signals: Mapping[str, Any] | None, name: str, *, length: int | None = N
 
 
 def weights_of(signals: Mapping[str, Any] | None, count: int) -> Sequence[float]:
-    """`signals.reference_weights`, one for each token. Raises InvalidSample where these are none."""
+    """`signals.reference_weights`, one for each token. Raises InvalidSample if these are none."""
     path = "signals.reference_weights"
     found = numbers(signals, "reference_weights", 0.0, 1e9, length=count)
     if found is None:

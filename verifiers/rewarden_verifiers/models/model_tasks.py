@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 
 LONGEST = 700_000
-"""Characters of a response that stands in a prompt, perhaps beside another one: more than that no prompt takes."""
+"""Characters of a response that is in a prompt, perhaps beside another one: more than that no prompt takes."""
 
 
 def refused(
@@ -77,8 +77,8 @@ def excess(error: InputTooLong) -> Outcome | SampleError:
 
 
 def beginning(prompt: Text | None, begun: str, candidate: str, *, text: str | None, system: str, fit: Fit) -> Input:
-    """A prompt and what is begun behind it, left open, as a model reads them: where `text` is given, in the place of
-    `{prompt}` in it; else as a chat. Raises InvalidSample where that has nothing before the assistant's turn."""
+    """A prompt and what is begun after it, left open, as a model reads them: where `text` is given, in the place of
+    `{prompt}` in it; else as a chat. Raises InvalidSample if that has nothing before the assistant's turn."""
     if text is not None:
         before = text.replace("{prompt}", transcript(prompt) if prompt is not None else "")
         return Input(text=before + begun, candidate=candidate, fit=fit)
@@ -90,9 +90,9 @@ def beginning(prompt: Text | None, begun: str, candidate: str, *, text: str | No
 
 def chat_of(prompt: Text | None, response: str | None, system: str = "", media: Sequence[Media] = ()) -> list[Message]:
     """A prompt and a response as a chat: a plain prompt is the user's turn; a response that is given is the assistant's
-    last turn. Images that stand in the prompt stay: a model that cannot see them refuses, and does not score what it
-    was not shown. system: stands before all else, in a turn of its own, unless empty. media: further images, shown at
-    the beginning of the last turn of the user's. Raises InvalidSample where there is none, or an image has no address.
+    last turn. Images that are in the prompt stay: a model that cannot see them refuses, and does not score what it was
+    not shown. system: comes before all else, in a turn of its own, unless empty. media: further images, shown at the
+    beginning of the last turn of the user's. Raises InvalidSample if there is none, or an image has no address.
     """
     messages: list[Message] = [{"role": "system", "content": system}] if system else []
     if isinstance(prompt, str):

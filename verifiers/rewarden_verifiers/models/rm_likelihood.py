@@ -196,7 +196,7 @@ def _repetitive(response: str) -> bool:
 
 def _share(text: str, window: int, gram: int) -> float:
     """Of the runs of `gram` characters within windows, how many are different. What is left behind the last whole
-    window counts only where there is no whole one."""
+    window counts only if there is no whole one."""
     windows = [text[at : at + window] for at in range(0, max(len(text) - window, 0) + 1, window)]
     different = sum(len({one[at : at + gram] for at in range(len(one) - gram + 1)}) for one in windows)
     return different / sum(len(one) - gram + 1 for one in windows)

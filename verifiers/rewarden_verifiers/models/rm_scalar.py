@@ -226,8 +226,8 @@ def _turns(response: str, messages: Text) -> list[Message]:
 
 
 def _chat(prompt: Text | None, said: Sequence[Message], head: str, media: Sequence[Media] = ()) -> list[Message]:
-    """The prompt's turns and those that were said. Many templates take one system turn only: what stands before all
-    else and the prompt's own are one."""
+    """The prompt's turns and those that were said. Many templates take one system turn only: what comes before all else
+    and the prompt's own are one."""
     messages = chat_of(prompt, None, media=media)
     if head and messages and messages[0]["role"] == "system" and isinstance(messages[0]["content"], str):
         own = messages.pop(0)["content"]

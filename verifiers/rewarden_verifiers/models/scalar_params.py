@@ -139,7 +139,7 @@ class Params(ModelParams):
 
 
 def weights_of(output: Output | dict[str, float] | None) -> Sequence[float]:
-    """The weights of several outputs; none where there are none."""
+    """The weights of several outputs; none if there are none."""
     return tuple(output.values()) if isinstance(output, dict) else ()
 
 

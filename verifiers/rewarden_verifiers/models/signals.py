@@ -15,7 +15,7 @@ LONGEST = 131_072
 def numbers(
     signals: Mapping[str, Any] | None, name: str, low: float, high: float, *, length: int | None = None
 ) -> list[float] | None:
-    """The list `signals[name]`; None where there is none. Raises InvalidSample, with the path, unless it holds `length`
+    """The list `signals[name]`; None if there is none. Raises InvalidSample, with the path, unless it holds `length`
     finite numbers from `low` to `high`. What exceeds an end by rounding (1e-6) is that end."""
     value = None if signals is None else signals.get(name)
     if value is None:

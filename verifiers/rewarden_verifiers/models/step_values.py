@@ -48,8 +48,8 @@ async def by_model(
     steps: Sequence[str], prompt: Text | None, model: str | None, params: Params, ctx: Context, seen: Seen
 ) -> Values:
     """The values of steps by one model's head, by its choice between two texts, by its values of prefixes, or by the
-    likelihoods of two models.
-    Raises what `ctx.model.run` raises, and InvalidSample where nothing stands before the steps."""
+    likelihoods of two models. Raises what `ctx.model.run` raises, and InvalidSample where nothing comes before the
+    steps."""
     if params.by == "prefix":
         return await _prefixes(steps, prompt, model, params, ctx, seen)
     if params.by == "implicit":
@@ -201,7 +201,7 @@ async def _implicit(
 
 
 def _input(prompt: Text | None, begun: str, candidate: str, params: Params) -> Input:
-    """Returns what stands before the steps; begun: and the steps themselves."""
+    """Returns what comes before the steps; begun: and the steps themselves."""
     text = params.text if params.input == "text" else None
     return beginning(prompt, begun, candidate, text=text, system=params.system, fit=params.fit)
 

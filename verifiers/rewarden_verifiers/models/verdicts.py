@@ -25,7 +25,7 @@ _NAME = re.compile(r"[^\W\d][\w -]{0,31}")
 _NUMBER = re.compile(r"[-+]?\d{1,12}(?:\.\d{1,12})?")
 _AROUND = "*_`$ \t\r\n"
 _ENDED = re.compile(r"[\s*_`$.)\]]*")
-"""Marks that may stand behind a verdict."""
+"""Marks that may come after a verdict."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ class Form:
 
 
 def after_thought(text: str, opened: bool = False) -> str:
-    """Returns what stands behind the thought. Raises UnreadableError where a thought is never closed."""
+    """Returns what comes after the thought. Raises UnreadableError if a thought is never closed."""
     behind = apply_view(text, View(starts_open=opened, special_tokens=())).text
     if behind is None:
         raise UnreadableError("unclosed thought")
@@ -137,7 +137,7 @@ def _schema(name: str, value: dict[str, Any]) -> dict[str, Any]:
 
 def _lines(text: str, name: str) -> list[str]:
     """Returns what the last lines say of this form, up to one of another, the last first."""
-    # No mark of a quotation may stand before it.
+    # No mark of a quotation may come before it.
     form = re.compile(rf"[ \t*_#]*{re.escape(name)}[ \t*_]*[:=][ \t*_]*([^\n]*?)[ \t*_.]*", re.IGNORECASE)
     found: list[str] = []
     for line in reversed(text.split("\n")):

@@ -78,7 +78,7 @@ def joined(parts: Sequence[Part], shortest: int) -> list[Part]:
 
 def broken(text: str, mark: str) -> str:
     """The text without the mark, wherever it stands as a word of its own. A mark of one character or of blanks is left:
-    it stands in honest steps as well, and a model's values are read at places that no text moves."""
+    it is in honest steps as well, and a model's values are read at places that no text moves."""
     bare = mark.strip()
     if len(bare) < 2 or bare not in text:
         return text

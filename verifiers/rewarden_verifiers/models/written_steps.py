@@ -99,8 +99,8 @@ async def by_writing(
 
 
 def verdicts(written: Written, count: int) -> list[bool] | None:
-    """Of each of so many steps whether it is called correct; None unless the text, behind a closed thought, ends with
-    one such line a step, in order. What stands before them may quote anything."""
+    """Of each of so many steps whether it is called correct; None unless the text, after a closed thought, ends with
+    one such line a step, in order. What comes before them may quote anything."""
     if written.finish == "length":
         return None
     text = apply_view(written.text, _CLOSED).text

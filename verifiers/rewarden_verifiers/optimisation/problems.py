@@ -164,7 +164,7 @@ class Schedule:
         return math.fsum(job.weight * delay for job, delay in late if delay > slack)
 
     def _fit(self, starts: Mapping[str, float], ends: Mapping[str, float], slack: float) -> None:
-        """Raises Infeasible where more jobs run at once than there are machines."""
+        """Raises Infeasible if more jobs run at once than there are machines."""
         for machine in dict.fromkeys(job.machine for job in self.jobs.values()):
             names = [name for name, job in self.jobs.items() if job.machine == machine]
             most = 1 if machine is not None else self.machines

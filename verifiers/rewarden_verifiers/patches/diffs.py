@@ -164,7 +164,7 @@ def _made(head: dict[str, str], bare: str | None, hunks: tuple[Hunk, ...]) -> Fi
 
 
 def _names(head: dict[str, str], bare: str | None) -> tuple[str | None, str | None]:
-    """Returns a file's path before and after; None where there is no file."""
+    """Returns a file's path before and after; None if there is no file."""
     if "rename from" in head and "rename to" in head:
         return safe(_unquoted(head["rename from"])), safe(_unquoted(head["rename to"]))
     if "---" in head and "+++" in head:

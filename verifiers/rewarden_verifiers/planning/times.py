@@ -39,7 +39,7 @@ def span(start: object, end: object) -> Span:
 
 
 def spans_in(text: str) -> list[Span]:
-    """The spans that stand in a text. Raises Unread for one that is none, such as from 10:00 to 9:00."""
+    """The spans that are in a text. Raises Unread for one that is none, such as from 10:00 to 9:00."""
     found: list[Span] = []
     for match in _SPAN.finditer(text):
         try:

@@ -37,7 +37,7 @@ class Event:
 @dataclass(frozen=True, kw_only=True)
 class Budget:
     """limit: the highest total. per_day: the price of a day in each city. flights: the price of each flight, the cities
-    joined by " - "; both count as 0 where they are not given.
+    joined by " - "; both count as 0 if they are not given.
     """
 
     limit: float

@@ -42,7 +42,7 @@ class Undefined(Exception):
 
 @dataclass(slots=True)
 class Expression:
-    """A value and the numbers that stand in it, in order."""
+    """A value and the numbers that are in it, in order."""
 
     value: Fraction
     numbers: list[int] = field(default_factory=list)

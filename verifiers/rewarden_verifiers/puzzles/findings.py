@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """`reason` is None where the answer is right, and else `wrong` (in order, but no solution), `illegal` (it breaks a
+    """`reason` is None if the answer is right, and else `wrong` (in order, but no solution), `illegal` (it breaks a
     rule: another number, a changed given, a wall walked through) or `malformed` (it cannot be read).
 
     share: what a wrong answer gets right, from 0 to below 1, less what the best constant answer gets right.

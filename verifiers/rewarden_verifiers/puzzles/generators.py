@@ -110,7 +110,7 @@ class Generated(Task):
         return str(_made(self._loaded(), self.index)["question"]), checker
 
     def checker(self) -> Checker:
-        """The item. Raises InvalidReference where it is none, or its own answer does not pass."""
+        """The item. Raises InvalidReference if it is none, or its own answer does not pass."""
         if self.dataset == "composite" and self.entry is not None:
             source = _entry(self.entry)["metadata"].get("source_dataset")
             if source not in library.MODULES:
@@ -189,7 +189,7 @@ def _made(dataset: Any, index: int) -> dict[str, Any]:
 
 
 def _check_premises(dataset: Any, metadata: Mapping[str, Any]) -> None:
-    """Raises ValueError where the premises contradict each other: then anything follows."""
+    """Raises ValueError if the premises contradict each other: then anything follows."""
     logic = library.module("propositional_logic")
     premises = [logic.Expression.from_string(premise) for premise in metadata["premises"]]
     assignments = dataset._generate_assignments(set(metadata["variables"]))

@@ -41,7 +41,7 @@ def cell_of(value: Any) -> str:
 
 
 def rows_of(grid: Rows) -> list[list[str]]:
-    """A reference's grid as cells. Raises ValueError where rows differ in length, or there are none."""
+    """A reference's grid as cells. Raises ValueError if rows differ in length, or there are none."""
     lines: Sequence[str | tuple[Cell, ...]] = [grid] if isinstance(grid, str) and "\n" not in grid else ()
     lines = lines or (grid.strip().split("\n") if isinstance(grid, str) else grid)
     rows = [_line(line) if isinstance(line, str) else [cell_of(cell) for cell in line] for line in lines]
@@ -59,10 +59,10 @@ def _line(line: str) -> list[str]:
 
 
 def read(text: str, height: int, width: int, *, flat: bool = True) -> list[list[str]] | None:
-    """The grid of that size that a text is, cells as texts; None for anything else, a word beside it included.
+    """The grid of that size that a text is, cells as texts; None for anything else, a word next to it included.
 
     Rows are lines of words or, where cells are single characters, of one word; lines that only draw are skipped. Where
-    `flat`, all cells may stand in one line. Lists of lists are read as JSON, and matrices of LaTeX as lines.
+    `flat`, all cells may be in one line. Lists of lists are read as JSON, and matrices of LaTeX as lines.
     """
     text = text.strip()
     rows = _read(text, height, width, flat)

@@ -77,7 +77,7 @@ def _same_words(answer: str, entry: Entry) -> str | Finding:
 
 
 def _json(answer: str, entry: Entry) -> str | Finding:
-    """JSON, and nothing beside it."""
+    """JSON, and nothing next to it."""
     literals.parse(answer)
     return answer
 
@@ -113,7 +113,7 @@ def _alike(one: Any, other: Any) -> bool:
 
 
 def _life(answer: str, entry: Entry) -> str | Finding:
-    """The whole board: the scorer overlooks rows and columns that stand beside it."""
+    """The whole board: the scorer overlooks rows and columns that are next to it."""
     same = _alike(literals.parse(answer), literals.parse(str(entry["answer"])))
     return str(entry["answer"]) if same else _OTHER
 
@@ -193,7 +193,7 @@ def _duration(text: str) -> timedelta | None:
 
 
 def _calendar(answer: str, entry: Entry) -> str | Finding:
-    """The number or the word itself: the scorer pays for numbers near it, and more than 1 where it is negative."""
+    """The number or the word itself: the scorer pays for numbers near it, and more than 1 if it is negative."""
     return _same_number(answer, entry) if decimal_of(answer) is not None else _same_words(answer, entry)
 
 
@@ -219,7 +219,7 @@ def _letters_to_digits(answer: str, entry: Entry) -> str | Finding:
 
 
 def _board(answer: str, entry: Entry) -> str | Finding:
-    """The grid, and nothing beside it: the scorer drops words and lines of its own."""
+    """The grid, and nothing next to it: the scorer drops words and lines of its own."""
     metadata = entry["metadata"]
     solved = metadata.get("output") or metadata.get("solution")
     rows = grids.read(answer, len(solved), len(solved[0]), flat=False)
@@ -227,7 +227,7 @@ def _board(answer: str, entry: Entry) -> str | Finding:
 
 
 def _output(answer: str, entry: Entry) -> str | Finding:
-    """The grid itself, and nothing beside it."""
+    """The grid itself, and nothing next to it."""
     given = _board(answer, entry)
     if isinstance(given, Finding):
         return given

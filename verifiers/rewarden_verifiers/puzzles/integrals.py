@@ -63,7 +63,7 @@ class IntegralChecker:
 
 
 def rewritten(answer: str, variable: str) -> str | None:
-    """The expression, made anew from its tokens; None where one of them, or their order, is not permitted."""
+    """The expression, made anew from its tokens; None if one of them, or their order, is not permitted."""
     tokens: list[str] = []
     at, depth = 0, 0
     end = len(answer.rstrip())
@@ -131,7 +131,7 @@ def _program(dataset: str) -> Program:
 
 
 def score_of(report: Report) -> float | None:
-    """The score that the program printed; None where it came to a bad end, which the answer has caused."""
+    """The score that the program printed; None if it came to a bad end, which the answer has caused."""
     if report.status != "ok":
         return None
     try:

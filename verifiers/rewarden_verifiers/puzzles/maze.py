@@ -65,7 +65,7 @@ class Maze(Task):
         return mark
 
     def checker(self) -> MazeChecker:
-        """The puzzle. Raises ValueError where no way leads to the goal."""
+        """The puzzle. Raises ValueError if no way leads to the goal."""
         start, goal = self._find("start", self.start), self._find("goal", self.goal)
         lines = self.lines
         length = _shortest(lines, self.walls, start, goal)

@@ -301,7 +301,7 @@ async def _content(box: FreshBox, row: Row, path: str) -> bytes | None:
 
 
 def _check_places(candidate: Mapping[str, bytes | None], row: Mapping[str, bytes | None]) -> None:
-    """Raises PatchError where a candidate's file stands where a folder of the row's must be, or the other way round."""
+    """Raises PatchError if a candidate's file stands where a folder of the row's must be, or the other way round."""
     for path, data in candidate.items():
         if data is not None and any(
             other.startswith(path + "/") or path.startswith(other + "/") for other, theirs in row.items() if theirs

@@ -106,7 +106,7 @@ class _Judged:
         return scored(score, passed=False, reason="tests_failed", fault="policy", **details)
 
     def _blamed(self, reason: str, details: dict[str, Any]) -> Outcome:
-        """Returns 0 where the control run showed that it is the candidate's doing."""
+        """Returns 0 if the control run showed that it is the candidate's doing."""
         if self.control.whole:
             return wrong(reason, **details)
         return undecided(reason, fault="reference", **details)

@@ -134,7 +134,7 @@ class Shelf:
         return list(self.texts)
 
     def resolve(self, mark: str) -> str | None:
-        """The id that a mark names: its own, or its place from 1 where no id is a number."""
+        """The id that a mark names: its own, or its place from 1 if no id is a number."""
         for name in (mark, without_lead(mark)):
             if name in self.texts:
                 return name

@@ -50,7 +50,7 @@ _LONGEST_HEADING = 12
 @dataclass(slots=True, eq=False)
 class Sentence:
     """A sentence of the response. cited: the ids of sources, in their order and each once. unknown: marks that name no
-    source. quotes: the passages that stand in quotation marks, as words.
+    source. quotes: the passages that are in quotation marks, as words.
     """
 
     text: str
@@ -137,7 +137,7 @@ class _Reader:
             pieces.append(block[done : found.start()])
             length += found.start() - done
             done = found.end()
-            # What stands between the tags is cited, and comes after the opening one.
+            # What is between the tags is cited, and comes after the opening one.
             marks += [(length if kind == "opening" else length - 1, name) for name in names]
         text = "".join([*pieces, block[done:]])
         return self._divided(text, marks)
@@ -160,7 +160,7 @@ class _Reader:
         return made
 
     def _names(self, content: str, kind: str) -> list[str] | None:
-        """The names in a mark; None where it is not a citation, as "[sic]" is none."""
+        """The names in a mark; None if it is not a citation, as "[sic]" is none."""
         if kind == "note":
             return [self._noted(name_of(content))]
         names: list[str] = []

@@ -27,7 +27,7 @@ _AROUND = " \t\r\n*_`\"'“”‘’"
 
 
 def ranking(text: str) -> list[str] | None:
-    """The ids in their order, repeated ones included; None where there is no list. Never raises; linear."""
+    """The ids in their order, repeated ones included; None if there is no list. Never raises; linear."""
     body = _FENCE.sub("", text).strip() if "`" in text or "~" in text else text.strip()
     if not body:
         return None

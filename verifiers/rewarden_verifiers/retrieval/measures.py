@@ -68,7 +68,7 @@ def precision(hits: Sequence[bool], cut: int | None) -> float:
 
 
 def reciprocal_rank(hits: Sequence[bool], cut: int | None) -> float:
-    """One by the rank of the first relevant one; 0 where there is none."""
+    """One by the rank of the first relevant one; 0 if there is none."""
     return next((1 / (rank + 1) for rank, hit in enumerate(hits[:cut]) if hit), 0.0)
 
 

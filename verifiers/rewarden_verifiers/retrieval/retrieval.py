@@ -136,7 +136,7 @@ class Expected:
     """A reference, read: the gain of each id that has one, the ideal order, and the ids that may be listed.
 
     places: the ids that may be listed, in the order of the catalogue. levels: of each id of the reference, the higher
-    the better, where the order of all matters; equal ones may stand in any order. pairs: those whose levels differ.
+    the better, where the order of all matters; equal ones may be in any order. pairs: those whose levels differ.
     """
 
     gains: Mapping[str, float]
@@ -149,7 +149,7 @@ class Expected:
     pairs: int
 
     def meant(self, written: str) -> str:
-        """The id that an entry of a list means: itself, or what stands before a remark on it ("d3: names the year")."""
+        """The id that an entry of a list means: itself, or what comes before a remark on it ("d3: names the year")."""
         if not self._known(written):
             for plain in (written.removesuffix("."), written.removeprefix("and ").removesuffix(".")):
                 if self._known(plain):  # "d3, d7, and d9."
@@ -165,7 +165,7 @@ class Expected:
 
 
 def expect(reference: Reference, params: RetrievalParams) -> Expected:
-    """The reference, read. Raises InvalidReference where nothing is relevant: no list could be right or wrong."""
+    """The reference, read. Raises InvalidReference if nothing is relevant: no list could be right or wrong."""
     if isinstance(reference, dict):
         reference = RetrievalReference(qrels=reference)
     elif not isinstance(reference, RetrievalReference):
@@ -341,7 +341,7 @@ def _value(
         return measures.ndcg(gains, list(prepared.gains.values()), cut, params.gain)
     if name == "rbo":
         first = {one: rank for rank, one in reversed(list(enumerate(ids)))}
-        # One that stood before keeps its rank, as something that is in no other list.
+        # One that came before keeps its rank, as something that is in no other list.
         found = [one if first[one] == rank else f"\0{rank}" for rank, one in enumerate(ids)]
         # The extrapolation takes what is not written for as good as what is: one sure id would earn full marks.
         found += [f"\0{rank}" for rank in range(len(found), len(prepared.ideal))]

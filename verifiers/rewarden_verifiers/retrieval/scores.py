@@ -25,7 +25,7 @@ class Pairs(list[tuple[str, Any]]):
 
 
 def scores(text: str) -> list[tuple[str | None, float]] | None:
-    """The ids and their scores, as written; None where there are none, or one is no finite number.
+    """The ids and their scores, as written; None if there are none, or one is no finite number.
 
     Scores without ids have None. Never raises; linear.
     """
@@ -91,7 +91,7 @@ def _number(value: Any) -> float | None:
 
 
 def _of_lines(text: str) -> list[tuple[str | None, float]] | None:
-    """The last run of lines that end with a number behind a colon, an equals sign or a bar."""
+    """The last run of lines that end with a number after a colon, an equals sign or a bar."""
     run: list[tuple[str | None, float]] = []
     open_run = False
     for line in text.split("\n"):

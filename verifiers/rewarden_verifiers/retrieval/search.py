@@ -135,7 +135,7 @@ class Wanted:
 
 
 def prepare(reference: Reference, params: SearchParams) -> tuple[Wanted, ...]:
-    """The gold documents. Raises InvalidReference where there are none, or one has none of the keys in `match`."""
+    """The gold documents. Raises InvalidReference if there are none, or one has none of the keys in `match`."""
     given = reference.gold if isinstance(reference, SearchReference) else reference
     gold = (given,) if isinstance(given, str) else given
     if not 1 <= len(gold) <= MOST_GOLD:

@@ -25,7 +25,7 @@ _IDS = (
 
 
 class Table(NamedTuple):
-    """A ranking: the ids in their order, the line behind the table, and whether a column of ranks makes it one."""
+    """A ranking: the ids in their order, the line after the table, and whether a column of ranks makes it one."""
 
     ids: Sequence[str]
     end: int
@@ -33,7 +33,7 @@ class Table(NamedTuple):
 
 
 def last_table(lines: Sequence[str]) -> Table | None:
-    """The last table among some lines; None where there is none with rows, or two columns have the same heading."""
+    """The last table among some lines; None if there is none with rows, or two columns have the same heading."""
     for place in range(len(lines) - 1, 0, -1):
         if "-" in lines[place] and "|" in lines[place] and "|" in lines[place - 1] and _RULE.fullmatch(lines[place]):
             return _table(lines, place)

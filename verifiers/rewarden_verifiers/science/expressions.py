@@ -97,7 +97,7 @@ def _own_size(part: Node) -> int:
 
 
 def values(node: Node, variables: Sequence[str], points: Sequence[Sequence[float]]) -> list[float]:
-    """The value at each point. Raises Undefined where one is not a real number, and TooExpensive."""
+    """The value at each point. Raises Undefined if one is not a real number, and TooExpensive."""
     budget = Budget(MOST_WORK * 6)
     if sum(1 for _ in walk(node)) * len(points) > MOST_WORK:
         raise TooExpensive("too many nodes and points")
@@ -125,7 +125,7 @@ def skeleton(node: Node) -> str:
 
 
 def _skeleton(node: Node) -> str | None:
-    """The skeleton of what is not constant; None for a constant. Constants beside it are left out, save exponents."""
+    """The skeleton of what is not constant; None for a constant. Constants next to it are left out, save exponents."""
     match node:
         case Number() | Constant():
             return None

@@ -51,7 +51,7 @@ def same(a: Formula, expected: Formula) -> bool:
 
 
 def read(text: str) -> Formula | None:
-    """The formula that a text is, out of its dress; None where it is none. "SO42-" is none: 42 or 4 atoms of oxygen."""
+    """The formula that a text is, out of its dress; None if it is none. "SO42-" is none: 42 or 4 atoms of oxygen."""
     if len(text) > 4 * _LONGEST:
         return None
     body = _undressed(text)

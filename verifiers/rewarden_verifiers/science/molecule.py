@@ -281,7 +281,7 @@ class MoleculeEquivalence:
         self._ladder = params.ladder
 
     def extract(self, text: str) -> str | None:
-        """The canonical SMILES of the molecule written; None where there is none, or several."""
+        """The canonical SMILES of the molecule written; None if there is none, or several."""
         found = located(text, self._ladder, None, None)
         molecule = None if found is None else written(found, text).molecule
         return None if molecule is None else molecule.smiles

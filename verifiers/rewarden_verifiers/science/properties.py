@@ -124,7 +124,7 @@ class Stated:
 
 
 def stated(response: str, molecule: Molecule, tolerance: float) -> list[Stated] | None:
-    """The properties that the response states, each once; None where one is stated in two ways (a hedge). Linear."""
+    """The properties that the response states, each once; None if one is stated in two ways (a hedge). Linear."""
     said: dict[str, float] = {}
     for match in _STATED.finditer(response):
         try:
@@ -146,7 +146,7 @@ def stated(response: str, molecule: Molecule, tolerance: float) -> list[Stated] 
 
 def favoured(response: str, molecule: Molecule, ranges: Mapping[str, tuple[float, float]]) -> list[Stated] | None:
     """The properties that the response calls favourable or not ("logP: improve, TPSA: not improve"), each once, if
-    `ranges` says where they are; None where one is called both (a hedge). Linear."""
+    `ranges` says where they are; None if one is called both (a hedge). Linear."""
     wanted = {known(name): ends for name, ends in ranges.items()}
     said: dict[str, bool] = {}
     for match in _FAVOURED.finditer(response):

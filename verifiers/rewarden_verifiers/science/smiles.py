@@ -86,7 +86,7 @@ def read(text: str, attached: bool = False) -> Molecule | Problem:
         return "malformed"
     Chem = rdkit()
     with silent():
-        # Names and extensions, which RDKit reads behind a blank, are out of reach: the text has none.
+        # Names and extensions, which RDKit reads after a blank, are out of reach: the text has none.
         mol = Chem.MolFromSmiles(text)
         if mol is None:
             return _why_none(Chem, text)

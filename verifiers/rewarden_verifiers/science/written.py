@@ -15,7 +15,7 @@ _TAGGED = rules_of([{"tag": "SMILES"}, {"tag": "smiles"}])
 _FENCE = re.compile(r"```[A-Za-z]{0,12}\n?|~~~[A-Za-z]{0,12}\n?")
 _BLOCK = re.compile(r"```smi(?:les)?[ \t]{0,8}\n([^`]{1,4000})```", re.IGNORECASE)
 _MOST_WORDS = 400
-"""Words behind a block that are looked through for another molecule."""
+"""Words after a block that are looked through for another molecule."""
 _DRESS = re.compile(r"\\(?:text|texttt|textbf|mathrm|mathtt|ce|mbox)\s?\{([^{}]*)\}")
 _LEAD = re.compile(
     r"\W{0,4}(?:the\s)?(?:canonical\s|isomeric\s|final\s|predicted\s|product\s){0,3}(?:smiles|product|molecule|answer)"
@@ -52,7 +52,7 @@ def _smiles_tag(text: str) -> Extracted | None:
 
 
 def located(response: str, rules: Ladder, prompt: str | None, finish_reason: str | None) -> Extracted | None:
-    """The part of a response that is its answer, or None where no rule fires."""
+    """The part of a response that is its answer, or None if no rule fires."""
     text = _FENCE.sub("", response) if "```" in response or "~~~" in response else response
     return rules.find(text, prompt=prompt, finish_reason=finish_reason)
 
@@ -68,7 +68,7 @@ def written(found: Extracted, response: str, attached: bool = False) -> Written:
 
 
 def _in_block(response: str, attached: bool) -> Written | None:
-    """The molecule of the only block marked as SMILES, where the words behind it explain it and offer no other."""
+    """The molecule of the only block marked as SMILES, where the words after it explain it and offer no other."""
     blocks = list(_BLOCK.finditer(response))
     if len(blocks) != 1:
         return None
@@ -105,7 +105,7 @@ def _one(text: str, rule: str, attached: bool) -> Written:
         if isinstance(meant, Molecule):
             return Written(pieces[0], meant, None, rule)
         return Written(text[:200], None, meant, rule)
-    # "CCO (ethanol)": a name in brackets behind the answer is none more; another SMILES is.
+    # "CCO (ethanol)": a name in brackets after the answer is none more; another SMILES is.
     if len(pieces) > 64:
         return Written(text[:200], None, "unparseable_answer", rule)
     first = _first(pieces[0], attached)

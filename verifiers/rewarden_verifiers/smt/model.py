@@ -182,8 +182,8 @@ def _is_constant(term: list[Expression], script: Script) -> bool:
 
 
 def substituted(script: Script, values: Mapping[str, Value]) -> str:
-    """The script with each declaration of a constant replaced by its value. Raises NoModel where one is missing that
-    the script mentions: a solver would choose it."""
+    """The script with each declaration of a constant replaced by its value. Raises NoModel if one is missing that the
+    script mentions: a solver would choose it."""
     mentioned = script.mentioned()
     made: list[str] = []
     for command in script.commands:

@@ -71,7 +71,7 @@ def program() -> str:
 def solve(text: str, bounds: Bounds, watch: Watch, *, model: bool = False) -> Solved:
     """The answer of Z3 to a script that we wrote, to which `(check-sat)` is added. model: print a model after `sat`.
 
-    Raises Expired where long work must begin anew elsewhere.
+    Raises Expired if long work must begin anew elsewhere.
     """
     options = [f"rlimit={bounds.work}", f"memory_max_size={bounds.memory_mb}", "-in", "-smt2"]
     given = f"{text}(check-sat)\n{'(get-model)' if model else ''}\n"

@@ -34,7 +34,7 @@ from rewarden_verifiers.schema import Misfit, read
 from rewarden_verifiers.sql.databases import Database, Databases, EngineName
 
 SUFFIXES: Mapping[str, EngineName] = {".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite", ".duckdb": "duckdb"}
-"""Files that a folder of databases may hold."""
+"""Files that a folder of databases can contain."""
 
 _Text = Annotated[str, MinLen(1)]
 _WHOLE = 16 * 1024**2
@@ -44,7 +44,7 @@ _BLOCK = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Entry:
-    """One [databases.ID], as it stands in the file."""
+    """One [databases.ID], as it is in the file."""
 
     engine: EngineName = "sqlite"
     file: _Text | None = None

@@ -28,7 +28,7 @@ MOST = 64
 MOST_SERVED = 4
 """Of these, to servers: a hundred connections is all that PostgreSQL and MySQL grant by default, to all workers."""
 MOST_HELD = 256 * 1024**2
-"""Bytes of memory that kept sessions may hold: databases that were made, which must leave room for statements."""
+"""Bytes of memory that kept sessions can contain: databases that were made, which must leave room for statements."""
 _OPEN_S = 10.0
 """Seconds beyond those of its script that it may take to open a database, before the process is killed."""
 _QUICK_OPEN_S = 5.0
@@ -55,7 +55,7 @@ class Connections:
     def session(
         self, database: Database, side: Side, servers: Mapping[str, str], watch: Watch | None = None
     ) -> Iterator[Session]:
-        """A session that only reads. Raises SampleError where the database cannot be had."""
+        """A session that only reads. Raises SampleError if the database cannot be had."""
         key = (database.engine, database.key, side)
         session = self._open.pop(key, None)
         if session is not None and _changed(database):
@@ -117,7 +117,7 @@ def open_session(
 
 
 def _patience_s(database: Database, watch: Watch) -> float | None:
-    """Seconds that a server is waited for; None where there is none."""
+    """Seconds that a server is waited for; None if there is none."""
     if database.engine not in _SERVED:
         return None
     return _QUICK_OPEN_S if watch.quick_s is not None else make_seconds(database) + WAIT_S + _OPEN_S

@@ -145,7 +145,7 @@ def _named(source: _Source, holder: exp.Expr) -> _Source:
 
 
 def _sources(tree: exp.Select, ctes: _Sources, outer: _Sources) -> Iterator[tuple[str, _Source]]:
-    """Yields what stands in the FROM and its joins, by the name under which columns are asked of it."""
+    """Yields what is in the FROM and its joins, by the name under which columns are asked of it."""
     start = tree.args.get("from_")
     held = [start.this] if start is not None else []
     held += [join.this for join in tree.args.get("joins") or ()]

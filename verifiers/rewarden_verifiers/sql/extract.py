@@ -33,12 +33,12 @@ _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
 
 def _closing_tag(text: str, labels: frozenset[str], unclosed: Unclosed) -> Candidate | Missing | None:
-    """The statement in a tag that no fence follows: agents that explore in tags answer in a fence behind them."""
+    """The statement in a tag that no fence follows: agents that explore in tags answer in a fence after them."""
     return _SQL_TAG(text, labels, unclosed) if text.rfind("</sql>") > text.rfind("```") else None
 
 
 def _named(text: str, labels: frozenset[str], unclosed: Unclosed) -> Candidate | None:
-    """The statement behind the last "SQL:" that begins a line, up to a blank line."""
+    """The statement after the last "SQL:" that begins a line, up to a blank line."""
     starts = [match.end() for match in _NAMED.finditer(text)]
     if not starts:
         return None
@@ -50,7 +50,7 @@ _PRESETS: Mapping[str, tuple[Rule, ...]] = {
     "strict": (_LAST_BLOCK,),
     "lax": (_ANSWER_TAG, _closing_tag, _LAST_BLOCK, _SQL_TAG, _named, _WHOLE),
 }
-"""A tag comes first: what stands in fences before it was a draft."""
+"""A tag comes first: what is in fences before it was a draft."""
 
 _BEGUN = re.compile(r"\b(SELECT|WITH)\s*$", re.IGNORECASE)
 
@@ -75,7 +75,7 @@ def sql_rules(extraction: str | Sequence[str | dict[str, str]]) -> tuple[Rule, .
 def find_statement(response: str, rules: Sequence[Rule]) -> Candidate | Missing:
     """The statement of a response, by the first rule that finds one; else why there is none.
 
-    "```sql SELECT 1```" and a closing fence behind the statement or before a closing tag are not fences to CommonMark,
+    "```sql SELECT 1```" and a closing fence after the statement or before a closing tag are not fences to CommonMark,
     but extractors in use (```sql(.*?)```) read them, and so models write them.
     """
     if "```" in response:

@@ -122,7 +122,7 @@ class Gold:
         return [_known(RESULTS, database, statement, ask, watch) for statement in self.statements]
 
     def tied(self, place: int, database: Database, got: ResultSet, caps: Caps, watch: Watch) -> ResultSet | None:
-        """The result nearest to an answer's of all that the order of the query at a place leaves open; None where it
+        """The result nearest to an answer's of all that the order of the query at a place leaves open; None if it
         leaves nothing open, or that cannot be shown.
         """
         order = self._orders[place] if self.statements else None

@@ -187,7 +187,7 @@ def _called(statement: Statement) -> Iterator[str]:
 
 
 def _aliases(tree: exp.Expression) -> Iterator[str]:
-    """Names that stand before a bracket and call nothing: of derived tables with their columns, and in writes."""
+    """Names that come before a bracket and call nothing: of derived tables with their columns, and in writes."""
     for alias in tree.find_all(exp.TableAlias):
         if alias.args.get("columns") and alias.this is not None:
             yield alias.name.lower()

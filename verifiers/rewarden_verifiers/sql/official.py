@@ -38,8 +38,8 @@ def orders(text: str) -> bool:
 
 
 def told_apart(expected: ResultSet, got: ResultSet, how: Comparison, benchmark: Benchmark) -> Difference | None:
-    """The difference of two results in the eyes of a benchmark's script, None where they agree there: two without rows
-    do, however many columns they have.
+    """The difference of two results in the eyes of a benchmark's script, None if they agree there: two without rows do,
+    however many columns they have.
     """
     if not expected.rows and not got.rows:
         return None
@@ -51,7 +51,7 @@ def told_apart(expected: ResultSet, got: ResultSet, how: Comparison, benchmark: 
 
 def _sorted(result: ResultSet) -> ResultSet:
     """The rows, each with its cells in the order of their texts and types. Spider's script rejects what differs there
-    before it looks further, and so 1 and 1.0, which are equal to it, may stand in different places."""
+    before it looks further, and so 1 and 1.0, which are equal to it, may be in different places."""
     return ResultSet(result.columns, [tuple(sorted(row, key=_written)) for row in result.rows])
 
 

@@ -100,7 +100,7 @@ class Statement:
 
 
 def read_statement(text: str, dialect: str) -> Statement:
-    """The one statement of a text, with blanks for its comments and without the semicolon behind it.
+    """The one statement of a text, with blanks for its comments and without the semicolon after it.
 
     Raises Unreadable.
     """
@@ -133,7 +133,7 @@ def _one(tokens: list[Token]) -> list[Token]:
 
 
 def _quick(tokens: Sequence[Token], dialect: str) -> bool:
-    """Returns whether sqlglot reads it in a time that grows with its length. Raises Unreadable where it is too deep."""
+    """Returns whether sqlglot reads it in a time that grows with its length. Raises Unreadable if it is too deep."""
     types = _types(dialect)
     tries: list[bool] = []
     joins = costly = chained = 0
@@ -193,8 +193,8 @@ def _tree(text: str, tokens: Sequence[Token], dialect: str) -> exp.Expression | 
 
 
 def _ordered(tokens: Sequence[Token]) -> bool:
-    """Returns whether ORDER BY stands in no bracket, but for those around the whole: windows, aggregates and subqueries
-    have theirs within some.
+    """Returns whether ORDER BY is in no bracket, except those around the whole: windows, aggregates and subqueries have
+    theirs within some.
     """
     depth, closed = 0, len(tokens)
     for place, token in enumerate(tokens):
@@ -213,10 +213,10 @@ def _ordered(tokens: Sequence[Token]) -> bool:
 
 
 def sorted_by(statement: Statement) -> tuple[int, ...]:
-    """The places of the columns that the outermost ORDER BY names, by number, by name or as written; empty where there
-    is none, or where any of them is not among the columns.
+    """The places of the columns that the outermost ORDER BY names, by number, by name or as written; empty if there is
+    none, or where any of them is not among the columns.
 
-    Rows that are equal in all of these may stand in any order: the query leaves it open.
+    Rows that are equal in all of these may be in any order: the query leaves it open.
     """
     tree = statement.tree
     if not isinstance(tree, (exp.Select, exp.SetOperation)) or tree.args.get("order") is None:

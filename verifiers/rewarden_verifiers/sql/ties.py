@@ -25,8 +25,8 @@ _DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class OpenOrder:
-    """A query without its LIMIT. keys: the columns by which it puts rows in order; added: how many of these stand
-    behind the query's own. start, count: the rows that it gives; count is None where it gives all.
+    """A query without its LIMIT. keys: the columns by which it puts rows in order; added: how many of these come after
+    the query's own. start, count: the rows that it gives; count is None if it gives all.
     """
 
     text: str
@@ -116,8 +116,8 @@ def open_order(statement: Statement) -> OpenOrder | None:
 
 
 def _bounds(tree: Any) -> tuple[int, int | None]:
-    """The first row that a query gives, and how many; None for all. Raises ValueError where these are not plain
-    numbers, or a share of the rows.
+    """The first row that a query gives, and how many; None for all. Raises ValueError if these are not plain numbers,
+    or a share of the rows.
     """
     offset, limit = tree.args.get("offset"), tree.args.get("limit")
     start = int(offset.expression.name) if offset is not None else 0

@@ -29,7 +29,7 @@ class Unreadable(Exception):
 
 class Token(NamedTuple):
     """A word and where it stands: from `start` to before `end`. `text` is as written, and for quoted names and strings
-    what stands between the quotes; `lower` the same in lower case, which all who look at it ask for."""
+    what is between the quotes; `lower` the same in lower case, which all who look at it ask for."""
 
     kind: Kind
     text: str
@@ -163,7 +163,7 @@ def _token(kind: str, text: str, start: int) -> Token:
 
 
 def end_of_comment(text: str, start: int) -> int | None:
-    """Returns where a comment ends that begins at a place and may hold others; None where it is never closed."""
+    """Returns where a comment ends that begins at a place and can contain others; None if it is never closed."""
     depth = 0
     for mark in _NESTED.finditer(text, start):
         depth += 1 if mark.group() == "/*" else -1

@@ -70,7 +70,7 @@ def written(
 ) -> Written:
     """Returns what a statement does to a copy of a database; None: the database as it is.
 
-    Raises QueryFailed where the statement fails, SampleError where there is no copy or it cannot be read, Expired.
+    Raises QueryFailed if the statement fails, SampleError if there is no copy or it cannot be read, Expired.
     """
     session = open_session(database, servers, watch, copy=True)
     try:
@@ -85,7 +85,7 @@ def written(
 
 
 def state(session: Session, engine: EngineName, caps: Caps, watch: Watch) -> State:
-    """All tables, whole. Raises StateUnknown where together they hold more than `caps` lets one result hold; Expired.
+    """All tables, whole. Raises StateUnknown if together they hold more than `caps` lets one result hold; Expired.
 
     Views are left out (but for MySQL, whose catalogue no statement may read), and so is what a virtual table of SQLite
     or the engine keeps for itself.
@@ -115,7 +115,7 @@ def _places(session: Session, engine: EngineName, caps: Caps, watch: Watch) -> l
 
 
 def differs(expected: Sequence[Written], got: Written, how: Comparison) -> WriteDifference | None:
-    """Returns how what was done differs from the first of what was expected; None where it is as any of them.
+    """Returns how what was done differs from the first of what was expected; None if it is as any of them.
 
     how: its tolerances count; tables are compared without order, with duplicates, by position.
     """

@@ -105,7 +105,7 @@ class FormatParams:
 
     @cached_property
     def checks(self) -> Checks:
-        """Returns what is worked out once for all samples with these parameters."""
+        """Returns what is computed once for all samples with these parameters."""
         return Checks(self)
 
 

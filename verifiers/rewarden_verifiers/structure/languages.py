@@ -86,7 +86,7 @@ def mixed(word: str) -> bool:
 
 
 def belongs(found: Counter[str], code: str) -> int:
-    """Returns how many words of these scripts a text in this language may hold."""
+    """Returns how many words of these scripts a text in this language can contain."""
     kana = sum(found[name] for name in _KANA)
     # Han characters stand in two languages; kana says which.
     japanese = kana > _KANA_SHARE * (kana + found["CJK"])
@@ -116,7 +116,7 @@ def warm() -> None:
 
 
 def probabilities(text: str) -> dict[str, float]:
-    """Returns what langdetect takes the text for, the likeliest first; nothing where it finds nothing to go by."""
+    """Returns what langdetect takes the text for, the likeliest first; nothing if it finds nothing to go by."""
     from langdetect.lang_detect_exception import LangDetectException
 
     detector = _factory().create()

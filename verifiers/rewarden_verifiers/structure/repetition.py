@@ -39,7 +39,7 @@ class Measure:
 
     kind: `ngrams`: the share of n-grams that occurred before; `frequent`: 1 if an n-gram occurs more than `times`
         times, else 0; `runs`: how often an n-gram follows itself without a break, out of `times`; `near`: how often an
-        n-gram occurs again within the 3 n units behind it, out of three; `longest`: the longest span that occurs twice,
+        n-gram occurs again within the 3 n units after it, out of three; `longest`: the longest span that occurs twice,
         as a share of the text; `lines`: the share of lines that occurred before; `compression`: the share that zlib
         saves (about a half for a page of plain prose, so set `allowed`).
     n: Length of the n-grams; None: 3 words or 20 characters.
@@ -79,7 +79,7 @@ class RepetitionParams:
 
     measures: Measures: kinds (`ngrams`, `frequent`, `runs`, `near`, `longest`, `lines`, `compression`) or
         `{kind, n, times, allowed, full, weight}`.
-    unit: n-grams and spans of `words`, of `characters`, or of what stands between `spaces`, with its punctuation. In
+    unit: n-grams and spans of `words`, of `characters`, or of what is between `spaces`, with its punctuation. In
         scripts without spaces every character is a word.
     combine: Combination of several measures: the `worst` one, or their weighted `mean`.
     shape: `linear`: the penalty grows from 0 at allowed to 1 at full; `step`: 1 above allowed; `adaptive`: linear, but
@@ -136,18 +136,18 @@ def _spans(units: Sequence[Hashable], length: int) -> list[int]:
 
 
 def repeated_share(units: Sequence[Hashable], n: int) -> float:
-    """The share of n-grams that stood before: 1 - distinct / all. 0 where there is none."""
+    """The share of n-grams that came before: 1 - distinct / all. 0 if there is none."""
     spans = len(units) - n + 1
     return 1.0 - len(set(_spans(units, n))) / spans if spans > 0 else 0.0
 
 
 def most_occurrences(units: Sequence[Hashable], n: int) -> int:
-    """The number of occurrences of the most frequent n-gram. 0 where there is none."""
+    """The number of occurrences of the most frequent n-gram. 0 if there is none."""
     return max(Counter(_spans(units, n)).values(), default=0) if len(units) >= n else 0
 
 
 def longest_run(units: Sequence[Hashable], n: int) -> int:
-    """The most times that an n-gram follows itself without a break. 0 where none does."""
+    """The most times that an n-gram follows itself without a break. 0 if none does."""
     numbers = _spans(units, n) if len(units) >= n else []
     runs = [0] * len(numbers)  # of the n-gram that begins at each place, the times that it followed itself before
     for place in range(n, len(numbers)):
@@ -157,7 +157,7 @@ def longest_run(units: Sequence[Hashable], n: int) -> int:
 
 
 def near_repeats(units: Sequence[Hashable], n: int) -> int:
-    """The most times that an n-gram occurs again, without overlap, among the 3 n units behind it: from 0 to 3."""
+    """The most times that an n-gram occurs again, without overlap, among the 3 n units after it: from 0 to 3."""
     numbers = _spans(units, n) if len(units) >= n else []
     most = 0
     for place, number in enumerate(numbers):
@@ -175,7 +175,7 @@ def near_repeats(units: Sequence[Hashable], n: int) -> int:
 
 
 def longest_repeat(units: Sequence[Hashable]) -> int:
-    """The length of the longest span that stands at two places, which may overlap. 0 where nothing does."""
+    """The length of the longest span that is at two places, which may overlap. 0 where nothing does."""
     numbers, length = _numbered(units), 1
     if len(set(numbers)) == len(numbers):
         return 0

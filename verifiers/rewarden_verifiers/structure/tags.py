@@ -141,7 +141,7 @@ def _blank(text: str, start: int, end: int) -> bool:
 def scanner(tags: tuple[Tag, ...]) -> Scanner:
     """The scanner of these tags and of the tags within them.
 
-    Raises ValueError where two different tags are written alike, or the nesting is too deep.
+    Raises ValueError if two different tags are written alike, or the nesting is too deep.
     """
     openings: dict[str, str] = {}
     closings: dict[str, str] = {}

@@ -147,7 +147,7 @@ class Artifacts:
     """The filter of tests whose box has an environment of its own: what the task declares, and nothing else. homes:
     absolute paths of more homes than the usual ones.
 
-    Attacks: files beside the declared ones, such as programs and start-up files; and start-up files in a home that is
+    Attacks: files next to the declared ones, such as programs and start-up files; and start-up files in a home that is
     declared as a whole, as /root is where tasks work in it.
     """
 

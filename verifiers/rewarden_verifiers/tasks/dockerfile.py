@@ -56,7 +56,7 @@ def is_own(image: str) -> bool:
 
 
 def read_dockerfile(text: str, context: Files, name: str) -> Environment:
-    """Returns the environment. context: the files beside the Dockerfile. name: of the file, for errors. Raises
+    """Returns the environment. context: the files next to the Dockerfile. name: of the file, for errors. Raises
     TaskFault."""
     return _Reader(context, name).read(text)
 

@@ -141,8 +141,8 @@ class Size:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """The result of a run of tests. reward: None where none was written that can be read; why: the reason then.
-    output: the end of what the tests printed. rewritten: test files that were changed, or added, while they ran. left:
+    """The result of a run of tests. reward: None if none was written that can be read; why: the reason then. output:
+    the end of what the tests printed. rewritten: test files that were changed, or added, while they ran. left:
     processes lived on after them, which could write the reward. dropped: changes of the policy's to system folders,
     which the tests did not see. unsearched: folders of PATH and the like that are the policy's, which were left out.
     requests: of the tests, that went wrong. sick: health checks that failed to the end.

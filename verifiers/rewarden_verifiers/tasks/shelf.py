@@ -17,7 +17,7 @@ MOST_BYTES = 10 * 1024**3
 
 _MOST_FILES = 20_000
 _OURS = re.compile(r"[0-9a-f]{64}\.(json|tar)")
-"""The folder may hold files of others: none of them is deleted."""
+"""The folder can contain files of others: none of them is deleted."""
 _NEW = ".new-"
 _ABANDONED_S = 86_400.0
 """Seconds after which a file that was never finished is nobody's any more."""

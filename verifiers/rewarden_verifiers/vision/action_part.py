@@ -14,7 +14,7 @@ _CALL = re.compile(r"\b[a-z_]{1,40}\(\s{0,4}(?:start_box|start_point|point)\s{0,
 
 
 def action_part(text: str) -> str | None:
-    """The text from the first action on, where it begins with a thought; None where it is no such turn.
+    """The text from the first action on, where it begins with a thought; None if it is no such turn.
 
     What the thought mentions is neither an answer nor a second one, and a second action is not left out.
     """

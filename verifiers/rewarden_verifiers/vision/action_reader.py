@@ -93,7 +93,7 @@ class ActionReader:
 
     def read(self, text: str) -> Reading[Action]:
         """The actions of an answer: in JSON (fenced before plain), else as calls, else in tags; of a turn `Thought: …
-        Action: …` those behind the thought. Never raises.
+        Action: …` those after the thought. Never raises.
         """
         acting = action_part(text)
         text = text if acting is None else acting
@@ -178,7 +178,7 @@ class ActionReader:
 
     @staticmethod
     def _arguments(text: str, at: int, name: str) -> dict[str, Any] | None:
-        """The arguments of a call, by their names; None where they are not plain numbers and strings."""
+        """The arguments of a call, by their names; None if they are not plain numbers and strings."""
         fields: dict[str, Any] = {}
         loose: list[Any] = []
         for _ in range(8):
@@ -239,7 +239,7 @@ def _plain(text: str) -> str:
 
 
 def _text(fields: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
-    """The first of these fields that says something; models write "no input text" where there is none."""
+    """The first of these fields that says something; models write "no input text" if there is none."""
     for key in keys:
         item = fields.get(key)
         if isinstance(item, (list, tuple)) and item and all(isinstance(part, str) for part in item):

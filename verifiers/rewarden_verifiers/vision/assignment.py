@@ -16,7 +16,7 @@ def assign(gains: Gains, matching: Matching, order: Sequence[int]) -> Pairs:
     """Pairs (row, column) with a positive gain, no row and no column twice, in the order of the rows.
 
     hungarian: of the greatest sum. greedy_score: the rows choose in the given order. greedy_value: the greatest gain of
-    all is taken first. Ties go to what comes first. Raises MissingDependency where a conflict needs SciPy and it is not
+    all is taken first. Ties go to what comes first. Raises MissingDependency if a conflict needs SciPy and it is not
     installed.
     """
     if not gains or not gains[0]:

@@ -34,7 +34,7 @@ _WHOLE = 1 - 1e-12
 
 
 class Predicted(NamedTuple):
-    """A box of the answer, ready to be measured; `shape` is None where it is none."""
+    """A box of the answer, ready to be measured; `shape` is None if it is none."""
 
     shape: Shape | None
     label: str | None
@@ -181,7 +181,7 @@ class Judge:
         return matched.aggregate(total, predicted, expected, params)
 
     def _average_precision(self, boxes: Sequence[Predicted], evidence: dict[str, Any]) -> float | None:
-        """COCO's, over the classes that are expected; None where none is, in this range of areas."""
+        """COCO's, over the classes that are expected; None if none is, in this range of areas."""
         params = self.params
         golds = self.gold.boxes
         thresholds = coco.THRESHOLDS if params.aggregate == "map" else (self.threshold or 0.5,)

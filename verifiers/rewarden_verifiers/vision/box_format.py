@@ -22,7 +22,7 @@ Shape = Any
 @dataclass(frozen=True, slots=True)
 class Form:
     """A format. counts: how many numbers a box has (None: any even number from 6 up). points: how many points it may be
-    written as. make(numbers, inclusive): the shape, or None where the numbers make none.
+    written as. make(numbers, inclusive): the shape, or None if the numbers make none.
     """
 
     family: Family

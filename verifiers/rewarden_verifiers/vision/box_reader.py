@@ -263,7 +263,7 @@ class BoxReader:
         return [item for item in found if item.problem != "malformed"] or found
 
     def _named(self, text: str) -> list[Detection]:
-        """Plain numbers behind a word that says what they are."""
+        """Plain numbers after a word that says what they are."""
         matches = islice(_AFTER_WORD.finditer(text), MAX_READ)
         return [self._flat(numbers_in(match.group(1))) for match in matches]
 

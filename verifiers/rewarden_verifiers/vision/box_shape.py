@@ -22,7 +22,7 @@ class Shaper:
         self._as_written = format == "xyxy" and not changed
 
     def shape(self, item: Detection) -> Shape | None:
-        """The shape; None where the numbers are inverted, empty or cross themselves, or are none."""
+        """The shape; None if the numbers are inverted, empty or cross themselves, or are none."""
         numbers = item.numbers
         if numbers is None:
             return None

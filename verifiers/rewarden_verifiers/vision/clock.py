@@ -24,7 +24,7 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class Time(NamedTuple):
-    """A time: its value, and the unit that was written with it, which is None where none was."""
+    """A time: its value, and the unit that was written with it, which is None if none was."""
 
     value: float
     unit: Literal["seconds", "frames"] | None = None

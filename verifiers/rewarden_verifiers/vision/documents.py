@@ -95,7 +95,7 @@ def says_nothing(value: Any) -> bool:
     """Returns whether a JSON value is an answer that nothing is there: `[]`, `{}`, `[[]]`, `[null, null]`, `{"boxes":
     []}`.
 
-    An empty list may stand beside other fields; null alone may not, unless all of them are.
+    An empty list may are next to other fields; null alone may not, unless all of them are.
     """
     if not isinstance(value, (list, dict)):
         return False

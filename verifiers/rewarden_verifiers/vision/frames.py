@@ -43,9 +43,7 @@ def extent(scale: Scale, size: Size | None) -> Size | None:
 
 
 def factors(given: Scale, wanted: Scale, size: Size | None) -> Size | None:
-    """Returns what x and y are multiplied by to go from one scale to the other; None where that takes a size nobody
-    told.
-    """
+    """Returns what x and y are multiplied by to go from one scale to the other; None if that needs an unknown size."""
     if given == wanted:
         return (1.0, 1.0)
     before, after = extent(given, size), extent(wanted, size)

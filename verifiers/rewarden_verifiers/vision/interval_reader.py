@@ -14,7 +14,7 @@ from rewarden_verifiers.vision.documents import denies, values_in
 from rewarden_verifiers.vision.reading import MAX_DEPTH, MAX_READ, Reading, read_json, read_twice
 
 Span = tuple[Time, Time] | None
-"""An interval as it was written: its start and end; None where it is none."""
+"""An interval as it was written: its start and end; None if it is none."""
 
 _UNITS = ("sec", "s", "frame", "second", "seconds", "timestamp")
 _STARTS = ("start", "start_time", "starttime", "begin", "begin_time", "from", *(f"start_{unit}" for unit in _UNITS))
@@ -123,7 +123,7 @@ def _inner(text: str) -> list[Span]:
 
 
 def _prose(text: str) -> list[Span]:
-    """Ranges in a text. A unit behind the second time holds for the first as well: "3 to 8 minutes". Where some carry a
+    """Ranges in a text. A unit after the second time holds for the first as well: "3 to 8 minutes". Where some carry a
     unit, numbers of something else are none: "2-3 people walk in from 3 to 8 seconds".
     """
     found: list[Span] = []

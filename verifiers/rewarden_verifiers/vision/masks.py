@@ -32,7 +32,7 @@ def run_lengths(counts: str) -> list[int]:
 
 
 class Mask:
-    """The pixels of an image that belong to a thing. Raises ValueError where the runs do not make up the image."""
+    """The pixels of an image that belong to a thing. Raises ValueError if the runs do not make up the image."""
 
     def __init__(self, height: int, width: int, counts: str | Sequence[int]) -> None:
         runs = run_lengths(counts) if isinstance(counts, str) else list(counts)

@@ -15,7 +15,7 @@ NUMBER = (
 
 # No two ways to read one gap: otherwise a text that fails in the end would be tried in every combination of them.
 GAP = r"(?:\s{1,4}(?:[,;]\s{0,4})?|[,;]\s{0,4})"
-"""A pattern of what stands between two numbers."""
+"""A pattern of what is between two numbers."""
 
 LARGEST = 1e9
 """No coordinate, width or time is larger: beyond it areas lose their digits, and images do not reach there."""

@@ -37,7 +37,7 @@ class _Scaler:
         self.image = extent(params.measured_scale, size)
 
     def by(self, scale: Scale) -> Size | None:
-        """Returns what x and y are multiplied by; None where that takes the image's size."""
+        """Returns what x and y are multiplied by; None if that takes the image's size."""
         return factors(scale, self._params.measured_scale, self._size)
 
     def plausible(self, spots: Spots, scale: Scale) -> bool:

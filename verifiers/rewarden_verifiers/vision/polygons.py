@@ -28,7 +28,7 @@ def _shapely() -> Any:
 
 
 def polygon(corners: Corners) -> Any:
-    """The polygon with these corners, or None where it crosses itself, is empty, or has too many of them."""
+    """The polygon with these corners, or None if it crosses itself, is empty, or has too many of them."""
     if not 3 <= len(corners) <= MAX_CORNERS:
         return None
     made = _shapely().Polygon(corners)

@@ -26,7 +26,7 @@ class Reading(NamedTuple, Generic[Item]):
 
 def read_twice(text: str, read: Callable[[str], Reading[Item]]) -> Reading[Item]:
     """The reading of a text. Where it has no items, or some outside of fences and tags, ornaments are taken off and it
-    is read again: what stands in bold print is an answer, and a second one in bold print a second answer.
+    is read again: what is in bold print is an answer, and a second one in bold print a second answer.
     """
     found = read(text)
     if found.form in ("none", "prose", "json") and (plain := unmarked(text)) != text:

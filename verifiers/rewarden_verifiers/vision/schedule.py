@@ -30,7 +30,7 @@ class Stage:
 
 
 def check_stages(stages: tuple[Stage, ...]) -> None:
-    """Raises ValueError where the first stage does not begin at 0, or the stages are not in order or of two kinds."""
+    """Raises ValueError if the first stage does not begin at 0, or the stages are not in order or of two kinds."""
     shares = {stage.from_share is not None for stage in stages[1:]}
     if len(shares) > 1:
         raise ValueError("schedule: the stages begin either all at steps or all at shares")
@@ -44,8 +44,8 @@ def check_stages(stages: tuple[Stage, ...]) -> None:
 def threshold_now(stages: tuple[Stage, ...], progress: Progress | None) -> tuple[float, dict[str, Any]]:
     """The threshold of the last stage that the training has reached, and what is reported as effective.
 
-    Raises InvalidSample where the request does not say how far the training is: the first stage for all time would be
-    a reward that nobody asked for.
+    Raises InvalidSample if the request does not say how far the training is: the first stage for all time would be a
+    reward that nobody asked for.
     """
     if progress is None:
         raise InvalidSample("the schedule of thresholds needs the batch's 'progress'", path="progress")

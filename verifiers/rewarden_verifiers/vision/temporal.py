@@ -142,7 +142,7 @@ def _is_listed(reference: Any) -> bool:
 
 
 def _in_seconds(ends: tuple[Time, Time], unit: TimeUnit, fps: float | None) -> Interval | None:
-    """The interval, or None where its end is not later than its start. Raises InvalidSample for want of `fps`."""
+    """The interval, or None if its end is not later than its start. Raises InvalidSample for want of `fps`."""
     values = []
     for time in ends:
         if (time.unit or unit) == "seconds":

@@ -28,7 +28,7 @@ class Span:
 
     @property
     def traceparent(self) -> str | None:
-        """The W3C header for requests made on its behalf, or None where there is no trace."""
+        """The W3C header for requests made on its behalf, or None if there is no trace."""
         return None
 
     def child(self, name: str, *, kind: Kind = "internal", start_s: float | None = None, **said: Value) -> Span:

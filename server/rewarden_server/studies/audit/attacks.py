@@ -29,7 +29,7 @@ _BOXES = 8
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """name; family; says: what it is, in a line. make: of a row the response, or None where it cannot be made."""
+    """name; family; says: what it is, in a line. make: of a row the response, or None if it cannot be made."""
 
     name: str
     family: Family

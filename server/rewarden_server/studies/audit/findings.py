@@ -131,7 +131,7 @@ FAMILIES: Mapping[str, _Weakness] = {
         _GATED,
     ),
 }
-"""The families of attacks: the words where there is no finding, and the finding."""
+"""The families of attacks: the words if there is no finding, and the finding."""
 
 
 def findings(found: Audit, limits: Thresholds) -> list[Finding]:

@@ -159,7 +159,7 @@ def _row(
 
 
 def stated(reference: Any) -> str | None:
-    """The right answer that a reference states, as text; None where it states none, such as tests of programs."""
+    """The right answer that a reference states, as text; None if it states none, such as tests of programs."""
     if isinstance(reference, bool):
         return "yes" if reference else "no"
     if isinstance(reference, (int, float)):

@@ -66,7 +66,7 @@ class ProcessBench(BenchSet[Marked]):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked(Result):
     """A solution in which the first wrong step was looked for. wrong: it has one; hit: the verifier names it, or none
-    where there is none."""
+    if there is none."""
 
     wrong: bool
     hit: bool

@@ -38,7 +38,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A value and its 95 % interval; of a share also of how many it is one. value is None where it is not defined."""
+    """A value and its 95 % interval; of a share also of how many it is one. value is None if it is not defined."""
 
     value: float | None
     low: float | None = None

@@ -24,7 +24,7 @@ would sway a person. `padding`: more text, of no weight. `half`: part of what wa
 @dataclass(frozen=True, slots=True)
 class Attack:
     """name; kind; says: what it does, in a line. make: of a wrong response and the reference as text (or None) the
-    attack, or None where it cannot be made of these."""
+    attack, or None if it cannot be made of these."""
 
     name: str
     kind: Kind
@@ -32,8 +32,8 @@ class Attack:
     make: Callable[[str, str | None], str | None]
 
     def on(self, sample: Sample, *, paired: bool = False) -> Sample | None:
-        """The sample with the attack in the place of its response, or None where it cannot be made. paired: what stands
-        as the reference is the other response of a pair."""
+        """The sample with the attack in the place of its response, or None if it cannot be made. paired: what stands as
+        the reference is the other response of a pair."""
         reference = sample.reference if isinstance(sample.reference, str) and not paired else None
         text = self.make(text_of(sample.response), reference)
         if text is None:

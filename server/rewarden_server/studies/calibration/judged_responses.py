@@ -149,7 +149,7 @@ def score_of(verdict: Verdict) -> float | None:
 
 
 def judged(sample: Sample, right: bool, verdict: Verdict) -> Judged | None:
-    """A response with label and verdict; None where it is unscored."""
+    """A response with label and verdict; None if it is unscored."""
     score = score_of(verdict)
     if score is None:
         return None

@@ -46,7 +46,7 @@ class LengthBias:
 
 
 def signed_error(rows: Sequence[Judged]) -> float | None:
-    """See `LengthBias.correlation`; None where all errors, or all lengths, are the same."""
+    """See `LengthBias.correlation`; None if all errors, or all lengths, are the same."""
     return pearson([math.log(1 + row.size) for row in rows], [row.passed - row.right for row in rows])
 
 

@@ -37,7 +37,7 @@ def curve(rows: Sequence[Judged]) -> list[Point]:
 
 def threshold(points: Sequence[Point], precision: float) -> Point | None:
     """The lowest score from which the lower end of the precision's interval reaches the wanted one, which keeps the
-    most of what is right; None where no score does. A score of 0 passes everything and is not a threshold."""
+    most of what is right; None if no score does. A score of 0 passes everything and is not a threshold."""
     for point in points:
         if point.score > 0 and point.precision.low is not None and point.precision.low >= precision:
             return point
@@ -46,8 +46,8 @@ def threshold(points: Sequence[Point], precision: float) -> Point | None:
 
 def rejection(rows: Sequence[Judged], precision: float) -> Point | None:
     """The highest score up to which the wanted share of the responses is wrong, by the lower end of its interval; None
-    where no score is. A score of 1 fails everything and is none. The point's precision and recall are those of the
-    wrong responses."""
+    if no score is. A score of 1 fails everything and is none. The point's precision and recall are those of the wrong
+    responses."""
     mirrored = curve([row._replace(right=not row.right, score=-row.score) for row in rows])
     for point in mirrored:
         if -point.score < 1 and point.precision.low is not None and point.precision.low >= precision:

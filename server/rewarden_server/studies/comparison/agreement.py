@@ -33,7 +33,7 @@ def kappa(both: int, first: int, second: int, neither: int) -> tuple[float, floa
 def mcnemar(first: int, second: int) -> float:
     """The two-sided exact p-value that two judges pass equally many, given on how many each alone passed.
 
-    McNemar 1947, by the binomial distribution; 1.0 where they never differ.
+    McNemar 1947, by the binomial distribution; 1.0 if they never differ.
     """
     n, few = first + second, min(first, second)
     if n == 0:
@@ -43,7 +43,7 @@ def mcnemar(first: int, second: int) -> float:
 
 
 def pearson(xs: Sequence[float], ys: Sequence[float]) -> float | None:
-    """The linear correlation of two lists of equal length; None where one of them is constant."""
+    """The linear correlation of two lists of equal length; None if one of them is constant."""
     n = len(xs)
     if n < 2:
         return None
@@ -72,5 +72,5 @@ def ranks(values: Sequence[float]) -> list[float]:
 
 
 def spearman(xs: Sequence[float], ys: Sequence[float]) -> float | None:
-    """The rank correlation, ties sharing their ranks; None where one of the lists is constant."""
+    """The rank correlation, ties sharing their ranks; None if one of the lists is constant."""
     return pearson(ranks(xs), ranks(ys))

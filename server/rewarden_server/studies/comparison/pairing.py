@@ -36,9 +36,7 @@ class Judged:
     verdict: Any
 
     def passes(self, threshold: float | None) -> bool | None:
-        """Returns whether it passes: as its verifier says, else by the threshold or full marks; None where it is
-        unscored.
-        """
+        """Returns whether it passes: as its verifier says, else by the threshold or full marks; None if unscored."""
         if self.score is None:
             return None
         if threshold is not None:
@@ -75,8 +73,8 @@ def pairs(
     """The responses of two scored files, in A's order: row by row, or, with `key`, by that column's value.
 
     columns: for each side the column that holds verdicts or numbers; None: `verdict`, `verdicts`, `score`, `scores` or
-    `reward`, the first that is there. advance: receives the progress. Raises CompareError where the files do not hold
-    the same rows.
+    `reward`, the first that is there. advance: receives the progress. Raises CompareError if the files do not hold the
+    same rows.
     """
     if key:
         # All of B is read before the first row of A.

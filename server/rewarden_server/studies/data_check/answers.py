@@ -17,7 +17,7 @@ _LETTER = re.compile(r"\(?([A-Ja-j])\)?")
 
 
 def answer_of(reference: Any) -> str | None:
-    """Returns the right answer as text; None where the reference states none."""
+    """Returns the right answer as text; None if the reference states none."""
     whole = stated(reference)
     return None if whole is None else answer_in(whole).strip() or None
 

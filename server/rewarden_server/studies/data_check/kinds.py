@@ -36,7 +36,7 @@ def kind_of(sample: Sample) -> Kind:
 def solutions_of(kind: Kind, reference: Any, stored: Sequence[Solution], named: bool) -> list[Solution]:
     """Returns the right answers of a row: those stored, or those that the reference states.
 
-    named: the user named the column of those stored. A guessed one may hold worked solutions, which are not answers.
+    named: the user named the column of those stored. A guessed one can contain worked solutions, which are not answers.
     """
     if stored and (named or kind in ("program", "proof")):
         return list(stored)
@@ -82,13 +82,13 @@ def program_in(text: str) -> str:
 
 
 def tests_of(sample: Sample) -> list[Any]:
-    """Returns the tests of a reference; empty where it states none in our form."""
+    """Returns the tests of a reference; empty if it states none in our form."""
     tests = sample.reference.get("tests") if isinstance(sample.reference, Mapping) else None
     return list(tests) if isinstance(tests, (list, tuple)) else []
 
 
 def sharing(sample: Sample) -> Sample | None:
-    """Returns the sample with tests and program in one process; None where they are already, or where no test calls."""
+    """Returns the sample with tests and program in one process; None if they are already, or where no test calls."""
     reference = sample.reference
     if not isinstance(reference, Mapping) or reference.get("isolation") == "shared":
         return None
@@ -98,7 +98,7 @@ def sharing(sample: Sample) -> Sample | None:
 
 
 def hurried(sample: Sample, cpu_s: float) -> Sample:
-    """Returns the sample with limits of CPU time that are no higher than this: a mutant that runs for ever costs as
+    """Returns the sample with limits of CPU time that are no higher than this: a mutant that runs forever costs as
     little as a slow solution."""
     reference = sample.reference
     if not isinstance(reference, Mapping) or not tests_of(sample):

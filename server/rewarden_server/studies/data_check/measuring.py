@@ -16,7 +16,7 @@ _MIB = 1024**2
 
 
 def language_of(verdict: Verdict, registry: Registry) -> Language | None:
-    """Returns the language that a verdict's program is in; None where it ran none, or one of an image of the user's."""
+    """Returns the language that a verdict's program is in; None if it ran none, or one of an image of the user's."""
     try:
         return registry.get(str(verdict.evidence.get("language")))
     except _Unknown:

@@ -64,7 +64,7 @@ def figures(found: Figures) -> list[str]:
 
 
 def nearest(rows: Sequence[Checked]) -> Checked | None:
-    """Returns the row whose solution is nearest to its limit of CPU time; None where none was measured."""
+    """Returns the row whose solution is nearest to its limit of CPU time; None if none was measured."""
     timed = [row for row in rows if row.measured.cpu_share is not None]
     return max(timed, key=lambda row: row.measured.cpu_share or 0.0, default=None)
 

@@ -56,7 +56,7 @@ def printing(language: str, text: str) -> str | None:
 
 
 def constant(tests: Sequence[Any]) -> tuple[str, str] | None:
-    """Returns the one value that all tests may expect, as ("stdio", text) or ("call", Python expression); None where no
+    """Returns the one value that all tests may expect, as ("stdio", text) or ("call", Python expression); None if no
     constant can be right, or where a single value is expected that nobody would guess."""
     found: list[tuple[str, str]] = []
     for test in tests:

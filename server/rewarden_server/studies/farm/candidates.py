@@ -197,7 +197,7 @@ def candidate(ground: Ground, pieces: Pieces, seed: str) -> Candidate:
     if not pieces.worthless:
         return Candidate("", False)
     chosen = [chance.choice(pieces.worthless) for _ in range(chance.choice((1, 1, 2, 3)))]
-    # A wrong response of the cases may hold the right answer, hedged: what is joined to it may let that count.
+    # A wrong response of the cases can contain the right answer, hedged: what is joined to it may let that count.
     empty_handed = len(chosen) == 1 or (pieces.joined and not set(chosen) & set(ground.wrong))
     return Candidate(chance.choice(("\n", " ", "\n\n")).join(chosen), empty_handed)
 

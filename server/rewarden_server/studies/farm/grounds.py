@@ -26,7 +26,7 @@ _DEFINED = re.compile(r"^def (\w+)", re.MULTILINE)
 class Ground:
     """right, wrong: responses that the cases hold to earn all and nothing. beside: of a verifier of groups, the samples
     that a response is judged with. floor: the score above which a response is paid. language: of the programs that are
-    asked for, None where none are. names: what their tests call.
+    asked for, None if none are. names: what their tests call.
     """
 
     verifier: str

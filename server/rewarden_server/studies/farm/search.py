@@ -143,8 +143,8 @@ def place(usable: Sequence[Field], number: int) -> Field:
 
 
 async def replay(engine: Engine, seed: str) -> Find:
-    """The candidate of a seed as a find gives it (`SEED:VERIFIER:NUMBER`), and its verdict now; `kind` is empty where
-    it earns nothing.
+    """The candidate of a seed as a find gives it (`SEED:VERIFIER:NUMBER`), and its verdict now; `kind` is empty if it
+    earns nothing.
 
     Raises ValueError for what is no such seed.
     """
@@ -183,7 +183,7 @@ async def _worthless(engine: Engine, ground: Ground, executed: bool) -> Pieces |
     """The pieces that earn nothing on a ground, and do not hold the right answer in a place where it does not count.
     executed: responses are programs or proofs, of which no piece is a right one.
 
-    None where a right response does not pass, so that nothing is known.
+    None if a right response does not pass, so that nothing is known.
     """
     pieces = [*PIECES, *ground.wrong]
     # Without a reference whatever is of the right form is right: a statement that compiles.

@@ -183,7 +183,7 @@ class Examiner:
         return _Judge(use, params=bound.params)
 
     def _reading(self, judge: _Judge, sample: Sample) -> str | None:
-        """The text with which an answer is compared; None where the reference is not text, nor one with a type."""
+        """The text with which an answer is compared; None if the reference is not text, nor one with a type."""
         reference = sample.reference
         if isinstance(judge.params, AnswerParams):
             try:

@@ -52,7 +52,7 @@ _STATUSES = ("scored", "undecided", "error", "missing")
 
 
 def check_output(path: Path, *, force: bool = False) -> None:
-    """Raises RescoreError where something else than a report stands in the report's place."""
+    """Raises RescoreError if something else than a report is in the report's place."""
     if force or not path.exists():
         return
     if path.is_file():
@@ -151,7 +151,7 @@ def digest(text: str) -> str:
 def filled(template: str, **parts: str) -> str:
     """A page's template with the sign and these parts in its slots, `{{name}}`."""
     parts["sign"] = SIGN
-    # In one pass: what is put in may hold anything, names in braces too.
+    # In one pass: what is put in can contain anything, names in braces too.
     return _SLOT.sub(lambda slot: parts[slot.group(1)], template)
 
 

@@ -52,7 +52,7 @@ def _files(path: Path) -> Iterable[Path]:
 
 
 def _rows(file: Path) -> Iterator[Mapping[str, Any]] | None:
-    """The rows of a file; None where it holds rows itself."""
+    """The rows of a file; None if it holds rows itself."""
     if file.suffix in (".eval", ".json") and is_inspect(file):
         return inspect_rows(file)
     first = next(

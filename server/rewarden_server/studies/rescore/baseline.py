@@ -24,7 +24,7 @@ PASSES = 0.5
 """The score from which a response passes, unless the user names another."""
 
 NO_REASON: Mapping[Kind, str] = {"only_theirs": "no reason", "only_ours": "accepted", "unscored": "no reason"}
-"""Stands for our reason where there is none."""
+"""Stands for our reason if there is none."""
 
 _MOST_CLASSES = 200
 _MOST_ROWS = 5

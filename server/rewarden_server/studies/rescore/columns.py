@@ -58,7 +58,7 @@ class RowFault:
 class Mapped:
     """The result of mapping a row by its columns: the JSON forms of its samples, without group and data source.
 
-    `many` says that the row held a list of responses. `group` is None where the row belongs to no other row's group.
+    `many` says that the row held a list of responses. `group` is None if the row belongs to no other row's group.
     `theirs` are the scores that the row itself gives its samples, None for those it gives none.
     """
 
@@ -118,7 +118,7 @@ class Columns:
         return lines
 
     def group_of(self, row: Mapping[str, Any], file: str, line: int) -> str | None:
-        """The name of the row's group, or None where it has none."""
+        """The name of the row's group, or None if it has none."""
         return self._group_of(self._widened(row), file, line)
 
     def _widened(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -134,7 +134,7 @@ class Columns:
         return parts[0] if len(parts) == 1 else json.dumps(parts, ensure_ascii=False)
 
     def source_of(self, row: Mapping[str, Any], file: str, line: int) -> str | None:
-        """The row's data source, or None where it has none."""
+        """The row's data source, or None if it has none."""
         return _name(self._get(self._widened(row), "data_source", file, line))
 
     def map(self, row: Mapping[str, Any], file: str, line: int) -> Mapped:
@@ -238,7 +238,7 @@ _MEANING: Mapping[str, str] = {"messages": "prompt+response"}
 
 
 def _name(value: Any) -> str | None:
-    """A name (of a group, a source, a row), from whatever a column holds; None where there is none."""
+    """A name (of a group, a source, a row), from whatever a column holds; None if there is none."""
     value = only(value)
     if value is None or value == "":
         return None
@@ -266,7 +266,7 @@ _TRUTHS = {"true": True, "false": False}
 
 
 def _get(row: Mapping[str, Any], column: str, file: str, line: int) -> Any:
-    """The value of a column, None where the row has none."""
+    """The value of a column, None if the row has none."""
     value = value_of(row, column, ABSENT)
     if value is not ABSENT:
         return value

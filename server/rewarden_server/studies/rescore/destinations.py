@@ -1,4 +1,4 @@
-"""The names of the output's files, and of what stands beside them."""
+"""The names of the output's files, and of what is next to them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def destinations(paths: Sequence[Path], output: Path, inputs: Inputs) -> tuple[P
 
 
 def _output_names(inputs: Inputs) -> list[str]:
-    """The files' names in an output directory: their own, with `.jsonl` behind them where the output is lines and the
+    """The files' names in an output directory: their own, with `.jsonl` after them where the output is lines and the
     input is not."""
     return [
         name if is_parquet(file) or holds_lines(file) else f"{name}.jsonl"

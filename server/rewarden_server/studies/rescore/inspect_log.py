@@ -1,6 +1,6 @@
 """Logs of Inspect (https://inspect.aisi.org.uk), `.eval` and `.json`, as rows of rollouts.
 
-The prompt is what stands before the first message of the model, the response the rest. The first score that is a number
+The prompt is what comes before the first message of the model, the response the rest. The first score that is a number
 is the verdict's score, and the others are its components. Letters are those of Inspect: C is right, P half, I and N
 wrong. A score that holds several numbers is several scores.
 """
@@ -26,7 +26,7 @@ _LOCAL = struct.Struct("<4s22xHH")
 """The header before a member's data: signature, lengths of name and extra field."""
 
 _HEAD = 4096
-"""Bytes within which a log in JSON names its evaluation: only its version and status stand before it."""
+"""Bytes within which a log in JSON names its evaluation: only its version and status come before it."""
 
 _MOST_BYTES = 256 * 1024**2
 """Of a sample in an archive, unpacked."""
@@ -254,7 +254,8 @@ def _verdict(sample: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _scores(sample: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The scores of a sample by name; of one whose value is an object or a list, each part, with the rest beside it."""
+    """The scores of a sample by name; of one whose value is an object or a list, each part, with the rest next to
+    it."""
     given = _object(sample.get("scores")) or ({"score": sample["score"]} if sample.get("score") else {})
     found: dict[str, Mapping[str, Any]] = {}
     for name, score in given.items():

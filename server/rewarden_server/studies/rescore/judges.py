@@ -17,7 +17,7 @@ from rewarden_verifiers.registry import Registry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """A route's verifier. `fingerprint` is None where a server keeps it to itself until it judges."""
+    """A route's verifier. `fingerprint` is None if a server keeps it to itself until it judges."""
 
     route: Route
     name: str

@@ -1,4 +1,4 @@
-"""Scored rows to Parquet: the input's columns with their own types, and ours behind them.
+"""Scored rows to Parquet: the input's columns with their own types, and ours after them.
 
 While the run lasts only verdicts are staged, each with the place of its row; at the end the input is read again and
 both are joined. The parts of a verdict that have no fixed form are JSON texts, marked as such in the schema, so that
@@ -60,7 +60,7 @@ class ParquetPacker:
         self._one = one
 
     def check(self, target: int) -> None:
-        """Raises RescoreError where the output's input is not Parquet, or files for one output differ in columns."""
+        """Raises RescoreError if the output's input is not Parquet, or files for one output differ in columns."""
         first: Any = None
         for file in self._files(target):
             path, name = self._inputs.files[file], self._inputs.names[file]

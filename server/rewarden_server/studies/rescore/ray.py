@@ -78,7 +78,7 @@ class RayEngines:
         cores: int | None = None,
         watcher: Watcher | None = None,
     ) -> RayEngines:
-        """Connect (to a cluster of this machine's own, begun now, where there is no address), and start engines.
+        """Connect (to a cluster of this machine's own, begun now, if there is no address), and start engines.
 
         engines: none: as many as the cluster has room for. cores: of one engine; none: at most 4. uses: what will
         judge, which must be the same on the nodes as here. Raises RescoreError, Unavailable.

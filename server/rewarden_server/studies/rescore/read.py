@@ -128,7 +128,7 @@ def _listed(paths: Path | Sequence[Path]) -> list[Path]:
 
 def _files(path: Path) -> list[Path]:
     """A file, or those in a directory. Files of other kinds lie beside rollouts for many reasons (metrics in CSV,
-    settings in JSON): they count only where there is nothing else.
+    settings in JSON): they count only if there is nothing else.
     """
     if path.is_file():
         return [path]

@@ -1,4 +1,4 @@
-"""A row of the output: the input's own bytes, and our columns behind them.
+"""A row of the output: the input's own bytes, and our columns after them.
 
 The line is not decoded and encoded again: numbers, spaces, key order and escapes of the input stay as they are.
 """
@@ -81,7 +81,7 @@ class Renderer:
         return self.options.score_column + plural, self.options.verdict_column + plural
 
     def line(self, data: bytes, verdicts: Sequence[Judged], many: bool, *, replaces: bool = False) -> bytes | None:
-        """The output's line for a row, or None where it is to be left out.
+        """The output's line for a row, or None if it is to be left out.
 
         `data` is the input's line, a JSON object; `replaces` says that it has columns of our names.
         """

@@ -31,8 +31,8 @@ class Resumable(Protocol):
 
 
 def published(output: Path) -> dict[str, Any] | None:
-    """The summary, as JSON, of the run whose output stands there whole; None where there is none, or where a run is to
-    be gone on with."""
+    """The summary, as JSON, of the run whose output stands there whole; None if there is none, or where a run is to be
+    gone on with."""
     if not output.exists() or (beside(output, WORK_SUFFIX) / "journal").exists():
         return None
     try:
@@ -44,7 +44,7 @@ def published(output: Path) -> dict[str, Any] | None:
 
 
 def is_kept(output: Path | None) -> bool:
-    """Returns whether the folder of a run that can be gone on with stands beside an output."""
+    """Returns whether the folder of a run that can be gone on with is next to an output."""
     return output is not None and beside(output, WORK_SUFFIX).exists()
 
 
@@ -73,7 +73,7 @@ def is_finished(options: Resumable, header: Mapping[str, Any], work: Path) -> bo
 
 
 def open_journal(work: Path, header: Mapping[str, Any], options: Resumable) -> tuple[Journal, Recovered]:
-    """The journal in a run's folder: of the run to go on with, or a new one. Raises RescoreError where they differ."""
+    """The journal in a run's folder: of the run to go on with, or a new one. Raises RescoreError if they differ."""
     path = work / "journal"
     if options.resume and path.exists() and read_header(path) is not None:
         journal, recovered = Journal.reopen(path)
@@ -90,7 +90,7 @@ def open_journal(work: Path, header: Mapping[str, Any], options: Resumable) -> t
 
 
 def refuse_differences(old: Mapping[str, Any], new: Mapping[str, Any], what: str) -> None:
-    """Raises RescoreError where the headers of two runs differ. what: the older one, in words."""
+    """Raises RescoreError if the headers of two runs differ. what: the older one, in words."""
     found = differences(old, new)
     if found:
         raise RescoreError(

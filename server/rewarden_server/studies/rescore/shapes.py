@@ -57,7 +57,7 @@ class Shape:
 
 
 def recognised(rows: Rows) -> Shape | None:
-    """The shape that all rows have; None where they have none, or several."""
+    """The shape that all rows have; None if they have none, or several."""
     return next((shape for shape in SHAPES if rows and all(map(shape.fits, rows))), None)
 
 
@@ -102,7 +102,7 @@ def _trl(row: Row) -> dict[str, Any]:
 
 
 def _trl_rewards(rows: Rows) -> list[str]:
-    """The reward functions' columns stand behind the completion; what `log_extra` adds is before the advantage too."""
+    """The reward functions' columns come after the completion; what `log_extra` adds is before the advantage too."""
     names = list(rows[0])
     between = names[names.index("completion") + 1 : names.index("advantage")]
     return [name for name in between if all(_is_number(row.get(name)) or row.get(name) is None for row in rows)]
@@ -194,7 +194,7 @@ def _is_trace(row: Row) -> bool:
 
 
 def _trace(row: Row) -> dict[str, Any]:
-    """The branch that ends with the model's last message: what stands before its first one is the prompt."""
+    """The branch that ends with the model's last message: what comes before its first one is the prompt."""
     given = row.get("nodes")
     nodes = given if isinstance(given, list) else []
     path = _path(nodes)

@@ -42,7 +42,7 @@ class Summary:
         return total.scored == 0 and (total.responses > 0 or self.tally.rejected > 0)
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the summary, ready for JSON. Shares and means are null where there is nothing to divide by."""
+        """Returns the summary, ready for JSON. Shares and means are null if there is nothing to divide by."""
         total = self.total
         baseline = self.tally.baseline
         return {

@@ -84,7 +84,7 @@ class Counts:
 class Tally:
     """The counts of all data sources, in order of appearance, and what was set aside.
 
-    baseline: the column of the scores that the rows have already, and from where on they pass; None where none has one.
+    baseline: the column of the scores that the rows have already, and from where on they pass; None if none has one.
     """
 
     def __init__(self, state: Mapping[str, Any] | None = None, baseline: tuple[str, float] | None = None) -> None:

@@ -36,7 +36,7 @@ class Row:
     theirs: Sequence[float | None] = ()
 
     def theirs_of(self, index: int) -> float | None:
-        """The score that the row itself gives a response; None where it gives none."""
+        """The score that the row itself gives a response; None if it gives none."""
         return self.theirs[index] if index < len(self.theirs) else None
 
 

@@ -28,7 +28,7 @@ LABELS = ("label", "correct", "is_correct", "right", "passed")
 """The usual columns of labels, the likeliest first."""
 
 BESIDE = "math_verify"
-"""The judge that stands beside the measured one where its library is installed."""
+"""The judge that is next to the measured one where its library is installed."""
 
 ALL = "(all)"
 _PEEKED = 200

@@ -183,7 +183,7 @@ def _outside_cells(counts: Counts) -> list[str]:
 
 
 def _rate(part: int, whole: int) -> str:
-    """A share with its interval, in percent; a dash where there is nothing to divide by."""
+    """A share with its interval, in percent; a dash if there is nothing to divide by."""
     if not whole:
         return "–"
     low, high = wilson(part, whole)

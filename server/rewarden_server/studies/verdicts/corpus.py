@@ -32,7 +32,7 @@ class Row:
 
 
 def of_cases(registry: Registry, names: Sequence[str]) -> Iterator[Row]:
-    """The cases of these verifiers and recipes, or of all there are, but for those that need a judge or a model."""
+    """The cases of these verifiers and recipes, or of all there are, except those that need a judge or a model."""
     for name in names or [*registry]:
         for case in load_cases(registry.get(name)):
             if case.script:

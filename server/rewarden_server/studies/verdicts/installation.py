@@ -39,7 +39,7 @@ class Installation:
         raise InvalidRequest(f"{place}: neither a record, nor an interpreter, nor a virtual environment")
 
     def judged(self, rows: Iterable[Row]) -> list[Row]:
-        """The rows with the verdicts of this installation. Raises InvalidRequest where it cannot judge them."""
+        """The rows with the verdicts of this installation. Raises InvalidRequest if it cannot judge them."""
         with tempfile.TemporaryDirectory(prefix="rewarden-verdicts-") as folder:
             asked, answered = Path(folder, "corpus.jsonl"), Path(folder, "record.jsonl")
             corpus.write(asked, rows)

@@ -18,7 +18,7 @@ class LabelEquivalence:
         return self._reader.names
 
     def extract(self, text: str) -> str | None:
-        """The labels named; None where there is none, for hedges, and for labels that mean "I do not know"."""
+        """The labels named; None if there is none, for hedges, and for labels that mean "I do not know"."""
         found = self._reader.extract(text, self._names)
         if found is None or found.oversized:
             return None

@@ -28,7 +28,7 @@ class Hierarchy:
         return line[1:] if len(line) > 1 and line[0] == self._root else line
 
     def closure(self, labels: frozenset[str]) -> frozenset[str]:
-        """Labels with all those above them; themselves where there is no hierarchy."""
+        """Labels with all those above them; themselves if there is no hierarchy."""
         if self._separator is None and not self._parents:
             return labels
         return frozenset(node for label in labels for node in self.line(label) if node != self._root)

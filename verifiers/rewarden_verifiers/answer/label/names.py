@@ -104,11 +104,10 @@ class Read:
 
 
 class Names:
-    """The names of a label set, or any text where there is none (`closed` is false).
+    """The names of a label set, or any text if there is none (`closed` is false).
 
-    spelled: for each label its spellings. exact: the spelling is the name, letter by letter. separator: what stands
-    between the parts of a path; blanks beside it say nothing. Raises ValueError for a
-    spelling that two labels share.
+    spelled: for each label its spellings. exact: the spelling is the name, letter by letter. separator: what is between
+    the parts of a path; blanks next to it say nothing. Raises ValueError for a spelling that two labels share.
     """
 
     def __init__(self, spelled: Mapping[str, Sequence[str]], exact: bool, separator: str | None = None) -> None:
@@ -139,7 +138,7 @@ class Names:
         return _TIE.sub(" ", form.lstrip(_LEFT).rstrip(_RIGHT) or form)
 
     def find(self, text: str) -> str | None:
-        """The label whose spelling this text is; any text's own form where there is no set."""
+        """The label whose spelling this text is; any text's own form if there is no set."""
         form = self.normal(text)
         return self._places.get(form) if self.closed else form or None
 

@@ -119,7 +119,7 @@ class LabelParams:
 
     @cached_property
     def reader(self) -> Reader:
-        """Returns what is worked out once for all samples with these parameters."""
+        """Returns what is computed once for all samples with these parameters."""
         return Reader(self)
 
 
@@ -221,8 +221,8 @@ def _names(labels: list[Label], exact: bool, separator: str | None) -> Names:
 
 
 def label_line(text: str, names: Names, params: LabelParams) -> Extracted | None:
-    """The last line of a response where it is nothing but labels, with the lines above it that are too, where several
-    are asked. Any line where no set is known and it is the only one.
+    """The last line of a response where it is only labels, with the lines above it that are too, where several are
+    asked. Any line where no set is known and it is the only one.
     """
     end = len(text.rstrip())
     start = end

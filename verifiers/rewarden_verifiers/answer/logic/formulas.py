@@ -39,7 +39,7 @@ _TOKEN = re.compile(
 
 
 _ARGUMENT = re.compile(r"(?<=[(,])[\w-]+(?=[,)])")
-"""A variable or a constant as an argument of a literal; names of literals and functions have a bracket behind them."""
+"""A variable or a constant as an argument of a literal; names of literals and functions have a bracket after them."""
 _FIRST_MARK = 0xF0000
 """Of a plane for private use: no text has a name with these characters."""
 

@@ -113,7 +113,7 @@ def conditioned(node: Node, conditions: Sequence[Node]) -> Node:
 
 
 def shared(items: Sequence[Node], joiner: str) -> Node:
-    """Several items as a list. What stands behind the last one alone holds for all: `1, 3 (mod 8)`."""
+    """Several items as a list. What comes after the last one alone holds for all: `1, 3 (mod 8)`."""
     *others, last = items
     if isinstance(last, Conditioned) and not any(isinstance(item, Conditioned) for item in others):
         return Conditioned(Listing((*others, last.body), joiner), last.conditions)

@@ -380,7 +380,7 @@ class Comparison:
     # --- sets of reals
 
     def regions(self, reference: Node, candidate: Node) -> bool | None:
-        """Intervals, inequalities and unions; None where neither can be read as a set of reals."""
+        """Intervals, inequalities and unions; None if neither can be read as a set of reals."""
         ours_named, theirs_named = variable_of(reference), variable_of(candidate)
         if ours_named and theirs_named and ours_named.lower() != theirs_named.lower():
             return False
@@ -839,7 +839,7 @@ def _entries(node: Node) -> tuple[tuple[int, int], tuple[Node, ...]] | None:
 
 
 def _matching_names(ours: Call, theirs: Call) -> dict[str, str] | None:
-    """Returns how to rename the candidate's arguments to the reference's; None where they are not plain variables."""
+    """Returns how to rename the candidate's arguments to the reference's; None if they are not plain variables."""
     if len(ours.arguments) != len(theirs.arguments):
         return None
     names: dict[str, str] = {}

@@ -96,4 +96,4 @@ class Cursor(ABC):
 
     @abstractmethod
     def starts_factor(self) -> bool:
-        """Returns whether the next token begins a factor that stands beside this one."""
+        """Returns whether the next token begins a factor that is next to this one."""

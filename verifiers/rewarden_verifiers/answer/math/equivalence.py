@@ -39,7 +39,7 @@ class MathEquivalence:
         self.rules = rules or Rules()
 
     def extract(self, text: str) -> str | None:
-        """The answer of a response; None where there is none, or where several are offered that differ."""
+        """The answer of a response; None if there is none, or where several are offered that differ."""
         found = self.ladder.find(text)
         if found is None:
             return None
@@ -56,7 +56,7 @@ class MathEquivalence:
             return None
 
     def same(self, a: str, b: str) -> bool | None:
-        """Returns whether two answers are equal in either direction; None where that cannot be told."""
+        """Returns whether two answers are equal in either direction; None if that cannot be told."""
         if a == b:
             return True
         unknown = False

@@ -36,7 +36,7 @@ class Irrational(Exception):
 def rational(node: Node, budget: Budget, bindings: Bindings | None = None) -> Fraction | None:
     """The value of a node that is rational by rational steps, else None.
 
-    Raises TooExpensive where the value is rational but too large, ZeroDivisionError where it does not exist.
+    Raises TooExpensive if the value is rational but too large, ZeroDivisionError where it does not exist.
     """
     try:
         return _value(node, budget, bindings or {})
@@ -143,7 +143,7 @@ def _log2_of(value: int) -> float:
 
 
 def _root(value: Fraction, index: int) -> Fraction:
-    """The rational root; of a negative number only for the odd index. Raises Irrational where there is none."""
+    """The rational root; of a negative number only for the odd index. Raises Irrational if there is none."""
     if index > 1000 or (value < 0 and index % 2 == 0):
         raise Irrational
     if value < 0:
@@ -174,7 +174,7 @@ def _integer_root(value: int, index: int) -> int:
 
 
 def _natural(values: list[Fraction]) -> int:
-    """The argument of a factorial. Raises Irrational where it has none, TooExpensive where it has too many digits."""
+    """The argument of a factorial. Raises Irrational if it has none, TooExpensive where it has too many digits."""
     (value,) = values
     if value.denominator != 1 or value < 0:
         raise Irrational

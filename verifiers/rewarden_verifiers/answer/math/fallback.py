@@ -25,11 +25,11 @@ _NOTHING = 1e-15
 _PRECISION = 36
 """Bits to which a reference's value must be known: eleven digits."""
 DIGITS = 10
-"""Significant digits of a reference's value. The quadrature behind it is good for more."""
+"""Significant digits of a reference's value. The quadrature after it is good for more."""
 
 
 def concerns(reference: str) -> bool:
-    """Returns whether a reference may hold such notation, so that both libraries are needed."""
+    """Returns whether a reference can contain such notation, so that both libraries are needed."""
     return _FOREIGN.search(reference) is not None
 
 
@@ -47,7 +47,7 @@ def load() -> None:
 
 
 def value_of(reference: str) -> Fraction | None:
-    """The number that a reference in such notation is, rounded to `DIGITS` significant digits; None where it holds
+    """The number that a reference in such notation is, rounded to `DIGITS` significant digits; None if it holds
     letters, is complex or cannot be read. Raises MissingDependency."""
     read = _read(reference)
     if read is None or len(read) != 1 or read[0].free_symbols:
@@ -62,7 +62,7 @@ def value_of(reference: str) -> Fraction | None:
 
 
 def same(reference: str, candidate: str) -> bool | None:
-    """Returns whether two short LaTeX expressions agree; None where that cannot be told. Raises MissingDependency."""
+    """Returns whether two short LaTeX expressions agree; None if that cannot be told. Raises MissingDependency."""
     read = _read(reference, candidate)
     if read is None:
         return None
@@ -74,7 +74,7 @@ def same(reference: str, candidate: str) -> bool | None:
 
 
 def _read(reference: str, *candidates: str) -> list[Any] | None:
-    """The expressions; None where the reference has no such notation, or a text is none that may be handed over."""
+    """The expressions; None if the reference has no such notation, or a text is none that may be handed over."""
     texts = [text.replace("$", " ").strip() for text in (reference, *candidates)]
     if not _FOREIGN.search(texts[0]):
         return None
@@ -117,7 +117,7 @@ def _agree(ours: Any, theirs: Any) -> bool | None:
 
 
 def _value(reference: Any) -> complex | None:
-    """The value of an expression without letters; None where it has none, or where it is known to a few digits only, as
+    """The value of an expression without letters; None if it has none, or where it is known to a few digits only, as
     that of an integral which diverges."""
     from sympy import Float
 

@@ -193,7 +193,7 @@ def factors(value: int) -> dict[int, int]:
 
 @lru_cache(maxsize=4096)
 def square_root(value: int) -> int:
-    """The smaller square root modulo the prime. Raises Outside where there is none. (Tonelli and Shanks.)"""
+    """The smaller square root modulo the prime. Raises Outside if there is none. (Tonelli and Shanks.)"""
     if value == 0:
         return 0
     if pow(value, (PRIME - 1) // 2, PRIME) != 1:

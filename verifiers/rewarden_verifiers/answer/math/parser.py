@@ -181,7 +181,7 @@ class Parser(Atoms):
         self.conditions.extend(self.stated(self.tokens[start : self.index]))
 
     def pass_condition(self) -> None:
-        """Go behind a condition. A second answer hidden in one makes the text unreadable."""
+        """Go after a condition. A second answer hidden in one makes the text unreadable."""
         depth = 0
         while self.index < len(self.tokens):
             kind, text, _ = self.peek()
@@ -413,7 +413,7 @@ class Parser(Atoms):
         return times(node, factor)
 
     def starts_factor(self) -> bool:
-        """Returns whether the next token begins a factor that stands beside this one."""
+        """Returns whether the next token begins a factor that is next to this one."""
         kind, text, _ = self.peek()
         if kind in ("n", "f", "t"):
             return True

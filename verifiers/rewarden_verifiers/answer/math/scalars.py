@@ -154,7 +154,7 @@ class Scalars:
         self.converted = False  # the candidate is the reference's value in another base
 
     def same(self, reference: Node, candidate: Node) -> bool | None:
-        """Returns whether the candidate equals the reference; None where that could not be told."""
+        """Returns whether the candidate equals the reference; None if that could not be told."""
         if reference == candidate:
             return True
         rules = self.rules
@@ -283,7 +283,7 @@ class Scalars:
         return False
 
     def _in_field(self, reference: Node, candidate: Node) -> bool | None:
-        """Equality of images; None where an expression has none."""
+        """Equality of images; None if an expression has none."""
         try:
             for point in _FIELD_POINTS:
                 if image(reference, point, self.budget) != image(candidate, point, self.budget):
@@ -350,7 +350,7 @@ class Scalars:
         digits = _CONFIRM + places
         if digits > MAX_CONFIRMED_DIGITS:
             raise TooExpensive("value too large")
-        # sqrt(a + 1) and sqrt(a + 2) differ by half of 1 / sqrt(a): roots of neighbours need places behind the point
+        # sqrt(a + 1) and sqrt(a + 2) differ by half of 1 / sqrt(a): roots of neighbours need places after the point
         behind = 2 * places if digits + 3 * places <= MAX_CONFIRMED_DIGITS else 0
         digits += behind + places if behind else 0
         at = evaluator(-(-digits // _CONFIRM) * _CONFIRM)

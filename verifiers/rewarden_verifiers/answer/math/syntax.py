@@ -224,14 +224,14 @@ class Membership:
 
 @dataclass(slots=True)
 class Modulus:
-    """`(mod m)` behind an answer."""
+    """`(mod m)` after an answer."""
 
     divisor: Node
 
 
 @dataclass(slots=True)
 class Quantifier:
-    """`forall` or `exists` before or behind an answer."""
+    """`forall` or `exists` before or after an answer."""
 
     kind: str
 

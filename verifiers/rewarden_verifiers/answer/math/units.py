@@ -73,7 +73,7 @@ def is_unit(word: str) -> bool:
 
 
 def reduce_unit(text: str) -> dict[str, tuple[F, int]] | None:
-    """The unit as `{dimension: (factor, power)}`; empty for words without a dimension, None where it is not understood.
+    """The unit as `{dimension: (factor, power)}`; empty for words without a dimension, None if it is not understood.
 
     Understands products, quotients and powers of known names: `km/h`, `m^2`, `square feet`, `cm^{3}`.
     """

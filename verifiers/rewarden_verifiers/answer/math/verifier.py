@@ -228,7 +228,7 @@ def judge(found: Extracted, prepared: PreparedReference, params: MathParams) -> 
 
 
 def _agreed(reference: str, texts: Sequence[str]) -> bool | None:
-    """Returns whether all answers agree with a reference in notation beyond the parser; None where one is unreadable.
+    """Returns whether all answers agree with a reference in notation beyond the parser; None if one is unreadable.
 
     Of "f'(x) = 2x" and of the reference's own text before the sign, the right side is the answer.
     """

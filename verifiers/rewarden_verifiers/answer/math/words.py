@@ -33,7 +33,7 @@ HEDGES = frozenset(
 )
 DOUBTS = frozenset({"maybe", "perhaps", "possibly"})
 NEVER_UNITS = frozenset({*JOINERS, "is", "are", "base"})
-# Words that may stand before the answer proper.
+# Words that may come before the answer proper.
 LEADING_WORDS = frozenset({"answer", "is", "the", "are", "only", "about", "approximately", "exactly", "either", "both"})
 
 ENGLISH = frozenset(

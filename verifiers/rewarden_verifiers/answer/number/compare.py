@@ -19,7 +19,7 @@ _MOST_DIGITS = 200
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The result of a comparison. `distance` is in the reference's unit; None where there is none."""
+    """The result of a comparison. `distance` is in the reference's unit; None if there is none."""
 
     right: bool
     distance: Fraction | None = None
@@ -134,7 +134,7 @@ def within(expected: Range, answer: Quantity, params: NumberParams) -> Compariso
 
 
 def shaped(distance: Fraction | None, gold: Sequence[Gold], params: NumberParams) -> float:
-    """The score for a distance, by `linear` or `exponential`; 0 where there is no distance."""
+    """The score for a distance, by `linear` or `exponential`; 0 if there is no distance."""
     if distance is None:
         return 0.0
     if params.distance == "relative":
@@ -148,7 +148,7 @@ def shaped(distance: Fraction | None, gold: Sequence[Gold], params: NumberParams
 
 
 def between(gold: Sequence[Gold], values: Sequence[Fraction], params: NumberParams) -> Fraction | None:
-    """The distance of two vectors by the metric; None where it is infinite or one is not a distribution."""
+    """The distance of two vectors by the metric; None if it is infinite or one is not a distribution."""
     expected = [one.quantity.value for one in gold]
     gaps = [abs(value - one) for value, one in zip(values, expected, strict=True)]
     if params.metric == "max":
@@ -186,7 +186,7 @@ def _distribution(values: Sequence[Fraction]) -> bool:
 
 
 def digits_shared(gold: Fraction, answer: Fraction) -> float:
-    """The share of digits that are right, place by place from the decimal point; 0 where the signs differ.
+    """The share of digits that are right, place by place from the decimal point; 0 if the signs differ.
 
     Digits too many count as wrong, so that writing more of them never helps.
     """

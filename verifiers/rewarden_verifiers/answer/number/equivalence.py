@@ -19,7 +19,7 @@ class NumberEquivalence:
         self._params = params
 
     def extract(self, text: str) -> str | None:
-        """The answer of a response; None where there is none, where it is not a number, or hedges."""
+        """The answer of a response; None if there is none, where it is not a number, or hedges."""
         found = self._params.ladder.find(text)
         if found is None:
             return None
@@ -50,7 +50,7 @@ class NumberEquivalence:
         return ";".join(keys) + ("" if len(keys) == 1 else ";")
 
     def same(self, a: str, b: str) -> bool | None:
-        """Returns whether two answers are equal; None where one of them is not a number, which cannot be told from
+        """Returns whether two answers are equal; None if one of them is not a number, which cannot be told from
         another.
         """
         first, second = self._read(a), self._read(b)

@@ -66,7 +66,7 @@ def as_float(value: Fraction) -> float | None:
 
 
 def power(base: Fraction, exponent: str) -> Fraction:
-    """An integer power of a number that is not 0. Raises TooExpensive where it would have too many digits."""
+    """An integer power of a number that is not 0. Raises TooExpensive if it would have too many digits."""
     size = bounded(exponent)
     bits = max(base.numerator.bit_length(), base.denominator.bit_length())
     if bits * abs(size) > MAX_EXPONENT * 4:

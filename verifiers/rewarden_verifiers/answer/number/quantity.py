@@ -24,7 +24,7 @@ _BEFORE_SIGN = frozenset(
 class Quantity:
     """A number as it was written. `value` is the numeral's own: 12 for "12%", with `percent` set.
 
-    digits, places: significant digits and decimal places shown; None where the form is exact (a fraction, a word).
+    digits, places: significant digits and decimal places shown; None if the form is exact (a fraction, a word).
     label: the words after it that are not a unit ("apples").
     stray: units further on in the text ("5 [m]"), and whether nothing but signs parts each from the number.
     """

@@ -163,7 +163,7 @@ def _parts(tokens: Tokens, decimal: Decimal) -> tuple[list[Quantity], list[list[
 
 
 def _stray(tokens: Tokens, at: int) -> tuple[tuple[Unit, bool], ...]:
-    """The units among the words from `at` on, and whether nothing but signs, "in" and "of" stands before each."""
+    """The units among the words from `at` on, and whether nothing but signs, "in" and "of" comes before each."""
     found: list[tuple[Unit, bool]] = []
     close = True
     for _ in range(_MOST_STRAY):
@@ -311,7 +311,7 @@ def _leads(gaps: Sequence[Sequence[str]], parts: Sequence[Quantity]) -> bool:
 
 
 def _span(parts: Sequence[Quantity], gaps: Sequence[Sequence[str]]) -> Span | None:
-    """The range that an answer states, or None where it states none."""
+    """The range that an answer states, or None if it states none."""
     if len(parts) != 2:
         return None
     before, between, after = gaps
@@ -363,7 +363,7 @@ def _entry(text: str, decimal: Decimal, unit: Quantity | None) -> Quantity:
 
 
 def _unwrapped(text: str, decimal: Decimal) -> tuple[str, Quantity | None]:
-    """A list without its brackets and what introduces it, and the unit behind the brackets. Raises Unreadable."""
+    """A list without its brackets and what introduces it, and the unit after the brackets. Raises Unreadable."""
     starts = [place for char in _OPEN if (place := text.find(char)) >= 0]
     if not starts:
         return text, None
@@ -456,7 +456,7 @@ def _named(part: str) -> tuple[str, str]:
 
 
 def _json_object(text: str) -> list[tuple[str, Any]] | None:
-    """The entries of a JSON object, numbers still as text; None where the text is none."""
+    """The entries of a JSON object, numbers still as text; None if the text is none."""
     body = text.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
     if not (body.startswith("{") and body.endswith("}")):
         return None

@@ -140,7 +140,7 @@ def _range(low: Value | None, high: Value | None, params: NumberParams) -> Range
     first = None if low is None else _quantity(low, params)
     second = None if high is None else _quantity(high, params)
     if first is not None and second is not None:
-        # A unit that stands at one end holds for both.
+        # A unit that is at one end holds for both.
         first, second = replace(first, unit=first.unit or second.unit), replace(second, unit=second.unit or first.unit)
         if first.unit is not None and second.unit is not None and first.unit.dimension != second.unit.dimension:
             raise InvalidReference("the reference's ends have units of different dimensions", path="reference")

@@ -16,7 +16,7 @@ _TOKEN = re.compile(
 
 
 class Tokens:
-    """Tokens side by side: kinds, texts, exponents of numerals, and whether a blank stands before each."""
+    """Tokens side by side: kinds, texts, exponents of numerals, and whether a blank comes before each."""
 
     __slots__ = ("exponents", "items", "lower", "spaced")
 

@@ -161,7 +161,7 @@ class UnitReader:
         self._at = at
 
     def read(self) -> tuple[Unit, int] | None:
-        """The unit, and where it ends; None where no unit begins."""
+        """The unit, and where it ends; None if no unit begins."""
         parts = self._parts(0)
         return (product(parts), self._at) if parts else None
 

@@ -43,7 +43,7 @@ _MAX_WORDS = 40
 
 
 def number_in_words(words: Sequence[str], at: int) -> tuple[Fraction, int] | None:
-    """The number that begins with the word at `at`, and where it ends; None where none does. Words are lower case."""
+    """The number that begins with the word at `at`, and where it ends; None if none does. Words are lower case."""
     if words[at] not in STARTS:
         return None
     if words[at] == "half":
@@ -73,7 +73,7 @@ def number_in_words(words: Sequence[str], at: int) -> tuple[Fraction, int] | Non
 
 
 def part_after(words: Sequence[str], at: int) -> tuple[Fraction, int] | None:
-    """The part that "and" adds to a number: "and a half", "and three quarters"; None where there is none."""
+    """The part that "and" adds to a number: "and a half", "and three quarters"; None if there is none."""
     if at + 2 < len(words) and words[at] == "and" and words[at + 2] in PARTS:
         count = 1 if words[at + 1] in _ARTICLES else SMALL.get(words[at + 1])
         if count:

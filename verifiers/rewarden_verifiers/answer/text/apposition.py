@@ -19,7 +19,7 @@ _DESCRIBES = re.compile(
     re.IGNORECASE,
 )
 _MONTHS = r"(?:January|February|March|April|June|July|August|September|October|November|December)"
-# A capital letter may begin another candidate, except in a month and behind a preposition: "the capital of France".
+# A capital letter may begin another candidate, except in a month and after a preposition: "the capital of France".
 _NAMED = re.compile(
     rf"\b(?:(?:of|in|at|near|by|on)(?: the)?(?: [^\W\d_a-z][\w.’'-]{{0,30}}){{1,4}}|{_MONTHS}\b|AD\b|BCE?\b|CE\b)"
 )
@@ -28,7 +28,7 @@ _OTHER = re.compile(r"\b(?:and|also|alternatively|another|other|likely|probably|
 
 
 def before_remark(answer: str) -> str | None:
-    """The answer in front of a remark in brackets that can be no other answer; None where there is no such remark.
+    """The answer in front of a remark in brackets that can be no other answer; None if there is no such remark.
 
     Attack: offer a second candidate in the brackets. A remark must begin as a time or a description does, and it may
     neither doubt nor add, nor hold emphasis or a name that no preposition ties to it.

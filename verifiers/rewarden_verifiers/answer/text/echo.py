@@ -33,7 +33,7 @@ class Question:
         self._pattern: Any = re2.compile(f"(?i){_GAP.join(words)}[?？.:]*")
 
     def without(self, text: str) -> str:
-        """The text without the question's echoes; blank where it is nothing but an echo or most of one."""
+        """The text without the question's echoes; blank where it is only an echo or most of one."""
         if 2 * len(text) < self.size:
             return text
         words = [word.lower() for word in _WORD.findall(text)]

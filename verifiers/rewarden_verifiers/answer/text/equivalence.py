@@ -20,7 +20,7 @@ class TextEquivalence:
         self._reader = params.reader
 
     def extract(self, text: str) -> str | None:
-        """The answer; None where there is none, where several differ, and for a refusal: silence is not a majority."""
+        """The answer; None if there is none, where several differ, and for a refusal: silence is not a majority."""
         found = self._reader.extract(text)
         if found is None or found.oversized or self._reader.refuses(self._reader.plain(found.text)):
             return None

@@ -128,7 +128,7 @@ class TextParams:
 
     @cached_property
     def reader(self) -> Reader:
-        """Returns what is worked out once for all samples with these parameters."""
+        """Returns what is computed once for all samples with these parameters."""
         return Reader(self)
 
 
@@ -178,7 +178,7 @@ class Reader:
         return form if form is not None and self._is_plain else self._plain(text)
 
     def refuses(self, plain: str) -> bool:
-        """Returns whether an answer is nothing but a refusal."""
+        """Returns whether an answer is only a refusal."""
         return plain in self._refusals
 
     def refuses_and_guesses(self, plain: str) -> bool:

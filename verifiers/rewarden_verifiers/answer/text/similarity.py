@@ -27,7 +27,7 @@ def counted(parts: Sequence[str]) -> Mapping[str, int]:
 
 
 def f1(counts: Mapping[str, int], size: int, other: Mapping[str, int], other_size: int) -> tuple[float, float, float]:
-    """F1, precision and recall of the first bag of tokens against the second; 0 where they share none."""
+    """F1, precision and recall of the first bag of tokens against the second; 0 if they share none."""
     common = 0
     few, many = (other, counts) if len(other) < len(counts) else (counts, other)
     for token, count in few.items():

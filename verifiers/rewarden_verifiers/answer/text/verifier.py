@@ -224,7 +224,7 @@ def _matched(found: Extracted, prompt: str | None, prepared: Prepared, params: T
 
 
 def _within(answer: str, spaced: str, prepared: Prepared, params: TextParams, details: Details) -> Outcome:
-    """The outcome for an answer in which a reference stands, or which stands in one."""
+    """The outcome for an answer in which a reference stands, or which is in one."""
     denied = False
     for one in prepared.alternatives:
         if one.closed:
@@ -241,7 +241,7 @@ def _within(answer: str, spaced: str, prepared: Prepared, params: TextParams, de
 
 
 def _affirmed(answer: str, spaced: str, one: Alternative, reader: Reader) -> bool:
-    """Returns whether a reference that stands in an answer is not denied there, or not within its own sentence."""
+    """Returns whether a reference that is in an answer is not denied there, or not within its own sentence."""
     if affirmed(one.spaced, spaced):
         return True
     parts = sentences(answer)
@@ -266,7 +266,7 @@ def _denied(answer: str, spaced: str, one: Alternative, reader: Reader) -> bool:
 
 
 def _is_enough(spaced: str, one: Alternative, params: TextParams) -> bool:
-    """Returns whether an answer stands in a reference and is enough of it: "of the" stands in many."""
+    """Returns whether an answer is in a reference and is enough of it: "of the" is in many."""
     if spaced in CLOSED or len(spaced) < params.least_share * len(one.spaced):
         return False
     return f" {spaced} " in f" {one.spaced} "

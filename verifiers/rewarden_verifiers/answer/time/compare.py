@@ -37,7 +37,7 @@ _UNIT_OF: dict[Granularity, Unit] = {
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The result of a comparison; `distance` in `unit`, None where there is none."""
+    """The result of a comparison; `distance` in `unit`, None if there is none."""
 
     right: bool
     distance: Fraction | None = None
@@ -155,7 +155,7 @@ def _clocks(gold: Clock, answer: Clock, params: TimeParams) -> Comparison:
 
 
 def _zones(gold: Clock, answer: Clock, params: TimeParams) -> tuple[Clock, Clock] | None:
-    """Both times with zones, or both without; None where a zone is missing that must be there."""
+    """Both times with zones, or both without; None if a zone is missing that must be there."""
     if params.zone == "required" and gold.zone is not None and answer.zone is None:
         return None
     if params.zone != "ignored" and gold.zone is not None:

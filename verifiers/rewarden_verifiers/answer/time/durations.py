@@ -50,7 +50,7 @@ _FIELDS: tuple[Unit, ...] = ("years", "months", "weeks", "days", "hours", "minut
 
 @dataclass(frozen=True, slots=True)
 class FoundDuration:
-    """A duration, and the text around it: what stands before the first one and after each."""
+    """A duration, and the text around it: what comes before the first one and after each."""
 
     value: Duration
     after: str

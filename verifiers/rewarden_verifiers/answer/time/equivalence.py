@@ -21,7 +21,7 @@ class TimeEquivalence:
         self._params = params
 
     def extract(self, text: str) -> str | None:
-        """The answer of a response; None where there is none, or where it hedges or names no such date."""
+        """The answer of a response; None if there is none, or where it hedges or names no such date."""
         found = self._params.ladder.find(text)
         if found is None:
             return None

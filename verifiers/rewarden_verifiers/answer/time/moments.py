@@ -123,7 +123,7 @@ Moment = Point | Clock | Duration | Period
 
 
 def date(year: int | None, month: int | None, day: int | None) -> Point | None:
-    """The point with these fields; None where the calendar has none (30 February, month 13, year 10000)."""
+    """The point with these fields; None if the calendar has none (30 February, month 13, year 10000)."""
     if year is not None and not -9998 <= year <= 9999:
         return None
     if month is not None and not 1 <= month <= 12:

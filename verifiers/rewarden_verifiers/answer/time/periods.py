@@ -67,7 +67,7 @@ def only_period(text: str) -> bool:
 
 
 def holds(period: Period, point: Point) -> bool | None:
-    """Returns whether a point lies in a period; None where it is not precise enough to tell. Raises Unreadable for the
+    """Returns whether a point lies in a period; None if it is not precise enough to tell. Raises Unreadable for the
     last year of a century, which many count to the next one.
     """
     if period.name == "weekday":

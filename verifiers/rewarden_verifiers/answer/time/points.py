@@ -167,7 +167,7 @@ def _ends(text: str, at: int) -> bool:
 
 
 def _point(fields: dict[str, str | None], order: DayOrder) -> Point:
-    """The date of these fields. Raises Unreadable where the calendar has none."""
+    """The date of these fields. Raises Unreadable if the calendar has none."""
     year, month, day = (_number(fields.get(name)) for name in ("year", "month", "day"))
     era = fields.get("era")
     if year is not None and year < 1:

@@ -35,7 +35,7 @@ _HEDGES = frozenset(
 )  # fmt: skip
 _WORD = re.compile(r"[^\W\d_]+|[0-9]+|[<>≤≥≠±/+]")
 _BULLET = re.compile(r"^\s*(?:\(?[0-9]{1,3}[.)]|[-*•])\s+")
-# What makes of a moment another one, or denies it, where it stands beside it.
+# What makes of a moment another one, or denies it, where it is next to it.
 _ALTERED = re.compile(
     r"\b(?:following|preceding|succeeding|(?:any|every|all)\w{0,5}(?: days?)? but|half|"
     r"(?:week|fortnight|decade|century) of)(?: the)?$"
@@ -132,8 +132,8 @@ def _quiet(gap: str, found: bool) -> None:
 
 
 def _merged(first: Point | Clock | Period, second: Point | Clock | Period) -> Point | Clock | Period:
-    """Two moments that say the same, as the more precise of them, a period behind a point. Raises Unreadable where they
-    do not.
+    """Two moments that say the same, as the more precise of them, a period after a point. Raises Unreadable if they do
+    not.
     """
     if isinstance(first, Point) and isinstance(second, Period):
         if holds(second, first) is False:
@@ -234,7 +234,7 @@ def read_order(text: str, places: Mapping[str, int], day_order: DayOrder) -> tup
 
 
 def _separated(body: str, places: Mapping[str, int], day_order: DayOrder) -> tuple[int, ...] | None:
-    """The order that the entries of a text have, in whichever way they are set apart; None where it is none."""
+    """The order that the entries of a text have, in whichever way they are set apart; None if it is none."""
     count = len(places)
     for separator in _SEPARATORS:
         parts = [_BULLET.sub("", part).strip() for part in separator.split(body)]
@@ -265,7 +265,7 @@ def _places(parts: Sequence[str], places: Mapping[str, int], day_order: DayOrder
 
 
 def _place(part: str, places: Mapping[str, int], day_order: DayOrder) -> int:
-    """The place of an entry, which may stand in brackets; -1 for one that the reference does not have."""
+    """The place of an entry, which may be in brackets; -1 for one that the reference does not have."""
     for text in (part, part.strip("()[] ")):
         for key in (plain_name(text), order_key(text, day_order)):
             if key in places:

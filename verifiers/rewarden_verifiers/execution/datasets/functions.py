@@ -96,7 +96,7 @@ def _name(row: Row) -> str:
 
 def reasoning360(row: Row, languages: Sequence[str]) -> CodeReference:
     """Reasoning360 (Guru): `functional`, `solution_file`, `pytest`, or `inputs` and `outputs`, in `ground_truth`, with
-    `prefix` beside it."""
+    `prefix` next to it."""
     tests = row.inner("ground_truth") if row.has("ground_truth") else row
     if tests.has("inputs"):
         return contests.eurus(row, languages)

@@ -24,8 +24,8 @@ _SPLICE = re.compile(r"(?:\\|\?\?/)[ \t]*\n")
 
 
 def _named(entry: Entry) -> tuple[str, str] | None:
-    """Returns the declaration of the entry point, without its body, and its list of parameters; None where there is
-    none that can be read."""
+    """Returns the declaration of the entry point, without its body, and its list of parameters; None if there is none
+    that can be read."""
     text = entry.signature or entry.prefix
     name = entry.name
     if not name:
@@ -43,7 +43,7 @@ def _listed(parameters: str) -> Iterator[str]:
 
 
 def _parameters(listed: str) -> list[str] | None:
-    """Returns the names of parameters; None where one has none, or is an array or a function."""
+    """Returns the names of parameters; None if one has none, or is an array or a function."""
     names: list[str] = []
     for part in _listed(listed):
         found = _PARAMETER.search(part.strip())

@@ -23,7 +23,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The text of a program, and files beside it.
+    """The text of a program, and files next to it.
 
     language: the row of the sandbox's languages that compiles it, if it is not the reference's. min_version: the oldest
     version of that row's toolchain. flags: flags of its compilation, before the reference's.
@@ -51,7 +51,7 @@ def after_brace(tests: str) -> str:
 def scripted(
     name: str, language: str, ending: str, *more: str, solution: str | None = None, tests: str | None = None
 ) -> Written:
-    """Returns the script of that name in a language whose programs are loaded unchanged, and beside it what it loads:
+    """Returns the script of that name in a language whose programs are loaded unchanged, and next to it what it loads:
     the shim's parts, of which `more` are further ones, the program and the test code."""
     parts = ("values", "loading", "nodes", *more)
     files = {f"rewarden/{part}.{ending}": source(read(f"{language}/{part}.{ending}")) for part in parts}

@@ -32,7 +32,7 @@ def likeliest(expected: Sequence[Column], got: Sequence[Column], how: Comparison
 
 
 def arrangement(expected: Sequence[Column], got: Sequence[Column], how: Comparison, work: Work) -> Pairs | None:
-    """The expected columns, each with another one of those got, so that the rows agree; None where no way was found.
+    """The expected columns, each with another one of those got, so that the rows agree; None if no way was found.
 
     Columns that cannot belong together by their values alone are told apart first. What remains is tried in turn, each
     step only where the rows agree so far. Raises matching.Exhausted, though an arrangement may exist.

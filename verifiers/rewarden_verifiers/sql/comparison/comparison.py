@@ -21,7 +21,7 @@ _ALIKE = 16
 
 
 def difference(expected: ResultSet, got: ResultSet, how: Comparison) -> Difference | None:
-    """Returns what tells the two apart; None where they agree.
+    """Returns what tells the two apart; None if they agree.
 
     `order` and `duplicates` say that the rows are the same but for that; else it is the first of `Difference` that
     holds. Results so much alike that a bounded search finds no way to match them (thousands of rows that are all near

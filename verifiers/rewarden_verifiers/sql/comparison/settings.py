@@ -17,7 +17,7 @@ class Comparison:
     """The rules by which results are compared; see `SqlParams`.
 
     ordered: rows are compared place by place. keys: the columns that the reference puts its rows in order by, where
-    they are known: rows that are equal in these may stand in any order (under `position` and `name`, with duplicates).
+    they are known: rows that are equal in these may be in any order (under `position` and `name`, with duplicates).
     duplicates: equal rows are counted; else each result is the set of its rows (ordered: by where each stands first).
     abs, rel: two numbers agree that differ by at most `abs`, or `rel` times the greater of the two, unless both are
     whole and of a type that holds whole numbers exactly. folded: texts without case and white space at the ends.

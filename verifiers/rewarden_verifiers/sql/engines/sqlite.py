@@ -1,6 +1,6 @@
 """SQLite, through APSW, whose wheels contain the library: the same version on every machine.
 
-A file is opened read-only and immutable, so that SQLite does not even take a lock beside it. While a statement is
+A file is opened read-only and immutable, so that SQLite does not even take a lock next to it. While a statement is
 compiled, an authorizer rejects everything that does not read, whatever the statement looks like. The clock is read
 between steps of the virtual machine; the number of steps is also the cost of a query.
 """

@@ -42,7 +42,7 @@ class CostUnknown(SampleError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """An answer and the reference, run on the same database. reference: None where its result was stored."""
+    """An answer and the reference, run on the same database. reference: None if its result was stored."""
 
     expected: ResultSet
     got: ResultSet
@@ -56,11 +56,11 @@ def work_out(names: Sequence[MetricName], pair: Pair) -> dict[str, float]:
 
     cell_precision, cell_recall, cell_f1, row_f1, column_f1, soft_f1, tuple_cardinality: see `Overlap`. ngrams,
     linking_tables, linking_columns, clauses, exact_set: see `statement_metrics`; all but the first are 0 for an answer
-    that cannot be read.
-    efficiency: the reference's cost by the answer's (`ResultSet.cost`), at most 1; 0 where the results differ.
+    that cannot be read. efficiency: the reference's cost by the answer's (`ResultSet.cost`), at most 1; 0 if the
+    results differ.
 
-    Raises InvalidParams where one needs the reference's statement and the reference is a stored result,
-    InvalidReference where it needs to be read and cannot be, CostUnknown.
+    Raises InvalidParams if one needs the reference's statement and the reference is a stored result, InvalidReference
+    where it needs to be read and cannot be, CostUnknown.
     """
     work = _Work(pair)
     return {name: float(_METRICS[name](work)) for name in names}

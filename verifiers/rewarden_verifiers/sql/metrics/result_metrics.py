@@ -108,13 +108,14 @@ class Overlap:
         return 2 * matched / (2 * matched + surplus + missing)
 
     def sizes(self) -> float:
-        """QATCH's tuple cardinality: the smaller number of rows by the greater. It says nothing of what is in them."""
+        """QATCH's tuple cardinality: the smaller number of rows by the greater. It says nothing about what is in
+        them."""
         sizes = sorted((len(self._expected.rows), len(self._got.rows)))
         return sizes[0] / sizes[1] if sizes[1] else 1.0
 
     def _without_columns(self) -> float | None:
         """The score where a side has no columns (PostgreSQL: `SELECT FROM t`): rows of nothing differ in number only.
-        None where both have some."""
+        None if both have some."""
         if self._expected.columns and self._got.columns:
             return None
         return float(len(self._expected.columns) == len(self._got.columns) and self.sizes() == 1.0)

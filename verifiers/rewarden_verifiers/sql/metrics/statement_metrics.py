@@ -45,7 +45,7 @@ class Anatomy:
 
 
 def anatomy(statement: Statement) -> Anatomy | None:
-    """The statement taken apart; None where it cannot be read, is nested too deep, or has more than `MOST_NODES`."""
+    """The statement taken apart; None if it cannot be read, is nested too deep, or has more than `MOST_NODES`."""
     if not isinstance(statement.tree, exp.Query):
         return None
     try:

@@ -151,7 +151,7 @@ class Mentions:
     @cached_property
     def picks(self) -> bool:
         """Returns whether it takes some of its rows by their order: LIMIT, FETCH, a window, or as SQLite does where a
-        plain column stands beside a MAX or a MIN.
+        plain column is next to a MAX or a MIN.
         """
         return any(True for _ in self._nodes((exp.Limit, exp.Fetch, exp.Offset, exp.Window))) or any(
             any(isinstance(item.unalias(), exp.Column) for item in node.selects)

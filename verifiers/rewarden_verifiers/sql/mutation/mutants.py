@@ -37,7 +37,7 @@ _PLACED = (exp.RowNumber, exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp.Last
 
 def neighbours(statement: Statement) -> list[str]:
     """At most `MOST` queries that differ from this one in one thing: a condition left out, a border moved, DISTINCT
-    added or left out, another join, another order, another aggregate. None where it could not be read."""
+    added or left out, another join, another order, another aggregate. None if it could not be read."""
     if statement.tree is None:
         return []
     found: dict[str, None] = {}
@@ -116,7 +116,7 @@ class Unsettled(Exception):
 
 def readings(statement: Statement, width: int) -> tuple[str, str] | None:
     """Two queries whose results differ wherever this one's is not settled: where rows tie in an order, once the first
-    and once the last of them; where a column stands beside an aggregate, its least and its greatest value. None where
+    and once the last of them; where a column is next to an aggregate, its least and its greatest value. None where
     nothing is open. width: how many columns its result has. Raises Unsettled.
 
     Among rows that tie, a choice of the first and a choice of the last by all the columns that are seen give the same
@@ -172,7 +172,7 @@ def _settle_window(node: exp.Window, last: bool) -> bool:
 
 
 def _order_further(node: Any, keys: Iterable[Any], last: bool) -> None:
-    """Order by these as well, behind the order that there is."""
+    """Order by these as well, after the order that there is."""
     order = node.args.get("order")
     if order is None:
         order = exp.Order(expressions=[])

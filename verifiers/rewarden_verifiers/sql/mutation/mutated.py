@@ -318,7 +318,7 @@ class _Search:
         )
 
     def _told(self, database: Database) -> frozenset[int] | None:
-        """Returns which neighbours of the reference answer otherwise here; None where the database is of no use."""
+        """Returns which neighbours of the reference answer otherwise here; None if the database is of no use."""
         try:
             session = open_session(database, self._gold.servers, self._watch)
         except InvalidSample:
@@ -587,7 +587,7 @@ def _fold(value: Value) -> Any:
 
 
 def _key(row: tuple[Value, ...], key: tuple[int, ...]) -> Any:
-    """The values of a key as one; None where a NULL is among them, so that no other row is the same."""
+    """The values of a key as one; None if a NULL is among them, so that no other row is the same."""
     if any(row[place] is None for place in key):
         return None
     return _fold(row[key[0]]) if len(key) == 1 else tuple(_fold(row[place]) for place in key)

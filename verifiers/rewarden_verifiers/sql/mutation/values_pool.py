@@ -32,7 +32,7 @@ class Pool:
 def pools(habits: Habits, needs: Needs, strict: bool) -> list[Pool]:
     """A pool for each column of a table.
 
-    strict: whether the schema says NOT NULL where it means it, so that a column without it may hold NULL though no
+    strict: whether the schema says NOT NULL where it means it, so that a column without it can contain NULL though no
     sampled row does. Elsewhere a column must have a NULL already, or be asked for one by a query.
     """
     found = []
@@ -85,7 +85,7 @@ def _parsed(texts: Iterable[str], form: str) -> list[datetime.datetime]:
 
 
 def _exact(look: Look, constants: Iterable[Constant]) -> tuple[Value, ...]:
-    """The constants themselves, where the column may hold them."""
+    """The constants themselves, where the column can contain them."""
     values = (next(neighbours(constant, look), None) for constant in constants)
     return tuple(value for value in values if value is not None and look.permits(value))
 
@@ -179,7 +179,7 @@ def _next(sign: str) -> str:
 
 
 def fresh(look: Look, taken: Any, number: random.Random) -> Value | None:
-    """A value that no row of a column with a key has, made after those that it has; None where that cannot be."""
+    """A value that no row of a column with a key has, made after those that it has; None if that cannot be."""
     if look.closed or not look.samples:
         return None
     if look.kind == "int":

@@ -19,7 +19,7 @@ class Checker:
     build: makes the check from the instruction's arguments.
     guard: makes what must hold besides where guards are on: it stops responses that the official checker passes
         although they do nothing of what was asked. why: what the official checker overlooks.
-    official: makes the check that stands where guards are off; None where that is the same one.
+    official: makes the check that stands where guards are off; None if that is the same one.
     """
 
     name: str

@@ -44,7 +44,7 @@ def _postscript(arguments: Arguments) -> Check:
 
 @checker("detectable_content:postscript", official=_postscript)
 def postscript(arguments: Arguments) -> Check:
-    """`postscript_marker` is there, in any case; "P.S." and "P.P.S" may hold a space after each period."""
+    """`postscript_marker` is there, in any case; "P.S." and "P.P.S" can contain a space after each period."""
     marker = arguments.word("postscript_marker")
     pattern = re.compile(_POSTSCRIPTS.get(marker, re.escape(marker.lower())))
     return lambda text: pattern.search(text.lower) is not None
@@ -119,7 +119,7 @@ def json_format(text: Text) -> bool:
 
 @plain("detectable_format:title")
 def title(text: Text) -> bool:
-    """A title stands in double angle brackets, such as <<poem of joy>>, on one line."""
+    """A title is in double angle brackets, such as <<poem of joy>>, on one line."""
     for line in text.lines:
         start, end = line.find("<<"), line.rfind(">>")
         if start >= 0 and start + 3 <= end and line[start : end + 2].lstrip("<").rstrip(">").strip():

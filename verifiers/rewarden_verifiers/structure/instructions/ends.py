@@ -16,7 +16,7 @@ def end_checker(arguments: Arguments) -> Check:
 
 @plain("startend:quotation")
 def quotation(text: Text) -> bool:
-    """The whole stands between double quotation marks."""
+    """The whole is between double quotation marks."""
     value = text.value.strip()
     return len(value) > 1 and value[0] == '"' and value[-1] == '"'
 

@@ -118,7 +118,7 @@ def emoji(text: Text) -> bool:
     for place, value in enumerate(stripped):
         if not value:
             return False
-        # An emoji after the mark stands at the beginning of what the splitter takes for the next sentence.
+        # An emoji after the mark is at the beginning of what the splitter takes for the next sentence.
         following = stripped[place + 1] if place + 1 < len(stripped) else ""
         if not _emoji_near_end(value) and following[:1] not in _EMOJI:
             return False
@@ -139,8 +139,8 @@ def line_indent(text: Text) -> bool:
 def _without_blank_lines(lines: list[str]) -> list[str]:
     """The lines less the blank ones, as the official checker takes them away: while it goes through them.
 
-    It removes the first line that equals the blank one it stands at, and then skips the next line; what follows the
-    place where it stands never moves, so that one pass shows which lines are left.
+    It removes the first line that equals the blank one it is at, and then skips the next line; what follows the place
+    where it stands never moves, so that one pass shows which lines are left.
     """
     places: dict[str, list[int]] = {}
     for place in range(len(lines) - 1, -1, -1):

@@ -24,7 +24,7 @@ _WHOLE, _WORD = "%s", r"\b%s\b"
 
 
 def compiled(keyword: str, frame: str = _WHOLE, ignore_case: bool = True) -> Any:
-    """The keyword as an expression within a frame; None where it is none, of which the official code dies."""
+    """The keyword as an expression within a frame; None if it is none, of which the official code dies."""
     expression = frame % keyword
     rest = _BOUNDED.sub("", keyword, count=1)
     few = keyword.count("?") + keyword.count("|") <= _MOST_CHOICES

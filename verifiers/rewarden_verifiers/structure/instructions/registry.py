@@ -27,5 +27,5 @@ ALIASES: Mapping[str, str] = {
 
 
 def find(name: str) -> Checker | None:
-    """The checker of an id, or None where there is none."""
+    """The checker of an id, or None if there is none."""
     return CHECKERS.get(ALIASES.get(name, name))

@@ -100,7 +100,7 @@ class _Token:
 
 
 def _begins(token: _Token) -> bool | None:
-    """Returns whether a word's case says that a sentence begins with it; None where that cannot be told."""
+    """Returns whether a word's case says that a sentence begins with it; None if that cannot be told."""
     if token.text in (";", ":", ",", ".", "!", "?"):
         return False
     seen = _model().ortho_context.get(token.seen_as, 0)

@@ -66,5 +66,5 @@ class Text:
 
     @cached_property
     def language(self) -> str | None:
-        """The code of the likeliest language; None where there is nothing to tell it from."""
+        """The code of the likeliest language; None if there is nothing to tell it from."""
         return next(iter(languages.probabilities(self.value[:_DETECTED])), None)

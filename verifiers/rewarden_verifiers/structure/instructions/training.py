@@ -46,7 +46,7 @@ def _repeats_phrase(arguments: Arguments, read: Callable[[str], str]) -> Check:
         found: list[list[str]] = []
         for line in text.lines:
             place = 0
-            # The nearest end is taken each time; where there is none, none follows a later beginning either.
+            # The nearest end is taken each time; if there is none, none follows a later beginning either.
             while (first := begin.search(line, place)) and (last := end.search(line, first.end())):
                 found.append(line[first.start() : last.end()].split())
                 place = last.end()
@@ -250,14 +250,14 @@ def paragraphs2(text: Text) -> bool:
     why="the official checker passes a single sentence, which no hyphen connects",
 )
 def sentence_hyphens(text: Text) -> bool:
-    """A hyphen, without blanks around it, stands between sentences and nowhere else."""
+    """A hyphen, without blanks around it, is between sentences and nowhere else."""
     parted = ruled_sentences(text.value.replace("-", " "))
     return all(one == other for one, other in zip(text.value.split("-"), parted, strict=False))
 
 
 @plain("detectable_format:square_brackets")
 def square_brackets(text: Text) -> bool:
-    """Each word stands in square brackets."""
+    """Each word is in square brackets."""
     return all(word.startswith("[") and word.endswith("]") for word in text.words)
 
 

@@ -235,7 +235,7 @@ def verify_bullet_points(arguments: Arguments) -> Check:
     why="the official function passes an empty title",
 )
 def validate_title(text: Text) -> bool:
-    """A title stands in double angle brackets, such as <<poem of joy>>, on one line."""
+    """A title is in double angle brackets, such as <<poem of joy>>, on one line."""
     return bool(_between(text, "<<", ">>"))
 
 
@@ -338,7 +338,7 @@ def validate_end(arguments: Arguments) -> Check:
 
 @_function_of_text("validate_quotation")
 def validate_quotation(text: Text) -> bool:
-    """The whole stands between double quotation marks."""
+    """The whole is between double quotation marks."""
     return text.value.startswith('"') and text.value.endswith('"')
 
 

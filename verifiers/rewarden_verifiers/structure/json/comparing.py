@@ -18,7 +18,7 @@ MAX_FUZZY = 10_000
 MAX_EFFORT = 20_000_000_000
 """Products of lengths, summed, that similarity may cost for one response."""
 
-# A sign belongs to a number unless something stands before it that it could be a dash to.
+# A sign belongs to a number unless something comes before it that it could be a dash to.
 _NUMBERS = re.compile(r"(?:(?<![\w)\]])[-+\u2212])?\d+(?:[.,]\d+)*")
 _NUMERAL = re.compile(r"[-+\u2212]?(?:\d{1,3}(?:,\d{3})+|\d{1,40})(?:\.\d{1,40})?(?:[eE][-+]?\d{1,3})?")
 

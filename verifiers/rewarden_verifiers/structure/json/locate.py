@@ -32,9 +32,9 @@ JSON_WORDS = ("json", "jsonc", "json5", "application/json")
 _BEGINNINGS = frozenset('{["-0123456789tfnNI')
 """Characters that JSON begins with; NaN and Infinity, which are none, are told as such."""
 
-# A fence begins a line, or ends one with nothing but its word behind it, as models write it: `Here it is: ```json`.
+# A fence begins a line, or ends one with nothing but its word after it, as models write it: `Here it is: ```json`.
 _EDGE = re.compile(r"(?:^[ \t]{0,8}|(?<=[ \t:\uff1a*]))(```+|~~~+)([^\n]*)$", re.MULTILINE)
-# The end of a fence right behind the JSON that it holds. No string of JSON reaches over the end of a line.
+# The end of a fence right after the JSON that it holds. No string of JSON reaches over the end of a line.
 BEHIND = re.compile(r"(?<=[]}])[ \t]{0,8}(```+|~~~+)[ \t]{0,8}\.?[ \t]{0,8}$", re.MULTILINE)
 _ONLY_WORD = re.compile(r"(?:[A-Za-z][\w/+-]{0,20})?[ \t]{0,8}")
 _BRACKET = re.compile(r"[ \t\r\n]*[{\[]")
@@ -81,8 +81,8 @@ def extent(text: str) -> tuple[int, int]:
 
 
 def fences(text: str) -> list[Fence]:
-    """The code fences of a text, in order. A fence ends at a line of its own, so that a string may hold backticks;
-    failing that, where its marks stand at the end of a line right behind a list or object that it begins with.
+    """The code fences of a text, in order. A fence ends at a line of its own, so that a string can contain backticks;
+    failing that, where its marks stand at the end of a line right after a list or object that it begins with.
     """
     if "```" not in text and "~~~" not in text:
         return []
@@ -126,16 +126,14 @@ def begins_as_json(text: str, position: int) -> bool:
 
 
 def _ended(text: str, opened: tuple[str, str, int, int], start: int, end: int) -> Fence | None:
-    """An open fence, if its marks stand right behind a list or object between two places."""
+    """An open fence, if its marks stand right after a list or object between two places."""
     marks, word, begun, content = opened
     match = ended_behind(text, marks, start, end)
     return None if match is None else Fence(word, text[content : match.start()], begun, match.end(), True)
 
 
 def ended_behind(text: str, marks: str, start: int, end: int) -> re.Match[str] | None:
-    """Returns where between two places the marks of a fence stand at the end of a line, right behind a list or
-    object.
-    """
+    """Returns where between two places a fence's marks end a line, right after a list or object."""
     for match in BEHIND.finditer(text, start, end):
         if match.group(1)[0] == marks[0] and len(match.group(1)) >= len(marks):
             return match
@@ -168,7 +166,7 @@ class Finder:
         self._several = several
 
     def find(self, response: str, roots: Sequence[type]) -> Located | None:
-        """The JSON of the response; None where it holds none. `roots`: the types of value that are expected.
+        """The JSON of the response; None if it holds none. `roots`: the types of value that are expected.
 
         Raises Malformed and Hedged. Linear in the response for each rule.
         """

@@ -77,7 +77,7 @@ def matches(pattern: Pattern, path: Sequence[Step]) -> bool:
 
 
 def _closed(places: set[int], pattern: Pattern) -> set[int]:
-    """With the places behind a `**` too, which may stand for nothing."""
+    """With the places after a `**` too, which may stand for nothing."""
     reached = set(places)
     for place in sorted(places):
         while place < len(pattern) and pattern[place] is MANY:

@@ -34,7 +34,7 @@ class JsonParams:
     """Options of `json`.
 
     extraction: Place of the JSON: `strict` (the text is nothing else), `fenced` (also in one code fence, with prose
-        around it), `explicit` (also in an answer tag), `lax` (also amid prose), or an ordered list of the rules
+        around it), `explicit` (also in an answer tag), `lax` (also within prose), or an ordered list of the rules
         `whole`, `fence`, `prose`, `answer_tag`, `boxed`, `{"tag": name}` and `{"regex": pattern}`.
     several: Several different JSON values: `hedge` (they score 0) or `last` (the last one counts).
     reference_as: Reading of the reference: `value` (it is the expected value), `object` (it is an object with
@@ -109,7 +109,7 @@ class JsonParams:
 
     @cached_property
     def reader(self) -> Reader:
-        """Returns what is worked out once for all samples with these parameters."""
+        """Returns what is computed once for all samples with these parameters."""
         return Reader(self)
 
 
@@ -120,7 +120,7 @@ class Expected:
     targets: tuple[Target, ...]
     validation: Validation | None
     roots: tuple[type, ...]
-    """Types of the value that is looked for amid prose."""
+    """Types of the value that is looked for within prose."""
     empty: bool
     """True if an empty value is among the right ones."""
 

@@ -21,7 +21,7 @@ class JsonEquivalence:
         self._normal = keyed and params.text == "normal"
 
     def extract(self, text: str) -> str | None:
-        """The JSON of a viewed response; None where there is none, or it hedges or is malformed."""
+        """The JSON of a viewed response; None if there is none, or it hedges or is malformed."""
         try:
             found = self._reader.finder.find(text, (dict, list))
         except (Malformed, Hedged):
@@ -29,7 +29,7 @@ class JsonEquivalence:
         return None if found is None else canonical(found.value)
 
     def key(self, answer: str) -> str | None:
-        """Equal keys mean equal answers. None where there is no cheap one."""
+        """Equal keys mean equal answers. None if there is no cheap one."""
         try:
             value = parse(answer)
         except Malformed:

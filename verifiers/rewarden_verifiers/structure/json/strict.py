@@ -28,7 +28,7 @@ MAX_VALUES = 50_000
 """Values of a text, keys not counted."""
 
 MAX_FAULTS = 2_000
-"""Brackets amid prose that may begin like JSON and be none; telling where each fails takes time in the whole text."""
+"""Brackets within prose that may begin like JSON and be none; telling where each fails takes time in the whole text."""
 
 BLANKS = " \t\r\n"
 """Characters that JSON takes for space."""
@@ -160,11 +160,11 @@ def canonical(value: Any) -> str:
 
 
 def standing_in(text: str, wanted: Sequence[type]) -> list[tuple[Any, int, int]]:
-    """The objects and lists that stand in prose, as (value, start, end), outermost only; of types in `wanted` where
-    there are such.
+    """The objects and lists that are in prose, as (value, start, end), outermost only; of types in `wanted` where there
+    are such.
 
     One pass: after a value the search goes on at its end, after text that is none where reading failed. Raises
-    Malformed where an object was begun and is not well formed: what stands within it is not an answer.
+    Malformed if an object was begun and is not well formed: what stands within it is not an answer.
     """
     found: list[tuple[Any, int, int]] = []
     position = faults = 0
@@ -187,7 +187,7 @@ def standing_in(text: str, wanted: Sequence[type]) -> list[tuple[Any, int, int]]
     return preferred or found
 
 
-# A bracket with something behind it that JSON may have there; all others are prose.
+# A bracket with something after it that JSON may have there; all others are prose.
 _OPENING = re.compile(r"\{(?=[ \t\r\n]*[\"}])|\[(?=[ \t\r\n]*[]\[{\"\-0-9tfnNI])")
 
 

@@ -123,7 +123,7 @@ def _parameter(name: str, key: str, schema: Any) -> Parameter:
 
 
 def decoded(text: str) -> list[Call] | None:
-    """The calls of a whole text in Python's syntax as the leaderboard's decoder reads them; None where it fails.
+    """The calls of a whole text in Python's syntax as the leaderboard's decoder reads them; None if it fails.
 
     Names are texts, as it has them, positional arguments are dropped, of a repeated argument the last counts, and any
     sign before a number is a minus.

@@ -72,7 +72,7 @@ def _object(text: str, position: int, what: str) -> tuple[dict[str, Any], int]:
 
 
 def json_calls(text: str, position: int, calls: list[Call]) -> int:
-    """Read JSON calls and lists of them, one behind the other; return where the last one ends. Raises Malformed."""
+    """Read JSON calls and lists of them, one after the other; return where the last one ends. Raises Malformed."""
     while True:
         value, position = decode(text, position)
         found = calls_of(value, tagged=True)
@@ -352,7 +352,7 @@ def _comma(text: str, position: int, closing: str) -> int:
 
 
 def spaced_elements(text: str, position: int, name: str, calls: list[Call]) -> int:
-    """MiniMax M3's arguments: an element for each, every tag behind the family's mark, objects and lists nested."""
+    """MiniMax M3's arguments: an element for each, every tag after the family's mark, objects and lists nested."""
     value, position = _spaced(text, position, 1)
     if not isinstance(value, dict):
         value = {}

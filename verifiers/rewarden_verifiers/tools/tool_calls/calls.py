@@ -37,7 +37,7 @@ class Call:
 
 
 def calls_of(value: Any, *, tagged: bool = False) -> list[Call] | None:
-    """The calls that a JSON value is: one call, a list of them, or a message with `tool_calls`; None where it is none.
+    """The calls that a JSON value is: one call, a list of them, or a message with `tool_calls`; None if it is none.
 
     tagged: the value stands where only calls may stand, so that an object with nothing but a name is one. Raises
     Malformed for an object that is a call but not well formed, and for a list that mixes calls with other things.

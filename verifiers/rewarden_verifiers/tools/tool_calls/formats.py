@@ -38,10 +38,10 @@ _QUOTED_NAME = r"name=\"(?P<name>[^\"<>\n]{1,300})\""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """A format. opening: a pattern of the mark that begins a call. head: a pattern of all that stands before the body,
+    """A format. opening: a pattern of the mark that begins a call. head: a pattern of all that comes before the body,
     the tool's name (`name`) in it where that stands apart; None: the opening. around: patterns of marks that stand
-    around calls and say nothing themselves. called: the tool's name, where the format has no other. certain: False
-    where the opening is also an ordinary word, so that without a head behind it there is no call."""
+    around calls and say nothing themselves. called: the tool's name, where the format has no other. certain: False if
+    the opening is also an ordinary word, so that without a head after it there is no call."""
 
     name: str
     families: str

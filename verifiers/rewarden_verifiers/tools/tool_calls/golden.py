@@ -210,7 +210,7 @@ def _expanded(value: Any) -> list[Any]:
 
 
 def _without(values: Sequence[Any], steps: Sequence[str], path: str) -> list[Any]:
-    """Each value that has something at a path, without it. Raises InvalidReference where none has."""
+    """Each value that has something at a path, without it. Raises InvalidReference if none has."""
     left: list[Any] = []
     for value in values:
         *above, last = steps
@@ -227,7 +227,7 @@ def _without(values: Sequence[Any], steps: Sequence[str], path: str) -> list[Any
 
 
 def _ways(choices: Sequence[Sequence[T]]) -> Iterator[tuple[T, ...]]:
-    """The ways to take one of each. Raises InvalidReference where they are too many."""
+    """The ways to take one of each. Raises InvalidReference if they are too many."""
     number = 1
     for options in choices:
         number *= len(options)

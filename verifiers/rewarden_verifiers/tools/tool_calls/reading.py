@@ -52,7 +52,7 @@ _WITHIN = re.compile(r"^</|end|suffix|sep|arg|ARGS✿|CALL_ID|constrain|plugin|i
 _MARKERS = tuple(sorted({marker for family in FAMILIES for marker in family.calls}))
 _LONGEST = max(map(len, _MARKERS))
 _TOLD = 10_000
-"""Characters of a list of calls in Python's syntax that is looked for amid prose."""
+"""Characters of a list of calls in Python's syntax that is looked for within prose."""
 _LISTS = 200
 """Beginnings of such a list that are looked at."""
 
@@ -60,7 +60,7 @@ _LISTS = 200
 @dataclass(slots=True, eq=False)
 class Reading:
     """The calls that were found. `shape` is None where there is neither a call nor an empty list of them. `quoted`: a
-    call stands in a quotation."""
+    call is in a quotation."""
 
     calls: list[Call]
     shape: Shape | None
@@ -68,7 +68,7 @@ class Reading:
     words: bool = True
     """True if the response says anything at all."""
     loose: bool = False
-    """True if all of it is Python, not in a list, in code fences without a word amid prose."""
+    """True if all of it is Python, not in a list, in code fences without a word within prose."""
     formats: list[tuple[str, Shape]] = field(default_factory=list)
     """The formats of the calls, with their shapes."""
     text: str = ""
@@ -83,7 +83,7 @@ def read(text: str) -> Reading:
     if found.calls:
         return _beside(found)
     seen = found.gaps[0] if len(found.gaps) == 1 else "".join(found.gaps)
-    # Attack: a call and an end of turn behind it, which kept it from being all of the text and was paid as abstaining.
+    # Attack: a call and an end of turn after it, which kept it from being all of the text and was paid as abstaining.
     body = seen[: turn_end(seen)].strip()
     reading = _block(body)
     if reading is None and ("```" in body or "~~~" in body):
@@ -181,7 +181,7 @@ def _further(body: str, end: int, calls: list[Call]) -> int:
 
 
 def _name_and_object(body: str) -> Reading | None:
-    """Calls of which each is a name and a JSON object behind it: GLM 4, and native calls without their tokens."""
+    """Calls of which each is a name and a JSON object after it: GLM 4, and native calls without their tokens."""
     calls: list[Call] = []
     position = 0
     while position < len(body):
@@ -214,10 +214,10 @@ def _chatglm(body: str) -> Reading | None:
 
 
 def told(reading: Reading, tools: Container[str] | None) -> bool:
-    """Returns whether a text without calls holds one amid its words: as a JSON object; as a list in Python's syntax of
-    tools that there are (without definitions: with a named argument, or before all words), or one alone in a line; in a
-    tag that is named after calls; as the action of an agent; or begun and cut off. Raises Malformed for what would take
-    too long.
+    """Returns whether a text without calls holds one within its words: as a JSON object; as a list in Python's syntax
+    of tools that there are (without definitions: with a named argument, or before all words), or one alone in a line;
+    in a tag that is named after calls; as the action of an agent; or begun and cut off. Raises Malformed for what would
+    take too long.
     """
     text = reading.text
     return (
@@ -234,8 +234,8 @@ def _object_told(text: str) -> bool:
 
 
 def _objects(text: str) -> Iterator[list[Call]]:
-    """The calls that stand amid words as JSON, those that are not well formed as none. Raises Malformed for what would
-    take too long.
+    """The calls that stand within words as JSON, those that are not well formed as none. Raises Malformed for what
+    would take too long.
     """
     position = faults = 0
     left = 4 * len(text) + 1_000_000  # characters that may be read and be none
@@ -330,7 +330,8 @@ def _among(name: str, tools: Container[str]) -> bool:
 
 
 def mere_code(reading: Reading, tools: Container[str] | None) -> bool:
-    """Returns whether what was read is an example of code amid prose, which calls none of the tools that there are."""
+    """Returns whether what was read is an example of code within prose, which calls none of the tools that there
+    are."""
     return reading.loose and tools is not None and not any(_among(call.name, tools) for call in reading.calls)
 
 

@@ -131,7 +131,7 @@ def opens(marker: str) -> bool:
 
 
 def _call(text: str, match: re.Match[str], kind: str, found: Scan) -> int | None:
-    """Read the call whose mark this is; None where the mark is an ordinary word. Raises Malformed."""
+    """Read the call whose mark this is; None if the mark is an ordinary word. Raises Malformed."""
     rows = _ALIKE[int(kind[1:])][1]
     for row in rows:
         head = _HEADS[row.name].match(text, match.start())

@@ -110,7 +110,7 @@ class ToolCallsParams:
 
 
 def prepare(reference: Reference, params: ToolCallsParams) -> Golden | bfcl.Entry:
-    """The reference, worked out once for all its candidates."""
+    """The reference, computed once for all its candidates."""
     if params.preset is not None:
         return bfcl.entry(reference, params.tools)
     return Gilder(params.scheme, params.dots, params.own_tools).read(reference)
@@ -134,8 +134,8 @@ def tool_calls(response: str, prepared: Golden | bfcl.Entry, params: ToolCallsPa
 
     Calls within the reasoning are ignored. All others count together, whatever their formats. Calls in inline code,
     quoted lines or, for formats with marks, code fences are quotations; a complete one counts only if there is also a
-    call outside quotations. If tools are defined, an unlabelled Python code fence amid prose that calls none of them is
-    an example of code.
+    call outside quotations. If tools are defined, an unlabelled Python code fence within prose that calls none of them
+    is an example of code.
 
     **Reference.** One of these; an empty list means that no call is right:
 
@@ -198,7 +198,7 @@ def _official(response: str, prepared: bfcl.Entry, params: ToolCallsParams) -> O
             reading = read(response)
         except Malformed as malformed:
             return malformed.outcome() if prepared.calls or malformed.reason == "too_long" else right(extracted=[])
-        # Python amid prose or behind a fence's label is none to the leaderboard.
+        # Python within prose or after a fence's label is none to the leaderboard.
         formats = [one for one in reading.formats if one[1] != "python"]
         calls = reading.calls if formats and len(formats) == len(reading.formats) else []
     evidence = {"formats": [name for name, _ in formats] if calls else [], "calls": len(calls)}
@@ -228,7 +228,7 @@ def _unread(marker: str, message: str) -> Outcome:
 
 
 def _silent(reading: Reading, prepared: Golden) -> Outcome:
-    """The outcome where there is no call."""
+    """The outcome if there is no call."""
     if prepared.abstaining and reading.quoted:
         return wrong("quoted_call", feedback="a call is inside a quotation")
     # Attack: a native call of a family that nobody reads here, which whoever serves the family would run.
