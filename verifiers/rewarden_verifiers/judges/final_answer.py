@@ -64,8 +64,11 @@ class FinalAnswers(Confirmation):
     async def _distinguished(self, held: list[Opinion[Vote]]) -> list[Opinion[Vote]]:
         """Takes the credit from answers that the judge also accepts for an unrelated reference.
 
-        Attack: "As expected.", "idem", or the question itself: no list of openers has them all.
+        Attack: "As expected.", "idem", or the question itself: no list of openers has them all. Templates of the
+        caller's own may not show the reference, so a judge could not tell it apart.
         """
+        if self.params.prompt.user:
+            return held
         unlike: dict[str, list[int]] = {}
         for place, one in enumerate(held):
             vote = one.reading
