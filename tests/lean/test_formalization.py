@@ -127,7 +127,7 @@ ATTACKS = {
     "a letter that only looks like another": (HONEST.replace("le ", "l\u0435 "), "lean_error", HONEST),
     "a carrier by an automatic binder": (
         "theorem t : (fun {p : Prop} (_ : p) => p) RewardenReference",
-        "lean_error",
+        "weaker",
         HONEST.replace("x", "RewardenReference"),
     ),
 }
@@ -181,6 +181,7 @@ LAYOUTS = {
     "the context with comments": CONTEXT.replace("axiom le", "/- order -/ axiom le") + HONEST,
     "a section": f"noncomputable section Own\n{HONEST} := by\n  sorry\nend Own",
     "attributes and modifiers": f"@[simp, ext (iff := false)] private {HONEST}",
+    "an implicit variable that is not used": HONEST.replace("(x y", "{w : N} (x y"),
     "a universe that is not used": f"universe u\n{HONEST}",
     "a local definition": "theorem t (x y z : N) : let p := le x y; p → le y z → le x z := by sorry",
     "a local definition, without a proof": "theorem t (x y z : N) : let p := le x y; p → le y z → le x z",
@@ -189,7 +190,8 @@ LAYOUTS = {
 
 @pytest.mark.parametrize("name", LAYOUTS)
 async def test_what_stands_around_a_statement_does_not_matter(engine: Engine, name: str) -> None:
-    assert (await judged(engine, LAYOUTS[name], attempts=["fun h => h"])).score == 1.0
+    attempts = ["fun h => h", "fun h => h (w := zero)", "fun h {_} => h"]
+    assert (await judged(engine, LAYOUTS[name], attempts=attempts)).score == 1.0
 
 
 @pytest.mark.parametrize("before", ["open Few in", "set_option maxHeartbeats 400000 in\nopen Few in"])

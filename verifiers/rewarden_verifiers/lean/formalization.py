@@ -17,9 +17,12 @@ from rewarden_verifiers.lean.reference import LeanReference, read_reference
 from rewarden_verifiers.lean.verifier import LABELS
 from rewarden_verifiers.outcome import no_answer, right, wrong
 
+_IDENTITY = "fun h => no_implicit_lambda% @h"
+"""Proves what implies itself. With `fun h => h` Lean wants to find implicit variables that a statement does not use."""
+
 ATTEMPTS = (
     "fun h => h",
-    "fun h => no_implicit_lambda% @h",
+    _IDENTITY,
     "by intro h; exact h",
     "by intro h; intros; apply h <;> assumption",
     "by simp_all",
@@ -111,7 +114,8 @@ async def formalization(
     If equivalence is neither proved nor refuted, the score is 0 and the reason is `unproven`. The verdict is not
     `undecided`, because the policy chooses the statement: one that no tactic can decide would never score 0. A correct
     formalisation in an unusual form can therefore score 0, so give attempts that suit your data. One direction earns no
-    partial credit: every statement implies `True`, and `False` implies every statement.
+    partial credit: every statement implies `True`, and `False` implies every statement. Equivalence is no identity: a
+    true response that an attempt proves is equivalent to the reference if an attempt proves the reference from it.
 
     The reference is at fault if it does not compile, if no attempt proves that it implies itself, or if an attempt
     proves or refutes it on its own: every true statement, or every false one, would then be equivalent to it.
@@ -187,7 +191,7 @@ class _Context:
     async def compiles(self, claim: Claim) -> Outcome:
         """The outcome of a proof that a statement implies itself; the fault is the reference's if it does not
         compile."""
-        return await self._tried([claim], _implies(claim, claim), "fun h => h")
+        return await self._tried([claim], _implies(claim, claim), _IDENTITY)
 
     async def proof(self, claims: Sequence[Claim], goal: str) -> _Tried | Outcome:
         """Tries attempts until one proves a goal. Returns an outcome where there is no verdict."""
@@ -225,7 +229,7 @@ async def _control(context: _Context, gold: Claim) -> Claim | Outcome:
         for universes in range(1, MAX_UNIVERSES + 1):
             compiled = await context.compiles(replace(gold, universes=universes))
             if compiled.passed:
-                gold, itself = replace(gold, universes=universes), _Tried("fun h => h")
+                gold, itself = replace(gold, universes=universes), _Tried(_IDENTITY)
                 break
     alone, absurd = await asyncio.gather(
         context.proof([gold], gold.type), context.proof([gold], f"{gold.type} → {_ABSURD}")
