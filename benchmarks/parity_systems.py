@@ -100,7 +100,7 @@ class Deviation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """A system's published reward beside the recipe that covers the system.
+    """A system's published reward, with the recipe that covers the system.
 
     file: the published file that `call` uses. beside: further paths to export. roots: folders to import from. stubs:
     modules that the file imports and the reward does not need. names: functions and constants to take out of a file
@@ -227,7 +227,7 @@ def _combining(known: Any) -> dict[str, Any]:
 
 
 def _with_tests(rows: Callable[[Random], Row]) -> Callable[[Random], Row]:
-    """Returns a maker of the same rows, with the tests of a function beside the sample's reference."""
+    """Returns a maker of the same rows, with the tests of a function next to the sample's reference."""
 
     def make(rng: Random) -> Row:
         row = rows(rng)

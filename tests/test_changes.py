@@ -1,4 +1,4 @@
-"""changes/ holds what the next section of CHANGELOG.md says, in files that towncrier knows the kind of."""
+"""changes/ has the next section of CHANGELOG.md, in files of kinds that towncrier knows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recipes' pages: the drawings hold the whole formula, and every number on them is what the recipe pays."""
+"""The recipes' pages: the drawings show the whole formula, and every number on them is the recipe's score."""
 
 from __future__ import annotations
 

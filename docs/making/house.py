@@ -1,6 +1,6 @@
 """The rooms of our packages and the imports between them, so divided that all imports run one way.
 
-A room is a folder of a package; the modules beside the folders are a room too. Modules never import each other in a
+A room is a folder of a package; the modules next to the folders are a room too. Modules never import each other in a
 circle, but rooms may: where one needs a module of a room that needs it itself, that module becomes a box of its own.
 """
 

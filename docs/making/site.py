@@ -1,8 +1,8 @@
 """MkDocs' hook: one set of pages for a repository's page and for the site.
 
-Pages link to files beside docs/ (examples, protocols, sources) by the paths of the repository. Here each such file
-becomes one of the site's, under `files/`, and the links follow: nothing points out of the site, and nothing is
-fetched from elsewhere. The pages of verifiers and recipes are filled into the navigation, after their contents.
+Pages link to files outside docs/ (examples, protocols, sources) by their paths in the repository. Here each such file
+becomes one of the site's, under `files/`, and the links follow: nothing points out of the site, and nothing is fetched
+from elsewhere. The pages of verifiers and recipes are filled into the navigation, after their contents.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A real server behind the adapters, and a scripted one for what a real one does only when it breaks."""
+"""A real server for the adapters, and a scripted one that simulates failures."""
 
 from __future__ import annotations
 

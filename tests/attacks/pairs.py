@@ -1,4 +1,5 @@
-"""Attacks on answers, each with its honest twin: what a policy may write to be paid, and what it should have written."""
+"""Attacks on answers, each with its honest twin: a text that a policy might write to earn the reward, and the text that
+it should have written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attacks on checkable instructions: what passes a checker by doing nothing, beside what does as it was told."""
+"""Attacks on checkable instructions: responses that pass a checker by doing nothing, each with an honest twin."""
 
 from __future__ import annotations
 

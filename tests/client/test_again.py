@@ -1,4 +1,4 @@
-"""Verdicts that may pass are asked for again where `Retry(verdicts=True)` says so, over each transport."""
+"""With `Retry(verdicts=True)`, retryable verdicts are requested again, over each transport."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `rewarden` script: what it prints, what it answers to the shell, and that it never shows a traceback."""
+"""The `rewarden` script: its output, its exit codes, and that it never shows a traceback."""
 
 from __future__ import annotations
 

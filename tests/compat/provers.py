@@ -1,4 +1,4 @@
-"""A prover that does what a test says, in the engine of a real server: for what a real one does only when it breaks."""
+"""A scripted prover in the engine of a real server, for failures that a real one rarely has."""
 
 from __future__ import annotations
 

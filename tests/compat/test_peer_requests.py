@@ -1,4 +1,4 @@
-"""The contents of an address, whoever the peer is: a mistake in it is refused at once, and no number stands for it."""
+"""The settings in a URL, for every peer: a mistake is rejected at once, and never becomes a number."""
 
 from __future__ import annotations
 

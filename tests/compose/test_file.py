@@ -1,4 +1,4 @@
-"""docker-compose.yml as a specification: what each service may, and what it may not. Nothing is started."""
+"""docker-compose.yml as a specification: the rights of each service. Nothing is started."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documentation does what it says: its commands are run as a reader runs them, and print what the pages show.
+"""The documentation's commands work: they are run as a reader runs them, and print what the pages show.
 
 Rewarden is installed from its wheels, with the extras that the page installs, and the folder is not a clone. A block
 that starts a server talks to that one, others to one that runs; only the port differs from the page's. `…` is any text.

@@ -1,4 +1,4 @@
-"""Queries through a real engine: they run where they harm nobody, end at their limits, and leave nothing behind."""
+"""Queries through a real engine: they run isolated, end at their limits, and leave nothing behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine's hook for whoever needs samples with their verdicts: told of each once, within its request."""
+"""The engine's hook for consumers of samples and verdicts: it is called once for each, within its request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The harm that a candidate's text may do to a worker, and its cost: to the candidate, and to nobody else."""
+"""The harm that a candidate's text can do to a worker: only the candidate pays for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The search for what a policy can farm: its grounds, its candidates, and what it finds where there is something."""
+"""The search for rewards that a policy can farm: its grounds, its candidates, and its finds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`debate`: a case wins only by what it argues, wherever it stands."""
+"""`debate`: a case wins only by its arguments, whatever its position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The budget that a judge may take, and what is counted."""
+"""A judge's budget, and what counts towards it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several addresses of one judge: who is asked, who is left, and who is asked beside one that is slow."""
+"""Several addresses of one judge: load balancing, failover, and hedging of slow requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`judge` with `quotes: require` beside the mode `reference`: credit needs a passage that the response holds."""
+"""`judge` with `quotes: require` in modes other than `reference`: credit needs a passage that is in the response."""
 
 from __future__ import annotations
 

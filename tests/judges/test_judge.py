@@ -1,4 +1,4 @@
-"""`judge`: what is asked in each mode, and what the replies come to."""
+"""`judge`: the question in each mode, and the outcomes of the replies."""
 
 from __future__ import annotations
 

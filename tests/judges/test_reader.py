@@ -1,4 +1,4 @@
-"""`reader`: a model answers from one artefact alone, and a verifier compares; nobody tells it what is expected."""
+"""`reader`: a model answers from one artefact alone, without the expected answer, and a verifier compares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompts of a request: what they may say, and what one that is written to do harm comes to."""
+"""Prompts of a request: what they can contain, and the limits on hostile ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker as a process that cannot be trusted: what it says, how it ends, what it may use."""
+"""A worker as an untrusted process: its messages, its end, and its limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A submission proves what was asked when its theorem's statement is the same term, made of the same definitions."""
+"""A submission proves the required theorem if its statement is the same term, made of the same definitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lean workers that do what a text says: for what a real one does only when it breaks."""
+"""Scripted Lean workers, for failures that a real one rarely has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rewarden lint`: what it says of references is what the verdicts do."""
+"""`rewarden lint`: its findings about references agree with the verdicts."""
 
 from __future__ import annotations
 

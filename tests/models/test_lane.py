@@ -1,4 +1,4 @@
-"""The lane of models: who is asked, equal tasks once, and what a swap of weights changes."""
+"""The lane of models: routing, deduplication of equal tasks, and the effect of swapping weights."""
 
 from __future__ import annotations
 

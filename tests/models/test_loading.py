@@ -1,4 +1,4 @@
-"""The loading of a configured name: which model, what it can do, which version it is; and what is refused, and why."""
+"""Loading a configured model: its files, its abilities and its version; and the rejected ones, with reasons."""
 
 from __future__ import annotations
 

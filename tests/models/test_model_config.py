@@ -1,4 +1,4 @@
-"""`[models]`: what is read, what is refused, and what the doctor says."""
+"""`[models]`: accepted and rejected settings, and the doctor's findings."""
 
 from __future__ import annotations
 

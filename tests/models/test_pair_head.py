@@ -1,4 +1,4 @@
-"""PairRM against the formula of its published head, on tiny random weights; what it reads, and what is refused."""
+"""PairRM against the formula of its published head, on tiny random weights; its input, and rejected checkpoints."""
 
 from __future__ import annotations
 

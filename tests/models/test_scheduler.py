@@ -1,4 +1,5 @@
-"""Rows that wait become batches: which ones, what a failing batch costs, who is told, and weights swapped under way."""
+"""Waiting rows become batches: their choice, the cost of a failing batch, its callers, and swaps of weights under
+load."""
 
 from __future__ import annotations
 

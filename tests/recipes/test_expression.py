@@ -1,4 +1,4 @@
-"""Expressions: what is refused before anything runs, what is needed when, and CEL's values."""
+"""Expressions: errors before anything runs, the components that each needs, and CEL's values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The columns by what they hold: guesses by the usual names, and what is said wins over them."""
+"""The columns by their content: guesses by the usual names, and explicit columns override them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reference forms: what data sets write, what comes of it, and what is refused in words."""
+"""Reference forms: values in data sets, the references made from them, and errors."""
 
 from __future__ import annotations
 

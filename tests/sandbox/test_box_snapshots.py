@@ -1,4 +1,4 @@
-"""Snapshots of boxes: what is restored is what was, and nothing of it moves while it is taken."""
+"""Snapshots of boxes: a restored box equals the original, which does not change while the snapshot is taken."""
 
 from __future__ import annotations
 

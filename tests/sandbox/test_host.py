@@ -1,4 +1,4 @@
-"""The sandbox host: what a run is told, under which limits, and that nothing else suffers from it."""
+"""The sandbox host: the results and limits of a run, and that nothing else suffers from it."""
 
 from __future__ import annotations
 

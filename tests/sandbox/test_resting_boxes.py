@@ -1,4 +1,4 @@
-"""Boxes at rest: nobody uses them and nothing runs in them, so they hold no slot, and come back as they were."""
+"""Resting boxes: unused boxes in which nothing runs give up their slots, and come back as they were."""
 
 from __future__ import annotations
 

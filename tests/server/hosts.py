@@ -1,4 +1,4 @@
-"""A sandbox host that does what a test says, behind the real service: for what a real one does only when it breaks.
+"""A scripted sandbox host behind the real service, for failures that a real one rarely has.
 
 `python -m tests.server.hosts ADDRESS` serves one that answers as its programs' arguments say.
 """

@@ -1,4 +1,4 @@
-"""The limits of what a key may have done: rates, quotas, and what is under way at once."""
+"""The limits of a key: rates, quotas, and concurrent requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Between the server and its sandbox host: what is asked arrives as it was sent, and what fails has its name."""
+"""Between the server and its sandbox host: requests arrive as sent, and failures are named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rewarden new`: what it writes, and what it refuses. That the packages work is tested with the stranger's."""
+"""`rewarden new`: the packages that it writes, and its errors. That the packages work is tested with the stranger's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`POST /v1/verify`: what is answered, and what is refused with which status."""
+"""`POST /v1/verify`: responses, and the status of each rejection."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The running of the tests themselves: in which phases, which groups of them, and what is told at the end."""
+"""The running of the tests themselves: their phases, their groups, and the summary at the end."""

@@ -1,4 +1,5 @@
-"""Anything that a run could not try is told in a table: what was missing, how many tests, the command that gets it."""
+"""A table lists the tests that a run skipped: the missing part, the number of tests, and the command that installs
+it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The check of tasks in real boxes: what it finds, and what it remembers."""
+"""The check of tasks in real boxes: its findings, and its cache."""
 
 from __future__ import annotations
 

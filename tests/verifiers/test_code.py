@@ -1,4 +1,4 @@
-"""`code` as an orchestrator: what it asks of a sandbox, and what it makes of a sandbox that fails.
+"""`code` as an orchestrator: its jobs for the sandbox, and its handling of a sandbox that fails.
 
 A scripted sandbox stands in only to inject failures that a real one cannot be made to have. What programs really do is
 in the cases, which every transport runs, and in the tests at the end, which need a sandbox.

@@ -1,4 +1,4 @@
-"""References of `code`: what is accepted, and that whatever is wrong is told with its path."""
+"""References of `code`: accepted forms, and errors with the path of each mistake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dafny` and `re_form`: cases and attacks in real rooms, each attack beside an honest twin, and what is refused."""
+"""`dafny` and `re_form`: cases and attacks in real rooms, each attack with an honest twin, and rejected references."""
 
 from __future__ import annotations
 

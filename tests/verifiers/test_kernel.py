@@ -1,4 +1,4 @@
-"""`kernel`: attacks in real rooms, each beside an honest twin; what is timed; and whose fault a failure is."""
+"""`kernel`: attacks in real rooms, each with an honest twin; timing; and the fault of each failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`search`: what the environment returned, told apart from what the policy wrote, and the credit of each call."""
+"""`search`: the environment's text, told apart from the policy's, and the credit of each call."""
 
 from __future__ import annotations
 

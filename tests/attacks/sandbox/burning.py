@@ -1,4 +1,4 @@
-"""CPU and idle time: whoever uses too much of either is told so, however it is spread."""
+"""CPU and idle time: a program that uses too much of either is stopped, however it spreads the use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compilation: what is compiled is hostile too, and what it may use is bounded as for any run."""
+"""Compilation: the compiled source is hostile too, and its resources are limited as for any run."""
 
 from __future__ import annotations
 

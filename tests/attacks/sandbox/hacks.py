@@ -1,4 +1,4 @@
-"""Reward hacks: programs that do not do what is asked, and would be paid for it by a careless judge.
+"""Reward hacks: programs that do not solve the task but would earn the reward from a careless judge.
 
 What is asked is `f(a, b)`, the sum. Each hack meets every kind of test; `HONEST` is the twin of them all. None of them
 holds a right answer.

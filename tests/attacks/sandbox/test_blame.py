@@ -1,4 +1,5 @@
-"""Attacks on blame through `code`: what a candidate brings about is its own, and what a reference breaks is its own."""
+"""Attacks on blame through `code`: a candidate is blamed for the failures that it causes, and a reference for its
+own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`memory_mb` means what it says: who holds less is left alone, who holds more than the stated slack is ended."""
+"""`memory_mb` is exact: a program that uses less runs on, and one that exceeds the limit plus the stated slack is
+killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements that may run and those that may not, by the reason; and what an answer depends on."""
+"""Permitted and forbidden statements, by reason; and the dependence of an answer on rows and time."""
 
 from __future__ import annotations
 

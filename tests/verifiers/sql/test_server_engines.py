@@ -1,4 +1,4 @@
-"""PostgreSQL and MariaDB, real ones: what they answer, what they refuse, and that nothing of a query outlives it."""
+"""Real PostgreSQL and MariaDB servers: their results, their rejections, and that nothing of a query outlives it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements that write: judged by what the tables hold after them, on throw-away copies."""
+"""Statements that write: judged by the tables' content afterwards, on throw-away copies."""
 
 from __future__ import annotations
 
