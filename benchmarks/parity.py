@@ -34,17 +34,39 @@ import yaml
 
 from benchmarks.parity_rows import Row
 from benchmarks.parity_systems import SYSTEMS, Published
-from rewarden.types import Batch, Sample, Step, Use, Verdict
+from rewarden.types import Batch, Outcome, Sample, Step, Use, Verdict
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.judges.settings import JudgeEndpoint, JudgeSettings
 from rewarden_server.processes.settings import SandboxSettings
+from rewarden_verifiers.contract import spec_of, verifier
+from rewarden_verifiers.lean.params import LeanParams
+from rewarden_verifiers.outcome import right, wrong
+from rewarden_verifiers.registry import Registry
 from tests.judges.scripted import Rule, ScriptedJudge
 
 RESULTS = Path(__file__).with_suffix(".json")
 PAGE = Path(__file__).parents[1] / "docs" / "parity.md"
 ENOUGH = 200
 """Rows that must be compared for a recipe to be `verified`."""
+
+
+@verifier(version="1", inline=True)
+def lean(response: str, reference: str, *, params: LeanParams) -> Outcome:
+    """A proof is right if the row's reference says `proved`; Lean does not run."""
+    return right() if reference == "proved" else wrong("lean_error")
+
+
+class Told(Registry):
+    """The real registry, with a `lean` that is told its verdicts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        del self._modules["lean"]
+        spec = spec_of(lean)
+        assert spec is not None
+        self.add(spec)
+
 
 _CHILD = Path(__file__).with_name("parity_peer.py")
 _ALIKE = 1e-9
@@ -129,6 +151,7 @@ async def ours(system: Published, rows: Sequence[Row]) -> list[Verdict]:
         asked = JudgeSettings(named={"main": JudgeEndpoint(**judge.settings(retries=0))} if system.replies else {})
         sandbox = SandboxSettings(launcher="bwrap", rootfs="host" if system.installed else None)
         engine = Engine(
+            registry=Told() if system.told else None,
             settings=EngineSettings(workers=2),
             judges=asked,
             sandbox=sandbox if system.sandbox else None,

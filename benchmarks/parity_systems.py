@@ -31,6 +31,7 @@ from benchmarks.parity_judged import (
 )
 from benchmarks.parity_laws import laws
 from benchmarks.parity_molecules import attributes
+from benchmarks.parity_proofs import trajectories
 from benchmarks.parity_rows import (
     Forms,
     Row,
@@ -107,7 +108,8 @@ class Published:
     that does more than define them. env: environment variables. reference: makes our reference of a row's. groups:
     makes the rows of a group in place of `rows`; they have the fields `responses` and `references` (those of the group)
     and `place`. replies: makes a judge's reply of a row's opinion, or rules for several. sandbox: programs run in a
-    sandbox; installed: with the tools of this machine. note: what else a reader must know.
+    sandbox; installed: with the tools of this machine. told: Lean's verdict is the row's reference. note: what else a
+    reader must know.
     """
 
     recipe: str
@@ -130,6 +132,7 @@ class Published:
     characters: bool = False
     sandbox: bool = False
     installed: bool = False
+    told: bool = False
     replies: Callable[[Any], Any] | None = None
     note: str = ""
 
@@ -2605,6 +2608,26 @@ SYSTEMS: Mapping[str, Published] = {
             ("ClinTox", "whether it is toxic", _CLINTOX),
         )
     },
+    "proof-flow": Published(
+        recipe="proof_flow",
+        repository="matt-seb-ho/gfn_ntp",
+        commit="12c513eebb65c0ab1dbbcdac9dff999dd4071ae4",
+        file="proof_flow/src/gfn_tuning/reward.py",
+        beside=("proof_flow/src/constants.py",),
+        roots=("",),
+        stubs=("torch", "peft", "transformers", "loguru", "proof_flow.src.utils", "proof_flow.src.prompts"),
+        call="(lambda numpy, space: NTPReward.compute_binary_log_reward.__globals__.update(torch=space(zeros=lambda size"
+        ", device: numpy.zeros(size), clamp=lambda values, min: numpy.maximum(values, min))) or "
+        "NTPReward.compute_binary_log_reward((lambda made: vars(made).update(error_length_penalty_alpha=8.0, "
+        "error_length_penalty_c=88 + 4, tokenizer=space(encode=lambda tactic: [*tactic.encode(), 1])) or made)("
+        "NTPReward.__new__(NTPReward)), [states], [tactics], None, None)[0])(__import__('numpy'), "
+        "__import__('types').SimpleNamespace)",
+        rows=trajectories(),
+        told=True,
+        note="Lean does not run: whether a proof is finished is drawn for each row and given to both. The reward is "
+        "the one without a model, with its array in double precision. A token is a byte, as in the policy's "
+        "tokenizer.",
+    ),
     "codev-r1": Published(
         recipe="accuracy_format",
         params=_CODEV,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -199,8 +200,11 @@ async def test_leanabell_prover_v2(response: str, score: float) -> None:
 
 async def test_proof_flow() -> None:
     words = ["proved", "wrong", "half"]
-    assert await scores("proof_flow", words) == [0.0, -100.0, -100.0]
+    assert await scores("proof_flow", words) == [0.0, -15.0, -15.0]
     assert await scores("proof_flow", words, {"floor": -5}) == [0.0, -5.0, -5.0]
+    halved = pytest.approx(-15 - 8 * math.log(2))
+    assert await scores("proof_flow", words, signals={"tactic_tokens": 46}) == [0.0, halved, halved]
+    assert await scores("proof_flow", words, signals={"tactic_tokens": 92}) == [0.0, -30.0, -30.0]
 
 
 async def test_gar_solver() -> None:

@@ -310,7 +310,7 @@ def _warm() -> None:
 
 
 @verifier(
-    version="2",
+    version="3",
     graded=True,
     equivalence=MoleculeEquivalence,
     requires=("chem",),
