@@ -2616,8 +2616,8 @@ SYSTEMS: Mapping[str, Published] = {
         beside=("proof_flow/src/constants.py",),
         roots=("",),
         stubs=("torch", "peft", "transformers", "loguru", "proof_flow.src.utils", "proof_flow.src.prompts"),
-        call="(lambda numpy, space: NTPReward.compute_binary_log_reward.__globals__.update(torch=space(zeros=lambda size"
-        ", device: numpy.zeros(size), clamp=lambda values, min: numpy.maximum(values, min))) or "
+        call="(lambda numpy, space: NTPReward.compute_binary_log_reward.__globals__.update(torch=space(zeros=lambda siz"
+        "e, device: numpy.zeros(size), clamp=lambda values, min: numpy.maximum(values, min))) or "
         "NTPReward.compute_binary_log_reward((lambda made: vars(made).update(error_length_penalty_alpha=8.0, "
         "error_length_penalty_c=88 + 4, tokenizer=space(encode=lambda tactic: [*tactic.encode(), 1])) or made)("
         "NTPReward.__new__(NTPReward)), [states], [tactics], None, None)[0])(__import__('numpy'), "
