@@ -29,6 +29,7 @@ from benchmarks.parity_judged import (
     rubrics,
     stated,
 )
+from benchmarks.parity_lakes import lakes
 from benchmarks.parity_laws import laws
 from benchmarks.parity_molecules import attributes
 from benchmarks.parity_proofs import trajectories
@@ -347,6 +348,12 @@ _CODEV: Mapping[str, Any] = {
         "patterns": [{"regex": r"(?s)```verilog\s.*?```"}],
     },
 }
+
+
+def _lake(known: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns our reference of a lake and the seed of its ice."""
+    options = {"map": known["map"], "slippery": known["slippery"]}
+    return {"environment": "frozen_lake", "options": options, "seed": known["seed"], "illegal": "again"}
 
 
 def _solution(known: Mapping[str, Any]) -> dict[str, Any]:
@@ -2608,6 +2615,25 @@ SYSTEMS: Mapping[str, Published] = {
             ("ClinTox", "whether it is toxic", _CLINTOX),
         )
     },
+    "ragen-frozen-lake": Published(
+        system="ragen",
+        recipe="accuracy",
+        params={"verifier": "environment"},
+        repository="RAGEN-AI/RAGEN",
+        commit="5eb79b82cecc31db5662ba3c96b752405692410b",
+        file="ragen/env/frozen_lake/env.py",
+        beside=("ragen/env/frozen_lake", "ragen/env/base.py"),
+        roots=("",),
+        stubs=("ragen.utils",),
+        call="(lambda lake, reduce: lake.reset(seed=seed) and reduce(lambda so_far, move: so_far if so_far[1] else ("
+        "lambda seen: (so_far[0] + seen[1], seen[2]))(lake.step(move)), moves, (0.0, False))[0])("
+        "FrozenLakeEnv.__init__.__globals__.update(generate_random_map=lambda **_: reference['map']) or "
+        "FrozenLakeEnv(FrozenLakeEnvConfig(is_slippery=reference['slippery'])), __import__('functools').reduce)",
+        reference=_lake,
+        rows=lakes(),
+        note="The lakes are ours instead of random ones. The published agent drops words that are no actions before "
+        "the environment sees them.",
+    ),
     "proof-flow": Published(
         recipe="proof_flow",
         repository="matt-seb-ho/gfn_ntp",
