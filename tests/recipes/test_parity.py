@@ -100,6 +100,24 @@ def test_imports_that_the_reward_does_not_need_are_stubbed_and_others_are_not(tm
         parity.theirs(replace(system, stubs=()), folder, ROWS, sys.executable)
 
 
+def test_a_function_is_taken_out_of_a_script_that_goes_on_to_train(tmp_path: Path) -> None:
+    source = (
+        "import math\nMOST = 2\nmodel = math.load('./weights')\n\n"
+        "def score(response, reference):\n    return math.sqrt(MOST * 2) * (response == reference)\n\n"
+        "model.train()\n"
+    )
+    system, folder = published(tmp_path, source, names=("MOST", "score"))
+    assert parity.theirs(system, folder, ROWS, sys.executable) == [2.0, 0.0, 0.0]
+    with pytest.raises(subprocess.CalledProcessError):
+        parity.theirs(replace(system, names=()), folder, ROWS, sys.executable)
+
+
+async def test_lean_is_told_its_verdict_where_the_row_has_it() -> None:
+    system = replace(SYSTEMS["proof-flow"], params={"error": -7})
+    rows = [Row(kind, "simp", kind) for kind in ("proved", "open")]
+    assert [verdict.score for verdict in await parity.ours(system, rows)] == [0.0, -7.0]
+
+
 def test_a_repository_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="someone/rewards"):
         parity.clone(tmp_path, "someone/rewards")
