@@ -98,7 +98,10 @@ def _rows(system: System, coverings: Sequence[Covering]) -> list[tuple[str, str,
         why = system.state if state_of(system) == "outside" else ""
         return [(system.id, state_of(system), "", " ".join(system.needs), why)]
     why = f"not verified: {system.unverified}" if system.unverified else ""
-    return [(system.id, _called(one), one.parity, " ".join(one.needs), why) for one in coverings]
+    return [
+        (system.id, _called(one), one.parity, " ".join(one.needs), "" if one.parity == "verified" else why)
+        for one in coverings
+    ]
 
 
 def _called(one: Covering) -> str:

@@ -25,7 +25,8 @@ class System:
     """A published system. arxiv: the number of its paper, if known. needs: the resources of its reward, of `NEEDS`.
 
     state: `covered` by recipes, `open` (no recipe covers it yet), or the reason why a reward server cannot host it.
-    unverified: why no recipe can be compared with published code, such as `no public reward code found`; or empty.
+    unverified: why what is not verified cannot be compared with published code, such as `no public reward code found`;
+        or empty.
     """
 
     id: str
