@@ -146,7 +146,8 @@ def steps(response: str, tag: str) -> list[Step]:
 
 
 async def ours(system: Published, rows: Sequence[Row]) -> list[Verdict]:
-    """Returns our verdicts. Where a judge is asked, it replies with the row's opinion, one row after the other."""
+    """Returns our verdicts. Where a judge is asked, it replies with the row's opinion, one row after the other; rows of
+    groups have the opinion of the first."""
     with ScriptedJudge() as judge:
         asked = JudgeSettings(named={"main": JudgeEndpoint(**judge.settings(retries=0))} if system.replies else {})
         sandbox = SandboxSettings(launcher="bwrap", rootfs="host" if system.installed else None)
@@ -159,13 +160,14 @@ async def ours(system: Published, rows: Sequence[Row]) -> list[Verdict]:
         await engine.start()
         try:
             samples = list(samples_of(system, rows))
-            if system.replies is None:
-                return list((await engine.verify(Batch(samples=samples))).verdicts)
+            at_once = system.replies is None or system.groups is not None
+            parts = [samples] if at_once else [[sample] for sample in samples]
             verdicts: list[Verdict] = []
-            for row, sample in zip(rows, samples, strict=True):
-                reply = system.replies(row.fields["opinion"])
-                judge.rules = reply if isinstance(reply, list) else [Rule((), [reply])]
-                verdicts += (await engine.verify(Batch(samples=[sample]))).verdicts
+            for row, part in zip(rows, parts, strict=False):
+                if system.replies is not None:
+                    reply = system.replies(row.fields["opinion"])
+                    judge.rules = reply if isinstance(reply, list) else [Rule((), [reply])]
+                verdicts += (await engine.verify(Batch(samples=part))).verdicts
             return verdicts
         finally:
             await engine.close()

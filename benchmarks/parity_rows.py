@@ -645,6 +645,42 @@ def sudokus(forms: Forms) -> Callable[[random.Random], Row]:
     return make
 
 
+def boards() -> Callable[[random.Random], Row]:
+    """Returns a maker of rows whose answer is a grid of 9 by 9 as tuples, in a code block."""
+    lists = sudokus({"alone": (1, lambda rng, why, what: what)})
+
+    def make(rng: random.Random) -> Row:
+        row = lists(rng)
+        right, puzzle = row.reference["solution"], row.reference["puzzle"]
+        kinds = {"right": 8, "lists": 2, "wrong": 5, "changed": 2, "puzzle": 2, "short": 2, "words": 1}
+        kind = rng.choices(list(kinds), weights=list(kinds.values()))[0]
+        wrong = [list(line) for line in right]
+        line, column = rng.randrange(9), rng.randrange(9)
+        wrong[line][column] = right[line][column] % 9 + 1
+        what = {
+            "right": str(tuple(map(tuple, right))),
+            "lists": str(right),
+            "wrong": str(tuple(map(tuple, wrong))),
+            "changed": str(tuple(tuple(cell % 9 + 1 for cell in line) for line in right)),
+            "puzzle": str(tuple(map(tuple, puzzle))),
+            "short": str(tuple(map(tuple, right[:-1]))),
+            "words": "It has no solution.",
+        }[kind]
+        why = thought(rng)
+        block = f"```python\n{what}\n```"
+        forms = {
+            "plain": (10, f"<think>\n{why}\n</think>\n{block}"),
+            "after": (2, f"<think>\n{why}\n</think>\n{block}\nI hope this helps."),
+            "no thought": (3, block),
+            "cut": (2, f"<think>\n{why}"),
+            "empty": (1, ""),
+        }
+        form = rng.choices(list(forms), weights=[weight for weight, _ in forms.values()])[0]
+        return Row(f"{kind}, {form}", forms[form][1], {"puzzle": puzzle})
+
+    return make
+
+
 def sequences(forms: Forms, brackets: bool) -> Callable[[random.Random], Row]:
     """Returns a maker of rows whose answer is a list of whole numbers, or without brackets, numbers and blanks."""
     between, around = (", ", "[{}]") if brackets else (" ", "{}")
@@ -1246,6 +1282,104 @@ def queries() -> Callable[[random.Random], Row]:
         }
         form = rng.choices(list(forms), weights=[weight for weight, _ in forms.values()])[0]
         return Row(f"{kind}, {form}", forms[form][1], {"database": _CITIES, "sql": right})
+
+    return make
+
+
+def cells(forms: Forms) -> Callable[[random.Random], Row]:
+    """Returns a maker of rows whose answer, in a box, is a number or a name from a table."""
+
+    def make(rng: random.Random) -> Row:
+        whole = rng.randint(1000, 9000)
+        right = rng.choice((str(whole), f"{whole}.5", f"-{whole}", _name(rng), _name(rng)))
+        number = right.lstrip("-").replace(".", "").isdigit()
+        kinds = {
+            "right": 8, "wrong": 6, "none": 1, "repeated": 1, "several": 1, "thought": 1,
+            **({"zeros": 1, "near": 1, "grouped": 2, "signed": 1} if number else {"capitals": 2}),
+        }  # fmt: skip
+        kind = rng.choices(list(kinds), weights=list(kinds.values()))[0]
+        wrong = str(whole + 77) if number else _other(rng, [right])
+        box = r"\boxed{{{}}}".format
+        what = {
+            "right": f"The table says {box(right)}.",
+            "wrong": f"The table says {box(wrong)}.",
+            "none": "The table does not say it.",
+            "repeated": f"It is {box(right)}, so the result is {box(right)}.",
+            "several": f"It is {box(right)} or {box(wrong)}.",
+            "thought": "I gave the result above.",
+            "zeros": f"The table says {box(right if '.' not in right else right + '0')}.",
+            "near": f"The table says {box(f'{float(right) + 40:.1f}' if number else '')}.",
+            "grouped": f"The table says {box(f'{float(right):,}' if number else '')}.",
+            "signed": f"The table says {box('+' + right.lstrip('-'))}.",
+            "capitals": f"The table says {box(right.upper())}.",
+        }[kind]
+        why = thought(rng) + (f" It could be {box(right)}." if kind == "thought" else "")
+        name, form = drawn(rng, forms)
+        return Row(f"{kind}, {name}", form(rng, why, what), right)
+
+    return make
+
+
+def predicted() -> Callable[[random.Random], Row]:
+    """Returns a maker of rows whose answer is a function's output, as JSON."""
+
+    def make(rng: random.Random) -> Row:
+        number, word = rng.randint(2, 900), rng.choice(("tea", "milk", "water"))
+        right, wrong = rng.choice((
+            (number, number + 1), ([number, 3, 5], [number, 5, 3]), (word, word + "s"), ({"sum": number, "of": word},
+            {"sum": number, "of": ""}), (number + 0.5, number), ([[number], [word]], [[number]]),
+        ))  # fmt: skip
+        kinds = {
+            "right": 8, "wrong": 6, "spaced": 2, "none": 1, "broken": 1, "other key": 1, "several": 1, "either": 1,
+        }  # fmt: skip
+        kind = rng.choices(list(kinds), weights=list(kinds.values()))[0]
+        what = {
+            "right": json.dumps({"output": right}),
+            "wrong": json.dumps({"output": wrong}),
+            "spaced": json.dumps({"output": right}, indent=2),
+            "none": "I cannot say what it returns.",
+            "broken": json.dumps({"output": right})[:-1],
+            "other key": json.dumps({"result": right}),
+            "several": f"{json.dumps({'output': wrong})}\n{json.dumps({'output': right})}",
+            "either": f"{json.dumps({'output': right})}\n{json.dumps({'output': wrong})}",
+        }[kind]
+        why = thought(rng)
+        forms = {
+            "plain": (8, f"<think>\n{why}\n</think>\n{what}"),
+            "fence": (6, f"<think>\n{why}\n</think>\n```json\n{what}\n```"),
+            "prose": (2, f"{why}\n{what}"),
+            "after": (2, f"<think>\n{why}\n</think>\n```json\n{what}\n```\nThat is what it returns."),
+            "cut": (1, f"<think>\n{why}"),
+            "empty": (1, ""),
+        }
+        form = rng.choices(list(forms), weights=[weight for weight, _ in forms.values()])[0]
+        return Row(f"{kind}, {form}", forms[form][1], {"output": right})
+
+    return make
+
+
+def orders(forms: Forms) -> Callable[[random.Random], Row]:
+    """Returns a maker of rows whose answer is a list of birds in their order."""
+
+    def make(rng: random.Random) -> Row:
+        right = rng.sample(("crow", "robin", "hawk", "quail", "falcon", "barn owl", "blue jay"), rng.randint(3, 5))
+        turned = [right[1], right[0], *right[2:]]
+        kinds = {"right": 8, "turned": 6, "capitals": 2, "left out": 2, "prose": 2, "no brackets": 2,
+                 "blank": 1, "several": 1, "first": 1}  # fmt: skip
+        kind = rng.choices(list(kinds), weights=list(kinds.values()))[0]
+        what = {
+            "right": json.dumps(right),
+            "turned": json.dumps(turned),
+            "capitals": json.dumps([bird.title() for bird in right]),
+            "left out": json.dumps(right[:-1]),
+            "prose": "I cannot decide the order.",
+            "no brackets": ", ".join(right),
+            "blank": " ",
+            "several": f"{json.dumps(turned)}</answer> No: <answer>{json.dumps(right)}",
+            "first": f"{json.dumps(right)}</answer> Or: <answer>{json.dumps(turned)}",
+        }[kind]
+        name, form = drawn(rng, forms)
+        return Row(f"{kind}, {name}", form(rng, thought(rng), what), right)
 
     return make
 

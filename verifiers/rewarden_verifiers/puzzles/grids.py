@@ -21,6 +21,9 @@ RULE = re.compile(r"[-+|=\s:\u2500-\u257f]+")
 _BETWEEN = re.compile(r"[\s,;|\[\]\"'\u2502\u2503]+")
 MAX_NUMBER = 4
 
+_TUPLES = re.compile(r"\(\s*\([\d\s,()]*\)")
+"""Rows of numbers as Python prints tuples of tuples."""
+
 _DRAWN = re.compile(
     r"\\(?:begin|end)\{[a-z]{0,9}matrix\*?\}|\\(?:begin|end)\{array\}(?:\{[^{}]{0,400}\})?|\\hline|\\(?:left|right)(?=[\[\]|])"
 )
@@ -62,9 +65,12 @@ def read(text: str, height: int, width: int, *, flat: bool = True) -> list[list[
     """The grid of that size that a text is, cells as texts; None for anything else, a word next to it included.
 
     Rows are lines of words or, where cells are single characters, of one word; lines that only draw are skipped. Where
-    `flat`, all cells may be in one line. Lists of lists are read as JSON, and matrices of LaTeX as lines.
+    `flat`, all cells may be in one line. Lists of lists are read as JSON, tuples of tuples of numbers as such
+    lists, and matrices of LaTeX as lines.
     """
     text = text.strip()
+    if _TUPLES.fullmatch(text) is not None:
+        text = text.replace("(", "[").replace(")", "]")
     rows = _read(text, height, width, flat)
     if rows is None and (plain := _undrawn(text)) != text:
         # Only now, since stars, backslashes and ampersands may be cells.
