@@ -179,3 +179,13 @@ def test_long_parameters_leave_the_table_readable(capsys: pytest.CaptureFixture[
     assert any("accuracy_plus_format {…}" in line for line in lines)
     assert lines[-2] == "{…}: parameters that are too long for a line; --json has them"
     assert max(line.find(" mapped") for line in called(capsys)) < 110
+
+
+def test_the_reason_why_a_part_is_not_verified_stands_beside_that_part_alone(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = called(capsys, "--find", "miromind-m1")
+    (answers,) = [line for line in lines if "(answers)" in line]
+    (repetition,) = [line for line in lines if "(repetition)" in line]
+    assert "not verified" not in answers
+    assert "not verified: the published penalty" in repetition
