@@ -24,6 +24,7 @@ NAMES = (
     "imports",
     "cold",
     "install",
+    "recipes",
     "transport",
     "trainers",
     "runs",

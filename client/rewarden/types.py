@@ -129,6 +129,7 @@ class Batch:
     fields: Sequence[str] | None = None
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Component:
     """One named part of a composite score."""

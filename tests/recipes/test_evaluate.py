@@ -345,6 +345,53 @@ async def test_parameters_are_overridden_by_the_use_and_handed_through_with_thei
     assert (await run(given, params={"which": "judge"})).asked == ["judge"]
 
 
+async def test_what_samples_share_is_never_another_batchs() -> None:
+    given = recipe(
+        params={"slack": 0.5, "weight": 2},
+        schedule={"late": "progress.step"},
+        uses={
+            "answer": {"name": "math", "params": {"tolerance": {"cel": "params.slack"}}},
+            "again": {"name": "math", "params": {"tolerance": {"cel": "schedule.late"}}},
+        },
+        score="0.0 * params.weight * answer.score * again.score + params.weight / 10.0",
+    )
+    spec = recipe_spec(parse_recipe(given), ToyRegistry())
+    assert spec.params_type is not None
+    ours, theirs = spec.params_type(), spec.params_type(slack=0.25, weight=4.0)
+    first, second = Progress(step=1), Progress(step=2)
+    sample = Sample(response="answer 4", reference="4")
+    found = []
+    for params, progress in ((ours, first), (ours, first), (theirs, first), (theirs, second), (ours, first)):
+        ctx = Recorder(sample, ToyRegistry())
+        outcome = await spec.function(sample=sample, progress=progress, ctx=ctx, params=params)
+        found.append((outcome.score, [use.params["tolerance"] for use in ctx.uses]))
+    assert found == [
+        (0.2, [0.5, 1.0]),
+        (0.2, [0.5, 1.0]),
+        (0.4, [0.25, 1.0]),
+        (0.4, [0.25, 2.0]),
+        (0.2, [0.5, 1.0]),
+    ]
+
+
+async def test_a_use_that_depends_on_the_parameters_alone_is_made_once() -> None:
+    given = recipe(
+        params={"slack": 0.5},
+        uses={"answer": {"name": "math", "params": {"tolerance": {"cel": "params.slack"}}}},
+        score="answer.score",
+    )
+    spec = recipe_spec(parse_recipe(given), ToyRegistry())
+    assert spec.params_type is not None
+    params = spec.params_type()
+    uses: list[Use] = []
+    for response in ("answer 4", "answer 5"):
+        ctx = Recorder(Sample(response=response, reference="4"), ToyRegistry())
+        await spec.function(sample=ctx.sample, progress=None, ctx=ctx, params=params)
+        uses += ctx.uses
+    assert uses[0] is uses[1]
+    assert uses[0].params == {"tolerance": 0.5}
+
+
 async def test_scheduled_values_follow_the_progress_and_are_reported() -> None:
     given = recipe(
         params={"until": 0.5},

@@ -21,6 +21,7 @@ from rewarden_server.models.settings import ModelSettings
 from rewarden_verifiers import chat, inference
 from rewarden_verifiers.boxes import Boxes
 from rewarden_verifiers.contract import AsyncEquivalence, Member, call_orchestrator
+from rewarden_verifiers.provers import Prover
 from rewarden_verifiers.recheck import Recheck
 from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.sandbox import Sandbox
@@ -76,6 +77,10 @@ class DirectContext:
         return None
 
     @property
+    def prover(self) -> Prover:
+        raise SandboxError("there is no prover here: cases that prove go over the transports")
+
+    @property
     def judge(self) -> chat.Judge:
         return JudgeLane(JudgeSettings())  # of which none is configured: cases with a script go over the transports
 
@@ -110,14 +115,10 @@ async def outcome_of(planner: Planner, use: Use, sample: Sample, context: Direct
         bound = planner.bind(use)
         context = context or DirectContext(planner, sample)
         if bound.spec.orchestrates:
-            given = {"sample": sample, "ctx": context}
-            reads = tuple(name for name in bound.spec.reads if name not in given)
-            plan = planner.collect(bound, reads, sample, None)
+            plan = planner.plan(bound, sample, None, context)
             if plan.viewless is not None:
                 return failures.viewless(plan.viewless, bound.spec)
-            arguments = dict(plan.arguments)
-            arguments |= {name: given[name] for name in bound.spec.reads if name in given}
-            found: Outcome = await call_orchestrator(bound.spec, arguments)
+            found: Outcome = await call_orchestrator(bound.spec, plan.arguments)
             return found
         plan = planner.plan(bound, sample, None)
         if plan.viewless is not None:

@@ -17,7 +17,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from rewarden.errors import InvalidParams, InvalidSample
 from rewarden.types import Text
@@ -71,8 +71,7 @@ ALL_SHOWN_TO_MODELS = View(part="full", keep_tokens=True)
 """The same, of verifiers that see the thought too."""
 
 
-@dataclass(frozen=True, slots=True)
-class Viewed:
+class Viewed(NamedTuple):
     """The result of the view: `text`, or None with the snake_case `reason` why there is nothing to judge."""
 
     text: str | None

@@ -54,6 +54,9 @@ class Runner(Protocol):
     async def work(self, plan: Plan) -> Result:
         """See `Scope.work`."""
 
+    def bind(self, use: Use) -> BoundUse:
+        """See `Scope.bind`."""
+
 
 class EngineContext:
     """A `rewarden_verifiers.contract.Context`. `trail` is the chain of uses that led here."""
@@ -129,7 +132,7 @@ class EngineContext:
         return EngineEquivalence(self._scope, bound) if bound.spec.equivalence is not None else None
 
     def _bind(self, use: Use) -> BoundUse:
-        bound = self._scope.parts.planner.bind(use)
+        bound = self._scope.bind(use)
         if len(self._trail) >= _DEPTH:
             names = " → ".join(step.spec.name for step in self._trail[:4])
             raise PluginError(f"verifiers use each other in a cycle: {names} → …")

@@ -7,30 +7,41 @@ for seconds or minutes; if it kept its slot, a slow or dead judge would hold up 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager
 from contextvars import ContextVar
 
-_PLACE: ContextVar[ExitStack | None] = ContextVar("place", default=None)
-"""Gives back the slot of this task's orchestrator. Tasks that the orchestrator starts (`gather`) share it."""
 
-
-@asynccontextmanager
-async def orchestrating(places: asyncio.Semaphore) -> AsyncIterator[None]:
+class orchestrating:
     """Waits for a slot, and holds it until the block ends or `leave_slot` is called within the block."""
-    await places.acquire()
-    with ExitStack() as place:
-        place.callback(places.release)
-        token = _PLACE.set(place)
-        try:
-            yield
-        finally:
-            _PLACE.reset(token)
+
+    __slots__ = ("_before", "_held", "_places")
+
+    def __init__(self, places: asyncio.Semaphore) -> None:
+        self._places = places
+        self._held = False
+
+    async def __aenter__(self) -> None:
+        await self._places.acquire()
+        self._held = True
+        self._before = _SLOT.set(self)
+
+    async def __aexit__(self, *raised: object) -> None:
+        _SLOT.reset(self._before)
+        self.leave()
+
+    def leave(self) -> None:
+        """Gives up the slot. Leaving twice has no effect."""
+        if self._held:
+            self._held = False
+            self._places.release()
+
+
+_SLOT: ContextVar[orchestrating | None] = ContextVar("slot", default=None)
+"""The slot of this task's orchestrator. Tasks that the orchestrator starts (`gather`) share it."""
 
 
 def leave_slot() -> None:
     """Gives up the slot of this task's orchestrator, because it waits for something outside, possibly for long. It does
     not get the slot back. Leaving twice has no effect."""
-    place = _PLACE.get()
-    if place is not None:
-        place.close()
+    slot = _SLOT.get()
+    if slot is not None:
+        slot.leave()

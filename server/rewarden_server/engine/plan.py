@@ -17,7 +17,7 @@ from rewarden.errors import InvalidParams, InvalidSample, UnknownVerifier
 from rewarden.types import Batch, Progress, Sample, Use, VerifierRef
 from rewarden_server.engine.work import BoundUse, Op
 from rewarden_verifiers.canonical import canonical
-from rewarden_verifiers.contract import Resources, VerifierSpec
+from rewarden_verifiers.contract import Context, Resources, VerifierSpec
 from rewarden_verifiers.fingerprint.fingerprint import fingerprint
 from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.schema import parse_params, parse_reference
@@ -155,17 +155,15 @@ class Planner:
             reference = _shared(shared, sample.reference_key, "reference_key", reference)
         return replace(sample, prompt=prompt, reference=reference, prompt_key=None, reference_key=None)
 
-    def plan(self, use: BoundUse, sample: Sample, progress: Progress | None) -> Plan:
-        """Returns the call of the verifier of `use` on a resolved sample. Raises SampleError."""
-        return self.collect(use, use.spec.reads, sample, progress)
-
-    def collect(self, use: BoundUse, reads: tuple[str, ...], sample: Sample, progress: Progress | None) -> Plan:
-        """Returns only the named arguments. Raises SampleError."""
+    @staticmethod
+    def plan(use: BoundUse, sample: Sample, progress: Progress | None, context: Context | None = None) -> Plan:
+        """Returns the call of the verifier of `use` on a resolved sample; context: an orchestrator's. Raises
+        SampleError."""
         spec = use.spec
         arguments: dict[str, Any] = {}
         viewless = None
         reference_key = None
-        for name in reads:
+        for name in spec.reads:
             if name == "response":
                 viewed = apply_view(sample.response, use.view)
                 if viewed.text is None:
@@ -181,13 +179,20 @@ class Planner:
             elif name == "prepared":
                 reference = parse_reference(spec, sample.reference)
                 arguments["reference"] = reference
-                reference_key = _digest(reference)
+                if not spec.inline:  # only workers keep what they prepared
+                    reference_key = _digest(reference)
             elif name == "prompt":
                 arguments[name] = None if sample.prompt is None else transcript(sample.prompt)
             elif name == "progress":
                 arguments[name] = progress
             elif name == "metadata":
                 arguments[name] = as_judged(sample).metadata
+            elif name == "sample":
+                arguments[name] = as_judged(sample)
+            elif name == "ctx":
+                arguments[name] = context
+            elif name == "samples":
+                continue  # the members of a group are more than this sample
             elif name == "resources" and spec.orchestrates:
                 arguments[name] = use.resources
             elif name in ("resources", "watch"):

@@ -79,8 +79,7 @@ class Scope:
         self._waiters: set[Waiter] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._groups: dict[str, OpenGroup] = {}
-        self._bound: dict[int, tuple[Use, BoundUse]] = {}
-        self._bound_in = parts.planner.generation
+        self._bound: tuple[int, dict[int, tuple[Use, BoundUse]]] = (parts.planner.generation, {})
         self._timers: list[asyncio.TimerHandle] = []
         self._finished = False
         self._abandoned: Outcome | None = None
@@ -146,7 +145,7 @@ class Scope:
         use: BoundUse | None = None
         try:
             planner = self.parts.planner
-            use = self._bind(default_use(sample, self.header))
+            use = self._expected(self.bind(default_use(sample, self.header)))
             resolved = planner.resolve(sample, self.header.shared)
             spec = use.spec
             if spec.group and sample.group is None:
@@ -165,25 +164,27 @@ class Scope:
             ref = use.ref if use is not None else None
             return make_verdict(index, sample, failures.outcome_of(error), ref)
 
-    def _bind(self, use: Use) -> BoundUse:
-        """The use, bound. Samples mostly share one object: it is looked up by identity before it is by content."""
+    def bind(self, use: Use) -> BoundUse:
+        """The use, bound. Samples mostly share one object, and so do the evaluations of a recipe: it is looked up by
+        identity before it is by content."""
         planner = self.parts.planner
-        if self._bound_in != planner.generation:
-            self._bound_in = planner.generation
-            self._bound = {}
-        known = self._bound.get(id(use))
+        generation, remembered = self._bound  # read once: the thread that plans binds while orchestrators do
+        if generation != planner.generation:
+            generation, remembered = self._bound = (planner.generation, {})
+        known = remembered.get(id(use))
         if known is not None and known[0] is use:
             return known[1]
         bound = planner.bind(use)
-        self._check_expected(bound)
-        if len(self._bound) < _REMEMBERED:
-            self._bound[id(use)] = (use, bound)
+        if len(remembered) < _REMEMBERED:
+            remembered[id(use)] = (use, bound)
         return bound
 
-    def _check_expected(self, use: BoundUse) -> None:
-        found = expectation.difference(self.header.expect, use.ref)
+    def _expected(self, use: BoundUse) -> BoundUse:
+        """Returns the use. Raises InvalidParams if it is not the one that the caller expects."""
+        found = expectation.difference(self.header.expect, use.ref) if self.header.expect else None
         if found is not None:
             raise InvalidParams(found, path="use")
+        return use
 
     # --- lanes --------------------------------------------------------------------------------------------------
 
@@ -229,10 +230,11 @@ class Scope:
         if spec.group:
             raise InvalidParams(f"verifier {spec.name!r} judges groups, not single samples", path="use")
         if spec.orchestrates:
-            arguments, viewless = self._arguments(use, sample, EngineContext(self, sample, (*trail, use)))
-            if viewless is not None:
-                return failures.viewless(viewless, spec)
-            outcome: Outcome = await call_orchestrator(spec, arguments)
+            context = EngineContext(self, sample, (*trail, use))
+            plan = self.parts.planner.plan(use, sample, self.header.progress, context)
+            if plan.viewless is not None:
+                return failures.viewless(plan.viewless, spec)
+            outcome: Outcome = await call_orchestrator(spec, plan.arguments)
             return outcome
         plan = self.parts.planner.plan(use, sample, self.header.progress)
         if plan.viewless is not None:
@@ -253,7 +255,7 @@ class Scope:
         if not spec.group:
             raise InvalidParams(f"verifier {spec.name!r} judges single samples, not groups", path="use")
         context = EngineContext(self, members[0].sample, (*trail, use))
-        arguments, _ = self._arguments(use, members[0].sample, context)
+        arguments = self.parts.planner.plan(use, members[0].sample, self.header.progress, context).arguments
         # Each use has its own view: a recipe may look at the thought and consensus at the answer.
         arguments["samples"] = [
             Member(
@@ -276,19 +278,6 @@ class Scope:
         future: asyncio.Future[Result] = self._loop.create_future()
         self.request(plan, lambda result: None if future.done() else future.set_result(result))
         return await future
-
-    def _arguments(self, use: BoundUse, sample: Sample, context: EngineContext) -> tuple[dict[str, Any], str | None]:
-        """Returns what an orchestrator reads; and why there is no response to judge, where it reads one and there is
-        not.
-        """
-        own = {"ctx": context, "sample": as_judged(sample), "samples": None}
-        reads = tuple(name for name in use.spec.reads if name not in own)
-        arguments = {name: own[name] for name in use.spec.reads if name in own}
-        if reads:
-            plan = self.parts.planner.collect(use, reads, sample, self.header.progress)
-            arguments.update(plan.arguments)
-            return arguments, plan.viewless
-        return arguments, None
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)
@@ -341,7 +330,7 @@ class Scope:
         if now.epoch == use.epoch:
             return outcome, use.ref if use.ref.name in self.header.expect else now.ref
         try:
-            self._check_expected(now)
+            self._expected(now)
         except InvalidParams as error:
             return failures.outcome_of(error), use.ref
         return replace(outcome, flags=tuple(dict.fromkeys((*outcome.flags, "swapped")))), use.ref
@@ -468,12 +457,11 @@ def run_inline(plan: Plan) -> Outcome:
     spec = plan.use.spec
     watch = Unwatched()
     try:
-        arguments = plan.arguments
+        arguments = {**plan.arguments, "resources": plan.use.resources, "watch": watch}
         if spec.prepare is not None and "prepared" in spec.reads:
             arguments["prepared"] = call_prepare(
                 spec, arguments["reference"], plan.use.params, plan.use.resources, watch
             )
-        arguments = {**arguments, "resources": plan.use.resources, "watch": watch}
         return call_pure(spec, {name: arguments[name] for name in spec.reads})
     except RecursionError:  # nesting deep enough to reach it is the text's doing
         return failures.expired(spec, "run", 0.0, "recursion")

@@ -6,8 +6,7 @@ A request that several samples share belongs to the one that asked first; a reme
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 
 from rewarden_verifiers.chat import Usage
@@ -17,14 +16,19 @@ Spent = Callable[[Usage], None]
 _SPENT: ContextVar[Spent | None] = ContextVar("rewarden_spent", default=None)
 
 
-@contextmanager
-def spending(spent: Spent | None) -> Iterator[None]:
+class spending:
     """Within the block, also in the tasks that it starts, `spent` is told the usage of each request; None: nobody."""
-    token = _SPENT.set(spent)
-    try:
-        yield
-    finally:
-        _SPENT.reset(token)
+
+    __slots__ = ("_before", "_spent")
+
+    def __init__(self, spent: Spent | None) -> None:
+        self._spent = spent
+
+    def __enter__(self) -> None:
+        self._before = _SPENT.set(self._spent)
+
+    def __exit__(self, *raised: object) -> None:
+        _SPENT.reset(self._before)
 
 
 def spend(usage: Usage) -> None:

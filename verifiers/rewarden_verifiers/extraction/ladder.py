@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -247,7 +246,7 @@ class Ladder:
         for rule in self._loose:
             found = rule(text) if callable(rule) else own(rule)(text)  # type: ignore[misc]
             if found is not None:
-                return replace(found, loose=True)
+                return Extracted(found.texts, found.rule, found.span, loose=True)
         return None
 
     def missed(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, NoReturn, TypeVar
 
@@ -26,6 +26,10 @@ _NEAR = 1e-9
 """A score this close to an end of the range counts as that end: sums of weights are rarely exact."""
 
 
+_OF_COMPONENTS = frozenset({"status", "score", "passed", "reason", "fault"})
+"""The fields of a component that are always bound, if it has a score."""
+
+
 class _Unscored(Exception):
     """A component that the score needs has no score."""
 
@@ -34,21 +38,36 @@ class _Unscored(Exception):
         self.name = name
 
 
+class Shared:
+    """The data that do not depend on the sample: made once for samples with the same parameters and progress.
+
+    known: the values known before anything runs. fields: for each root of expressions, the fields that the recipe reads
+    of it, beside those of every component. uses: for the path of each candidate whose parameters read nothing but the
+    recipe's, its use, once it was needed.
+    """
+
+    __slots__ = ("fields", "known", "params", "progress", "recipe", "uses")
+
+    def __init__(self, recipe: Recipe, params: Any, progress: Progress | None) -> None:
+        self.recipe = recipe
+        self.params = params
+        self.progress = progress
+        self.known = known_before(params, progress)
+        self.fields: dict[str, set[str]] = {}
+        for root, field, *_ in recipe.reads:
+            if root == "sample" or field not in _OF_COMPONENTS:
+                self.fields.setdefault(root, set()).add(field)
+        fixed = [one for component in recipe.components.values() for one in component.candidates if _is_fixed(one)]
+        self.uses: dict[tuple[str | int, ...], Use | None] = {candidate.path: None for candidate in fixed}
+
+
 class Run:
     """The evaluation of a recipe for one sample. Made for one `outcome()`. on_step: gets its steps."""
 
-    def __init__(
-        self,
-        recipe: Recipe,
-        sample: Sample,
-        params: Any,
-        progress: Progress | None,
-        verify: Verify,
-        on_step: OnStep | None = None,
-    ) -> None:
-        self._recipe = recipe
+    def __init__(self, shared: Shared, sample: Sample, verify: Verify, on_step: OnStep | None = None) -> None:
+        self._shared = shared
+        self._recipe = shared.recipe
         self._sample = sample
-        self._params = params
         self._verify = verify
         self._on_step = on_step
         self._ran: dict[str, Outcome] = {}
@@ -59,8 +78,8 @@ class Run:
         self._effective: dict[str, Any] = {}
         self._flags: list[str] = []
         self._known: dict[str, dict[str, Any]] = {
-            **known_before(params, progress),
-            "sample": _sample_fields(sample, recipe),
+            **shared.known,
+            "sample": _sample_fields(sample, shared.fields.get("sample", ())),
             "schedule": {},
         }
 
@@ -230,11 +249,7 @@ class Run:
     async def _judge(self, name: str) -> None:
         tried: list[dict[str, Any]] = []
         for candidate in self._recipe.components[name].candidates:
-            await self._supply_params(candidate)
-            try:
-                use = use_of(candidate, self._known, self._params)
-            except EvaluationError as error:
-                self._defect(f"uses.{name}", error)
+            use = self._shared.uses.get(candidate.path) or await self._use(candidate, name)
             if candidate.reference is not None and candidate.reference not in (self._sample.metadata or {}):
                 field = f"metadata.{candidate.reference}"
                 raise InvalidSample(
@@ -251,12 +266,19 @@ class Run:
                 break
         self._tried[name] = tried
 
-    async def _supply_params(self, candidate: Candidate) -> None:
+    async def _use(self, candidate: Candidate, name: str) -> Use:
         """Evaluates everything that the candidate's parameters need, and records the values of scheduled ones."""
         for path, expression in expressions_in(candidate.params, ".".join(map(str, (*candidate.path, "params")))):
             await self._supply_all(expression, path)
             if is_scheduled(expression):
                 self._effective[path] = expression.value(self._known)
+        try:
+            use = use_of(candidate, self._known, self._shared.params)
+        except EvaluationError as error:
+            self._defect(f"uses.{name}", error)
+        if candidate.path in self._shared.uses:
+            self._shared.uses[candidate.path] = use
+        return use
 
     def _has_score(self, name: str) -> bool:
         return name in self._ran and self._ran[name].status == "scored"
@@ -279,7 +301,7 @@ class Run:
         if not self._has_score(name) and "default_used" not in self._flags:
             self._flags.append("default_used")
         seen |= {"score": score, "passed": self._passes(name), "reason": outcome.reason, "fault": outcome.fault}
-        for field in {path[1] for path in self._recipe.reads if path[0] == name} - seen.keys():
+        for field in self._shared.fields.get(name, ()):
             try:
                 seen[field] = as_cel(getattr(outcome, field))
             except OverflowError as error:
@@ -418,6 +440,12 @@ def expressions_in(params: Any, path: str) -> list[tuple[str, Expression]]:
     return [found for key, item in items for found in expressions_in(item, f"{path}.{key}")]
 
 
+def _is_fixed(candidate: Candidate) -> bool:
+    """Returns whether the candidate's use depends on the recipe's parameters alone."""
+    found = expressions_in([candidate.name, candidate.params], "")
+    return all(read.path[0] == "params" for _, expression in found for read in expression.reads)
+
+
 def is_scheduled(expression: Expression) -> bool:
     """Returns whether the value changes with training."""
     return any(read.path[0] in ("progress", "schedule") for read in expression.reads)
@@ -454,9 +482,9 @@ def _value(expression: Expression, known: Known, params: Any) -> Any:
     return expression.value(known)
 
 
-def _sample_fields(sample: Sample, recipe: Recipe) -> dict[str, Any]:
+def _sample_fields(sample: Sample, names: Iterable[str]) -> dict[str, Any]:
     found: dict[str, Any] = {"metadata": {}, "signals": {}}
-    for field in {path[1] for path in recipe.reads if path[0] == "sample"}:
+    for field in names:
         value = getattr(sample, field)
         if value is not None:
             try:

@@ -29,7 +29,7 @@ class Expression:
     """An expression. `type` is the type of its value, `reads` lists all values that it can read. Immutable and
     thread-safe."""
 
-    __slots__ = ("_certain", "_constant", "_reads", "_root", "reads", "text", "type")
+    __slots__ = ("_constant", "_needs", "_reads", "_root", "reads", "text", "type")
 
     def __init__(self, text: str, scope: Scope) -> None:
         """Raises ExpressionError with the place of what is wrong."""
@@ -40,8 +40,8 @@ class Expression:
         self._reads = checked.reads
         self.reads = tuple(dict.fromkeys(checked.reads.values()))
         self._constant: Any = None
-        self._certain: dict[Node, tuple[Read, ...]] = {}
-        self._find_certain(self._root)
+        self._needs: dict[Node, tuple[Read | Node, ...]] = {}
+        self._find_needs(self._root)
 
     def lacks(self, known: Known) -> list[Read]:
         """Returns the values that are certainly needed next and not yet known, in the order of the text; empty if none
@@ -96,38 +96,39 @@ class Expression:
 
     # --- the walk -----------------------------------------------------------------------------------------------
 
-    def _find_certain(self, node: Node) -> bool:
-        """Notes the reads of each part that has no branch within it: all of them are needed whenever the part is."""
-        inner = [self._find_certain(child) for child in node.children]
-        if node.kind == "macro":
+    def _find_needs(self, node: Node) -> tuple[Read | Node, ...]:
+        """Notes what each part needs whenever it is evaluated, in the order of the text: reads, and the nodes with
+        branches within it, which say for themselves what they need."""
+        below = [need for child in node.children for need in self._find_needs(child)]
+        if node.kind in ("if", "and", "or"):
+            needs: list[Read | Node] = [node]
+        elif node.kind == "macro":
             # Its body runs for every item, with its own variable: everything in it is needed.
-            self._certain[node] = tuple(self._within(node))
-            return True
-        if node.kind in ("if", "and", "or") or not all(inner):
-            return False
-        read = self._reads.get((node.start, node.end)) if node.kind in ("select", "index") else None
-        below = (read for child in node.children for read in self._certain[child])
-        self._certain[node] = tuple(dict.fromkeys([*([read] if read is not None else []), *below]))
-        return True
+            needs = list(self._within(node))
+        else:
+            read = self._reads.get((node.start, node.end)) if node.kind in ("select", "index") else None
+            needs = below if read is None else [read, *below]
+        self._needs[node] = found = tuple(dict.fromkeys(needs))
+        return found
 
     def _lacks(self, node: Node, known: Known) -> list[Read]:
-        certain = self._certain.get(node)
-        if certain is not None:
-            return [read for read in certain if not _present(read, known)]
+        found: list[Read] = []
+        for need in self._needs[node]:
+            if isinstance(need, Node):
+                found += [read for read in self._branch_lacks(need, known) if read not in found]
+            elif not _present(need, known) and need not in found:
+                found.append(need)
+        return found
+
+    def _branch_lacks(self, node: Node, known: Known) -> list[Read]:
         if node.kind == "if":
             condition, yes, no = node.children
             return self._lacks(condition, known) or self._lacks(yes if self._decided(condition, known) else no, known)
-        if node.kind in ("and", "or"):
-            for child in node.children:
-                lacking = self._lacks(child, known)
-                if lacking or self._decided(child, known) == (node.kind == "or"):
-                    return lacking
-            return []
-        read = self._reads.get((node.start, node.end)) if node.kind in ("select", "index") else None
-        found = [] if read is None or _present(read, known) else [read]
         for child in node.children:
-            found.extend(read for read in self._lacks(child, known) if read not in found)
-        return found
+            lacking = self._lacks(child, known)
+            if lacking or self._decided(child, known) == (node.kind == "or"):
+                return lacking
+        return []
 
     def _within(self, node: Node) -> list[Read]:
         return [read for (start, end), read in self._reads.items() if node.start <= start and end <= node.end]
@@ -177,10 +178,11 @@ def _shown(value: Any) -> str:
 
 def _present(read: Read, known: Known) -> bool:
     inside: Any = known
-    for part in read.path:
-        if not isinstance(inside, dict) or part not in inside:
-            return False
-        inside = inside[part]
+    try:
+        for part in read.path:
+            inside = inside[part]
+    except (KeyError, TypeError):  # TypeError: what stands there has no fields
+        return False
     return True
 
 

@@ -62,7 +62,9 @@ def value_of(node: Node, names: Names) -> Any:
 
 
 def _value(node: Node, names: Names, work: Work) -> Any:
-    work.spend(1)
+    work.left -= 1  # as `spend`, which takes as long as many nodes
+    if work.left < 0:
+        raise Exhausted
     return _READ[node.kind](node, names, work)
 
 
@@ -80,10 +82,11 @@ def _name(node: Node, names: Names, work: Work) -> Any:
 
 
 def _select(node: Node, names: Names, work: Work) -> Any:
-    of = _fields(_value(node.children[0], names, work))
-    if node.text not in of:
-        raise Failure(f"there is no key {node.text!r}")
-    return of[node.text]
+    of = _value(node.children[0], names, work)
+    if isinstance(of, dict) and node.text in of:
+        return of[node.text]
+    _fields(of)
+    raise Failure(f"there is no key {node.text!r}")
 
 
 def _has(node: Node, names: Names, work: Work) -> bool:
@@ -276,9 +279,12 @@ _TYPES: Mapping[str, type] = {"double": float, "string": str}
 def _call(node: Node, names: Names, work: Work) -> Any:
     arguments = [_value(child, names, work) for child in node.children]
     function = (METHODS if "method" in node.ops else FUNCTIONS)[node.text]
-    if not all(isinstance(argument, _TYPES.get(function.argument, object)) for argument in arguments):
-        raise Failure(f"{node.text}() takes a {function.argument}, not {', '.join(map(short, arguments))}")
-    work.spend(sum(len(argument) // 64 for argument in arguments if isinstance(argument, str)))
+    kind = _TYPES.get(function.argument, object)
+    for argument in arguments:
+        if not isinstance(argument, kind):
+            raise Failure(f"{node.text}() takes a {function.argument}, not {', '.join(map(short, arguments))}")
+        if isinstance(argument, str):
+            work.spend(_size_of(argument))
     if node.text == "matches" and arguments[1] not in work.patterns:
         work.spend(_PATTERN)
         work.patterns.add(arguments[1])

@@ -9,7 +9,7 @@ from typing import Any
 from rewarden.errors import SampleError
 from rewarden.types import Outcome, Progress, Sample, Use
 from rewarden_verifiers.contract import Context, Member
-from rewarden_verifiers.recipes.evaluate import Run
+from rewarden_verifiers.recipes.evaluate import Run, Shared
 from rewarden_verifiers.recipes.model import Candidate, Recipe
 from rewarden_verifiers.recipes.step import OnStep
 
@@ -20,11 +20,13 @@ Groups = Mapping[tuple[str | int, ...], bool]
 def for_samples(recipe: Recipe, on_step: OnStep | None = None) -> Callable[..., Awaitable[Outcome]]:
     """Returns the function of a recipe all of whose components judge single samples."""
 
+    shared_by = _sharing(recipe)
+
     async def judge(sample: Sample, progress: Progress | None, ctx: Context, params: Any = None) -> Outcome:
         async def verify(candidate: Candidate, use: Use) -> Outcome:
             return await ctx.verify(use, **_own_fields(candidate, sample))
 
-        return await Run(recipe, sample, params, progress, verify, on_step).outcome()
+        return await Run(shared_by(params, progress), sample, verify, on_step).outcome()
 
     return judge
 
@@ -35,9 +37,12 @@ def for_groups(
     """Returns the function of a recipe with a component that judges groups. That component runs once for all members,
     when the first of them needs it."""
 
+    shared_by = _sharing(recipe)
+
     async def judge(
         samples: Sequence[Member], progress: Progress | None, ctx: Context, params: Any = None
     ) -> Sequence[Outcome | SampleError]:
+        shared = shared_by(params, progress)
         whole: dict[tuple[str | int, ...], asyncio.Future[Sequence[Outcome]]] = {}
 
         async def of_member(place: int, member: Member) -> Outcome | SampleError:
@@ -50,7 +55,7 @@ def for_groups(
                 return (await asyncio.shield(whole[candidate.path]))[place]
 
             try:
-                return await Run(recipe, member.sample, params, progress, verify, on_step).outcome()
+                return await Run(shared, member.sample, verify, on_step).outcome()
             except SampleError as error:
                 return error
 
@@ -68,6 +73,20 @@ def for_groups(
                 task.cancel()
 
     return judge
+
+
+def _sharing(recipe: Recipe) -> Callable[[Any, Progress | None], Shared]:
+    """Returns a function that keeps what it made last: the samples of a batch have the same parameters and progress."""
+    last: Shared | None = None
+
+    def shared_by(params: Any, progress: Progress | None) -> Shared:
+        nonlocal last
+        found = last
+        if found is None or found.params is not params or found.progress is not progress:
+            found = last = Shared(recipe, params, progress)
+        return found
+
+    return shared_by
 
 
 def _own_fields(candidate: Candidate, sample: Sample) -> dict[str, Any]:

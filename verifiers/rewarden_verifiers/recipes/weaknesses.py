@@ -17,7 +17,7 @@ from rewarden.errors import SampleError
 from rewarden.types import Outcome, Progress, Sample, Use
 from rewarden_verifiers.contract import VerifierSpec
 from rewarden_verifiers.outcome import no_answer, right, wrong
-from rewarden_verifiers.recipes.evaluate import Run
+from rewarden_verifiers.recipes.evaluate import Run, Shared
 from rewarden_verifiers.recipes.load import Resolver
 from rewarden_verifiers.recipes.model import Candidate, Recipe
 
@@ -66,6 +66,7 @@ async def weaknesses(recipe: Recipe, spec: VerifierSpec, registry: Resolver) -> 
     if len(names) > _MOST or any(path[0] in names and path[1] not in _KNOWN for path in recipe.reads):
         return None
     params = spec.params_type() if spec.params_type is not None else None
+    shared = Shared(recipe, params, Progress(step=0, total_steps=1))
     answers = [name for name in names if not _is_form(recipe, name)]
     reads_status = any(path[0] in names and path[1] == "status" for path in recipe.reads)
     paid: list[_Paid] = []
@@ -74,7 +75,7 @@ async def weaknesses(recipe: Recipe, spec: VerifierSpec, registry: Resolver) -> 
         for failure in _FAILURES if reads_status else _FAILURES[:1]:
             tried: list[_Paid] = []
             for states in itertools.product(_STATES, repeat=len(names)):
-                run = _Rehearsal(recipe, params, registry, dict(zip(names, states, strict=True)), failure)
+                run = _Rehearsal(recipe, shared, registry, dict(zip(names, states, strict=True)), failure)
                 found = await run.paid(sample, of)
                 if found is _UNKNOWN:
                     return None
@@ -103,14 +104,14 @@ _FAILURES = (
 @dataclass(frozen=True, slots=True)
 class _Rehearsal:
     recipe: Recipe
-    params: Any
+    shared: Shared
     registry: Resolver
     states: Mapping[str, State]
     failure: Outcome
 
     async def paid(self, sample: Sample, of: str) -> _Paid | _Unknown | None:
         """Returns the score; None if there is none."""
-        run = Run(self.recipe, sample, self.params, Progress(step=0, total_steps=1), self._verify)
+        run = Run(self.shared, sample, self._verify)
         try:
             outcome = await run.outcome()
         except SampleError:

@@ -15,6 +15,8 @@ _MOST = 200
 
 def note_outcome(span: Span, outcome: Outcome) -> None:
     """Note how it ended; an error of anybody's marks the span as failed."""
+    if not span.recording:
+        return
     span.note(status=outcome.status, reason=outcome.reason, fault=outcome.fault)
     if outcome.status == "error":
         span.fail(outcome.reason or "error")
@@ -22,6 +24,8 @@ def note_outcome(span: Span, outcome: Outcome) -> None:
 
 def note_verdict(span: Span, verdict: Verdict) -> None:
     """The same, and whose it is."""
+    if not span.recording:
+        return
     note_outcome(span, verdict)
     span.note(
         verifier=verdict.verifier.name if verdict.verifier is not None else None,

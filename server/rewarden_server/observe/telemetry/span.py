@@ -7,8 +7,6 @@ What a span says never holds a sample's text: ids, names, counts, times.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Literal
 
@@ -58,19 +56,24 @@ def current() -> Span:
     return _CURRENT.get()
 
 
-@contextmanager
-def within(span: Span) -> Iterator[Span]:
-    """Yields the span. What the block does, and the tasks that it starts, are part of it, and it ends with the block.
+class within:
+    """Gives the span. What the block does, and the tasks that it starts, are part of it, and it ends with the block.
     An exception marks it as failed, by the exception's type."""
-    token = _CURRENT.set(span)
-    try:
-        yield span
-    except BaseException as error:
-        span.fail(type(error).__name__)
-        raise
-    finally:
-        _CURRENT.reset(token)
-        span.end()
+
+    __slots__ = ("_before", "_span")
+
+    def __init__(self, span: Span) -> None:
+        self._span = span
+
+    def __enter__(self) -> Span:
+        self._before = _CURRENT.set(self._span)
+        return self._span
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, traceback: object) -> None:
+        if kind is not None:
+            self._span.fail(kind.__name__)
+        _CURRENT.reset(self._before)
+        self._span.end()
 
 
 def worked(parent: Span, name: str, queue_s: float, run_s: float) -> None:
