@@ -50,10 +50,17 @@ def fallbacks() -> dict[str, tuple[str, ...]]:
 
 
 @pytest.fixture
-async def ask(bench: Bench, fallbacks: dict[str, tuple[str, ...]]) -> AsyncIterator[Ask]:
+def weak() -> str:
+    """The member that is configured as weak."""
+    return ""
+
+
+@pytest.fixture
+async def ask(bench: Bench, fallbacks: dict[str, tuple[str, ...]], weak: str) -> AsyncIterator[Ask]:
     """`await ask(use, params, …)`: a panel's verdict on one sample."""
     named = {
-        name: JudgeEndpoint(**one.settings(retries=0), fallback=fallbacks.get(name, ())) for name, one in bench.items()
+        name: JudgeEndpoint(**one.settings(retries=0), fallback=fallbacks.get(name, ()), weak=name == weak)
+        for name, one in bench.items()
     }
     engine = Engine(settings=EngineSettings(workers=1), judges=JudgeSettings(named=named))
     await engine.start()
@@ -139,6 +146,13 @@ async def test_a_member_that_is_missing_leaves_the_panel_without_a_verdict(
     script(bench, CORRECT, CORRECT, missing)
     found = await ask()
     assert (found["status"], found["reason"], found["fault"], found.get("score")) == (status, reason, fault, None)
+
+
+@pytest.mark.parametrize("weak", ["cleo"])
+async def test_a_verdict_that_lacks_for_a_weak_member_says_so(ask: Ask, bench: Bench) -> None:
+    script(bench, CORRECT, CORRECT, CHATTY)
+    found = await ask()
+    assert (found["reason"], "weak_judge" in found["flags"]) == ("panel_incomplete", True)
 
 
 @pytest.mark.parametrize("missing", [DOWN, CHATTY])

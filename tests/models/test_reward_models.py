@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 import tomllib
 
+from rewarden.errors import InvalidParams
 from rewarden_models.endpoint import ModelEndpoint
 from rewarden_models.failure import Failure
+from rewarden_verifiers.inference import Facts, Logits
+from rewarden_verifiers.models.outputs import place_of
 from tests.models import internlm2, pairrm
 from tests.models.heads import PUBLISHED, Published, body, loaded, save, tokenizer
 from tests.models.real import packages_lacking
@@ -121,6 +124,30 @@ def test_a_model_of_a_class_of_transformers_loads(name: str, tmp_path: Path) -> 
     getattr(transformers, architecture)(config).save_pretrained(tmp_path)
     tokenizer().save_pretrained(tmp_path)
     assert kind in loaded(tmp_path, PUBLISHED["Eurus-RM"]).kinds
+
+
+@pytest.mark.parametrize("labels", [("bad", "good"), None])
+def test_a_plain_classifier_of_two_labels_loads_and_the_label_that_counts_is_asked_for(
+    labels: tuple[str, ...] | None, tmp_path: Path
+) -> None:
+    """One of two logits is no reward by itself: whichever was taken, half of such models would be turned round."""
+    import torch
+    import transformers
+
+    config: Any = body("Llama").config
+    config.num_labels = 2
+    if labels is not None:
+        config.id2label = dict(enumerate(labels))
+    torch.manual_seed(3)
+    transformers.LlamaForSequenceClassification(config).save_pretrained(tmp_path)
+    tokenizer().save_pretrained(tmp_path)
+    model = loaded(tmp_path, PUBLISHED["Eurus-RM"])
+    assert (model.kinds, model.labels) == (("classify",), labels or ("LABEL_0", "LABEL_1"))
+    facts = Facts(model="main", version="1", tokens=1)
+    logits = Logits(values=[-1.0, 2.0], labels=model.labels, multi=False, facts=facts)
+    with pytest.raises(InvalidParams, match="name one of several outputs"):
+        place_of(logits, None, "params.output")
+    assert place_of(logits, labels[1] if labels else 1, "params.output") == 1
 
 
 @pytest.mark.parametrize("name", ["reward", "prm", "embed"])

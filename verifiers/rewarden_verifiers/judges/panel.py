@@ -136,7 +136,7 @@ def _combined(panel: Panel, said: Mapping[str, Outcome | SampleError], rules: Ru
             "panel_incomplete",
             feedback=f"{name} gave no verdict: {lacking.feedback or lacking.reason}",
             evidence=evidence,
-            flags=_flags(heard.values()),
+            flags=_flags(one for one in found.values() if isinstance(one, Outcome)),
         )
     flags = [*_flags(heard.values()), *["panel_incomplete"] * (len(heard) < len(found))]
     return rules.combined(list(heard.values()), evidence, flags)
