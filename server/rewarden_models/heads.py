@@ -128,7 +128,7 @@ def describe(config: Mapping[str, Any], setting: str, where: str) -> DescribedHe
         raise Failure(
             "loading",
             f"{where}: is in LLM-Blender's layout, whose config.json does not describe the model; take "
-            "llm-blender/PairRM-hf, which is the same model, or its config.json and tokenizer beside these weights",
+            "llm-blender/PairRM-hf, which is the same model, or its config.json and tokenizer next to these weights",
         )
     if name not in _ARCHITECTURES:
         return None
@@ -136,7 +136,7 @@ def describe(config: Mapping[str, Any], setting: str, where: str) -> DescribedHe
     if config.get("model_type") not in bodies:
         raise Failure(
             "loading",
-            f"{where}: its config.json says model_type {config.get('model_type')!r}, and {name} stands on "
+            f"{where}: its config.json says model_type {config.get('model_type')!r}, and {name} is built on "
             f"{' or '.join(bodies)}; correct one of the two",
         )
     return made(ConfigFields(config, where, name), name)

@@ -119,7 +119,7 @@ class TestDescribed:
 
     def test_a_body_that_is_not_the_described_one(self, tmp_path: Path) -> None:
         folder = make(tmp_path / "body", {**BODY, **REGRESSION}, architectures=["EurusRewardModel"])
-        assert "says model_type 'llama', and EurusRewardModel stands on mistral" in refusal(folder)
+        assert "says model_type 'llama', and EurusRewardModel is built on mistral" in refusal(folder)
 
     def test_a_layout_that_says_too_little_says_what_to_take_instead(self, tmp_path: Path) -> None:
         folder = make(tmp_path / "other", architectures=None, ranker_type="pairranker")

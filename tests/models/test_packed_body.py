@@ -136,7 +136,7 @@ class TestRefused:
             ({"reward_token_id": None}, "needs reward_token_id"),
             ({"quantization_config": {"quant_method": "gptq"}}, "is quantised"),
             ({"num_hidden_layers": 1 << 20}, "num_hidden_layers"),
-            ({"model_type": "llama"}, "stands on internlm2"),
+            ({"model_type": "llama"}, "is built on internlm2"),
         ],
         ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
     )

@@ -51,7 +51,7 @@ PLAIN = {
 """Models of which transformers has the class."""
 
 REFUSED = {
-    "PairRM on another body": ({"architectures": ["DebertaV2PairRM"], "model_type": "bert"}, "stands on deberta-v2"),
+    "PairRM on another body": ({"architectures": ["DebertaV2PairRM"], "model_type": "bert"}, "is built on deberta-v2"),
     "PairRM in the layout of LLM-Blender": ({"architectures": None, "ranker_type": "pairranker"}, "PairRM-hf"),
     "a Nemotron saved as a classifier without its head": (
         {"architectures": ["LlamaForSequenceClassification"], "model_type": "llama"},
@@ -63,7 +63,7 @@ REFUSED = {
     ),
     "ArmoRM on another body": (
         {"architectures": ["LlamaForRewardModelWithGating"], "model_type": "qwen2"},
-        "stands on llama",
+        "is built on llama",
     ),
 }
 """By model, its config.json and what the refusal says."""

@@ -66,7 +66,7 @@ def test_fields_come_in_any_order_and_a_time_in_any_zone() -> None:
     [
         ("rwd_secret", "'NAME SHA256'"),
         ("rwd_secret=1", "field 1 is unknown"),
-        ("concurrency=2 concurrency=rwd_secret", "field 2 stands twice"),
+        ("concurrency=2 concurrency=rwd_secret", "field 2 is given twice"),
         ("scopes=rwd_secret", "scopes.0. must be one of verify"),
         ("scopes=", "scopes"),
         ("concurrency=rwd_secret", "concurrency must be a whole number"),

@@ -153,7 +153,7 @@ def test_a_verifier_without_cases_is_no_success(bin_folder: Path) -> None:
     command = [bin_folder / "rewarden", "scorecard", "--cases", "choice", "my_bare"]
     done = subprocess.run(command, capture_output=True, text=True, env=_environment())
     assert done.returncode == 2
-    assert "there are no cases for my_bare (my_bare.cases.jsonl, beside it)" in done.stderr
+    assert "there are no cases for my_bare (my_bare.cases.jsonl, next to it)" in done.stderr
 
 
 @pytest.mark.parametrize("surface", ["http", "grpc"])

@@ -91,8 +91,8 @@ class KeyRecord:
         given: dict[str, str] = {}
         for name, _, value in (word.partition("=") for word in words[2:]):
             if name not in _FIELDS or name in given:
-                wrong = "stands twice" if name in given else "is unknown"
-                raise ConfigError(f"{source}: field {len(given) + 1} {wrong}; there are {', '.join(_FIELDS)}")
+                wrong = "is given twice" if name in given else "is unknown"
+                raise ConfigError(f"{source}: field {len(given) + 1} {wrong}; known: {', '.join(_FIELDS)}")
             given[name] = value
         return cls(
             name=words[0],

@@ -197,7 +197,7 @@ async def _cases(args: argparse.Namespace) -> int:
     try:
         specs = [engine.registry.get(name) for name in names or engine.registry.names()]
         found = {spec.name: load_cases(spec) for spec in specs}
-        if lacking := [f"{name} ({name}.cases.jsonl, beside it)" for name in names if not found[name]]:
+        if lacking := [f"{name} ({name}.cases.jsonl, next to it)" for name in names if not found[name]]:
             raise InvalidRequest(f"there are no cases for {', '.join(lacking)}")
         cases = [case for name in found for case in found[name]]
         results = await judged(engine, cases, "scorecard")

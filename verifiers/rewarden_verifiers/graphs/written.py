@@ -140,7 +140,7 @@ def _value(text: str) -> Any:
     try:
         value = parse(text)
     except NotRead as error:
-        if "stands twice" in str(error):
+        if "occurs twice" in str(error):
             raise Unread("a node has two values") from None
         return _loose(text)
     if isinstance(value, (list, dict)):

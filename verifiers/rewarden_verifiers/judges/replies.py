@@ -87,7 +87,7 @@ def by_number(found: Mapping[str, Any], name: str, count: int) -> list[Mapping[s
     """The entries in the order of their numbers. Raises UnreadableError if one stands twice and so another lacks."""
     rows = {row["number"]: row for row in found[name]}
     if len(rows) != count:
-        raise UnreadableError("a number stands twice")
+        raise UnreadableError("a number occurs twice")
     return [rows[number] for number in range(1, count + 1)]
 
 
@@ -132,7 +132,7 @@ def _encodable(value: Any) -> Any:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key occurs twice")
     return made
 
 

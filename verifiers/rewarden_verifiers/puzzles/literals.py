@@ -18,7 +18,7 @@ class NotRead(Exception):
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):  # {"A": 1, "A": 2} hedges
-        raise NotRead("a key stands twice")
+        raise NotRead("a key occurs twice")
     return found
 
 

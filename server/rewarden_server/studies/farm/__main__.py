@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", default="1", help="another search by another seed")
     parser.add_argument("--show", type=int, default=3, help="finds that are shown of each")
     parser.add_argument("--launcher", default="auto", choices=("auto", "docker", "bwrap"), help="of the sandbox")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here, beside those of other names")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here, with those of other names")
     parser.add_argument("--replay", metavar="SEED", help="judge the one candidate of a find's seed, and show it whole")
     args = parser.parse_args(arguments)
     if args.replay is not None:
