@@ -91,7 +91,7 @@ def refusals(text: str, *, sorry: bool = False, meta: bool = False) -> Iterator[
             reason="module_header",
             word="module",
             line=1,
-            why="modules hide proofs from whoever reads the compiled file; leave the word out",
+            why="a `module` hides its proofs from the compiled file; remove the word",
         )
     body = list(suspects(text[header.body :]))
     for index, token in enumerate(body):
@@ -111,27 +111,27 @@ def _word(token: Token, body: list[Token], index: int, *, sorry: bool, meta: boo
     word = token.text
     last = word.translate(PLAIN).rpartition(".")[2]
     if not sorry and (word.removeprefix("#") in _SORRY or last == "sorryAx"):
-        return "sorry", "something is left to be proved"
+        return "sorry", "part of the proof is missing"
     if last in _NATIVE or (word == "native" and index and body[index - 1].text in tuple("+({,")):
         return "native_decide", "it trusts the compiler, not the kernel"
     if word == _AXIOM:
-        return "axiom_added", "axioms of its own prove nothing"
+        return "axiom_added", "a submission must not add axioms"
     if word == "set_option":
         option = body[index + 1].text if index + 1 < len(body) else ""
         if not _OPTIONS.fullmatch(option):
-            return "option_changed", f"the option {option[:60]!r} may change what is checked"
+            return "option_changed", f"the option {option[:60]!r} can change what is checked"
     if word == _EXIT and index + 1 < len(body):
-        return "early_exit", "Lean reads nothing behind it"
+        return "early_exit", "Lean ignores everything after it"
     if word == _SILENCER:
-        return "hidden_messages", "it hides what Lean says"
+        return "hidden_messages", "it hides Lean's messages"
     if word in _COMPILER and _in_attribute(body, index):
-        return "compiler_override", "it puts other code in a definition's place"
+        return "compiler_override", "it replaces a definition's code"
     if meta:
         return None
     if _meta(token, body, index):
         return "elaboration_code", "it runs code of the submission's own while it elaborates"
     if word in _SYNTAX and _COMMAND.search(_declaration(body, index)):
-        return "overridden_command", "it may change what a command does"
+        return "overridden_command", "it can change what a command does"
     return None
 
 

@@ -204,7 +204,7 @@ class _Judgement:
     async def _judged(self, findings: Findings, statement: Statement, strict: dict[str, Any]) -> Outcome:
         params = self.params
         if findings.reference_malformed is not None:
-            raise InvalidReference(f"reference cannot be read once compiled: {findings.reference_malformed}")
+            raise InvalidReference(f"reference cannot be read after compiling: {findings.reference_malformed}")
         if findings.fault is not None:
             return self._zero("too_expensive", "its compiled form is too large to inspect", flags=("too_expensive",))
         if findings.malformed is not None:
@@ -214,7 +214,7 @@ class _Judgement:
         if findings.replay == "rejected":
             return self._zero("kernel_rejected", findings.replay_message)
         if not findings.theorems:
-            raise InvalidReference("reference: no theorem of it was found once it was compiled")
+            raise InvalidReference("reference: no theorem was found after compiling it")
         for where, found in (("theorems", findings.theorems), ("definitions", findings.definitions)):
             for one in found:
                 if one.reason == "not_in_reference":
@@ -261,7 +261,7 @@ class _Judgement:
                 self.flags.append("unknown_axioms")
                 unknown = []
         if score and unknown:
-            unsaid = f"nobody can tell on which axioms these rest: {', '.join(unknown)[:500]}"
+            unsaid = f"the axioms of these are unknown: {', '.join(unknown)[:500]}"
             return undecided("unknown_axioms", evidence=self.said, feedback=unsaid, flags=tuple(self.flags))
         if not wrong and not moved:
             return self._done(score, passed=True, components=components)

@@ -105,7 +105,7 @@ def _problem(given: SmtReference, script: Script, found: Solved, params: SmtPara
     if given.tests:
         raise _invalid("tests", "they belong to the task `formalise`")
     if found.decided and given.status is not None and given.status != found.answer:
-        raise _invalid("status", f"it says {given.status}, and z3 finds {found.answer}")
+        raise _invalid("status", f"it says {given.status}, but z3 finds {found.answer}")
     if not found.decided and given.status is None:
         raise _invalid("status", f"z3 cannot decide the script within the limits ({found.answer}); give its status")
     if params.model == "required" and script.sorts:
@@ -130,7 +130,7 @@ def _tests(given: SmtReference, hidden: Hidden, bounds: Bounds, watch: Watch) ->
         if own.answer == "error":
             raise _invalid(field, f"z3 rejects it: {own.output[:300]}")
         if own.answer != test.status:
-            raise _invalid(f"tests[{place}].status", f"it says {test.status}; of the script, z3 says {own.answer}")
+            raise _invalid(f"tests[{place}].status", f"it says {test.status}; for the script, z3 says {own.answer}")
         made.append((term, test.status))
     if {status for _, status in made} != {"sat", "unsat"}:
         # Attack: `(assert false)` answers every test with unsat, and no assertion every test with sat.

@@ -99,7 +99,7 @@ class _Judgement:
         self.evidence |= {"status": status, "confirmed": problem.found.decided}
         if status == "unsat":
             if model:
-                return self._zero("hedged", "it says unsat, and gives a model", flags=("hedged",))
+                return self._zero("hedged", "it says unsat, but gives a model", flags=("hedged",))
             return self._right() if problem.status == "unsat" else self._zero("wrong_status", None)
         if self.params.model == "ignored" or (not model and self.params.model == "optional") or problem.script.sorts:
             return self._right() if problem.status == "sat" else self._zero("wrong_status", None)
@@ -135,7 +135,7 @@ class _Judgement:
         if checked.answer == "sat":
             if problem.status == "unsat":
                 raise InvalidReference(
-                    "reference.status: it says unsat, and a response has a model", path="reference.status"
+                    "reference.status: it says unsat, but a response has a model", path="reference.status"
                 )
             return self._right()
         if checked.answer == "unsat":
