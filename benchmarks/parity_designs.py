@@ -43,7 +43,7 @@ _WRONG = {
     "counter": ("y + 1", "y + 2"),
     "shifter": ("{y[V:0], d}", "{y[V:0], ~d}"),
 }
-"""A part of each design, and another one that makes it wrong."""
+"""The expression in each design, and a wrong one."""
 _RARE = (
     "module adder(input [W:0] a, input [W:0] b, output [W:0] y);\n"
     "  assign y = (a == 32'hdeadbeef) ? 0 : a + b;\nendmodule"

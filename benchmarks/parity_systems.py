@@ -1916,12 +1916,12 @@ SYSTEMS: Mapping[str, Published] = {
         reference=lambda known: {"database": {"script": known["database"]}, "sql": known["sql"]},
         rows=queries(),
         deviations=(
-            Deviation(("doubled, *",), "Sets of cells pay for a right value that is returned any number of times."),
-            Deviation(("*, several",), "The last of several answers counts, and their format is right."),
-            Deviation(("*, empty", "no query, *"), "No query at all earns the reward of a query that runs."),
+            Deviation(("doubled, *",), "Sets of cells reward a right value that is returned any number of times."),
+            Deviation(("*, several",), "The last of several answers counts, and the format is accepted."),
+            Deviation(("*, empty", "no query, *"), "A response without a query earns the reward of a query that runs."),
         ),
-        note="The metrics are those of the package nl2sqlevaluator 1.3.4, which rounds them to three places; here they "
-        "are compared without rounding. The two parts have the weights of scripts/grpo.sh.",
+        note="The metrics are from the package nl2sqlevaluator 1.3.4, which rounds them to three places; here they "
+        "are compared without rounding. The two parts have the weights in scripts/grpo.sh.",
     ),
     "verltool-databases": Published(
         system="verltool",
@@ -2679,10 +2679,10 @@ SYSTEMS: Mapping[str, Published] = {
             deviations=(
                 Deviation(("*, unfavourable",), "`not improve` is read as `improve`, so the effect is never checked."),
                 Deviation(("*, invented",), "Any word is read as the property with the most similar name."),
-                Deviation(("*, repeated",), "An attribute earns each time it is repeated."),
-                Deviation(("both, *",), "The answer can be anywhere in the tag, so that naming all of them is right."),
+                Deviation(("*, repeated",), "An attribute earns again each time it is repeated."),
+                Deviation(("both, *",), "The answer can be anywhere in the tag, so naming all of them is right."),
             ),
-            note="The functions and tables are taken out of a script that goes on to train.",
+            note="The functions and tables are extracted from a script that also trains.",
         )
         for task, word, ranges in (
             ("BBBP", "BBBP", None),
@@ -2745,12 +2745,14 @@ SYSTEMS: Mapping[str, Published] = {
         sandbox=True,
         installed=True,
         deviations=(
-            Deviation(("prints, *",), "A design that prints that all tests passed, and ends the simulation, is right."),
-            Deviation(("*, thought",), "A design in the thought counts although the answer has none."),
-            Deviation(("rare, *",), "A design is right if it only differs on inputs that are not drawn."),
+            Deviation(
+                ("prints, *",), "A design that prints that all tests passed and ends the simulation counts as right."
+            ),
+            Deviation(("*, thought",), "A design in the reasoning counts even if the answer has none."),
+            Deviation(("rare, *",), "A design counts as right if it differs only on inputs that are not drawn."),
         ),
-        note="The published code simulates random inputs; the recipe proves equivalence. The call has 20 sequences of "
-        "50 steps in place of 100 of 1,000, to save time.",
+        note="The published code simulates random inputs; the recipe proves equivalence. To save time, the call "
+        "has 20 sequences of 50 steps instead of 100 of 1,000.",
     ),
     "reward-design-lms": Published(
         recipe="reward_design_lms",
@@ -2767,9 +2769,9 @@ SYSTEMS: Mapping[str, Published] = {
         "'question': '', 'base_prompt': '', 'gpt3_answers': []})())[0]",
         rows=episodes(),
         replies=lambda told: {"reason": told, "verdict": "yes" if "yes" in told.lower()[:6] else "no"},
-        deviations=(Deviation(("cut", "empty"), "A judge is asked about an episode that says nothing."),),
-        note="The language model's reply is drawn for each row and given to both. The published trainer divides by the "
-        "deviation of all rewards so far, after it subtracts their mean.",
+        deviations=(Deviation(("cut", "empty"), "The judge is called for an episode without content."),),
+        note="Each row has a random language model's reply, which both sides use. The published trainer subtracts "
+        "the mean of all rewards so far, and divides by their deviation.",
     ),
     "demystify-long-cot-rule": Published(
         system="demystify-long-cot",

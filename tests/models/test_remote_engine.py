@@ -29,7 +29,7 @@ FAKES = {"vllm": FakeVllm, "sglang": FakeSglang}
 
 @pytest.fixture(scope="module")
 def headed(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The files beside the weights of a process reward model."""
+    """The files next to the weights of a process reward model."""
     folder = beside(tmp_path_factory.mktemp("headed") / "own")
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "architectures": ["Qwen2ForProcessRewardModel"]}))

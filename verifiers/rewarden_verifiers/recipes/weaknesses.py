@@ -51,7 +51,7 @@ class Weakness:
 
 @dataclass(frozen=True, slots=True)
 class _Paid:
-    """What the recipe pays. of: words for an unusual response, such as `a truncated response`."""
+    """A score that the recipe pays. of: words for an unusual response, such as `a truncated response`."""
 
     states: Mapping[str, State]
     score: float
