@@ -12,7 +12,7 @@ from rewarden.errors import SampleError
 from rewarden.types import Outcome, Progress, Sample, Use
 from rewarden_verifiers.contract import VerifierSpec
 from rewarden_verifiers.outcome import no_answer, right, scored, undecided, wrong
-from rewarden_verifiers.recipes.evaluate import Run
+from rewarden_verifiers.recipes.evaluate import Run, Shared
 from rewarden_verifiers.recipes.model import Candidate, Recipe
 from rewarden_verifiers.registry import Registry
 
@@ -61,7 +61,7 @@ class Rehearsal:
             asked.append(name)
             return _made_up(states.get(name, "right"), self._registry.resolve(use).score_range)
 
-        run = Run(self.recipe, sample or self.sample(), self._params, progress or Progress(), verify)
+        run = Run(Shared(self.recipe, self._params, progress or Progress()), sample or self.sample(), verify)
         try:
             outcome = _LOOP.run(run.outcome())
         except SampleError:
@@ -98,7 +98,7 @@ class Rehearsal:
             return right(score=spec.score_range[1], range=spec.score_range)
 
         try:
-            _LOOP.run(Run(self.recipe, self.sample(), self._params, Progress(), verify).outcome())
+            _LOOP.run(Run(Shared(self.recipe, self._params, Progress()), self.sample(), verify).outcome())
         except SampleError:
             return []
         return found
