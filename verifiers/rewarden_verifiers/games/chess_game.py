@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     import chess
 
 # Attack: the library also reads null moves (`--`, `0000`), with which a side passes, and drops of other variants.
-_SAN = re.compile(r"(?:[KQRBN]?[a-h]?[1-8]?x?[a-h][1-8](?:=?[QRBN])?|O-O(?:-O)?|0-0(?:-0)?)[+#]?[!?]{0,2}", re.ASCII)
+_SAN = re.compile(
+    r"(?:[KQRBN]?[a-h]?[1-8]?[x-]?[a-h][1-8](?:=?[QRBN])?|O-O(?:-O)?|0-0(?:-0)?)(?:\+{0,2}|#)[!?]{0,2}", re.ASCII
+)
+_LONG = re.compile(r"([a-h][1-8])-([a-h][1-8])", re.ASCII)
+_FIGURES = str.maketrans("♔♕♖♗♘♚♛♜♝♞", "KQRBNKQRBN", "♙♟")
 _UCI = re.compile(r"[a-h][1-8][a-h][1-8][qrbn]?", re.ASCII)
 
 
@@ -60,13 +64,15 @@ class ChessBoard:
         return "first" if self._board.turn else "second"
 
     def read(self, text: str) -> str:
-        """A move in algebraic notation (`Nf3`, `exd5`, `O-O`, `e8=Q`) or UCI (`g1f3`, `e7e8q`)."""
+        """A move in algebraic notation (`Nf3`, `exd5`, `O-O`, `e8=Q`, in full `Ng1-f3`) or UCI (`g1f3`, `e7e8q`)."""
+        text = text.translate(_FIGURES)
         try:
             if _UCI.fullmatch(text) is not None:
                 return str(self._board.parse_uci(text).uci())
             if _SAN.fullmatch(text) is None:
                 raise NotAMove(f"{shown(text)} is not a move in algebraic notation or UCI")
-            return str(self._board.parse_san(text.rstrip("!?")).uci())
+            text = _LONG.sub(r"\1\2", text.rstrip("!?").rstrip("+"))
+            return str(self._board.parse_san(text).uci())
         except ValueError:
             raise Illegal(f"{shown(text)} is not a legal move in this position, or more than one") from None
 

@@ -17,11 +17,22 @@ MOST_DEPTH = 4
 _ARROWS = re.compile(r"\\(?:to|rightarrow|longrightarrow|Rightarrow)(?![A-Za-z])|[→⟶⇒➔➝]|[-=]+>")
 _LATEX = re.compile(r"\\(?:text|texttt|mathrm|mathbf)\{([^{}]*)\}|\\([{}])|\\(?:left|right)(?![A-Za-z])|\\[,;: ]")
 _DASH = re.compile(r"\s[-–—]\s")
+_CLOSE = (re.compile(r"[-–—]"), re.compile(r"\s{1,20}to\s{1,20}"), re.compile(r"\s{1,20}and\s{1,20}"))
+"""Marks between nodes that could also be part of a name: they count if every part is a node."""
+_MARKER = re.compile(r"(?:[0-9]{1,5}[.)]|[-*•+]|and|(?:node|vertex|city|item)s?)\s+(?=\S)", re.ASCII | re.IGNORECASE)
+_PAIR = re.compile(r"[^:=]+[:=][^:=]+")
+_BULLET = re.compile(r"[-*•]\s+")
 _TOKEN = re.compile(r"[\[\](){}<>]|[,;\n]|[^\[\](){}<>,;\n]+")
 _PAIRED = {"[": "]", "(": ")", "{": "}", "<": ">"}
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,2})?")
 _ABSENT = frozenset(
     ("none", "null", "no", "impossible", "infeasible", "no solution", "no path", "not possible", "does not exist")
+)
+_NOTHING = re.compile(
+    r"(?:there (?:is|are|exists?) )?no "
+    r"(?:(?:such|valid|feasible|proper|simple|hamiltonian|euler(?:ian)?|topological) )*"
+    r"(?:solution|path|route|tour|walk|cycle|circuit|order(?:ing)?|colou?ring|matching|isomorphism|mapping|flow|tree)"
+    r"(?: exists?)?"
 )
 _YES = frozenset(("yes", "true"))
 _NO = frozenset(("no", "false"))
@@ -40,7 +51,8 @@ def plain(text: str) -> str:
 
 def absent(text: str) -> bool:
     """Returns whether the answer says that there is no solution."""
-    return _word(text) in _ABSENT
+    word = _word(text)
+    return word in _ABSENT or _NOTHING.fullmatch(word) is not None
 
 
 def yes_or_no(text: str) -> bool:
@@ -64,15 +76,15 @@ def number(text: Any) -> float:
 
 def nodes(text: str, known: Collection[str]) -> list[str]:
     """The nodes of a path, an order or a set, as they are written."""
-    value = _value(text)
-    if isinstance(value, list):
-        return [_node(item) for item in value]
-    if not isinstance(value, str):
+    value = _value(text if "<" in text else text.replace("->", ">").replace(">", "->"))
+    if isinstance(value, dict):  # {"path": […], "length": 8}
+        lists = [item for item in value.values() if isinstance(item, list)]
+        value = lists[0] if len(lists) == 1 else None
+    if isinstance(value, str):
+        value = [value] if value in known else _apart(value, known)
+    if not isinstance(value, list):
         raise Unread("the answer is not a list of nodes")
-    if value in known:
-        return [value]
-    parts = value.split("->") if "->" in value else _DASH.split(value) if _DASH.search(value) else value.split()
-    return [_node(part) for part in parts]
+    return [name for item in value for name in _named(_node(item), known)]
 
 
 def groups(text: str) -> list[list[str]]:
@@ -120,8 +132,9 @@ def flows(text: str, known: Collection[str]) -> list[tuple[str, str, float]]:
 def assignment(text: str, *, numbers: bool = False) -> dict[str, str]:
     """A value for each node, a name or with `numbers` a number. Raises Unread if one has two."""
     value = _value(text)
-    if isinstance(value, str):
-        value = [value]
+    if isinstance(value, str):  # a=1 b=2, or one pair
+        words = value.split()
+        value = words if len(words) > 1 and all(_PAIR.fullmatch(word) for word in words) else [value]
     if isinstance(value, dict):
         pairs = [(_node(key), str(number(item)) if numbers else _node(item)) for key, item in value.items()]
     else:
@@ -130,6 +143,30 @@ def assignment(text: str, *, numbers: bool = False) -> dict[str, str]:
     if len(found) < len(pairs):
         raise Unread("a node has two values")
     return found
+
+
+def _apart(text: str, known: Collection[str]) -> list[str]:
+    """The parts of a text between the marks that it uses."""
+    if "->" in text:
+        return text.split("->")
+    if _DASH.search(text):
+        return _DASH.split(text)
+    for mark in _CLOSE:
+        parts = mark.split(text)
+        if len(parts) > 1 and all(name in known for part in parts for name in _named(part.strip(_AROUND), known)):
+            return parts
+    return text.split()
+
+
+def _named(name: str, known: Collection[str]) -> list[str]:
+    """The node, without a mark or a word such as "node" before it; both nodes of "a and b"."""
+    if name in known:
+        return [name]
+    bare = _MARKER.sub("", name, count=1) if _MARKER.match(name) else name
+    if bare in known:
+        return [bare]
+    parts = [part.strip(_AROUND) for part in _CLOSE[2].split(bare)]
+    return parts if len(parts) == 2 and all(part in known for part in parts) else [name]
 
 
 def _word(text: str) -> str:
@@ -216,6 +253,7 @@ def _pair(item: Any, marks: Sequence[str] = (":", "->", "=")) -> tuple[str, str]
     if isinstance(item, list) and len(item) == 2:
         return _node(item[0]), _node(item[1])
     if isinstance(item, str):
+        item = _BULLET.sub("", item, count=1) if _BULLET.match(item) else item
         for mark in marks:
             one, found, other = item.partition(mark)
             if found:

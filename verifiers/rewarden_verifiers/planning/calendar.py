@@ -15,6 +15,8 @@ from rewarden_verifiers.puzzles.answers import undressed
 
 MAX_BUSY = 10_000
 
+_OTHER_DAYS = Names(("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Calendar:
@@ -120,6 +122,9 @@ class CalendarChecker:
             raise Unread("no_answer")
         if len(spans) > 1 or len(days) > 1:
             raise Unread("hedged", "the response has several times")
+        # Attack: a day that the problem does not have, on which nobody is known to be busy.
+        if not days and _OTHER_DAYS.within(text):
+            raise Unread("wrong", f"{_OTHER_DAYS.within(text)[0]} is not one of the days")
         if not days and len(self.task.days) > 1:
             raise Unread("malformed", "the day is missing")
         return (days.pop() if days else self.task.days[0]), spans.pop()
