@@ -203,6 +203,16 @@ async def test_an_answer_that_has_the_words_of_the_reference_is_compared_with_th
     assert (await judged("judge", prompt="What is 6 times 7?", response=response, reference="42"))["score"] == 1.0
 
 
+async def test_one_unrelated_reference_that_a_judge_accepts_takes_no_credit(
+    judged: Judged, scripted: ScriptedJudge
+) -> None:
+    """Flake: a judge that errs once about a right answer."""
+    for when in ("6 times 7", UNRELATED[0]):
+        scripted.script({"when": when, "reply": CORRECT})
+    verdict = await judged("judge", prompt="What is 6 times 7?", response="forty-two", reference="42")
+    assert (verdict["score"], len(scripted.requests)) == (1.0, 3)
+
+
 async def test_an_answer_in_other_words_passes_a_judge_that_tells_references_apart(
     judged: Judged, scripted: ScriptedJudge
 ) -> None:

@@ -10,6 +10,7 @@ references, it is also compared with an unrelated one: a judge that accepts both
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from rewarden_verifiers.extraction.ladder import extract
@@ -21,7 +22,7 @@ from rewarden_verifiers.judges.quotes import quoted, readable
 from rewarden_verifiers.judges.unified import unified
 
 UNRELATED = ("a blue bicycle", "seven kilometres to the north")
-"""Answers for the comparison that must fail. The second is for answers that share a word with the first."""
+"""References for the comparison that must fail, except those that share a word with the answer."""
 
 _WORDS = re.compile(r"\d+|[^\W\d_\u0530-\U0010ffff]+|[^\W\d_]")
 """Beyond the first blocks of Unicode, scripts without spaces: each character is a word."""
@@ -62,10 +63,11 @@ class FinalAnswers(Confirmation):
         return await self._distinguished(held)
 
     async def _distinguished(self, held: list[Opinion[Vote]]) -> list[Opinion[Vote]]:
-        """Takes the credit from answers that the judge also accepts for an unrelated reference.
+        """Takes the credit from answers that the judge also accepts for unrelated references.
 
-        Attack: "As expected.", "idem", or the question itself: no list of openers has them all. Templates of the
-        caller's own may not show the reference, so a judge could not tell it apart.
+        Attack: "As expected.", "idem", or the question itself: no list of openers has them all. Flake: a judge that
+        errs once about a right answer. Templates of the caller's own may not show the reference, so a judge could not
+        tell it apart.
         """
         if self.params.prompt.user:
             return held
@@ -74,16 +76,22 @@ class FinalAnswers(Confirmation):
             vote = one.reading
             if vote is not None and vote.score > 0 and not any(_alike(vote.answer, ref) for ref in self.references):
                 unlike.setdefault(vote.answer, []).append(place)
-        asked = (
-            self.opinions(len(places), self.asking(alone=answer, against=_unrelated(answer)))
-            for answer, places in unlike.items()
-        )
-        for (answer, places), said in zip(unlike.items(), await gather(*asked), strict=True):
-            for place, one in zip(places, said, strict=True):
-                if one.reading is not None and one.reading.score > 0:
-                    reason = "The judge accepts this answer for an unrelated reference too."
-                    held[place] = replace(held[place], reading=Vote(0.0, reason, answer=answer, unquoted=True))
+        for found in await gather(*(self._taken_for_any(answer, places) for answer, places in unlike.items())):
+            for place in found:
+                reason = "The judge accepts this answer for unrelated references too."
+                one = held[place]
+                assert one.reading is not None
+                held[place] = replace(one, reading=Vote(0.0, reason, answer=one.reading.answer, unquoted=True))
         return held
+
+    async def _taken_for_any(self, answer: str, places: Sequence[int]) -> Sequence[int]:
+        """Returns the places of the opinions that accept an answer for every unrelated reference."""
+        for other in UNRELATED:
+            if places and not _words(other) & _words(answer):
+                said = await self.opinions(len(places), self.asking(alone=answer, against=other))
+                both = zip(places, said, strict=True)
+                places = [place for place, one in both if one.reading is not None and one.reading.score > 0]
+        return places
 
     def _holds(self, vote: Vote, there: str) -> bool:
         """Returns whether the response holds the quote, and the quote may be an answer.
@@ -105,10 +113,6 @@ def _alike(answer: str, reference: str) -> bool:
 
 _NUMBER = 2
 """Words of a number with its unit."""
-
-
-def _unrelated(answer: str) -> str:
-    return next((one for one in UNRELATED if not _words(one) & _words(answer)), UNRELATED[-1])
 
 
 def _words(text: str) -> set[str]:

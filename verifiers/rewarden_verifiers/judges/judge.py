@@ -55,7 +55,7 @@ _REASONS = {
 
 
 @verifier(
-    version="4",
+    version="5",
     graded=True,
     determinism="sampled",
     requires=("judge",),
@@ -87,9 +87,9 @@ async def judge(
     quote must occur in the response and be more than an opener. The judge then compares the quote alone, without the
     rest of the response. If the quote does not occur in the response, the judge is asked for it one more time. After
     that, Rewarden extracts the answer itself; if it finds none, the response scores 0 (`no_answer`). If an accepted
-    quote shares few words with the reference, the judge also compares it with an unrelated reference, and the response
-    scores 0 if the judge accepts that too. With `quotes: require`, credit in the other modes requires a quote of the
-    passage that justifies it (`unquoted`).
+    quote shares few words with the reference, the judge also compares it with two unrelated references; if it accepts
+    both, the response scores 0. With `quotes: require`, credit in the other modes requires a quote of the passage that
+    justifies it (`unquoted`).
 
     If a response is longer than the judge's context, the modes `reference` and `solve` judge only the last portion,
     which contains the final answer. The other modes judge up to `portions` portions separately, and the lowest verdict
