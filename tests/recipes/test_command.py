@@ -225,20 +225,49 @@ FORM = "uses: {form: {name: format, params: {template: think_answer}}, answer: m
             ["warning: table[0]: pays 1 for nothing, without a right answer; with one, at most 1"],
         ),
         (
-            "uses: {answer: math}\nscore: 1.0 - answer.score\n",
-            ["warning: score: pays 1 for nothing, without a right answer; with one, at most 0"],
+            # A policy chooses to give no answer: what has no score is not trained on.
+            "uses: {answer: math}\nscore: 'answer.reason == \"no_answer\" ? log(0.0) : answer.score'\n",
+            [
+                "warning: score: gives no score if 'answer' is without an answer: 'answer.reason == \"no_answer\" ? "
+                "log(0.0) : answer.score' failed: log(): math domain error"
+            ],
         ),
         (
-            "uses: {answer: math}\nscore: 'sample.finish_reason == \"length\" ? 1.0 : answer.score'\n",
-            ["warning: score: pays 1 for a truncated response, without a right answer; with one, at most 1"],
+            "uses: {answer: math}\nscore: answer.score\n"
+            "exclude: {when: 'answer.reason == \"no_answer\"', reason: none}\n",
+            [
+                "warning: exclude: leaves the sample out if 'answer' is without an answer, but pays 0 if it is wrong: "
+                "a policy can choose to be left out"
+            ],
         ),
         (
-            FORM + "score: 'sample.token_count > 1000.0 ? form.score : answer.score'\n",
-            ["warning: score: pays 1 for 'form' alone in a long response, without a right answer; with one, at most 1"],
+            "uses: {answer: math}\ntable:\n  - {when: 'sample.finish_reason == \"length\"', score: 0.9}\n"
+            "  - otherwise: answer.score\n",
+            ["note: table[0]: pays 0.9 for a truncated response, without a right answer; with one, at most 1"],
         ),
         (
-            "uses: {answer: math, other: text}\nscore: 'max(answer.score, other.status == \"error\" ? 1.0 : 0.0)'\n",
-            ["warning: score: pays 1 if 'other' fails, but 0 if its answer is wrong: failing must not pay"],
+            "uses: {answer: math}\nscore: 0.5 * answer.score\n"
+            "shaping: [{length: {kind: linear, start: 0.0, end: 0.5, max: 1000}}]\n",
+            [
+                "warning: shaping.length: pays 0.5 for 20,000 tokens without a right answer; a short one earns 0.0005, "
+                "and if right 0.5005"
+            ],
+        ),
+        (
+            "uses: {answer: math}\nrange: [-1, 1]\nscore: answer.score\n"
+            "shaping: [{length: {kind: cosine, combine: replace, max: 1000, exceeded: 0.0, "
+            "correct: {start: 1.0, end: 0.5}, wrong: {start: -1.0, end: -0.5}}}]\n",
+            ["warning: shaping.length: pays a wrong answer 0 past its limit, but at most -0.5 before it"],
+        ),
+        (
+            "uses: {answer: math}\nrange: [-1, 1]\nscore: answer.score\n"
+            "shaping: [{length: {kind: soft_overlong, max: 1000, buffer: 100}}]\n",
+            [],
+        ),
+        (
+            "uses: {answer: math}\nscore: answer.score\n"
+            "exclude: {when: 'sample.finish_reason == \"length\"', reason: truncated}\n",
+            [],
         ),
         (FORM + "score: 0.2 * form.score + 0.8 * answer.score\n", []),
         (FORM + "score: 'form.passed ? answer.score : 0.0'\n", []),
@@ -256,6 +285,8 @@ def test_what_cannot_be_evaluated_without_samples_is_not_judged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = "uses: {answer: math}\nscore: 'has(answer.evidence.x) ? 1.0 : answer.score'\n"
-    assert checked(tmp_path, capsys, text) == []
+    assert checked(tmp_path, capsys, text) == [
+        "note: not checked for rewards without an answer: this needs real samples"
+    ]
     assert called("--check", str(tmp_path / "mine.yaml"), "--json") == 0
     assert json.loads(capsys.readouterr().out)[0]["weaknesses"] is None

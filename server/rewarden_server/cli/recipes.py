@@ -113,6 +113,8 @@ def check_all(files: list[str], registry: Registry, *, as_json: bool) -> int:
             else:
                 low, high = each["range"]
                 say(f"{each['file']}: ok: {each['name']} {each['version']}, scores from {low:g} to {high:g}")
+                if each["weaknesses"] is None:
+                    say(f"{each['file']}: note: not checked for rewards without an answer: this needs real samples")
                 for weakness in each["weaknesses"] or ():
                     kind = "warning" if weakness["severe"] else "note"
                     say(f"{each['file']}: {kind}: {weakness['where']}: {weakness['says']}")

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from rewarden.errors import SampleError
+from rewarden.errors import PluginError, SampleError
 from rewarden.types import Outcome, Progress, Sample, Use
 from rewarden_verifiers.contract import VerifierSpec
 from rewarden_verifiers.outcome import no_answer, right, wrong
@@ -30,13 +30,24 @@ _MOST = 7
 _FORM = frozenset({"format", "length", "repetition", "language", "style_metric"})
 """Verifiers of how a response is written, which is no answer."""
 
+_VARIED = 4
+"""Verifiers of a recipe that is also evaluated on long and on truncated responses."""
+
+_LONG = 20_000
+"""Tokens and words of a long response."""
+
 _KNOWN = frozenset({"score", "passed", "status", "reason", "fault", "flags"})
 """The fields of an outcome that can be made up without running its verifier."""
 
 _LARGE = 0.5
 """The share of the full reward from which a reward without an answer is worth a word."""
 
+_ALL = 0.99
+"""The share from which length pays as much as a right answer. A short response has some length, too."""
+
 _NEAR = 1e-9
+
+_SAID: Mapping[State, str] = {"right": "right", "wrong": "wrong", "no_answer": "without an answer", "fails": "failed"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,41 +62,55 @@ class Weakness:
 
 @dataclass(frozen=True, slots=True)
 class _Paid:
-    """A score that the recipe pays. of: words for an unusual response, such as `a truncated response`."""
+    """A score, and where the recipe gives it. kind: how the response differs from an ordinary one."""
 
     states: Mapping[str, State]
     score: float
     row: str
-    of: str = ""
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """No score, although no verifier fails; or a score that the trainer is asked to leave out (why: None)."""
+
+    states: Mapping[str, State]
+    why: str | None
+    kind: str = ""
 
 
 async def weaknesses(recipe: Recipe, spec: VerifierSpec, registry: Resolver) -> list[Weakness] | None:
     """Returns the weaknesses of a recipe with its default parameters; None if it cannot be evaluated without samples,
-    because it has too many verifiers, or reads more of the sample or of an outcome than can be made up."""
+    because it has too many verifiers, or reads more of the sample or of an outcome than can be made up.
+
+    Recipes with up to four verifiers are also evaluated on a long and on a truncated response, if they read that.
+    Values that the caller gives in `metadata` and `signals` are not varied.
+    """
     names = list(recipe.components)
     if len(names) > _MOST or any(path[0] in names and path[1] not in _KNOWN for path in recipe.reads):
         return None
     params = spec.params_type() if spec.params_type is not None else None
-    shared = Shared(recipe, params, Progress(step=0, total_steps=1))
-    answers = [name for name in names if not _is_form(recipe, name)]
-    reads_status = any(path[0] in names and path[1] == "status" for path in recipe.reads)
     paid: list[_Paid] = []
-    failures: list[Weakness] = []
-    for sample, of in _samples(recipe):
-        for failure in _FAILURES if reads_status else _FAILURES[:1]:
-            tried: list[_Paid] = []
-            for states in itertools.product(_STATES, repeat=len(names)):
-                run = _Rehearsal(recipe, shared, registry, dict(zip(names, states, strict=True)), failure)
-                found = await run.paid(sample, of)
-                if found is _UNKNOWN:
-                    return None
-                if isinstance(found, _Paid):
-                    tried.append(found)
-            paid += tried
-            failures += [
-                one for one in _for_failure(recipe, tried) if one.where not in {each.where for each in failures}
-            ]
-    return [*_without_answer(answers, paid), *failures]
+    left: list[_Left] = []
+    for kind, sample in _samples(recipe).items():
+        for states in itertools.product(_STATES, repeat=len(names)):
+            if kind and "fails" in states:
+                continue
+            found = await _paid(recipe, params, registry, dict(zip(names, states, strict=True)), sample, kind)
+            if found is _UNKNOWN:
+                return None
+            if isinstance(found, _Paid):
+                paid.append(found)
+            elif isinstance(found, _Left):
+                left.append(found)
+    answers = [name for name in names if not _is_form(recipe, name)]
+    plain = [one for one in paid if not one.kind]
+    return [
+        *_without_answer(answers, [one for one in paid if one.kind != "long"]),
+        *_for_length(recipe, answers, paid),
+        *_for_failure(recipe, plain),
+        *_for_escape(names, plain, left),
+    ]
 
 
 class _Unknown:
@@ -95,57 +120,44 @@ class _Unknown:
 _UNKNOWN = _Unknown()
 
 
-_FAILURES = (
-    Outcome(status="undecided", reason="failed", fault="verifier"),
-    Outcome(status="error", reason="failed", fault="verifier"),
-)
+async def _paid(
+    recipe: Recipe, params: Any, registry: Resolver, states: Mapping[str, State], sample: Sample, kind: str
+) -> _Paid | _Left | _Unknown | None:
+    """Returns the score; None if there is none because a verifier fails."""
+    of = {candidate.path: name for name, one in recipe.components.items() for candidate in one.candidates}
 
 
-@dataclass(frozen=True, slots=True)
-class _Rehearsal:
-    recipe: Recipe
-    shared: Shared
-    registry: Resolver
-    states: Mapping[str, State]
-    failure: Outcome
-
-    async def paid(self, sample: Sample, of: str) -> _Paid | _Unknown | None:
-        """Returns the score; None if there is none."""
-        run = Run(self.shared, sample, self._verify)
-        try:
-            outcome = await run.outcome()
-        except SampleError:
-            return _UNKNOWN
-        if outcome.score is None or outcome.exclude:
-            return None
-        notes: Mapping[str, Any] = outcome.evidence.get("recipe", {})
-        row = "fallback" if "fallback" in notes else f"table[{notes['row']}]" if "row" in notes else "score"
-        return _Paid(self.states, outcome.score, row, of)
-
-    async def _verify(self, candidate: Candidate, use: Use) -> Outcome:
-        span = self.registry.resolve(use).score_range
-        name = next(name for name, one in self.recipe.components.items() if candidate in one.candidates)
-        match self.states[name]:
-            case "right":
-                return right(score=span[1], range=span)
-            case "wrong":
-                return wrong(range=span)
-            case "no_answer":
-                return no_answer(range=span)
-            case "fails":
-                return replace(self.failure, range=span)
+    run = Run(recipe, sample, params, Progress(step=0, total_steps=1), verify)
+    try:
+        outcome = await run.outcome()
+    except PluginError as error:
+        # Made-up values of the caller's can break a formula that is sound with real ones.
+        if any(path[:2] in (("sample", "metadata"), ("sample", "signals")) for path in recipe.reads):
+            return None if kind else _UNKNOWN
+        if not {"wrong", "no_answer"} & set(states.values()):
+            return _UNKNOWN  # no escape from a bad answer: a made-up full score is not one of this verifier's
+        return _Left(states, str(error).removeprefix(f"recipe {recipe.name!r}: "), kind)
+    except SampleError:
+        return _UNKNOWN
+    if outcome.exclude:
+        return _Left(states, None, kind)
+    if outcome.score is None:
+        return None
+    notes: Mapping[str, Any] = outcome.evidence.get("recipe", {})
+    row = "fallback" if "fallback" in notes else f"table[{notes['row']}]" if "row" in notes else "score"
+    return _Paid(states, outcome.score, row, kind)
 
 
-def _samples(recipe: Recipe) -> list[tuple[Sample, str]]:
-    """Returns samples that the recipe may tell apart, each with words for an unusual response."""
-    plain = _sample(recipe)
-    read = {path[1] for path in recipe.reads if path[0] == "sample" and len(path) > 1}
-    samples = [(plain, "")]
-    if "token_count" in read:
-        samples.append((replace(plain, token_count=1_000_000), "a long response"))
-    if "finish_reason" in read:
-        samples.append((replace(plain, finish_reason="length"), "a truncated response"))
-    return samples
+def _samples(recipe: Recipe) -> dict[str, Sample]:
+    """Returns the samples on which the recipe is evaluated, by how they differ from an ordinary one, which is first."""
+    found = {"": _sample(recipe)}
+    if len(recipe.components) > _VARIED:
+        return found
+    if ("sample", "finish_reason") in recipe.reads:
+        found["truncated"] = replace(found[""], finish_reason="length")
+    if recipe.shaping or ("sample", "token_count") in recipe.reads:
+        found["long"] = replace(found[""], token_count=_LONG, response="word " * _LONG)
+    return found
 
 
 def _sample(recipe: Recipe) -> Sample:
@@ -188,9 +200,72 @@ def _without_answer(answers: list[str], paid: list[_Paid]) -> list[Weakness]:
     if share <= _LARGE + _NEAR:
         return []
     needed = " and ".join(repr(name) for name, state in best.states.items() if state == "right")
-    by = f"{needed} alone{best.of and f' in {best.of}'}" if needed else best.of or "nothing"
-    says = f"pays {best.score:g} for {by}, without a right answer; with one, at most {most:g}"
+    truncated = f" {'in' if needed else 'for'} a truncated response" if best.kind else ""
+    by = f" for {needed} alone{truncated}" if needed else truncated or " for nothing"
+    says = f"pays {best.score:g}{by}, without a right answer; with one, at most {most:g}"
     return [Weakness(where=best.row, says=says, severe=share >= 1 - _NEAR)]
+
+
+def _for_length(recipe: Recipe, answers: list[str], paid: list[_Paid]) -> list[Weakness]:
+    """Returns where a long response without a right answer earns as much as a short one with it, and where a wrong one
+    earns more past the limit than before it."""
+    found: list[Weakness] = []
+    for step in recipe.shaping:
+        numbers = step.wrong or {}
+        beyond = numbers.get("exceeded")
+        ends = [number for name in ("start", "end") if isinstance(number := numbers.get(name), float)]
+        if isinstance(beyond, float) and len(ends) == 2 and step.weight == 1.0 and beyond > max(ends) + _NEAR:
+            says = f"pays a wrong answer {beyond:g} past its limit, but at most {max(ends):g} before it"
+            found.append(Weakness(where=f"shaping.{step.name}", says=says, severe=True))
+    sound = [one for one in paid if "fails" not in one.states.values()]
+    short = {tuple(one.states.items()): one.score for one in sound if not one.kind}
+    wrongs = [
+        one
+        for one in sound
+        if one.kind == "long"
+        and not any(one.states[name] == "right" for name in answers)
+        and one.score > short.get(tuple(one.states.items()), one.score) + _NEAR
+    ]
+    for one in sorted(wrongs, key=lambda one: -one.score):
+        least = short[tuple(one.states.items())]
+        right = short.get(tuple({**one.states, **dict.fromkeys(answers, "right")}.items()))
+        if right is None or right <= least + _NEAR:
+            continue
+        share = (one.score - least) / (right - least)
+        if share > _LARGE + _NEAR:
+            says = f"pays {one.score:g} for {_LONG:,} tokens without a right answer; a short one earns {least:g}, "
+            where = f"shaping.{recipe.shaping[0].name}" if recipe.shaping else one.row
+            found.append(Weakness(where=where, says=f"{says}and if right {right:g}", severe=share >= _ALL))
+        break
+    return found
+
+
+def _for_escape(names: list[str], paid: list[_Paid], left: list[_Left]) -> list[Weakness]:
+    """Returns outcomes, which a policy can bring about, that leave a sample without a score or out of training."""
+    scores = {tuple(one.states.items()): one for one in paid}
+    found: list[Weakness] = []
+    for one in left:
+        if "fails" in one.states.values():
+            continue
+        if one.why is not None:
+            states = " and ".join(f"{name!r} is {_SAID[state]}" for name, state in one.states.items())
+            place, mark, why = one.why.partition(": ")
+            if not mark or " " in place:
+                place, why = "score", one.why
+            response = f" in a {one.kind} response" if one.kind else ""
+            found.append(Weakness(where=place, says=f"gives no score if {states}{response}: {why}", severe=True))
+            break
+        for name in () if one.kind else names:
+            other = {"wrong": "no_answer", "no_answer": "wrong"}.get(one.states[name])
+            scored = scores.get(tuple({**one.states, name: other}.items()))
+            if scored is not None:
+                says = (
+                    f"leaves the sample out if {name!r} is {_SAID[one.states[name]]}, but pays {scored.score:g} if it "
+                    f"is {_SAID[scored.states[name]]}: a policy can choose to be left out"
+                )
+                found.append(Weakness(where="exclude", says=says, severe=True))
+                return found
+    return found
 
 
 def _for_failure(recipe: Recipe, paid: list[_Paid]) -> list[Weakness]:
