@@ -228,7 +228,8 @@ def _for_length(recipe: Recipe, answers: list[str], paid: list[_Paid]) -> list[W
     ]
     for one in sorted(wrongs, key=lambda one: -one.score):
         least = short[tuple(one.states.items())]
-        right = short.get(tuple({**one.states, **dict.fromkeys(answers, "right")}.items()))
+        best: dict[str, State] = {**one.states, **dict.fromkeys(answers, "right")}
+        right = short.get(tuple(best.items()))
         if right is None or right <= least + _NEAR:
             continue
         share = (one.score - least) / (right - least)
@@ -256,8 +257,10 @@ def _for_escape(names: list[str], paid: list[_Paid], left: list[_Left]) -> list[
             found.append(Weakness(where=place, says=f"gives no score if {states}{response}: {why}", severe=True))
             break
         for name in () if one.kind else names:
-            other = {"wrong": "no_answer", "no_answer": "wrong"}.get(one.states[name])
-            scored = scores.get(tuple({**one.states, name: other}.items()))
+            if one.states[name] == "right":
+                continue
+            other: dict[str, State] = {**one.states, name: "wrong" if one.states[name] == "no_answer" else "no_answer"}
+            scored = scores.get(tuple(other.items()))
             if scored is not None:
                 says = (
                     f"leaves the sample out if {name!r} is {_SAID[one.states[name]]}, but pays {scored.score:g} if it "
