@@ -14,7 +14,19 @@ from rewarden_verifiers.group.statistics import describe
 from rewarden_verifiers.outcome import scored
 from rewarden_verifiers.uses import UseLike, parse_use
 
-Score = Literal["own", "pass_rate", "fail_rate", "mean", "best", "all_pass", "any_pass", "centred", "standardised"]
+Score = Literal[
+    "own",
+    "pass_rate",
+    "fail_rate",
+    "mean",
+    "best",
+    "all_pass",
+    "any_pass",
+    "centred",
+    "standardised",
+    "leave_one_out",
+    "rank",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +37,8 @@ class GroupStatsParams:
     score: Score of a member: `own`, `pass_rate` or `fail_rate` (of its group; `fail_rate` rewards the author of a
         problem), `mean` or `best` (of its group's scores), `all_pass` or `any_pass` (1 or 0, over the scored members),
         `centred` (its own minus the group's mean), `standardised` (that over the standard deviation; 0 if all are
-        equal).
+        equal), `leave_one_out` (its own minus the mean of the others; 0 if there is none), `rank` (the share of the
+        others that it beats, a tie as half; 0.5 if there is none).
     ddof: Degrees of freedom subtracted in the standard deviation (0: of these members; 1: of the policy).
     ks: The k of pass@k. By default, powers of two up to the number of scored members.
     pass_threshold: Lowest score that passes. By default, the verdict of the verifier in `use`, or full marks if it has
@@ -70,10 +83,11 @@ async def group_stats(samples: list[Member], params: GroupStatsParams, ctx: Cont
             outcome if outcome.exclude else replace(outcome, exclude=True, exclude_reason="no_difference")
             for outcome in outcomes
         ]
-    return [_outcome(outcome, stats, params, use) for outcome in outcomes]
+    scores = [outcome.score for outcome in outcomes if outcome.score is not None]
+    return [_outcome(outcome, stats, scores, params, use) for outcome in outcomes]
 
 
-def _outcome(own: Outcome, stats: Group, params: GroupStatsParams, use: Use) -> Outcome:
+def _outcome(own: Outcome, stats: Group, scores: Sequence[float], params: GroupStatsParams, use: Use) -> Outcome:
     evidence = {**own.evidence, "group": _plain(stats)}
     flags = (*own.flags, "group_has_unscored") if stats.unscored else own.flags
     part = Component(status=own.status, score=own.score, reason=own.reason, fault=own.fault, verifier=use.name)
@@ -88,6 +102,8 @@ def _outcome(own: Outcome, stats: Group, params: GroupStatsParams, use: Use) -> 
     elif params.score in ("all_pass", "any_pass"):
         all_or_any = stats.passed == stats.scored if params.score == "all_pass" else stats.passed > 0
         value, bounds = float(all_or_any), (0.0, 1.0)
+    elif params.score == "rank":
+        value, bounds = _rank(own.score, scores), (0.0, 1.0)
     elif params.score == "best" and stats.best is not None:
         value = stats.best
     elif params.score == "mean" and stats.mean is not None:
@@ -99,6 +115,8 @@ def _outcome(own: Outcome, stats: Group, params: GroupStatsParams, use: Use) -> 
             # |x - mean| / std is at most (n - 1) / sqrt(n) for ddof 1, and sqrt(n - 1) for ddof 0.
             limit = float(max(stats.scored, 2))
             value, bounds = (value / stats.std if stats.std else 0.0), (-limit, limit)
+        elif params.score == "leave_one_out":
+            value = value * stats.scored / (stats.scored - 1) if stats.scored > 1 else 0.0
     return scored(
         min(max(value, bounds[0]), bounds[1]),
         range=bounds,
@@ -116,6 +134,15 @@ def _outcome(own: Outcome, stats: Group, params: GroupStatsParams, use: Use) -> 
         exclude=own.exclude,
         exclude_reason=own.exclude_reason,
     )
+
+
+def _rank(own: float, scores: Sequence[float]) -> float:
+    """The share of the other scores that are lower; equal ones count half."""
+    if len(scores) < 2:
+        return 0.5
+    lower = sum(score < own for score in scores)
+    equal = sum(score == own for score in scores) - 1
+    return (lower + equal / 2) / (len(scores) - 1)
 
 
 def _plain(stats: Group) -> dict[str, Any]:
