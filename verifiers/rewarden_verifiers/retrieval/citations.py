@@ -41,7 +41,7 @@ _END = re.compile(r"(?<=[。！？｡])")
 _BETWEEN = re.compile(r"\s*(?:[,;，；、]|\band\b)\s*")
 _RANGE = re.compile(r"(\d{1,4})\s?[-–]\s?(\d{1,4})")
 _LONGEST_RANGE = 50
-_LEAD = re.compile(r"^(?:doc(?:ument)?|source|passage|ref(?:erence)?)[\s_.#:-]{0,3}", re.IGNORECASE)
+_LEAD = re.compile(r"^(?:doc(?:ument)?|source|passage|citation|ref(?:erence)?)[\s_.#:-]{0,3}", re.IGNORECASE)
 _LONGEST_ID = 64
 _LONGEST_HEADING = 12
 """Words of a heading; a longer one says something."""

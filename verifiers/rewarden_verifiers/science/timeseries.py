@@ -23,6 +23,7 @@ MOST_VALUES = 5_000
 _MOST = 1e15
 """The largest number: the squares of all errors have a finite sum."""
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,2})?")
+_LABELLED = re.compile(r"[^:\n]{1,60}:[ \t]{1,8}([+-]?[0-9.]{1,60}(?:[eE][+-]?[0-9]{1,2})?)[ \t]{0,8},?", re.ASCII)
 _BETWEEN = re.compile(r"[,;\s]+")
 
 
@@ -130,7 +131,7 @@ def timeseries(response: str, prepared: Truth, params: SeriesParams) -> Outcome:
     """Scores a forecast by its error (MAE, MSE, RMSE, sMAPE or MASE), on the scale of a naive forecast.
 
     The reference has the actual `values`, and the `history` before them. The answer is a list with the same number of
-    values, as JSON or separated by commas, blanks or line breaks.
+    values, as JSON or separated by commas, blanks or line breaks. Lines can have labels (`2024-01-01: 12`).
 
     The score is 1 - error / scale, at least 0. By default the scale is the error of the naive forecast, which repeats
     the last value, or the last `season`: it earns 0, and only a better forecast earns anything. The evidence contains
@@ -173,7 +174,12 @@ def _numbers(text: str) -> list[float] | None:
         value = parse(text)
     except NotRead:
         body = text.strip().removeprefix("[").removesuffix("]").strip()
-        value = _BETWEEN.split(body) if body else []
+        lines = [_LABELLED.fullmatch(line.strip()) for line in body.split("\n") if line.strip()]
+        # Lines such as "2024-01-01: 12", whose labels are no numbers of the forecast.
+        value = [line[1] for line in lines if line] if lines and all(lines) else _BETWEEN.split(body) if body else []
+    if isinstance(value, dict):  # {"forecast": […]}, or a value for each time
+        lists = [item for item in value.values() if isinstance(item, list)]
+        value = lists[0] if len(lists) == 1 else list(value.values())
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         value = [value]
     if not isinstance(value, list):
