@@ -167,13 +167,11 @@ def _needs(registry: Registry, recipe: Recipe, rehearsal: Rehearsal) -> list[str
     ]
     if spec.requires:
         lines.append(f"* Needs `pip install 'rewarden-server[{','.join(spec.requires)}]'`.")
-    asked = [
-        len(found.asked)
-        for state in STATES
-        if (found := rehearsal.run(dict.fromkeys(recipe.components, state))) is not None
-    ]
+    runs = [rehearsal.run(dict.fromkeys(recipe.components, state)) for state in STATES]
+    asked = [len(found.asked) for found in runs if found is not None]
     if asked:
-        total, least = max(asked), min(asked)
+        # Where a rehearsal ended early, because the recipe reads more, every verifier could run.
+        total, least = (len(recipe.components) if None in runs else max(asked)), min(asked)
         some = f"at most {total} verifier{'s' if total > 1 else ''} per sample"
         stop = f", and {least} if the first {'ones decide' if least > 1 else 'one decides'}" if least < total else ""
         lines.append(f"* Runs {some}{stop}.")
