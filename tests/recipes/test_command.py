@@ -269,6 +269,13 @@ FORM = "uses: {form: {name: format, params: {template: think_answer}}, answer: m
             "exclude: {when: 'sample.finish_reason == \"length\"', reason: truncated}\n",
             [],
         ),
+        (
+            FORM + "range: [0, 3]\nscore: 'answer.score + 1.5 * form.score'\n",
+            [
+                "warning: score: pays 1.5 for 'form' alone, without a right answer; with one, at most 2.5, and 1 for "
+                "the answer alone"
+            ],
+        ),
         (FORM + "score: 0.2 * form.score + 0.8 * answer.score\n", []),
         (FORM + "score: 'form.passed ? answer.score : 0.0'\n", []),
         ("uses: {answer: {name: math, default: 0.0}}\nscore: answer.score\n", []),

@@ -203,7 +203,17 @@ def _without_answer(answers: list[str], paid: list[_Paid]) -> list[Weakness]:
     truncated = f" {'in' if needed else 'for'} a truncated response" if best.kind else ""
     by = f" for {needed} alone{truncated}" if needed else truncated or " for nothing"
     says = f"pays {best.score:g}{by}, without a right answer; with one, at most {most:g}"
-    return [Weakness(where=best.row, says=says, severe=share >= 1 - _NEAR)]
+    alone = max((one.score for one in having if not _formed(one, answers)), default=best.score)
+    # Behind a gate, a right answer alone earns the least, or a penalty: that is no bonus larger than the answer.
+    more = max(least, 0.0) + _NEAR < alone < best.score - _NEAR
+    if more:
+        says = f"{says}, and {alone:g} for the answer alone"
+    return [Weakness(where=best.row, says=says, severe=more or share >= 1 - _NEAR)]
+
+
+def _formed(one: _Paid, answers: list[str]) -> bool:
+    """Returns whether a verifier that judges no answer is right."""
+    return any(state == "right" for name, state in one.states.items() if name not in answers)
 
 
 def _for_length(recipe: Recipe, answers: list[str], paid: list[_Paid]) -> list[Weakness]:
