@@ -276,6 +276,14 @@ FORM = "uses: {form: {name: format, params: {template: think_answer}}, answer: m
                 "the answer alone"
             ],
         ),
+        (
+            "uses: {answer: math}\nscore: 1.0 - answer.score\n",
+            ["warning: score: pays 1 for nothing, without a right answer; with one, at most 0"],
+        ),
+        (
+            "uses: {answer: math, other: text}\nscore: 'max(answer.score, other.status == \"error\" ? 1.0 : 0.0)'\n",
+            ["warning: score: pays 1 if 'other' fails, but 0 if its answer is wrong: failing must not pay"],
+        ),
         (FORM + "score: 0.2 * form.score + 0.8 * answer.score\n", []),
         (FORM + "score: 'form.passed ? answer.score : 0.0'\n", []),
         ("uses: {answer: {name: math, default: 0.0}}\nscore: answer.score\n", []),

@@ -1,8 +1,7 @@
 """Ways to earn a recipe's reward without a right answer, found by trying every mix of its verifiers' outcomes.
 
 Each verifier finds the response right, wrong or without an answer, or fails. The recipe is evaluated on all
-combinations, with the formulas and conditions that a sample would meet; no verifier runs. A recipe that reads the
-length of a response, or how it ended, is also evaluated on a long and on a truncated one.
+combinations, with the formulas and conditions that a sample would meet; no verifier runs.
 """
 
 from __future__ import annotations
@@ -90,13 +89,14 @@ async def weaknesses(recipe: Recipe, spec: VerifierSpec, registry: Resolver) -> 
     if len(names) > _MOST or any(path[0] in names and path[1] not in _KNOWN for path in recipe.reads):
         return None
     params = spec.params_type() if spec.params_type is not None else None
+    rehearsed = _Rehearsed(Shared(recipe, params, Progress(step=0, total_steps=1)), registry)
     paid: list[_Paid] = []
     left: list[_Left] = []
     for kind, sample in _samples(recipe).items():
         for states in itertools.product(_STATES, repeat=len(names)):
             if kind and "fails" in states:
                 continue
-            found = await _paid(recipe, params, registry, dict(zip(names, states, strict=True)), sample, kind)
+            found = await rehearsed.paid(dict(zip(names, states, strict=True)), sample, kind)
             if found is _UNKNOWN:
                 return None
             if isinstance(found, _Paid):
@@ -108,7 +108,7 @@ async def weaknesses(recipe: Recipe, spec: VerifierSpec, registry: Resolver) -> 
     return [
         *_without_answer(answers, [one for one in paid if one.kind != "long"]),
         *_for_length(recipe, answers, paid),
-        *_for_failure(recipe, plain),
+        *_for_failure(recipe, [*plain, *await _with_errors(recipe, rehearsed)]),
         *_for_escape(names, plain, left),
     ]
 
@@ -120,32 +120,60 @@ class _Unknown:
 _UNKNOWN = _Unknown()
 
 
-async def _paid(
-    recipe: Recipe, params: Any, registry: Resolver, states: Mapping[str, State], sample: Sample, kind: str
-) -> _Paid | _Left | _Unknown | None:
-    """Returns the score; None if there is none because a verifier fails."""
-    of = {candidate.path: name for name, one in recipe.components.items() for candidate in one.candidates}
+_UNDECIDED = Outcome(status="undecided", reason="failed", fault="verifier")
 
 
-    run = Run(recipe, sample, params, Progress(step=0, total_steps=1), verify)
-    try:
-        outcome = await run.outcome()
-    except PluginError as error:
-        # Made-up values of the caller's can break a formula that is sound with real ones.
-        if any(path[:2] in (("sample", "metadata"), ("sample", "signals")) for path in recipe.reads):
-            return None if kind else _UNKNOWN
-        if not {"wrong", "no_answer"} & set(states.values()):
-            return _UNKNOWN  # no escape from a bad answer: a made-up full score is not one of this verifier's
-        return _Left(states, str(error).removeprefix(f"recipe {recipe.name!r}: "), kind)
-    except SampleError:
-        return _UNKNOWN
-    if outcome.exclude:
-        return _Left(states, None, kind)
-    if outcome.score is None:
-        return None
-    notes: Mapping[str, Any] = outcome.evidence.get("recipe", {})
-    row = "fallback" if "fallback" in notes else f"table[{notes['row']}]" if "row" in notes else "score"
-    return _Paid(states, outcome.score, row, kind)
+@dataclass(frozen=True, slots=True)
+class _Rehearsed:
+    """A recipe that is evaluated on made-up outcomes. failure: the outcome of a verifier that fails."""
+
+    shared: Shared
+    registry: Resolver
+    failure: Outcome = _UNDECIDED
+
+    async def paid(self, states: Mapping[str, State], sample: Sample, kind: str) -> _Paid | _Left | _Unknown | None:
+        """Returns the score; None if there is none because a verifier fails."""
+        recipe = self.shared.recipe
+        of = {candidate.path: name for name, one in recipe.components.items() for candidate in one.candidates}
+
+        async def verify(candidate: Candidate, use: Use) -> Outcome:
+            span = self.registry.resolve(use).score_range
+            state = states[of[candidate.path]]
+            if state == "right":
+                return right(score=span[1], range=span)
+            if state == "fails":
+                return replace(self.failure, range=span)
+            return wrong(range=span) if state == "wrong" else no_answer(range=span)
+
+        try:
+            outcome = await Run(self.shared, sample, verify).outcome()
+        except PluginError as error:
+            # Made-up values of the caller's can break a formula that is sound with real ones.
+            if any(path[:2] in (("sample", "metadata"), ("sample", "signals")) for path in recipe.reads):
+                return None if kind else _UNKNOWN
+            if not {"wrong", "no_answer"} & set(states.values()):
+                return _UNKNOWN  # no escape from a bad answer: a made-up full score is not one of this verifier's
+            return _Left(states, str(error).removeprefix(f"recipe {recipe.name!r}: "), kind)
+        except SampleError:
+            return _UNKNOWN
+        if outcome.exclude:
+            return _Left(states, None, kind)
+        if outcome.score is None:
+            return None
+        notes: Mapping[str, Any] = outcome.evidence.get("recipe", {})
+        row = "fallback" if "fallback" in notes else f"table[{notes['row']}]" if "row" in notes else "score"
+        return _Paid(states, outcome.score, row, kind)
+
+
+async def _with_errors(recipe: Recipe, rehearsed: _Rehearsed) -> list[_Paid]:
+    """Returns what a recipe that reads statuses pays if one verifier ends with an error, not undecided."""
+    names = list(recipe.components)
+    if not any(path[0] in names and path[1] == "status" for path in recipe.reads):
+        return []
+    broken = replace(rehearsed, failure=replace(rehearsed.failure, status="error"))
+    some = [states for states in itertools.product(_STATES, repeat=len(names)) if states.count("fails") == 1]
+    found = [await broken.paid(dict(zip(names, states, strict=True)), _sample(recipe), "") for states in some]
+    return [one for one in found if isinstance(one, _Paid)]
 
 
 def _samples(recipe: Recipe) -> dict[str, Sample]:
