@@ -92,6 +92,19 @@ async def test_the_pause_that_a_server_asks_for_is_kept_and_a_longer_one_is_not_
     with pytest.raises(ProviderError, match="429"):
         await endpoint(provider, clock=clock).ask(question())
     assert (len(provider.asked), clock.pauses) == (1, [])
+    # A limit of requests a minute: outage_s is long enough for it, once or a few times.
+    provider, clock = StandIn(of_status(429, {"retry-after": "60"}, "")), Clock()
+    await endpoint(provider, clock=clock).ask(question())
+    assert clock.pauses == [60.5]
+    provider, clock = StandIn(*[of_status(429, {"retry-after": "60"}, "")] * 3), Clock()
+    with pytest.raises(ProviderError, match="429"):
+        await endpoint(provider, clock=clock, outage_s=150).ask(question())
+    assert clock.pauses == [60.5, 61.0]
+    # Another judge may answer sooner.
+    provider, clock = StandIn(of_status(429, {"retry-after": "60"}, "")), Clock()
+    with pytest.raises(ProviderError, match="429"):
+        await endpoint(provider, clock=clock).ask(question(), patient=False)
+    assert clock.pauses == []
     provider, clock = StandIn(of_status(503, {"retry-after": "3600"}, "")), Clock()
     await endpoint(provider, clock=clock).ask(question())  # of a server that is down, the longest pause is kept
     assert clock.pauses == [20.5]

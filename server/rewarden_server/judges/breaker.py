@@ -30,7 +30,7 @@ class Caller:
 
     patient: it waits in line for as long as it may; else only for the outcome of the probe that is under way. failures:
     its attempts that spoke against the judge's health. until: the time at which it leaves the line, from its first wait
-    on.
+    there or for a server's rate on.
     """
 
     number: int
@@ -112,6 +112,14 @@ class Breaker:
     def caller(self, *, patient: bool) -> Caller:
         """Returns a new question's place in the order of all questions."""
         return Caller(next(self._numbers), patient)
+
+    def waits(self, caller: Caller, pause_s: float) -> bool:
+        """Returns whether a question waits so long for a rate of the judge's server, out of the time that it has for
+        waits in line."""
+        now = self._clock()
+        if caller.patient and caller.until is None:
+            caller.until = now + self._outage_s
+        return caller.patient and caller.until is not None and now + pause_s <= caller.until
 
     async def enter(self, caller: Caller) -> Turn:
         """The permission for an attempt, at once while the judge is well; else when it is this question's turn. It must

@@ -2,7 +2,7 @@
 
 A place in the line is held from the moment at which a request may be sent until its end, and never over a pause, nor
 while the breaker is shut. How long one question takes, but for its waits for a place, is bounded: outage_s in line at a
-judge that is down, and (retries + 1) × timeout_s + retries × 2 × backoff_s.
+judge that is down or until the time that a 429 names, and (retries + 1) × timeout_s + retries × 2 × backoff_s.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Endpoint:
                 forms += 1
                 continue
             caller.failures += not failure.answered
-            pause = self._pause_before(retries, failure)
+            pause = self._pause_before(retries, failure, caller)
             if pause is None:
                 refused = failure.kind in ("rejected", "forbidden") and failure.everywhere
                 kind = ProviderRefused if refused else ProviderError
@@ -164,16 +164,17 @@ class Endpoint:
         self._pace.dissolve()
         await asyncio.gather(*(one.provider.close() for one in self._fleet.addresses))
 
-    def _pause_before(self, retries: int, failure: Failure) -> float | None:
+    def _pause_before(self, retries: int, failure: Failure, caller: Caller) -> float | None:
         """Seconds until the next attempt; None if there is none."""
         longest = self.settings.backoff_s
         if not failure.passing or failure.kind == "form" or retries >= self.settings.retries:
             return None
         asked = failure.pause_s or 0.0
         if asked > longest:
-            if failure.answered:
+            if not failure.answered:
+                asked = longest  # a server that is down knows no better than the probes when it is back
+            elif not self._breaker.waits(caller, asked):
                 return None  # longer than anybody should wait here: the caller may come again
-            asked = longest  # a server that is down knows no better than the probes when it is back
         # Full jitter: many that failed at once do not come back at once. A server's own wish is its floor.
         return asked + self._chance() * min(longest, math.ldexp(_FIRST_PAUSE_S, retries))
 

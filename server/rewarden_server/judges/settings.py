@@ -39,10 +39,10 @@ class JudgeEndpoint:
     concurrency: requests in flight at once, at each address. requests_per_minute, tokens_per_minute: none: no limit.
     timeout_s: for one attempt, from its start to the end of the reply; connect_s: for the connection. retries: further
     attempts after 408, 409, 429, 5xx, a timeout, a lost connection, or an invalid reply; backoff_s: the longest pause
-    before a retry; if a server requests a longer one with 429, there is no retry. breaker_failures: after this many
-    consecutive failures the judge is considered down (a 429 does not count; of simultaneous failures only the first
-    counts). Questions then wait, and one at a time is sent, with pauses of at most breaker_s seconds. outage_s: the
-    seconds that one question waits in total.
+    before a retry, unless a server requests a longer one with 429. breaker_failures: after this many consecutive
+    failures the judge is considered down (a 429 does not count; of simultaneous failures only the first counts).
+    Questions then wait, and one at a time is sent, with pauses of at most breaker_s seconds. outage_s: the seconds that
+    one question waits in total, there and in the longer pauses after 429.
 
     fallback: judges to call instead, in order, if this one is not available. weak: whether its verdicts are flagged as
     those of a model that is too small to judge. input_usd, output_usd: the price of a
