@@ -335,7 +335,8 @@ def test_what_judges_cost_has_a_chart_a_column_and_a_place_in_the_list(visit: Go
         settings = ("--set", f"runs.dir={tmp_path / 'runs'}", "--set", f"judges.named={json.dumps(named)}")
         with ServerProcess(tmp_path, *QUIET, *settings) as server:
             for step in range(3):
-                sample = {"response": f"Lisbon, {step}", "prompt": "?", "reference": "x", "data_source": "cities"}
+                text = f"Lisbon, {step}"
+                sample = {"response": text, "prompt": "?", "reference": text, "data_source": "cities"}
                 body = {"use": "judge", "samples": [sample], "progress": {"step": step}}
                 httpx.post(f"{server.http}/v1/verify", json=body, timeout=60).raise_for_status()
             run = stored(server.http, "default", 3)
