@@ -141,7 +141,7 @@ def test_a_judge_that_compares_is_not_asked_about_ties(
     assert len(judged.requests) == 6
     assert main(["judge", "bench", "rewardbench2", str(file), "--use", "pairwise", "-q"]) == 0
     printed = capsys.readouterr().out
-    assert "Ties: 1 rows left out, which pairwise cannot be asked about" in printed
+    assert "Ties: 1 rows left out, which pairwise cannot judge" in printed
     assert "the overall figure is without Factuality, Precise IF, Safety, Focus, Ties" in printed
 
 

@@ -21,8 +21,8 @@ from rewarden_verifiers.judges.opinions import Opinion
 from rewarden_verifiers.judges.quotes import quoted, readable
 from rewarden_verifiers.judges.unified import unified
 
-UNRELATED = ("a blue bicycle", "seven kilometres to the north")
-"""References for the comparison that must fail, except those that share a word with the answer."""
+UNRELATED = ("copper kettles", "velvet bicycles", "Mombasa lighthouse", "seventeen walnuts")
+"""References for the comparisons that must fail. Two are used, which share no word with the answer."""
 
 _WORDS = re.compile(r"\d+|[^\W\d_\u0530-\U0010ffff]+|[^\W\d_]")
 """Beyond the first blocks of Unicode, scripts without spaces: each character is a word."""
@@ -85,9 +85,12 @@ class FinalAnswers(Confirmation):
         return held
 
     async def _taken_for_any(self, answer: str, places: Sequence[int]) -> Sequence[int]:
-        """Returns the places of the opinions that accept an answer for every unrelated reference."""
-        for other in UNRELATED:
-            if places and not _words(other) & _words(answer):
+        """Returns the places of the opinions that accept an answer for two unrelated references."""
+        others = [one for one in UNRELATED if not _words(one) & _words(answer)][:2]
+        if len(others) < 2:
+            return ()
+        for other in others:
+            if places:
                 said = await self.opinions(len(places), self.asking(alone=answer, against=other))
                 both = zip(places, said, strict=True)
                 places = [place for place, one in both if one.reading is not None and one.reading.score > 0]
