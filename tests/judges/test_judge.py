@@ -213,9 +213,7 @@ async def test_one_unrelated_reference_that_a_judge_accepts_takes_no_credit(
     assert (verdict["score"], len(scripted.requests)) == (1.0, 3)
 
 
-@pytest.mark.parametrize(
-    "answer", ["the copper of Mombasa", "Velvet kettles", "walnuts, kettles, bicycles, lighthouses"]
-)
+@pytest.mark.parametrize("answer", ["the copper of Mombasa", "Velvet kettles, seventeen"])
 async def test_the_unrelated_references_share_no_word_with_the_answer(
     judged: Judged, scripted: ScriptedJudge, answer: str
 ) -> None:
@@ -223,7 +221,18 @@ async def test_the_unrelated_references_share_no_word_with_the_answer(
     verdict = await judged("judge", prompt="the question", response=answer, reference="another wording")
     assert verdict["score"] == 1.0
     asked = [one for one in UNRELATED if any(one in chat.split("\n") for chat in scripted.chats())]
+    assert asked
     assert not any(word in answer.lower() for one in asked for word in one.lower().split())
+
+
+async def test_an_answer_with_a_word_of_every_unrelated_reference_earns_nothing(
+    judged: Judged, scripted: ScriptedJudge
+) -> None:
+    """Attack: words that leave nothing to compare the answer with."""
+    scripted.script({"when": "the question", "reply": CORRECT})
+    answer = " ".join(one.split()[0] for one in UNRELATED)
+    verdict = await judged("judge", prompt="the question", response=answer, reference="another wording")
+    assert (verdict["score"], verdict["reason"]) == (0.0, "no_answer")
 
 
 async def test_an_answer_in_other_words_passes_a_judge_that_tells_references_apart(

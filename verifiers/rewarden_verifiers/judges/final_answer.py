@@ -21,8 +21,14 @@ from rewarden_verifiers.judges.opinions import Opinion
 from rewarden_verifiers.judges.quotes import quoted, readable
 from rewarden_verifiers.judges.unified import unified
 
-UNRELATED = ("copper kettles", "velvet bicycles", "Mombasa lighthouse", "seventeen walnuts")
-"""References for the comparisons that must fail. Two are used, which share no word with the answer."""
+UNRELATED = (
+    "copper kettles", "velvet bicycles", "Mombasa lighthouse", "seventeen walnuts", "plywood giraffe",
+    "lukewarm porridge", "Uppsala tramway", "crooked umbrella", "origami hedgehog", "rusty accordion",
+    "marmalade sandwich", "woollen mittens",
+)  # fmt: skip
+"""References for the comparisons that must fail. Two are used, which share no word with the answer. Attack: an answer
+with a word of nearly all of them, so that no two are left, which earns nothing.
+"""
 
 _WORDS = re.compile(r"\d+|[^\W\d_\u0530-\U0010ffff]+|[^\W\d_]")
 """Beyond the first blocks of Unicode, scripts without spaces: each character is a word."""
@@ -87,9 +93,7 @@ class FinalAnswers(Confirmation):
     async def _taken_for_any(self, answer: str, places: Sequence[int]) -> Sequence[int]:
         """Returns the places of the opinions that accept an answer for two unrelated references."""
         others = [one for one in UNRELATED if not _words(one) & _words(answer)][:2]
-        if len(others) < 2:
-            return ()
-        for other in others:
+        for other in others if len(others) == 2 else ():
             if places:
                 said = await self.opinions(len(places), self.asking(alone=answer, against=other))
                 both = zip(places, said, strict=True)
