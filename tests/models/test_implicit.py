@@ -142,7 +142,7 @@ async def test_a_control_token_in_a_step_moves_no_border_of_steps() -> None:
 async def test_tokens_that_are_not_the_text_are_the_models_fault() -> None:
     ctx = Two({"trained": r"\S+", "began": WORDS}, {"trained": TRAINED, "began": BEGAN})
     for ask in (whole, stepwise):
-        with pytest.raises(ModelError, match="not the text"):
+        with pytest.raises(ModelError, match="do not match the text"):
             await ask(ctx)
 
 
