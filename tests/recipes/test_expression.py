@@ -8,7 +8,7 @@ from typing import Any
 
 import cel
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rewarden_verifiers.recipes.expression import EvaluationError, Expression, as_cel
@@ -388,6 +388,7 @@ _values = st.recursive(
 
 
 @given(_values)
+@example("(m.f in m.d)")
 @settings(max_examples=500)
 def test_a_tree_has_the_value_that_the_cel_library_gives(text: str) -> None:
     """If one fails, so does the other. The check, which refuses most of these, is left out."""

@@ -178,6 +178,8 @@ def _in(one: Any, other: Any, work: Work) -> bool:
         work.spend(len(other))
         return any(_equal(one, item, work) for item in other)
     if isinstance(other, dict):
+        if not isinstance(one, (str, int)):  # true and false are integers in Python
+            raise Failure(f"{short(one)} cannot be a key")
         return isinstance(one, str) and one in other
     raise Failure(f"'in' looks in a list, not in {short(other)}")
 
