@@ -188,7 +188,7 @@ def test_a_host_by_itself_serves_and_ends_with_sigterm(tmp_path: Path) -> None:
         assert host.stdout.readline() == f"sandbox host serves at unix:{path}\n".encode()
         taken = subprocess.run([*words, "--listen", f"unix:{path}"], capture_output=True, text=True, check=False)
         assert taken.returncode == 2
-        assert "serves at" in taken.stderr
+        assert "already serving at" in taken.stderr
         check = subprocess.run([*words, "--check", "--listen", f"unix:{path}"], capture_output=True, text=True)
         assert check.returncode == 1
         assert "not ready" in check.stderr
