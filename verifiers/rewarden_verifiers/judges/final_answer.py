@@ -4,7 +4,7 @@ Attack: text that a credulous judge accepts although it contains no answer, such
 that argues for its own verdict (Zhao et al. 2025, arXiv 2507.08794). A judge that accepts a response therefore quotes
 the final answer. The quote must be in the response; a missing quote is requested once more, and then our own extraction
 replaces it. The answer found is judged again without the rest of the response. If it has little in common with the
-references, it is also compared with an unrelated one: a judge that accepts both accepts anything.
+references, it is also compared with two unrelated ones: a judge that accepts it for these too accepts anything.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class FinalAnswers(Confirmation):
 
     async def settled(self, held: list[Opinion[Vote]], there: str) -> list[Opinion[Vote]]:
         """See `Confirmation`. Answers that are not the whole response are compared once more, alone; those that are
-        unlike the references, also with an unrelated one."""
+        unlike the references, also with unrelated ones."""
         alone: dict[str, list[int]] = {}
         for place, one in enumerate(held):
             if one.reading is not None and one.reading.score > 0 and readable(one.reading.answer) != there:
