@@ -33,6 +33,9 @@ with a word of nearly all of them, so that no two are left, which earns nothing.
 _WORDS = re.compile(r"\d+|[^\W\d_\u0530-\U0010ffff]+|[^\W\d_]")
 """Beyond the first blocks of Unicode, scripts without spaces: each character is a word."""
 
+_NUMBER = 2
+"""Words of a number with its unit."""
+
 
 class FinalAnswers(Confirmation):
     """The answers that the judge's opinions on one response rest on."""
@@ -93,11 +96,14 @@ class FinalAnswers(Confirmation):
     async def _taken_for_any(self, answer: str, places: Sequence[int]) -> Sequence[int]:
         """Returns the places of the opinions that accept an answer for two unrelated references."""
         others = [one for one in UNRELATED if not _words(one) & _words(answer)][:2]
-        for other in others if len(others) == 2 else ():
-            if places:
-                said = await self.opinions(len(places), self.asking(alone=answer, against=other))
-                both = zip(places, said, strict=True)
-                places = [place for place, one in both if one.reading is not None and one.reading.score > 0]
+        if len(others) < 2:
+            return places
+        for other in others:
+            if not places:
+                break
+            said = await self.opinions(len(places), self.asking(alone=answer, against=other))
+            both = zip(places, said, strict=True)
+            places = [place for place, one in both if one.reading is not None and one.reading.score > 0]
         return places
 
     def _holds(self, vote: Vote, there: str) -> bool:
@@ -116,10 +122,6 @@ def _alike(answer: str, reference: str) -> bool:
     found, wanted = _words(answer), _words(reference)
     numbers = any(map(str.isdecimal, found)) and any(map(str.isdecimal, wanted)) and len(found) <= _NUMBER
     return numbers or len(found & wanted) * 2 >= len(wanted)
-
-
-_NUMBER = 2
-"""Words of a number with its unit."""
 
 
 def _words(text: str) -> set[str]:
