@@ -27,13 +27,12 @@ from rewarden_verifiers.kernels.room_arrays import (
     seeded,
     unpacked,
 )
-from rewarden_verifiers.kernels.room_words import Wrong, check
+from rewarden_verifiers.kernels.room_words import LONGEST, Wrong, check, error_text
 
 MAX_BYTES = 256 * 1024**2
 """Inputs and outputs of all calls together."""
 
 _WARM = 3
-_LONGEST = 1_500
 _TOLERANCES = {"float16": 1e-2, "bfloat16": 1e-2, "float64": 1e-7, "complex128": 1e-7}
 _USUAL = 1e-4
 
@@ -75,7 +74,7 @@ class Reference:
         try:
             exec(compile(order["source"], "reference.py", "exec"), self.module)  # noqa: S102 - this is the room for it
         except Exception as error:  # noqa: BLE001 - the reference can raise anything
-            raise ReferenceFault("source", f"it cannot be loaded: {_said(error)}") from None
+            raise ReferenceFault("source", f"it cannot be loaded: {error_text(error)}") from None
         for name in (order["entry"], "get_inputs"):
             if not callable(self.module.get(name)):
                 raise ReferenceFault("entry" if name == order["entry"] else "source", f"it defines no {name}")
@@ -85,7 +84,7 @@ class Reference:
             self.init = Packed()
             self.init_tree = self.init.add(list(made_init))
         except Exception as error:  # noqa: BLE001 - the reference can raise anything
-            raise ReferenceFault("source", f"get_init_inputs: {_said(error)}") from None
+            raise ReferenceFault("source", f"get_init_inputs: {error_text(error)}") from None
 
     def call(self, case: int, dtype: str | None, layout: str, seed: int) -> Call | None:
         """Returns a call with its expected output; None where no two inputs can share memory."""
@@ -94,7 +93,7 @@ class Reference:
             seeded(seed, self.framework)
             given = list(self.module["get_inputs"](**self.order["cases"][case]))
         except Exception as error:  # noqa: BLE001 - the reference can raise anything
-            raise ReferenceFault("cases", f"get_inputs, {place}: {_said(error)}") from None
+            raise ReferenceFault("cases", f"get_inputs, {place}: {error_text(error)}") from None
         try:
             if dtype is not None:
                 given = [self._cast(one, dtype) for one in given]
@@ -106,7 +105,7 @@ class Reference:
         except ReferenceFault:
             raise
         except Exception as error:  # noqa: BLE001 - the reference can raise anything
-            raise ReferenceFault("source", f"it fails, {place}: {_said(error)}") from None
+            raise ReferenceFault("source", f"it fails, {place}: {error_text(error)}") from None
         if expected[0] == {"v": None} or (not expected[1].heads and "f" not in expected[0] and "v" not in expected[0]):
             raise ReferenceFault("source", f"it returns neither an array nor a number, {place}")
         self.bytes += sum(len(blob) for one in (packed, expected[1], left[1]) for blob in one.blobs)
@@ -326,14 +325,14 @@ class Dialogue:
         try:
             said = self._comparison.differs(tree, blobs, *wanted)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
-            raise Wrong("bad_reply", _said(error), place) from None
+            raise Wrong("bad_reply", error_text(error), place) from None
         if said is not None:
             raise Wrong(reason, said, place)
 
     def _said(self, header: dict[str, Any], place: str) -> dict[str, Any]:
         if header.get("kind") == "failed":
             reason = {"load": "load_failed", "name": "kernel_missing"}.get(str(header.get("stage")), "call_failed")
-            raise Wrong(reason, str(header.get("error"))[:_LONGEST], place)
+            raise Wrong(reason, str(header.get("error"))[:LONGEST], place)
         return header
 
 
@@ -343,7 +342,7 @@ def judge(order: Mapping[str, Any], announce: Any) -> dict[str, Any]:
     try:
         reference, calls, timed = prepare(order, comparison)
     except ReferenceFault as error:
-        return {"end": "reference", "field": error.field, "message": str(error)[:_LONGEST]}
+        return {"end": "reference", "field": error.field, "message": str(error)[:LONGEST]}
     announce()
     seconds: list[float] = []
     try:
@@ -358,16 +357,12 @@ def judge(order: Mapping[str, Any], announce: Any) -> dict[str, Any]:
             took = sorted([dialogue.call(call, None) for call in some][_WARM:])
             seconds.append(took[len(took) // 4])
     except Wrong as error:
-        return {"end": "wrong", "reason": error.reason, "message": str(error)[:_LONGEST], "place": error.place}
+        return {"end": "wrong", "reason": error.reason, "message": str(error)[:LONGEST], "place": error.place}
     except Gone:
         return {"end": "gone"}
     except (ValueError, RecursionError, OverflowError, UnicodeError) as error:
-        return {"end": "wrong", "reason": "bad_reply", "message": _said(error), "place": ""}
+        return {"end": "wrong", "reason": "bad_reply", "message": error_text(error), "place": ""}
     return {"end": "right", "calls": len(calls), "worst": comparison.worst, "seconds": seconds}
-
-
-def _said(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"[:_LONGEST].encode("utf-8", "replace").decode()
 
 
 def main() -> None:

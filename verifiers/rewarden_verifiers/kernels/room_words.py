@@ -6,7 +6,9 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-_LONGEST = 1_500
+LONGEST = 1_500
+"""Characters of a message."""
+
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _BY_NAME_TEXT = """
 getattr setattr eval exec compile globals locals vars dir importlib operator attrgetter methodcaller builtins sys os
@@ -59,7 +61,7 @@ def check(text: str, forbidden: Sequence[str], required: Sequence[str]) -> None:
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise Wrong("load_failed", _said(error)) from None
+        raise Wrong("load_failed", error_text(error)) from None
     documentation = {
         id(node.body[0].value)
         for node in ast.walk(tree)
@@ -166,5 +168,6 @@ def _texts(node: ast.expr, values: dict[str, ast.expr], depth: int = 0) -> list[
     raise Wrong("forbidden_construct", f"the arguments of {_LOADER} must be texts that stand in the kernel")
 
 
-def _said(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"[:_LONGEST].encode("utf-8", "replace").decode()
+def error_text(error: BaseException) -> str:
+    """Returns the kind and the message of an error, which UTF-8 can hold."""
+    return f"{type(error).__name__}: {error}"[:LONGEST].encode("utf-8", "replace").decode()
