@@ -13,7 +13,9 @@ import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,8 @@ def thought(rng: random.Random) -> str:
     return " ".join(rng.choices(_THOUGHTS, k=rng.randint(1, 5)))
 
 
-def drawn(rng: random.Random, forms: Forms) -> tuple[str, Form]:
-    """Returns a form and its name."""
+def drawn(rng: random.Random, forms: Mapping[str, tuple[int, T]]) -> tuple[str, T]:
+    """Returns a form, or a response in it, and its name."""
     names = list(forms)
     name = rng.choices(names, weights=[forms[each][0] for each in names])[0]
     return name, forms[name][1]
@@ -675,8 +677,8 @@ def boards() -> Callable[[random.Random], Row]:
             "cut": (2, f"<think>\n{why}"),
             "empty": (1, ""),
         }
-        form = rng.choices(list(forms), weights=[weight for weight, _ in forms.values()])[0]
-        return Row(f"{kind}, {form}", forms[form][1], {"puzzle": puzzle})
+        form, response = drawn(rng, forms)
+        return Row(f"{kind}, {form}", response, {"puzzle": puzzle})
 
     return make
 
@@ -814,8 +816,8 @@ def cards() -> Callable[[random.Random], Row]:
             "cut": (1, told[:-2]),
             "empty": (1, ""),
         }
-        form = rng.choices(list(forms), weights=[weight for weight, _ in forms.values()])[0]
-        return Row(f"{kind}, {form}", forms[form][1], numbers)
+        form, response = drawn(rng, forms)
+        return Row(f"{kind}, {form}", response, numbers)
 
     return make
 
@@ -902,8 +904,8 @@ def recommendations() -> Callable[[random.Random], Row]:
             "prose": (1, f"I would watch {listed[0]} tonight."),
             "empty": (1, ""),
         }
-        form = rng.choices(list(forms), weights=[weight for weight, _ in forms.values()])[0]
-        return Row(f"{kind}, {form}", forms[form][1], {"right": right, "films": films})
+        form, response = drawn(rng, forms)
+        return Row(f"{kind}, {form}", response, {"right": right, "films": films})
 
     return make
 
@@ -1232,8 +1234,8 @@ def conversations() -> Callable[[random.Random], Row]:
             "cut": (1, f"{look}{why}<solution>{query}"),
             "empty": (1, ""),
         }
-        form = rng.choices(list(forms), weights=[weight for weight, _ in forms.values()])[0]
-        return Row(f"{kind}, {form}", forms[form][1], {"database": _CITIES, "sql": right})
+        form, response = drawn(rng, forms)
+        return Row(f"{kind}, {form}", response, {"database": _CITIES, "sql": right})
 
     return make
 
@@ -1280,8 +1282,8 @@ def queries() -> Callable[[random.Random], Row]:
             "several": (1, f"{why}\n<answer>SELECT id FROM city</answer>\n<answer>{query}</answer>"),
             "empty": (1, ""),
         }
-        form = rng.choices(list(forms), weights=[weight for weight, _ in forms.values()])[0]
-        return Row(f"{kind}, {form}", forms[form][1], {"database": _CITIES, "sql": right})
+        form, response = drawn(rng, forms)
+        return Row(f"{kind}, {form}", response, {"database": _CITIES, "sql": right})
 
     return make
 
@@ -1352,8 +1354,8 @@ def predicted() -> Callable[[random.Random], Row]:
             "cut": (1, f"<think>\n{why}"),
             "empty": (1, ""),
         }
-        form = rng.choices(list(forms), weights=[weight for weight, _ in forms.values()])[0]
-        return Row(f"{kind}, {form}", forms[form][1], {"output": right})
+        form, response = drawn(rng, forms)
+        return Row(f"{kind}, {form}", response, {"output": right})
 
     return make
 
@@ -1429,8 +1431,8 @@ def programs(tags: bool = False, spaces: bool = True) -> Callable[[random.Random
             "no program": (2, f"<think>\n{why}\n</think>\nI cannot write it."),
             "empty": (1, ""),
         }
-        form = rng.choices(list(forms), weights=[weight for weight, _ in forms.values()])[0]
-        return Row(f"{kind}, {form}", forms[form][1], {"inputs": inputs, "outputs": outputs})
+        form, response = drawn(rng, forms)
+        return Row(f"{kind}, {form}", response, {"inputs": inputs, "outputs": outputs})
 
     return make
 
@@ -1506,9 +1508,9 @@ def combinations(unlabelled: bool = True) -> Callable[[random.Random], Row]:
             "no program": (1, "I cannot write it."),
             "empty": (1, ""),
         }
-        form = rng.choices(list(forms), weights=[weight for weight, _ in forms.values()])[0]
+        form, response = drawn(rng, forms)
         known = [[a, b, value] for (a, b), value in zip(pairs, values, strict=True)]
-        return Row(f"{kind}, {form}", forms[form][1], known)
+        return Row(f"{kind}, {form}", response, known)
 
     return make
 
