@@ -174,11 +174,15 @@ class Run:
     async def _read(self, expression: Expression, where: str, kind: Callable[[Expression, Known], T]) -> T:
         """Returns the value of an expression, after everything that it needs is known. kind: its method that gives the
         value."""
-        await self._supply_all(expression, where)
-        try:
-            value = kind(expression, self._known)
-        except EvaluationError as error:
-            self._defect(where, error)
+        if not expression.roots <= self._known.keys():
+            await self._supply_next(expression, where)
+        while True:
+            try:
+                value = kind(expression, self._known)
+                break
+            except EvaluationError as error:
+                if not await self._supply_next(expression, where):
+                    self._defect(where, error)
         if self._on_step is not None:
             filled = expression.filled(self._known)
             self._on_step(self._sample, Step(where=where, text=expression.text, filled=filled, value=value))
@@ -196,14 +200,18 @@ class Run:
         raise PluginError(f"recipe {self._recipe.name!r}: {where}: {error}") from None
 
     async def _supply_all(self, expression: Expression, where: str) -> None:
-        while True:
-            try:
-                lacking = expression.lacks(self._known)
-            except EvaluationError as error:
-                self._defect(where, error)
-            if not lacking:
-                return
+        while await self._supply_next(expression, where):
+            pass
+
+    async def _supply_next(self, expression: Expression, where: str) -> bool:
+        """Supplies what an expression needs next. Returns False if it lacks nothing."""
+        try:
+            lacking = expression.lacks(self._known)
+        except EvaluationError as error:
+            self._defect(where, error)
+        if lacking:
             await self._supply(lacking, where)
+        return bool(lacking)
 
     async def _supply(self, lacking: Sequence[Read], where: str) -> None:
         names: list[str] = []

@@ -14,7 +14,7 @@ from typing import Any
 
 from rewarden_verifiers.recipes.check import Read, Scope, check
 from rewarden_verifiers.recipes.functions import Failure, Type, is_number, short
-from rewarden_verifiers.recipes.interpreter import value_of
+from rewarden_verifiers.recipes.interpreter import Absent, Program
 from rewarden_verifiers.recipes.syntax import Node, parse
 
 Known = Mapping[str, Mapping[str, Any]]
@@ -26,10 +26,11 @@ class EvaluationError(ValueError):
 
 
 class Expression:
-    """An expression. `type` is the type of its value, `reads` lists all values that it can read. Immutable and
-    thread-safe."""
+    """An expression. type: of its value. reads: all values that it can read. roots: the first parts of their paths.
+    Immutable and thread-safe.
+    """
 
-    __slots__ = ("_constant", "_needs", "_reads", "_root", "reads", "text", "type")
+    __slots__ = ("_constant", "_needs", "_programs", "_reads", "_root", "reads", "roots", "text", "type")
 
     def __init__(self, text: str, scope: Scope) -> None:
         """Raises ExpressionError with the place of what is wrong."""
@@ -39,8 +40,10 @@ class Expression:
         self.type: Type = checked.type
         self._reads = checked.reads
         self.reads = tuple(dict.fromkeys(checked.reads.values()))
+        self.roots = frozenset(read.path[0] for read in self.reads)
         self._constant: Any = None
         self._needs: dict[Node, tuple[Read | Node, ...]] = {}
+        self._programs = {self._root: Program(self._root)}
         self._find_needs(self._root)
 
     def lacks(self, known: Known) -> list[Read]:
@@ -52,9 +55,7 @@ class Expression:
         return self._lacks(self._root, known) if self.reads else []
 
     def value(self, known: Known) -> Any:
-        """Returns the value. Everything that it reads must be known. Raises EvaluationError."""
-        if (read := self._plain_read(self._root)) is not None:
-            return _value(read, known)
+        """Returns the value. Raises EvaluationError, also if it needs a value that is not known."""
         if not self.reads:
             if self._constant is None:
                 self._constant = self._run(self._root, known)
@@ -92,7 +93,10 @@ class Expression:
 
     def plain(self) -> Read | None:
         """Returns the read if the expression is just `root.field`."""
-        return self._plain_read(self._root)
+        node = self._root
+        if node.kind != "select" or node.children[0].kind != "name":
+            return None
+        return self._reads.get((node.start, node.end))
 
     # --- the walk -----------------------------------------------------------------------------------------------
 
@@ -102,6 +106,8 @@ class Expression:
         below = [need for child in node.children for need in self._find_needs(child)]
         if node.kind in ("if", "and", "or"):
             needs: list[Read | Node] = [node]
+            conditions = node.children[:1] if node.kind == "if" else node.children
+            self._programs.update((condition, Program(condition)) for condition in conditions)
         elif node.kind == "macro":
             # Its body runs for every item, with its own variable: everything in it is needed.
             needs = list(self._within(node))
@@ -134,22 +140,15 @@ class Expression:
         return [read for (start, end), read in self._reads.items() if node.start <= start and end <= node.end]
 
     def _decided(self, node: Node, known: Known) -> bool:
-        read = self._plain_read(node)
-        found = self._run(node, known) if read is None else _value(read, known)
+        found = self._run(node, known)
         if not isinstance(found, bool):
             raise EvaluationError(f"{short(self.text[node.start : node.end])} gave {short(found)}, not true or false")
         return found
 
-    def _plain_read(self, node: Node) -> Read | None:
-        """Returns the read of a node if it is just `root.field`, as most are."""
-        if node.kind != "select" or node.children[0].kind != "name":
-            return None
-        return self._reads.get((node.start, node.end))
-
     def _run(self, node: Node, known: Known) -> Any:
         try:
-            return value_of(node, known)
-        except Failure as failure:
+            return self._programs[node].value(known)
+        except (Failure, Absent) as failure:
             raise EvaluationError(f"{short(self.text[node.start : node.end])} failed: {failure}") from None
 
 
@@ -184,8 +183,3 @@ def _present(read: Read, known: Known) -> bool:
     except (KeyError, TypeError):  # TypeError: what stands there has no fields
         return False
     return True
-
-
-def _value(read: Read, known: Known) -> Any:
-    root, field = read.path
-    return known[root][field]

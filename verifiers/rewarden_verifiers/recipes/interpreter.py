@@ -1,4 +1,4 @@
-"""Evaluates an expression's tree by the rules of CEL (https://github.com/google/cel-spec).
+"""Compiles an expression's tree to Python functions, by the rules of CEL (https://github.com/google/cel-spec).
 
 Values are JSON values as Python types: None, bool, float, str, list and dict; integers come only from literals and
 `size()`. Types never convert: `1 == 1.0` holds, `true == 1.0` does not. In `&&`, `||`, `all` and `exists`, a side that
@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from rewarden_verifiers.recipes.check import OPEN_FIELDS
 from rewarden_verifiers.recipes.functions import FUNCTIONS, METHODS, Failure, is_number, short
 from rewarden_verifiers.recipes.syntax import Node
 
@@ -21,14 +22,18 @@ _MOST, _LEAST = 2**63 - 1, -(2**63)
 Names = Mapping[str, Any]
 """Values by name: the roots of an expression's scope, and the variables of its macros."""
 
-
 MOST_STEPS = 1_000_000
-"""The work that one evaluation may take, under a second: nodes evaluated, items compared or joined, 64 characters at a
-time. Attack: `l.all(x, x in l)` in an inline recipe, over a list that the caller made long.
+"""The work that one evaluation may take, under a second: nodes of a macro's body for each of its items, items compared
+or joined, 64 characters at a time. Attack: `l.all(x, x in l)` in an inline recipe, over a list that the caller made
+long.
 """
 
 _PATTERN = 10_000
 """The steps of a pattern that the evaluation has not used before: it is compiled."""
+
+
+class Absent(Exception):
+    """A value that the expression reads is not known. Not a Failure, which `||` can hide."""
 
 
 class Exhausted(Exception):
@@ -51,47 +56,101 @@ class Work:
             raise Exhausted
 
 
-def value_of(node: Node, names: Names) -> Any:
-    """Returns the value of a tree. Raises Failure."""
-    try:
-        return _value(node, names, Work())
-    except Exhausted:
-        raise Failure(f"it takes more than {MOST_STEPS:,} steps") from None
-    except RecursionError:
-        raise Failure("a value is nested too deep") from None
+_Compiled = Callable[[Names, Work], Any]
+"""Returns the value of a node. Raises Failure, Absent and Exhausted."""
+
+_Binary = Callable[[Any, Any, Work], Any]
 
 
-def _value(node: Node, names: Names, work: Work) -> Any:
-    work.left -= 1  # as `spend`, which takes as long as many nodes
-    if work.left < 0:
-        raise Exhausted
-    return _READ[node.kind](node, names, work)
+class Program:
+    """A tree as a function of the values that it reads. Immutable and thread-safe."""
+
+    __slots__ = ("_run",)
+
+    def __init__(self, node: Node) -> None:
+        self._run = _compiled(node)
+
+    def value(self, names: Names) -> Any:
+        """Returns the value of the tree. Raises Failure, and Absent if a value is needed that `names` lacks."""
+        try:
+            return self._run(names, Work())
+        except Exhausted:
+            raise Failure(f"it takes more than {MOST_STEPS:,} steps") from None
+        except RecursionError:
+            raise Failure("a value is nested too deep") from None
+
+
+def _compiled(node: Node, variable: str | None = None) -> _Compiled:
+    """Compiles a node. variable: the variable of the macro around it."""
+    return _COMPILE[node.kind](node, variable)
 
 
 # --- reading -----------------------------------------------------------------------------------------------------
 
 
-def _literal(node: Node, names: Names, work: Work) -> Any:
-    return node.value
+def _literal(node: Node, variable: str | None) -> _Compiled:
+    value = node.value
+    return lambda names, work: value
 
 
-def _name(node: Node, names: Names, work: Work) -> Any:
-    if node.text not in names:
-        raise Failure(f"there is no {node.text!r}")
-    return names[node.text]
+def _name(node: Node, variable: str | None) -> _Compiled:
+    text = node.text
+
+    def name(names: Names, work: Work) -> Any:
+        try:
+            return names[text]
+        except KeyError:
+            raise Absent(text) from None
+
+    return name
 
 
-def _select(node: Node, names: Names, work: Work) -> Any:
-    of = _value(node.children[0], names, work)
-    if isinstance(of, dict) and node.text in of:
-        return of[node.text]
-    _fields(of)
-    raise Failure(f"there is no key {node.text!r}")
+def _select(node: Node, variable: str | None) -> _Compiled:
+    return _keyed(node.children[0], node.text, variable)
 
 
-def _has(node: Node, names: Names, work: Work) -> bool:
-    (field,) = node.children
-    return field.text in _fields(_value(field.children[0], names, work))
+def _keyed(of: Node, key: str, variable: str | None) -> _Compiled:
+    """Compiles the read of one key."""
+    if of.kind == "name" and of.text != variable:
+        return _field(of.text, key)
+    whole = _compiled(of, variable)
+    missing = Absent if _is_open(of, variable) else Failure
+
+    def keyed(names: Names, work: Work) -> Any:
+        found = whole(names, work)
+        try:
+            return found[key]
+        except (KeyError, TypeError):
+            _fields(found)
+            raise missing(f"there is no key {key!r}") from None
+
+    return keyed
+
+
+def _field(root: str, field: str) -> _Compiled:
+    def read(names: Names, work: Work) -> Any:
+        try:
+            return names[root][field]
+        except KeyError:
+            raise Absent(f"there is no {root}.{field}") from None
+
+    return read
+
+
+def _is_open(node: Node, variable: str | None) -> bool:
+    """Returns whether a node reads a mapping of which each key is an input of its own."""
+    return (
+        node.kind == "select"
+        and node.text in OPEN_FIELDS
+        and node.children[0].kind == "name"
+        and node.children[0].text == "sample" != variable
+    )
+
+
+def _has(node: Node, variable: str | None) -> _Compiled:
+    (inner,) = node.children
+    of, field = _compiled(inner.children[0], variable), inner.text
+    return lambda names, work: field in _fields(of(names, work))
 
 
 def _fields(value: Any) -> Mapping[str, Any]:
@@ -100,8 +159,14 @@ def _fields(value: Any) -> Mapping[str, Any]:
     return value
 
 
-def _index(node: Node, names: Names, work: Work) -> Any:
-    of, index = (_value(child, names, work) for child in node.children)
+def _index(node: Node, variable: str | None) -> _Compiled:
+    if isinstance(key := node.children[1].value, str):
+        return _keyed(node.children[0], key, variable)
+    of, index = (_compiled(child, variable) for child in node.children)
+    return lambda names, work: _item(of(names, work), index(names, work))
+
+
+def _item(of: Any, index: Any) -> Any:
     if isinstance(of, dict):
         if not isinstance(index, str) or index not in of:
             raise Failure(f"there is no key {short(index)}")
@@ -115,8 +180,9 @@ def _index(node: Node, names: Names, work: Work) -> Any:
     return of[index]
 
 
-def _list(node: Node, names: Names, work: Work) -> list[Any]:
-    return [_value(child, names, work) for child in node.children]
+def _list(node: Node, variable: str | None) -> _Compiled:
+    items = [_compiled(child, variable) for child in node.children]
+    return lambda names, work: [item(names, work) for item in items]
 
 
 # --- true and false ----------------------------------------------------------------------------------------------
@@ -129,12 +195,18 @@ def truth(value: Any) -> bool:
     return value
 
 
-def _decided(parts: Iterable[Callable[[], Any]], by: bool) -> bool:
-    """Returns True if one part is `by`, else not `by`. Raises the first part's Failure if no part decides."""
+def _and_or(node: Node, variable: str | None) -> _Compiled:
+    parts = [_compiled(child, variable) for child in node.children]
+    by = node.kind == "or"
+    return lambda names, work: _decided(((part, names) for part in parts), work, by)
+
+
+def _decided(parts: Iterator[tuple[_Compiled, Names]], work: Work, by: bool) -> bool:
+    """Returns `by` if one part is `by`, else not `by`. Raises the first part's Failure if no part decides."""
     failure: Failure | None = None
-    for part in parts:
+    for part, names in parts:
         try:
-            if truth(part()) is by:
+            if truth(part(names, work)) is by:
                 return by
         except Failure as error:
             failure = failure or error
@@ -143,17 +215,14 @@ def _decided(parts: Iterable[Callable[[], Any]], by: bool) -> bool:
     return not by
 
 
-def _and_or(node: Node, names: Names, work: Work) -> bool:
-    return _decided((partial(_value, child, names, work) for child in node.children), node.kind == "or")
+def _not(node: Node, variable: str | None) -> _Compiled:
+    of = _compiled(node.children[0], variable)
+    return lambda names, work: not truth(of(names, work))
 
 
-def _not(node: Node, names: Names, work: Work) -> bool:
-    return not truth(_value(node.children[0], names, work))
-
-
-def _if(node: Node, names: Names, work: Work) -> Any:
-    condition, yes, no = node.children
-    return _value(yes if truth(_value(condition, names, work)) else no, names, work)
+def _if(node: Node, variable: str | None) -> _Compiled:
+    condition, yes, no = (_compiled(child, variable) for child in node.children)
+    return lambda names, work: (yes if truth(condition(names, work)) else no)(names, work)
 
 
 def _equal(one: Any, other: Any, work: Work) -> bool:
@@ -203,11 +272,16 @@ def _size_of(value: str | list[Any] | dict[str, Any]) -> int:
 # --- numbers -----------------------------------------------------------------------------------------------------
 
 
-def _negate(node: Node, names: Names, work: Work) -> int | float:
-    value = _value(node.children[0], names, work)
-    if not is_number(value):
-        raise Failure(f"{short(value)} is not a number")
-    return _whole(-value) if type(value) is int else -value
+def _negate(node: Node, variable: str | None) -> _Compiled:
+    of = _compiled(node.children[0], variable)
+
+    def negate(names: Names, work: Work) -> int | float:
+        value = of(names, work)
+        if not is_number(value):
+            raise Failure(f"{short(value)} is not a number")
+        return _whole(-value) if type(value) is int else -value
+
+    return negate
 
 
 def _arithmetic(op: str, one: Any, other: Any, work: Work) -> Any:
@@ -264,12 +338,43 @@ _BINARY: Mapping[str, Callable[[Any, Any, Work], Any]] = {
 }
 
 
-def _chain(node: Node, names: Names, work: Work) -> Any:
-    children = iter(node.children)
-    value = _value(next(children), names, work)
-    for op, child in zip(node.ops, children, strict=True):
-        value = _BINARY[op](value, _value(child, names, work), work)
-    return value
+_OF_DOUBLES: Mapping[str, Callable[[Any, Any], Any]] = {
+    **_OF_NUMBERS,
+    "/": _quotient,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+    "<=": operator.le,
+    ">=": operator.ge,
+}
+"""Two doubles need no look at their types: most operands are such."""
+
+
+def _operation(op: str) -> _Binary:
+    of_doubles, of_any = _OF_DOUBLES.get(op), _BINARY[op]
+    if of_doubles is None:
+        return of_any
+
+    def operation(one: Any, other: Any, work: Work) -> Any:
+        if type(one) is float and type(other) is float:
+            return of_doubles(one, other)
+        return of_any(one, other, work)
+
+    return operation
+
+
+def _chain(node: Node, variable: str | None) -> _Compiled:
+    first, *others = (_compiled(child, variable) for child in node.children)
+    rest = list(zip(map(_operation, node.ops), others, strict=True))
+
+    def chain(names: Names, work: Work) -> Any:
+        value = first(names, work)
+        for operation, other in rest:
+            value = operation(value, other(names, work), work)
+        return value
+
+    return chain
 
 
 # --- functions and macros ----------------------------------------------------------------------------------------
@@ -278,45 +383,69 @@ def _chain(node: Node, names: Names, work: Work) -> Any:
 _TYPES: Mapping[str, type] = {"double": float, "string": str}
 
 
-def _call(node: Node, names: Names, work: Work) -> Any:
-    arguments = [_value(child, names, work) for child in node.children]
+def _call(node: Node, variable: str | None) -> _Compiled:
+    parts = [_compiled(child, variable) for child in node.children]
     function = (METHODS if "method" in node.ops else FUNCTIONS)[node.text]
-    kind = _TYPES.get(function.argument, object)
-    for argument in arguments:
-        if not isinstance(argument, kind):
-            raise Failure(f"{node.text}() takes a {function.argument}, not {', '.join(map(short, arguments))}")
-        if isinstance(argument, str):
-            work.spend(_size_of(argument))
-    if node.text == "matches" and arguments[1] not in work.patterns:
-        work.spend(_PATTERN)
-        work.patterns.add(arguments[1])
-    try:
-        return function.call(*arguments)
-    except (ValueError, ArithmeticError) as error:
-        raise Failure(f"{node.text}(): {error}") from None
+    kind, called = _TYPES.get(function.argument, object), function.call
+
+    def call(names: Names, work: Work) -> Any:
+        arguments = [part(names, work) for part in parts]
+        for argument in arguments:
+            if not isinstance(argument, kind):
+                raise Failure(f"{node.text}() takes a {function.argument}, not {', '.join(map(short, arguments))}")
+            if isinstance(argument, str):
+                work.spend(_size_of(argument))
+        if node.text == "matches" and arguments[1] not in work.patterns:
+            work.spend(_PATTERN)
+            work.patterns.add(arguments[1])
+        try:
+            return called(*arguments)
+        except (ValueError, ArithmeticError) as error:
+            raise Failure(f"{node.text}(): {error}") from None
+
+    return call
 
 
-def _macro(node: Node, names: Names, work: Work) -> Any:
-    over, variable, *bodies = node.children
-    found = _value(over, names, work)
-    if not isinstance(found, (list, dict)):
-        raise Failure(f"{node.text}() goes over a list, not over {short(found)}")
+def _macro(node: Node, variable: str | None) -> _Compiled:
+    over, named, *bodies = node.children
+    whole, item_name, kind = _compiled(over, variable), named.text, node.text
+    steps = sum(map(_nodes, bodies))
+    body, *result = (_compiled(each, item_name) for each in bodies)
 
-    def of(body: Node, item: Any) -> Any:
-        return _value(body, {**names, variable.text: item}, work)
+    def scopes(names: Names, work: Work) -> Iterator[Names]:
+        """The names for each item in turn: one mapping, which the next item changes."""
+        found = whole(names, work)
+        if not isinstance(found, (list, dict)):
+            raise Failure(f"{kind}() goes over a list, not over {short(found)}")
+        scope = dict(names)
+        for item in found:
+            work.spend(steps)
+            scope[item_name] = item
+            yield scope
 
-    (body, *result) = bodies
-    if node.text in ("all", "exists"):
-        return _decided((partial(of, body, item) for item in found), node.text == "exists")
-    if node.text == "map" and not result:
-        return [of(body, item) for item in found]
-    chosen = [item for item in found if truth(of(body, item))]
-    if node.text == "exists_one":
-        return len(chosen) == 1
-    return [of(result[0], item) for item in chosen] if result else chosen
+    def quantified(names: Names, work: Work) -> bool:
+        return _decided(((body, scope) for scope in scopes(names, work)), work, kind == "exists")
+
+    def exists_one(names: Names, work: Work) -> bool:
+        return sum(truth(body(scope, work)) for scope in scopes(names, work)) == 1
+
+    def filtered(names: Names, work: Work) -> list[Any]:
+        return [scope[item_name] for scope in scopes(names, work) if truth(body(scope, work))]
+
+    def mapped(names: Names, work: Work) -> list[Any]:
+        if not result:
+            return [body(scope, work) for scope in scopes(names, work)]
+        return [result[0](scope, work) for scope in scopes(names, work) if truth(body(scope, work))]
+
+    of_kinds: Mapping[str, _Compiled] = {"exists_one": exists_one, "filter": filtered, "map": mapped}
+    return of_kinds.get(kind, quantified)
 
 
-_READ: Mapping[str, Callable[[Node, Names, Work], Any]] = {
+def _nodes(node: Node) -> int:
+    return 1 + sum(map(_nodes, node.children))
+
+
+_COMPILE: Mapping[str, Callable[[Node, str | None], _Compiled]] = {
     "literal": _literal,
     "name": _name,
     "select": _select,
