@@ -164,13 +164,13 @@ class Planner:
         viewless = None
         reference_key = None
         for name in spec.reads:
-            if name == "response":
+            if (read := _OF_SAMPLE.get(name)) is not None:
+                arguments[name] = read(sample)
+            elif name == "response":
                 viewed = apply_view(sample.response, use.view)
                 if viewed.text is None:
                     viewless = viewed.reason or "no_answer"
                 arguments[name] = viewed.text
-            elif name == "messages":
-                arguments[name] = sample.response
             elif name == "params":
                 arguments[name] = use.params
             elif name == "reference":
@@ -181,14 +181,8 @@ class Planner:
                 arguments["reference"] = reference
                 if not spec.inline:  # only workers keep what they prepared
                     reference_key = _digest(reference)
-            elif name == "prompt":
-                arguments[name] = None if sample.prompt is None else transcript(sample.prompt)
             elif name == "progress":
                 arguments[name] = progress
-            elif name == "metadata":
-                arguments[name] = as_judged(sample).metadata
-            elif name == "sample":
-                arguments[name] = as_judged(sample)
             elif name == "ctx":
                 arguments[name] = context
             elif name == "samples":
@@ -208,6 +202,15 @@ def as_judged(sample: Sample) -> Sample:
     if metadata is None or RUN not in metadata:
         return sample
     return replace(sample, metadata={name: value for name, value in metadata.items() if name != RUN} or None)
+
+
+_OF_SAMPLE: Mapping[str, Callable[[Sample], Any]] = {
+    "sample": as_judged,
+    "messages": lambda sample: sample.response,
+    "prompt": lambda sample: None if sample.prompt is None else transcript(sample.prompt),
+    "metadata": lambda sample: as_judged(sample).metadata,
+}
+"""What a verifier reads of a sample, where that is not the field as it is."""
 
 
 def default_use(sample: Sample, header: Batch) -> Use:

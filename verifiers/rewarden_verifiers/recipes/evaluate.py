@@ -38,6 +38,24 @@ class _Unscored(Exception):
         self.name = name
 
 
+class _Part:
+    """A component that ran: its outcome, that of the last candidate tried; its score and whether it passed, which its
+    default decides where the outcome has no score; and the candidates tried.
+    """
+
+    __slots__ = ("outcome", "passes", "score", "scored", "tried")
+
+    def __init__(self, outcome: Outcome, default: float | None, tried: list[dict[str, Any]]) -> None:
+        self.outcome = outcome
+        self.tried = tried
+        self.scored = outcome.status == "scored"
+        self.score = outcome.score if self.scored else default
+        if self.scored and outcome.passed is not None:
+            self.passes = outcome.passed
+        else:
+            self.passes = self.score is not None and self.score >= outcome.range[1]
+
+
 class Shared:
     """The data that do not depend on the sample: made once for samples with the same parameters and progress.
 
@@ -70,9 +88,7 @@ class Run:
         self._sample = sample
         self._verify = verify
         self._on_step = on_step
-        self._ran: dict[str, Outcome] = {}
-        self._order: list[str] = []
-        self._tried: dict[str, list[dict[str, Any]]] = {}
+        self._parts: dict[str, _Part] = {}
         self._shaped: dict[str, Component] = {}
         self._shaping: dict[str, Any] = {}
         self._effective: dict[str, Any] = {}
@@ -131,10 +147,10 @@ class Run:
         if self._recipe.passed is not None:
             told = await self._read(self._recipe.passed, "passed", Expression.holds)
             return told, told
-        name = self._spokesman()
-        if name is None:
+        part = self._spokesman()
+        if part is None:
             return None, base >= self._recipe.range[1]
-        return self._ran[name].passed if self._has_score(name) else self._passes(name), self._passes(name)
+        return part.outcome.passed if part.scored else part.passes, part.passes
 
     async def _length(self, step: LengthStep, side: bool, score: float) -> float:
         numbers = step.correct if side else step.wrong
@@ -221,22 +237,23 @@ class Run:
                 self._absent(read, where)
             elif root == "schedule":
                 self._known["schedule"][name] = await self._scheduled(name)
-            elif root in self._ran:
+            elif root in self._parts:
                 raise _Unscored(root)  # it ran, but the field needs a score
             elif root not in names:
                 names.append(root)
+        if not names:
+            return
         if len(names) == 1:
-            await self._judge(names[0])
-        elif names:
+            parts: Sequence[_Part | BaseException] = [await self._judge(names[0])]
+        else:
             # All of them are certainly needed, and independent of each other.
             # If one fails, the others must not keep running unobserved: await all, then raise.
-            ends = await asyncio.gather(*(self._judge(name) for name in names), return_exceptions=True)
-            for end in ends:
-                if end is not None:
-                    raise end
-        for name in names:
-            self._order.append(name)
-            self._known[name] = self._bound(name)
+            parts = await asyncio.gather(*(self._judge(name) for name in names), return_exceptions=True)
+        for name, part in zip(names, parts, strict=True):
+            if isinstance(part, BaseException):
+                raise part
+            self._parts[name] = part
+            self._known[name] = self._bound(name, part)
 
     async def _scheduled(self, name: str) -> Any:
         self._effective[name] = found = await self._read(
@@ -254,9 +271,10 @@ class Run:
 
     # --- components ---------------------------------------------------------------------------------------------
 
-    async def _judge(self, name: str) -> None:
+    async def _judge(self, name: str) -> _Part:
+        component = self._recipe.components[name]
         tried: list[dict[str, Any]] = []
-        for candidate in self._recipe.components[name].candidates:
+        for candidate in component.candidates:
             use = self._shared.uses.get(candidate.path) or await self._use(candidate, name)
             if candidate.reference is not None and candidate.reference not in (self._sample.metadata or {}):
                 field = f"metadata.{candidate.reference}"
@@ -265,14 +283,13 @@ class Run:
                 )
             outcome = await self._verify(candidate, use)
             label = use.name or "recipe"
-            self._ran[name] = outcome
             tried.append({"verifier": label, "status": outcome.status, "reason": outcome.reason})
             if self._on_step is not None:
                 step = Step(where=f"uses.{name}", text=label, filled=_told(outcome), value=outcome.score)
                 self._on_step(self._sample, step)
             if outcome.status == "scored":
                 break
-        self._tried[name] = tried
+        return _Part(outcome, component.default, tried)
 
     async def _use(self, candidate: Candidate, name: str) -> Use:
         """Evaluates everything that the candidate's parameters need, and records the values of scheduled ones."""
@@ -288,27 +305,20 @@ class Run:
             self._shared.uses[candidate.path] = use
         return use
 
-    def _has_score(self, name: str) -> bool:
-        return name in self._ran and self._ran[name].status == "scored"
-
-    def _score(self, name: str) -> float | None:
-        return self._ran[name].score if self._has_score(name) else self._recipe.components[name].default
-
-    def _passes(self, name: str) -> bool:
-        outcome, score = self._ran[name], self._score(name)
-        if self._has_score(name) and outcome.passed is not None:
-            return outcome.passed
-        return score is not None and score >= outcome.range[1]
-
-    def _bound(self, name: str) -> dict[str, Any]:
+    def _bound(self, name: str, part: _Part) -> dict[str, Any]:
         """Returns a component's fields as expressions see them. A component without a score has only a status."""
-        outcome = self._ran[name]
-        seen: dict[str, Any] = {"status": outcome.status}
-        if (score := self._score(name)) is None:
-            return seen
-        if not self._has_score(name) and "default_used" not in self._flags:
+        outcome = part.outcome
+        if part.score is None:
+            return {"status": outcome.status}
+        if not part.scored and "default_used" not in self._flags:
             self._flags.append("default_used")
-        seen |= {"score": score, "passed": self._passes(name), "reason": outcome.reason, "fault": outcome.fault}
+        seen: dict[str, Any] = {
+            "status": outcome.status,
+            "score": part.score,
+            "passed": part.passes,
+            "reason": outcome.reason,
+            "fault": outcome.fault,
+        }
         for field in self._shared.fields.get(name, ()):
             try:
                 seen[field] = as_cel(getattr(outcome, field))
@@ -316,17 +326,21 @@ class Run:
                 self._defect(f"uses.{name}", error)
         return seen
 
-    def _spokesman(self) -> str | None:
+    def _spokesman(self) -> _Part | None:
         """Returns the component that decides about passing: the main one, or else the last with a score."""
-        able = [name for name in self._order if self._score(name) is not None]
-        return self._recipe.main if self._recipe.main in able else able[-1] if able else None
+        main = self._parts.get(self._recipe.main)
+        if main is not None and main.score is not None:
+            return main
+        return next((part for part in reversed(self._parts.values()) if part.score is not None), None)
 
-    def _decider(self, passed: bool | None) -> str | None:
-        """Returns the component whose reason the recipe reports: if the sample does not pass, the last that did not
+    def _deciding(self, passed: bool | None) -> Outcome | None:
+        """Returns the outcome whose reason the recipe reports: if the sample does not pass, the last that did not
         pass."""
-        able = [name for name in self._order if self._score(name) is not None]
-        failed = [name for name in able if not self._passes(name)]
-        return failed[-1] if failed and not passed else self._spokesman()
+        failed = [part for part in self._parts.values() if part.score is not None and not part.passes]
+        if failed and not passed:
+            return failed[-1].outcome
+        part = self._spokesman()
+        return None if part is None else part.outcome
 
     # --- outcomes -----------------------------------------------------------------------------------------------
 
@@ -338,9 +352,9 @@ class Run:
                 f"recipe {self._recipe.name!r}: the score {score:g} lies outside the declared range [{low:g}, {high:g}]"
                 ": declare a wider 'range', or bound it with clamp(…) or a shaping's 'cap'"
             )
-        decider = self._decider(passed)
-        deciding = self._ran[decider] if decider is not None else None
-        main = self._ran.get(self._recipe.main)
+        deciding = self._deciding(passed)
+        part = self._parts.get(self._recipe.main)
+        main = None if part is None else part.outcome
         excluded = await self._exclusion()
         return scored(
             min(max(score, low), high),
@@ -362,7 +376,7 @@ class Run:
         )
 
     async def _unscored(self, name: str) -> Outcome:
-        outcome = self._ran[name]
+        outcome = self._parts[name].outcome
         excluded = await self._exclusion()
         return Outcome(
             status=outcome.status,
@@ -389,25 +403,25 @@ class Run:
 
     def _components(self) -> dict[str, Component]:
         found: dict[str, Component] = {}
-        for name in self._order:
-            outcome, tried = self._ran[name], self._tried[name]
+        for name, part in self._parts.items():
+            outcome = part.outcome
             found[name] = Component(
                 status=outcome.status,
                 score=outcome.score,
                 reason=outcome.reason,
                 fault=outcome.fault,
-                verifier=tried[-1]["verifier"],
+                verifier=part.tried[-1]["verifier"],
             )
         return {**found, **self._shaped}
 
     def _evidence(self, main: Outcome | None, notes: dict[str, Any]) -> dict[str, Any]:
-        cascades = {name: tried for name, tried in self._tried.items() if len(tried) > 1}
+        cascades = {name: part.tried for name, part in self._parts.items() if len(part.tried) > 1}
         if cascades:
             notes["cascade"] = cascades
         return {**(main.evidence if main is not None else {}), **({"recipe": notes} if notes else {})}
 
     def _all_flags(self) -> tuple[str, ...]:
-        flags = [flag for name in self._order for flag in self._ran[name].flags]
+        flags = [flag for part in self._parts.values() for flag in part.outcome.flags]
         return tuple(dict.fromkeys([*flags, *self._flags]))
 
 
