@@ -7,7 +7,7 @@ import inspect
 import logging
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from importlib.util import find_spec
@@ -16,7 +16,8 @@ from typing import Any, Protocol
 
 from rewarden_models.endpoint import ModelEndpoint, is_local
 from rewarden_models.failure import Failure
-from rewarden_models.memory import available
+from rewarden_models.memory import free_cache
+from rewarden_models.room import fits_beside
 from rewarden_models.settings import Place
 from rewarden_verifiers.inference import About, Task
 
@@ -44,6 +45,9 @@ class Engine(Protocol):
 
     def status(self) -> dict[str, Any]:
         """JSON-ready."""
+
+    def close(self) -> Any:
+        """Let go of everything."""
 
 
 Load = Callable[[str, ModelEndpoint], Any]
@@ -105,8 +109,11 @@ class HostedModel:
         self._engine: Engine | None = None
         self._failure: Failure | None = None
         self._failed_at = 0.0
-        self._loading: asyncio.Task[None] | None = None
+        self._loading: asyncio.Task[Any] | None = None
         self._reloads = asyncio.Lock()
+        self._under_way = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     def start(self) -> None:
         """Begin to load; returns at once. Does nothing for a model that is there or loads already."""
@@ -130,11 +137,20 @@ class HostedModel:
 
     async def run(self, task: Task[Any]) -> Any:
         """A task's result; waits for a model that loads. Raises Failure."""
-        return await (await self._ready()).run(task)
+        engine = await self._ready()
+        self._under_way += 1
+        self._idle.clear()
+        try:
+            return await engine.run(task)
+        finally:
+            self._under_way -= 1
+            if not self._under_way:
+                self._idle.set()
 
     async def reload(self, model: str | None, revision: str | None) -> About:
         """Load other weights, or those that lie in the same place now, beside the old ones, then swap; one reload after
-        another. Raises Failure; the old ones then stay."""
+        another. Where memory has no room for both, the old ones are dropped first. Raises Failure; the old ones then
+        stay, or are loaded again."""
         # Whoever asked may leave: what was begun is brought to its end.
         return await asyncio.shield(asyncio.get_running_loop().create_task(self._reload(model, revision)))
 
@@ -193,9 +209,9 @@ class HostedModel:
     async def _reload(self, model: str | None, revision: str | None) -> About:
         async with self._reloads:
             settings = self._asked(model, revision)
+            if self._engine is not None and not fits_beside(self.name, self._settings, settings):
+                return await self._replace(self._engine, settings)
             try:
-                if self._engine is not None:
-                    _check_room(self.name, settings)
                 loaded = await self._read(settings)
                 if self._engine is None:
                     self._engine = self._make(self.name, settings, loaded)
@@ -209,6 +225,53 @@ class HostedModel:
                 raise defect(f"model {self.name!r}: the new weights cannot be loaded", error) from None
             self._settings, self._failure = settings, None
             return self._engine.about()
+
+    async def _replace(self, old: Engine, settings: ModelEndpoint) -> About:
+        """Drop the old weights, then load. What is under way ends with the old ones; what comes waits."""
+        self._engine = None
+        self._loading = loading = asyncio.get_running_loop().create_task(self._in_turn(old, settings))
+        failure = await loading
+        if failure is not None:
+            raise failure
+        return (await self._ready()).about()
+
+    async def _in_turn(self, old: Engine, settings: ModelEndpoint) -> Failure | None:
+        """Raises nothing: whoever waits for the model awaits this."""
+        before, kinds = self._settings, old.about().kinds
+        await self._idle.wait()
+        try:
+            try:
+                await _close(old)
+                del old
+                self._engine = await self._made(settings, kinds)
+                self._settings, self._failure = settings, None
+                return None
+            except Failure as failure:
+                refused = failure
+            except Exception as error:  # noqa: BLE001 - the old weights come back
+                refused = defect(f"model {self.name!r}: the new weights cannot be loaded", error)
+            try:
+                self._engine = await self._made(before, kinds)
+                said = f"{refused.message}; the old weights were loaded again"
+                return Failure(refused.kind, said, **refused.details)
+            except Failure as failure:
+                self._failed(failure)
+            except Exception as error:  # noqa: BLE001 - the model is gone; the process's others are not
+                self._failed(defect(f"model {self.name!r}: the old weights cannot be loaded again", error))
+            return refused
+        finally:
+            self._loading = None
+
+    async def _made(self, settings: ModelEndpoint, kinds: Sequence[str]) -> Engine:
+        """An engine for what is loaded into the place of weights that could do `kinds`."""
+        await asyncio.get_running_loop().run_in_executor(self._loads, free_cache)
+        made = self._make(self.name, settings, await self._read(settings))
+        has = made.about().kinds
+        if not set(kinds) <= set(has):
+            await _close(made)
+            had, can = ", ".join(kinds), ", ".join(has)
+            raise Failure("unsupported", f"model {self.name!r} could {had}; the new one can {can}")
+        return made
 
     def _swapped(self, place: Place) -> ModelEndpoint:
         """The settings of what was swapped in before. Raises Failure if it is gone: none of ours would do."""
@@ -240,23 +303,13 @@ class HostedModel:
         return replace(self._configured, model=str(path), revision=revision)
 
 
+async def _close(engine: Engine) -> None:
+    closed = engine.close()
+    if inspect.isawaitable(closed):
+        await closed
+
+
 def defect(what: str, error: Exception) -> Failure:
     """Returns what is said of an exception that is none of ours. Its text may quote a sample: it is not passed on."""
     _log.error("%s: %s\n%s", what, type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
     return Failure("failed", f"{what}: {type(error).__name__}")
-
-
-def _check_room(name: str, settings: ModelEndpoint) -> None:
-    """Raises Failure if a folder's weights are more than this machine has memory left for: to run out of it would cost
-    the model that works. A GPU says so by itself."""
-    places = [Path(model) for model in (settings.model, settings.base) if model is not None]
-    files = [file for place in places for file in ([place] if place.is_file() else place.glob("*.safetensors"))]
-    need, free = sum(file.stat().st_size for file in files), available()
-    if free is not None and need > free:
-        raise Failure(
-            "memory",
-            f"model {name!r}: the new weights take {need / 1e6:,.0f} MB in addition to the old ones, and "
-            f"{free / 1e6:,.0f} MB are free; the old ones are kept",
-            needed=need,
-            free=free,
-        )

@@ -6,6 +6,7 @@ import gc
 import logging
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -58,15 +59,26 @@ def end_process() -> None:
 
 def free_cache() -> None:
     """Give back what the allocator keeps."""
-    import torch
-
     gc.collect()
-    if torch.cuda.is_available():
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
         torch.cuda.empty_cache()
 
 
-def available() -> int | None:
-    """Bytes of this machine's memory that can be taken without swapping; None if that is not known."""
+def on_gpu(device: str) -> bool:
+    """Returns whether a configured device is a GPU. False before torch was imported: nothing is on one then."""
+    torch = sys.modules.get("torch")
+    return device != "cpu" and torch is not None and bool(torch.cuda.is_available())
+
+
+def available(device: str) -> int | None:
+    """Bytes that can be taken: of a GPU's memory, or of this machine's without swapping; None if that is not known."""
+    if on_gpu(device):
+        import torch
+
+        place = torch.device("cuda:0" if device == "auto" else device)
+        kept = torch.cuda.memory_reserved(place) - torch.cuda.memory_allocated(place)
+        return int(torch.cuda.mem_get_info(place)[0]) + kept
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):

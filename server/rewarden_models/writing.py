@@ -170,7 +170,7 @@ class Writer:
     def _fits(self, rows: int, width: int) -> bool:
         """Returns whether there is memory for so many samples as wide as the widest may become."""
         if self._room is None:
-            self._room = int(_free_bytes(torch.device(self._model.device)) * _SHARE)
+            self._room = int((available(str(self._model.device)) or 0) * _SHARE)
         return rows * width * self._kept <= self._room
 
     def _opened(self) -> PaddedBatch:
@@ -260,10 +260,3 @@ def _kept(model: Any) -> int:
     heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
     size = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
     return int(2 * text.num_hidden_layers * heads * size * model.dtype.itemsize)
-
-
-def _free_bytes(device: Any) -> int:
-    """Memory that the device, or this machine, has left."""
-    if device.type == "cuda":
-        return int(torch.cuda.mem_get_info(device)[0])
-    return available() or 0
