@@ -45,6 +45,9 @@ JOBS = os.environ.get("JOBS", "3")
 HOGS = int(os.environ.get("HOGS") or 0)
 LONGEST = 20
 NOTHING_COLLECTED = 5
+PREPARES = 6
+"""Minutes below which nothing is installed for tests: installing would take them all."""
+
 # A machine on which something hangs lets each test wait for its minute: CI then ends with what is known by then.
 GIVE_UP = ("--maxfail", "25") if os.environ.get("CI") == "true" else ()
 
@@ -100,8 +103,8 @@ def phases(name: str, paths: Sequence[Path], *flags: str, only: str = "") -> tup
     return max(status for status, _ in done), Record.sum(record for _, record in done)
 
 
-def rest(affected: bool, *flags: str) -> tuple[int, Record]:
-    """Returns what the core run skipped, or of that what a change reaches."""
+def rest(affected: bool, minutes: float | None, *flags: str) -> tuple[int, Record]:
+    """Returns what the core run skipped, or of that what a change reaches. minutes: that it may take."""
     skipped = Record.read(CORE).skipped
     waiting = {name for name, reason in skipped.items() if (need := need_of(reason)) is None or need.ci != "never"}
     by_file = {ROOT / name.partition("::")[0] for name in waiting}
@@ -123,7 +126,8 @@ def rest(affected: bool, *flags: str) -> tuple[int, Record]:
         if ROOT / name.partition("::")[0] in by_file and (need := need_of(skipped[name]))
     }
     targets = " ".join(sorted(filter(None, wanted))).split()
-    if targets and subprocess.run(["make", *targets], cwd=ROOT).returncode:
+    hurried = minutes is not None and minutes < PREPARES
+    if targets and not hurried and subprocess.run(["make", *targets], cwd=ROOT).returncode:
         return 1, Record()
     names = KEPT / "rest.txt"
     names.parent.mkdir(parents=True, exist_ok=True)
@@ -168,7 +172,7 @@ def chosen(given: argparse.Namespace) -> tuple[int, Record]:
         named = {(ROOT / path).resolve() for path in given.paths}
         return phases("for", sorted(reach.tests_near(named)), "--core", *flags, only="not slow")
     if given.rest or given.changed:
-        return rest(given.changed, *flags)
+        return rest(given.changed, given.minutes, *flags)
     if given.all:
         return phases("all", files(), *flags)
     status, record = phases("core", files(), "--core", *flags)
