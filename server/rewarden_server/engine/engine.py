@@ -47,8 +47,9 @@ WARM = ("math",)
 class Engine:
     """Judges batches and streams, and runs programs; see docs/architecture.md. All methods run on one asyncio loop.
 
-    advise: told once for each use of which most early responses have no answer that is read, where another extraction
-    finds the right ones (`rewarden.early_answers`). open_tap: told each request's verdicts with their samples.
+    advise: called once for each use most of whose early responses have no answer that can be read, if another
+    extraction finds the right ones (`rewarden.early_answers`). open_tap: receives each request's verdicts with their
+    samples.
     """
 
     def __init__(
@@ -105,14 +106,14 @@ class Engine:
         return self.admission.ready
 
     async def start(self) -> None:
-        """Begin to admit work. Workers are forked now when the settings say `eager`, else at the first need; so are the
-        sandbox host and models' processes, which are not waited for.
+        """Starts to admit work. If the settings say `eager`, workers are forked now; otherwise, like the sandbox host
+        and the model processes, they start when they are first needed, and nothing waits for them here.
         """
         if self.settings.eager:
             self.sandbox.start()
             self.lean.start()
             self.models.start()
-            # On a thread: what the verifiers import must not keep the loop from answering probes.
+            # On a thread: importing verifiers must not keep the loop from answering probes.
             await asyncio.gather(self.dispatch.start(), asyncio.to_thread(self._load, self._warm))
         self.admission.start()
 
@@ -139,7 +140,7 @@ class Engine:
                 self.registry.get(name)
 
     def _models_moved(self, resources: ModelResources, moved: bool) -> None:
-        """Fingerprints move with the weights."""
+        """Fingerprints change with the weights."""
         self.planner.provide({ModelResources: resources}, moved=moved)
 
     def info(self) -> dict[str, Any]:
@@ -162,10 +163,11 @@ class Engine:
         }
 
     async def verify(self, batch: Batch, source: str = "local", box: LiveBox | None = None) -> BatchResult:
-        """The verdicts of a batch, in its order. Cancelling the call cancels the work. box: the live box to judge.
+        """Returns the verdicts of a batch, in its order. Cancelling the call cancels the work. box: the live box to
+        judge.
 
         Raises Overloaded, Unavailable or FingerprintMoved, and InvalidRequest for a batch without samples whose use
-        cannot judge; whatever happens to a sample is in its verdict.
+        cannot judge. Whatever happens to a single sample is in its verdict.
         """
         if self.ready and batch.use is not None and batch.use.name in self._warm:
             self.dispatch.begin()
@@ -173,12 +175,12 @@ class Engine:
         return await self._batches.judge(batch, source, box)
 
     async def _judge_again(self, sample: Sample, progress: Progress | None) -> Outcome:
-        """The outcome of a recheck."""
+        """Returns the outcome of a recheck."""
         (verdict,) = await self._judge_apart([sample], Batch(progress=progress, deadline_s=RECHECK_S))
         return verdict
 
     async def _judge_apart(self, samples: Sequence[Sample], header: Batch | None = None) -> Sequence[Verdict]:
-        """The verdicts on samples that no caller sent: not admitted, not counted, not recorded, not rechecked."""
+        """Returns verdicts on samples that no caller sent: they are not admitted, counted, recorded or rechecked."""
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         verdicts: dict[int, Verdict] = {}
 
@@ -200,14 +202,15 @@ class Engine:
         return [verdicts[index] for index in range(len(samples))]
 
     def open_stream(self, header: Batch, source: str = "local") -> Stream:
-        """A stream with the header's defaults; its samples are ignored. Raises Unavailable or FingerprintMoved."""
+        """Opens a stream with the header's defaults; the header's samples are ignored. Raises Unavailable or
+        FingerprintMoved."""
         self.admission.check_ready()
         expectation.check(Batch(use=header.use, expect=header.expect), self.planner)
         return Stream(self._parts, self.admission, self.settings, header, source)
 
     async def run(self, run: Run, source: str = "local") -> RunResult:
-        """Runs a program in the sandbox and returns its result. Nothing is cached: equal programs each run. Cancelling
-        the call kills the program.
+        """Runs a program in the sandbox and returns its result. Nothing is cached: a program that is sent twice runs
+        twice. Cancelling the call kills the program.
 
         Raises InvalidRequest for a program that no sandbox would run, Overloaded, Unavailable, InternalError.
         """

@@ -43,7 +43,8 @@ def check(batch: Batch, planner: Planner) -> None:
 
 def check_use(batch: Batch, planner: Planner) -> None:
     """Raises InvalidRequest if a batch without samples names a use that cannot judge; `details["reason"]` is the reason
-    that its samples would get. With samples, the mistake is theirs, so that one of them costs no other.
+    that its samples would get. If the batch has samples, each gets the error in its own verdict, so that a mistake in
+    one costs no other.
 
     Adapters send such a batch before training.
     """

@@ -36,7 +36,7 @@ def bad_sample(row: BadSample) -> Outcome:
 
 
 def incomplete_group(group: str, size: int | None, seen: int, *, late: bool) -> Outcome:
-    """Returns the outcome of the members of a group that was never complete."""
+    """Returns the outcome of the members of a group that never became complete."""
     wanted = "?" if size is None else size
     if late:
         message = f"group {group!r}: {seen} of {wanted} members arrived before the group's deadline"

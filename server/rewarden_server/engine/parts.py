@@ -21,8 +21,8 @@ from rewarden_server.observe.record import Recorder
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """orchestrations: as many orchestrators are at work at once as it has permits. early: None if nobody wants to be
-    advised on early answers.
+    """orchestrations: has one permit for each orchestrator that may be at work. early: None if nobody wants advice on
+    early answers.
     """
 
     planner: Planner

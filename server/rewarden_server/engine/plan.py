@@ -197,7 +197,7 @@ class Planner:
 
 
 def as_judged(sample: Sample) -> Sample:
-    """The sample as verifiers see it."""
+    """Returns the sample as verifiers see it."""
     metadata = sample.metadata
     if metadata is None or RUN not in metadata:
         return sample
@@ -210,7 +210,7 @@ _OF_SAMPLE: Mapping[str, Callable[[Sample], Any]] = {
     "prompt": lambda sample: None if sample.prompt is None else transcript(sample.prompt),
     "metadata": lambda sample: as_judged(sample).metadata,
 }
-"""What a verifier reads of a sample, where that is not the field as it is."""
+"""The values that a verifier reads of a sample, where these are not simply the field."""
 
 
 def default_use(sample: Sample, header: Batch) -> Use:

@@ -1,7 +1,7 @@
-"""The agreement of cascades' cheap verdicts with the strong verifier, on the samples that are rechecked.
+"""How often the cheap verdicts of cascades agree with the strong verifier, on the samples that are rechecked.
 
-A threshold that was calibrated once stops fitting as the policy changes. Nothing here changes a verdict or delays it:
-the strong verifier is asked by tasks of its own, a few at a time, which belong to no request.
+A threshold that was calibrated once stops fitting as the policy changes. Rechecks neither change nor delay a verdict:
+separate tasks ask the strong verifier, a few at a time, and belong to no request.
 """
 
 from __future__ import annotations
@@ -18,27 +18,29 @@ from rewarden_verifiers.group.statistics import wilson
 from rewarden_verifiers.recheck import Recheck
 
 RECHECK_S = 600.0
-"""Seconds for one recheck. A strong verifier that hangs must not hold the places of others forever."""
+"""Time limit of a recheck in seconds. A strong verifier that hangs must not block the others forever."""
 
 _AT_ONCE = 8
-"""Rechecks in progress: the strong verifier's places are first of all for the samples that need it."""
+"""Rechecks in progress at once. The strong verifier's capacity belongs first to the samples that need it."""
 
 _WAITING = 256
-"""Rechecks that wait. Beyond, they are given up: a strong verifier that is down must not fill the memory."""
+"""Rechecks that wait at most; further ones are given up, so that a strong verifier that is down cannot fill the memory.
+"""
 
 Again = Callable[[Sample, Progress | None], Awaitable[Outcome]]
-"""The outcome of a sample that no caller sent, at the request's progress."""
+"""Returns the outcome of a sample that no caller sent, at the request's progress."""
 
 _RECENT = 200
 _MOST = 64
-"""Attack: names of recipes and judges that callers make up, each of which would be a row of its own forever."""
+"""Pairs of verifiers that are counted separately. Attack: callers that make up names of recipes and judges, each of
+which would get a row forever."""
 
 _OTHERS = ("other", "other")
 
 
 @dataclass(slots=True)
 class _Row:
-    """The rechecks of one pair of verifiers. unscored: the strong one gave no verdict; given_up: it was not asked, or
+    """The rechecks of one pair of verifiers. unscored: the strong one returned no score; given_up: it was not asked, or
     not waited for."""
 
     agreed: int = 0
@@ -75,7 +77,7 @@ class Rechecks:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self, recheck: Recheck, sample: Sample, progress: Progress | None = None) -> None:
-        """Have a sample rechecked soon. sample: with its shared values resolved."""
+        """Schedules a recheck of a sample, whose shared values are resolved."""
         if self._again is None:
             return
         if len(self._waiting) >= _WAITING:
@@ -83,7 +85,7 @@ class Rechecks:
             return
         self._waiting.append((recheck, replace(sample, use=recheck.use, group=None, group_size=None), progress))
         if len(self._tasks) < _AT_ONCE:
-            # In a context of its own: the request's spending, trace and slot are not the recheck's.
+            # In a context of its own: a recheck must not count against the request's spending, trace or slot.
             task = asyncio.get_running_loop().create_task(self._work(self._again), context=Context())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -98,7 +100,7 @@ class Rechecks:
                 raise
 
     def note(self, recheck: Recheck, outcome: Outcome) -> None:
-        """Count the other verifier's outcome."""
+        """Counts the other verifier's outcome."""
         row = self._row(recheck)
         agrees = recheck.agrees(outcome)
         if agrees is None:
@@ -118,7 +120,7 @@ class Rechecks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def close(self) -> None:
-        """Gives up what has not ended."""
+        """Gives up all rechecks that have not ended."""
         self._again = None
         for recheck, *_ in self._waiting:
             self._row(recheck).given_up += 1

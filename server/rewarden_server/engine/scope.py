@@ -1,7 +1,7 @@
-"""A scope: one request, stream or job. Its samples, groups, deadline, and whom to tell.
+"""A scope: one request, stream or job, with its samples, groups, deadline and receiver.
 
-Every sample that was taken ends in exactly one verdict, told to `emit`; every group in one `Group`. All methods run on
-the engine's loop, except the bulk planning, which runs on the engine's thread.
+Every sample that a scope takes ends in exactly one verdict, and every group in one `Group`; both go to `emit`. All
+methods run on the engine's loop, except bulk planning, which runs on the engine's thread.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from rewarden_verifiers.group.statistics import describe
 from rewarden_verifiers.view import apply_view
 
 _REMEMBERED = 1024
-"""Uses that a scope knows by identity."""
+"""Uses that a scope remembers by identity."""
 
 
 Sink = Callable[[Verdict | Group], None]
-"""A receiver of verdicts and groups as they end."""
+"""Receives verdicts and groups as they end."""
 
 
 class _Pending:
-    """A sample that was planned and is to go to a lane."""
+    """A planned sample that has yet to go to a lane."""
 
     __slots__ = ("index", "plan", "sample", "use")
 
@@ -57,7 +57,7 @@ class _Pending:
 
 
 class Scope:
-    """See the module. `header` is the batch without its samples; `box`: the live box that is judged."""
+    """See the module. `header`: the batch without its samples. `box`: the live box to judge."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class Scope:
     # --- samples in ---------------------------------------------------------------------------------------------
 
     def take(self, index: int, sample: Sample | BadSample) -> None:
-        """Begin with one sample."""
+        """Starts one sample."""
         self._note(index, sample)
         if self._abandoned is not None:
             self._settle(make_verdict(index, sample, self._abandoned))
@@ -104,21 +104,21 @@ class Scope:
             self._dispatch(self._plan(index, sample))
 
     def note_many(self, samples: Sequence[Sample | BadSample]) -> None:
-        """Announce a whole batch's samples, before any is begun, so that a deadline finds them all."""
+        """Registers all samples of a batch before any starts, so that a deadline covers them all."""
         for index, sample in enumerate(samples):
             self._note(index, sample)
 
     def plan_many(self, first: int, samples: Sequence[Sample | BadSample]) -> list[Verdict | _Pending]:
-        """Plan samples and run the inline verifiers among them. Runs on the engine's thread."""
+        """Plans samples and runs the inline verifiers among them. Runs on the engine's thread."""
         return [self._plan(index, sample) for index, sample in enumerate(samples, first)]
 
     def dispatch_many(self, planned: Sequence[Verdict | _Pending]) -> None:
-        """Hand planned samples on, on the loop."""
+        """Dispatches planned samples. Runs on the loop."""
         for item in planned:
             self._dispatch(item)
 
     def finish(self) -> None:
-        """No more samples come: groups without a promised size are whole now."""
+        """Declares that no more samples come: groups without a promised size are complete."""
         self._finished = True
         for group in list(self._groups.values()):
             if not group.closed:
@@ -165,8 +165,8 @@ class Scope:
             return make_verdict(index, sample, failures.outcome_of(error), ref)
 
     def bind(self, use: Use) -> BoundUse:
-        """The use, bound. Samples mostly share one object, and so do the evaluations of a recipe: it is looked up by
-        identity before it is by content."""
+        """Returns the bound use. Samples mostly share one use object, as do the evaluations of a recipe, so it is
+        looked up by identity before it is looked up by content."""
         planner = self.parts.planner
         generation, remembered = self._bound  # read once: the thread that plans binds while orchestrators do
         if generation != planner.generation:
@@ -214,7 +214,7 @@ class Scope:
             self._start(self._orchestrate(index, sample, use))
 
     def request(self, plan: Plan, tell: Callable[[Result], None]) -> None:
-        """Has a piece of pure work done on this scope's behalf."""
+        """Requests a piece of pure work on behalf of this scope."""
 
         def told(result: Result) -> None:
             self._waiters.discard(waiter)
@@ -225,7 +225,7 @@ class Scope:
         self.parts.dispatch.request(plan, waiter)
 
     async def judge(self, use: BoundUse, sample: Sample, trail: tuple[BoundUse, ...]) -> Outcome:
-        """The outcome of any but a group verifier on a resolved sample. Raises SampleError."""
+        """Returns the outcome of a verifier of single samples on a resolved sample. Raises SampleError."""
         spec = use.spec
         if spec.group:
             raise InvalidParams(f"verifier {spec.name!r} judges groups, not single samples", path="use")
@@ -250,7 +250,7 @@ class Scope:
     async def judge_group(
         self, use: BoundUse, members: Sequence[Member], trail: tuple[BoundUse, ...]
     ) -> Sequence[Outcome]:
-        """A group verifier's outcomes for resolved members, in order. Raises SampleError."""
+        """Returns a group verifier's outcomes for resolved members, in order. Raises SampleError."""
         spec = use.spec
         if not spec.group:
             raise InvalidParams(f"verifier {spec.name!r} judges single samples, not groups", path="use")
@@ -269,12 +269,12 @@ class Scope:
         return [failures.outcome_of(one) if isinstance(one, SampleError) else one for one in outcomes]
 
     def only_groups_wait(self) -> bool:
-        """Returns whether all that is unfinished are members of group verifiers that wait for their siblings."""
+        """Returns whether every unfinished sample belongs to a group verifier that waits for the rest of its group."""
         waiting = sum(len(members) for group in self._groups.values() for _, members in group.waiting.values())
         return waiting >= len(self._unfinished)
 
     async def work(self, plan: Plan) -> Result:
-        """The result of a piece of pure work; leaves the queue when the task that waits is cancelled."""
+        """Returns the result of a piece of pure work. Cancelling the waiting task takes the work out of the queue."""
         future: asyncio.Future[Result] = self._loop.create_future()
         self.request(plan, lambda result: None if future.done() else future.set_result(result))
         return await future
@@ -319,8 +319,9 @@ class Scope:
         return spending(partial(self._tap.spent, sample) if self._tap is not None else None)
 
     def _as_it_is_now(self, sample: Sample, use: BoundUse, outcome: Outcome) -> tuple[Outcome, VerifierRef]:
-        """The outcome, and the reference that is true of it: since the use was bound, the weights of a model may have
-        become known, or been swapped. Then it is flagged `swapped`; or an error, where the caller demands those."""
+        """Returns the outcome and the reference that now describes it. Since the use was bound, a model's weights may
+        have become known or been swapped; the outcome is then flagged `swapped`, or becomes an error if the caller
+        demands the old weights."""
         planner = self.parts.planner
         if planner.generation == 0 or outcome.status == "error":
             return outcome, use.ref
@@ -342,7 +343,8 @@ class Scope:
     # --- verdicts out -------------------------------------------------------------------------------------------
 
     def _settle(self, verdict: Verdict, worker: str | None = None, *, traced: bool = False) -> None:
-        """A sample's end. worker: what kind of process did the work; traced: it has its span."""
+        """Ends a sample with its verdict. worker: the kind of process that did the work; traced: the sample already has
+        a span."""
         sample = self._unfinished.pop(verdict.index, None)
         if sample is None:
             return  # its deadline passed first
@@ -369,7 +371,7 @@ class Scope:
             self._report(group)
 
     def _judges_groups(self, verdict: Verdict) -> bool:
-        """Returns True for a group verifier's verdict, which says nothing without its siblings."""
+        """Returns True for a group verifier's verdict, which says nothing without those of its siblings."""
         registry = self.parts.planner.registry
         name = verdict.verifier.name if verdict.verifier is not None else ""
         return name in registry and registry.get(name).group
@@ -404,7 +406,7 @@ class Scope:
                 self._tap.group(made, verdicts)
             self._emit(made)
             if not self._finished:
-                # Late siblings start the statistics anew; a stream of a million groups must not be remembered.
+                # Late siblings start new statistics; a stream of a million groups must not be remembered.
                 self._groups.pop(group.name, None)
 
     # --- the ends -----------------------------------------------------------------------------------------------
@@ -414,19 +416,20 @@ class Scope:
         self._abandon(DeadlineReached(f"the deadline of {seconds:g} s passed before this sample's verdict"))
 
     def cancel(self) -> None:
-        """The caller left: what has not begun is dropped, orchestrators are cancelled. No more verdicts are told."""
+        """Ends the scope because the caller left: work that has not started is dropped, orchestrators are cancelled,
+        and no more verdicts are sent."""
         self._emit = lambda item: None
         self._close_tap()
         self._abandon(Cancelled("the caller disconnected"))
 
     def stop(self, error: RequestError) -> None:
-        """The server stops: as when the caller left, but whoever waits is told."""
+        """Ends the scope because the server stops: like `cancel`, but whoever waits is told."""
         self.cancel()
         if self._on_stop is not None:
             self._on_stop(error)
 
     def close(self) -> None:
-        """Let go of timers and tasks. The scope is at its end."""
+        """Cancels timers and tasks at the end of the scope."""
         for timer in self._timers:
             timer.cancel()
         self._drop()
@@ -438,7 +441,7 @@ class Scope:
             tap.close()
 
     def _drop(self) -> None:
-        """Ends what is under way on this scope's behalf."""
+        """Cancels the work in progress on behalf of this scope."""
         for waiter in self._waiters:
             waiter.leave()
         self._waiters.clear()
@@ -453,7 +456,7 @@ class Scope:
 
 
 def run_inline(plan: Plan) -> Outcome:
-    """A provably cheap verifier's outcome, on this thread. Raises SampleError."""
+    """Returns the outcome of a verifier that is provably cheap, computed on this thread. Raises SampleError."""
     spec = plan.use.spec
     watch = Unwatched()
     try:
@@ -468,5 +471,5 @@ def run_inline(plan: Plan) -> Outcome:
 
 
 def worker_of(spec: VerifierSpec) -> str:
-    """Returns what traces call the process that does a pure verifier's work."""
+    """Returns the name in traces of the kind of process that does a pure verifier's work."""
     return "query worker" if spec.blocking else "cpu worker"

@@ -35,7 +35,7 @@ class SharedProgress:
         return cls(descriptor, rows)
 
     def write(self, row: int, item: int, phase: int, cpu_s: float) -> None:
-        """Records what the worker of this row does; item 0 and phase 0 while it waits."""
+        """Records that this row's worker processes an item; item 0 and phase 0 mean that it waits."""
         _ROW.pack_into(self._map, row * _STRIDE, item, phase, cpu_s, 0.0, 0.0)
 
     def phase(self, row: int, phase: int) -> None:
