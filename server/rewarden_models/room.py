@@ -1,4 +1,4 @@
-"""Whether the memory of a model's device has room for other weights beside its own."""
+"""The check that the memory of a model's device has room for other weights beside its own."""
 
 from __future__ import annotations
 

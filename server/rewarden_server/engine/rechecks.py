@@ -1,4 +1,4 @@
-"""How often the cheap verdicts of cascades agree with the strong verifier, on the samples that are rechecked.
+"""The agreement of cascades' cheap verdicts with the strong verifier, on the samples that are rechecked.
 
 A threshold that was calibrated once stops fitting as the policy changes. Rechecks neither change nor delay a verdict:
 separate tasks ask the strong verifier, a few at a time, and belong to no request.

@@ -1,1 +1,1 @@
-"""The parts of a server that can be seen: metrics, logs, traces, records of verdicts, and its health."""
+"""Observability: metrics, logs, traces, records of verdicts, and the server's health."""

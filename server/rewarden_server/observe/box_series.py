@@ -1,4 +1,4 @@
-"""The series of boxes, made from what their registry says."""
+"""Prometheus series about boxes, from the figures of their registry."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class Check:
     """The state of one part.
 
     summary: one short line. details: lines that only `--all` prints. used: False if the part is not configured.
-    warnings: what works and can fail under load; a part with nothing else works.
+    warnings: things that work but can fail under load; a part with only warnings counts as working.
     """
 
     part: str

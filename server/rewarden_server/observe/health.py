@@ -1,7 +1,7 @@
-"""The problems of a running server, each with the fix, for `/v1/info` and its page.
+"""The problems of a running server, each with its fix, for `/v1/info` and its page.
 
-`rewarden doctor` looks harder, since it may take its time: it runs a program and calls judges. Here
-nothing is started: the parts only report what they know.
+`rewarden doctor` takes its time and looks harder: it runs a program and calls the judges. Nothing is started here; the
+parts only report what they already know.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def problems(
 
 
 def _sandbox(status: Mapping[str, Any]) -> list[Problem]:
-    """The problems of the lane and of each of its hosts. A host that was not started yet is not a problem."""
+    """Returns the problems of the lane and of each of its hosts. A host that has not been started is not a problem."""
     hosts = status.get("hosts") or ()
     away = [host for host in hosts if host.get("state") != "ready"]
     found = [
@@ -55,11 +55,11 @@ def _sandbox(status: Mapping[str, Any]) -> list[Problem]:
 
 
 def sandbox_problems(status: Mapping[str, Any]) -> list[Problem]:
-    """The problems in the status of one sandbox host, whose messages contain the command that fixes them."""
+    """Returns the problems in the status of one sandbox host. Its messages contain the command that fixes them."""
     probe = status.get("probe") or {}
     reason = probe.get("reason") or status.get("problem")
     if reason is not None:
-        # What else such a host lacks follows from it.
+        # Everything else that such a host lacks follows from this.
         return [Problem(f"the sandbox: {reason}", mend_of(str(reason)))]
     found = []
     for tier, modules in (status.get("missing") or {}).items():
@@ -129,7 +129,7 @@ def _runs(status: Mapping[str, Any]) -> list[Problem]:
 
 
 def _keys(*, usable: bool) -> list[Problem]:
-    """The path and the line are for people on the machine, whom the log and the command tell."""
+    """Paths and line numbers are for people on the machine, who find them in the log and the command's output."""
     if usable:
         return []
     return [
@@ -150,7 +150,7 @@ def open_to_all(config: Config, *, keyed: bool) -> list[Problem]:
 
 
 def unwritable(config: Config) -> list[tuple[str, Path]]:
-    """Folders that cannot be written, each with the setting that names it."""
+    """Returns the folders that cannot be written, each with the setting that names it."""
     named = (
         ("engine.cache_dir", config.engine.cache_dir),
         ("limits.blob_dir", config.limits.blob_dir),
@@ -160,7 +160,7 @@ def unwritable(config: Config) -> list[tuple[str, Path]]:
 
 
 def _writable(folder: Path) -> bool:
-    """Returns whether the folder can be written, or made."""
+    """Returns whether the folder can be written to, or created."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)

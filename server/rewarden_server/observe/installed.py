@@ -23,7 +23,7 @@ from rewarden_verifiers.registry import Registry, extras_with, packages_of_extra
 _PACKAGE = "rewarden-server"
 _INSTALL = ": pip install "
 _SHOWN = 6
-"""Names listed for an extra; its verifiers and the recipes that use them can be a hundred."""
+"""Names listed for an extra; more than a hundred verifiers and recipes can need one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def _broken(error: SampleError, plugin: str | None) -> Problem:
 
 
 async def find_installed() -> Installed:
-    """Runs this module in a process that searches the same folders as this one."""
+    """Runs this module in a process with the same import path."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "rewarden_server.observe.installed"),
         stdin=asyncio.subprocess.DEVNULL,
@@ -110,7 +110,7 @@ async def find_installed() -> Installed:
     )
     try:
         out, errors = await process.communicate()
-        # Libraries print as they are imported: the result is the last line.
+        # Libraries may print while they are imported, so the result is the last line.
         made = json.loads(out.splitlines()[-1])
         return Installed(**{**made, "broken": tuple(Problem(*one) for one in made["broken"])})
     except (IndexError, ValueError):
@@ -124,19 +124,19 @@ async def find_installed() -> Installed:
 
 
 class InstalledOnce:
-    """The same for a server, which looks once, when it is first asked for its problems."""
+    """The same for a server, which checks once, when it is first asked for its problems."""
 
     def __init__(self) -> None:
         self._finding: asyncio.Task[Installed] | None = None
 
     def problems(self) -> tuple[Problem, ...]:
-        """Returns the problems, and none before they are known."""
+        """Returns the problems; an empty list until they are known."""
         if self._finding is None:
             self._finding = asyncio.get_running_loop().create_task(find_installed())
         return self._finding.result().problems() if self._finding.done() else ()
 
     async def close(self) -> None:
-        """Stops looking."""
+        """Stops the check."""
         if self._finding is not None:
             self._finding.cancel()
             with contextlib.suppress(asyncio.CancelledError):

@@ -1,7 +1,8 @@
-"""Structured logs on standard error: JSON lines, or for a person. Never a sample's text at level info or above.
+"""Structured logs on standard error, as JSON lines or readable text. At level info and above they never contain a
+sample's text.
 
-What is bound while a request is served (`request_id`, `key`: the key's name) is in each of its lines. A verdict's
-`feedback` and an exception's message may quote what a model wrote, so they are written at level debug only.
+Values that are bound while a request is served (`request_id`, and `key`, the key's name) appear in each of its lines. A
+verdict's `feedback` and an exception's message may quote what a model wrote, so they are logged only at level debug.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
 MOST_LINES = 20
-"""Verdicts of one request that get a line of their own; a broken verifier must not write a line a sample."""
+"""Verdicts of one request that get a line of their own, so that a broken verifier does not write a line per sample."""
 
 
 MOST_ID = 128
@@ -28,14 +29,15 @@ MOST_ID = 128
 
 
 def shown(id: str | None) -> str | None:
-    """A sample's id as it is logged. Attacks: ids as long as a row, and signs that clear a terminal or forge a line."""
+    """Returns a sample's id as it is logged. Attacks: ids as long as a row, and control characters that clear a
+    terminal or forge a line."""
     if id is None or (id.isprintable() and len(id) <= MOST_ID):
         return id
     return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in id[:MOST_ID])
 
 
 class _Tidy(logging.Handler):
-    """Lines of libraries (uvicorn, grpc) go the same way, and are of the same form, as our own."""
+    """Log lines of libraries (uvicorn, grpc) take the same route as our own and have the same form."""
 
     def emit(self, record: logging.LogRecord) -> None:
         log = _structlog().get_logger(record.name)
@@ -43,7 +45,7 @@ class _Tidy(logging.Handler):
 
 
 def set_up_logs(settings: LogSettings, stream: TextIO | None = None) -> None:
-    """Send all logs of this process to `stream` (standard error) in the configured form."""
+    """Sends all logs of this process to `stream` (standard error by default) in the configured form."""
     import structlog
 
     level = logging.getLevelNamesMapping()[settings.level.upper()]
@@ -70,8 +72,8 @@ def set_up_logs(settings: LogSettings, stream: TextIO | None = None) -> None:
 
 @lru_cache
 def _structlog() -> ModuleType:
-    """The library, configured. Where nobody sets up logs (the target `local`) they would go to standard output, among
-    the results."""
+    """Returns the configured library. If nobody sets up logging (the target `local`), its lines would go to standard
+    output, among the results."""
     import structlog
 
     if not structlog.is_configured():
@@ -80,7 +82,8 @@ def _structlog() -> ModuleType:
 
 
 class _Logger:
-    """Imports the library with its first line: that takes a tenth of a second, and most commands log nothing."""
+    """Imports the library when the first line is logged: the import takes a tenth of a second, and most commands log
+    nothing."""
 
     def __init__(self, part: str) -> None:
         self._part = part
@@ -90,14 +93,15 @@ class _Logger:
 
 
 def get_logger(name: str) -> FilteringBoundLogger:
-    """The logger of a part of the server."""
+    """Returns the logger of a part of the server."""
     return cast("FilteringBoundLogger", _Logger(name))
 
 
 class VerdictLog:
-    """A warning for each verdict of a request that a defect or an outage of ours left unscored: its ids, not its text.
+    """Logs a warning for each verdict of a request that went unscored because of a defect or outage of ours: ids, never
+    text.
 
-    What the policy or the caller caused is counted in the metrics and not written here.
+    Verdicts that the policy or the caller caused are counted in the metrics and not logged.
     """
 
     def __init__(self, log: FilteringBoundLogger) -> None:
@@ -105,7 +109,7 @@ class VerdictLog:
         self._count = 0
 
     def note(self, verdict: Verdict) -> None:
-        """Look at one verdict."""
+        """Looks at one verdict."""
         if verdict.status == "scored" or verdict.fault not in ("infra", "verifier") or verdict.reason == "cancelled":
             return
         self._count += 1
@@ -123,14 +127,14 @@ class VerdictLog:
         self._log.debug("unscored because", sample_id=shown(verdict.id), index=verdict.index, feedback=verdict.feedback)
 
     def end(self) -> None:
-        """Say how many had no line of their own."""
+        """Logs how many verdicts got no line of their own."""
         if self._count > MOST_LINES:
             self._log.warning("more unscored", verdicts=self._count - MOST_LINES)
 
 
 def log_defect(log: FilteringBoundLogger, error: BaseException, **bound: Any) -> None:
-    """Logs an unexpected exception: its type, and where it was raised. Its message may quote a sample, and is logged at
-    the debug level."""
+    """Logs an unexpected exception by its type and the place where it was raised. Its message may quote a sample, so it
+    is logged only at level debug."""
     frames = "".join(traceback.format_tb(error.__traceback__))
     log.error("defect", error=type(error).__name__, traceback=frames, **bound)
     log.debug("defect's message", message=str(error))

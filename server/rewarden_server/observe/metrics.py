@@ -43,16 +43,16 @@ BATCH_BUCKETS = (0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 60.0, 300.0, 1200.0)
 
 
 INLINE = "recipe:inline"
-"""The verifier, where a recipe stood in the request. No verifier can have this name."""
+"""The verifier label of recipes that came with a request. No verifier can have this name."""
 
 CUSTOM = "custom"
-"""The reason of such a recipe's score."""
+"""The reason label of such a recipe's scores."""
 
 
 class Metrics(Observer, Collector):
-    """The metrics of what the engine did and what the surfaces answered. Used on the loop only.
+    """Metrics of the engine's work and the surfaces' replies. Used on the loop only.
 
-    Of `verifiers`, those that are registered stay beside the first of the others. tuples: of a family.
+    verifiers: registered names, which always keep their own label. tuples: the most label tuples of a family.
     """
 
     def __init__(self, *, sources: int = 200, reasons: int = 200, verifiers: int = 200, tuples: int = 5000) -> None:
@@ -100,24 +100,24 @@ class Metrics(Observer, Collector):
         PlatformCollector(registry=self._registry)
 
     def registered(self, verifiers: Iterable[str]) -> None:
-        """Tell these verifiers apart by name, however many others come first."""
+        """Keeps these verifiers apart by name, however many others come first."""
         self._verifier_label.reserve(verifiers)
 
     # --- what the engine tells ---
 
     def admitted(self, source: str, samples: int) -> None:
-        """Count admitted samples by surface."""
+        """Counts admitted samples by surface."""
         self._admitted[source] += samples
 
     def refused(self, source: str, reason: str) -> None:
-        """Count refused batches by surface and error code."""
+        """Counts refused batches by surface and error code."""
         self._refused[source, self._reason_label[reason]] += 1
 
     def verdict(self, verdict: Verdict, inline: bool = False) -> None:
-        """Count a verdict by verifier, status, reason, fault and data source; its queue and run time by verifier."""
+        """Counts a verdict by verifier, status, reason, fault and data source, and its queue and run time by verifier."""
         name = self._name(verdict, inline)
         source = self._source_label[verdict.data_source]
-        # Only for a score has a recipe words of its own.
+        # A recipe chooses its own words only for scores.
         own = inline and verdict.score is not None and verdict.reason is not None
         reason = CUSTOM if own else self._reason_label[verdict.reason]
         self._verdicts.add(name, verdict.status, reason, verdict.fault or "", source)
@@ -132,72 +132,72 @@ class Metrics(Observer, Collector):
             self._flags.add(name, self._reason_label[flag.partition(":")[0]], source)
 
     def group(self, group: Group, members: Sequence[Verdict], inline: bool = False) -> None:
-        """Count a group by how its members' rewards differ, under the labels of its first member that was scored."""
+        """Counts a group by how its members' rewards differ, under the labels of the first scored member."""
         first = next((verdict for verdict in members if verdict.score is not None), members[0])
         name = self._name(first, inline)
         low, high = first.range
         self._rewards.group(name, self._source_label[first.data_source], group, high - low)
 
     def batch(self, source: str, seconds: float, samples: int) -> None:
-        """Count a batch or stream that ended, and how long it took."""
+        """Counts a batch or stream that ended, and its duration."""
         self._batches[source].add(seconds)
 
     def worker_ended(self, reason: str) -> None:
-        """Count an ended worker by why it ended."""
+        """Counts a worker that ended, by the reason."""
         self._workers[reason] += 1
 
     def program_ended(self, language: str, status: str, seconds: float) -> None:
-        """Count a run in the sandbox by language and status, and its wall time by language."""
+        """Counts a run in the sandbox by language and status, and its wall time by language."""
         name = self._language_label[language]
         self._programs[name, self._reason_label[status]] += 1
         self._program_s[name].add(seconds)
 
     def depth(self, lane: str, items: int) -> None:
-        """Note how many items wait in a lane."""
+        """Records how many items wait in a lane."""
         self._depths[lane] = items
 
     def lean(self, alive: int, idle: int, waiting: int) -> None:
-        """Note the Lean processes, and the texts that wait for one."""
+        """Records the number of Lean processes, and of texts that wait for one."""
         self._lean = {"busy": alive - idle, "idle": idle}
         self._depths["lean"] = waiting
 
     def judge_asked(self, judge: str, outcome: str) -> None:
-        """Count a question to a judge by how it ended."""
+        """Counts a question to a judge by its outcome."""
         self._judge_questions[judge, outcome] += 1
 
     def judge_attempted(self, judge: str, outcome: str, seconds: float) -> None:
-        """Count a request to a judge's server by how it ended, and how long it took."""
+        """Counts a request to a judge's server by its outcome, and its duration."""
         self._judge_attempts[judge, outcome] += 1
         self._judge_s[judge].add(seconds)
 
     def cache_hit(self, place: str) -> None:
-        """Count work that was known."""
+        """Counts work that was found in a cache."""
         self._cache_hits[place] += 1
 
     def cache_missed(self) -> None:
-        """Count work that was not."""
+        """Counts work that was found in no cache."""
         self._cache_misses += 1
 
     def cache_failed(self, place: str) -> None:
-        """Count a place of the cache that did not answer."""
+        """Counts a part of the cache that did not answer."""
         self._cache_failures[place] += 1
 
     def judge_retried(self, judge: str) -> None:
-        """Count a request that is sent again."""
+        """Counts a request that is sent again."""
         self._judge_retries[judge] += 1
 
     def judge_spent(self, judge: str, usage: Usage) -> None:
-        """Count tokens and dollars; of requests whose end is not known, the most that they can have taken."""
+        """Counts tokens and dollars. For a request whose end is unknown, the most that it can have used."""
         self._judge_tokens[judge, "prompt"] += usage.prompt_tokens
         self._judge_tokens[judge, "completion"] += usage.completion_tokens
         self._judge_usd[judge] += usage.cost_usd or 0.0
 
     def model_asked(self, model: str, kind: str, outcome: str) -> None:
-        """Count a task for a model by how it ended."""
+        """Counts a task for a model by its outcome."""
         self._model_tasks[model, kind, outcome] += 1
 
     def model_worked(self, model: str, kind: str, seconds: float, tokens: int, written: int) -> None:
-        """Count the tokens of a task that a model did, and how long it took."""
+        """Counts the tokens of a task that a model completed, and its duration."""
         self._model_s[model].add(seconds)
         self._model_tokens[model, "read"] += tokens
         self._model_tokens[model, "written"] += written
@@ -205,38 +205,38 @@ class Metrics(Observer, Collector):
     # --- what the surfaces tell ---
 
     def request(self, surface: str, route: str, status: str, key: str, seconds: float) -> None:
-        """Count a request by surface, route or method, status, and the name of the key that asked; and its time."""
+        """Counts a request by surface, route or method, status and the name of its key, and its duration."""
         self._requests[surface, route, status, key] += 1
         self._request_s[surface, route].add(seconds)
 
     def engine(self, info: Mapping[str, Any]) -> None:
-        """Note how the engine is, as `Engine.info` says it."""
+        """Records the engine's state, as `Engine.info` returns it."""
         self._engine = info
 
     def sandbox(self, status: Mapping[str, Any]) -> None:
-        """Note how the sandbox is, as its lane says it."""
+        """Records the sandbox's state, as its lane reports it."""
         self._sandbox = status
 
     def boxes(self, figures: Mapping[str, Any]) -> None:
-        """Note how many boxes there are and were, as `Boxes.figures` says it."""
+        """Records the number of boxes, open and past, as `Boxes.figures` returns it."""
         self._boxes = figures
 
     def judges(self, status: Mapping[str, Any]) -> None:
-        """Note how the judges are, as their lane says it."""
+        """Records the judges' state, as their lane reports it."""
         self._judges = status
 
     def models(self, status: Mapping[str, Any]) -> None:
-        """Note how the models are, as their lane says it."""
+        """Records the models' state, as their lane reports it."""
         self._models = status
 
     # --- what Prometheus reads ---
 
     def page(self) -> bytes:
-        """The page of `/metrics`."""
+        """Returns the page of `/metrics`."""
         return generate_latest(self._registry)
 
     def collect(self) -> Iterable[Metric]:
-        """The families, made from the counts."""
+        """Yields the families, built from the counts."""
         yield counter(
             "rewarden_verdicts",
             "Verdicts.",
@@ -452,7 +452,7 @@ class Metrics(Observer, Collector):
 
 
 def _own_memory(pid: int) -> int:
-    """Bytes of a process that are in memory and not shared with others; 0 for one that has ended."""
+    """Returns the bytes of a process that are in memory and not shared with others; 0 if it has ended."""
     try:
         with open(f"/proc/{pid}/statm", encoding="ascii") as file:
             resident, shared = file.read().split()[1:3]

@@ -1,7 +1,7 @@
-"""Records of what was judged: everything unscored or flagged, and a sample of the rest, to be replayed later.
+"""Records of judged samples, for a later replay: every unscored or flagged one, and a share of the rest.
 
-`rewarden serve --record DIR` writes them; `rewarden explain FILE` judges them again, under this version or another,
-and says what differs. Records hold samples' texts: they lie where the operator says, and nowhere else.
+`rewarden serve --record DIR` writes them. `rewarden explain FILE` judges them again, under this version or another, and
+prints the differences. Records contain samples' texts, so they are written only to the folder that the operator names.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from rewarden_server.observe.logs import get_logger
 _log = get_logger("records")
 
 ROTATE_BYTES = 64 * 1024**2
-"""Size at which a file of records is closed and the next begun."""
+"""The size at which a file of records is closed and the next one started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,12 @@ class Record:
 
 
 class Recorder:
-    """Writes records. `share` of what is scored without a flag is kept."""
+    """Writes records. share: of the scored samples without a flag, the part that is kept."""
 
     def __init__(
         self, folder: Path, share: float = 0.01, seed: int | None = None, max_bytes: int = 10 * 1024**3
     ) -> None:
-        """max_bytes: of all records in the folder; the oldest files go when a new one is begun."""
+        """max_bytes: the total size of the folder's records; starting a new file deletes the oldest ones."""
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._folder = folder
         self._share = share
@@ -59,10 +59,10 @@ class Recorder:
         self._number = 0
 
     def add(self, header: Batch, sample: Sample | BadSample, verdict: Verdict, *, always: bool = False) -> None:
-        """Write a record of this verdict, if it is one to keep. `always`: for the members of group verifiers, whose
+        """Writes a record of this verdict if it is one to keep. `always`: for the members of group verifiers, whose
         verdicts cannot be replayed without their siblings.
 
-        Never raises for a disk that is full or gone: what cannot be written is lost, and the log says so once.
+        Never raises if a disk is full or gone: what cannot be written is lost, and the log says so once.
         """
         if isinstance(sample, BadSample):
             return  # nothing of it could be read, so nothing can be replayed
@@ -90,7 +90,7 @@ class Recorder:
             self._failed = False
 
     def close(self) -> None:
-        """Close the current file."""
+        """Closes the current file."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -101,19 +101,19 @@ class Recorder:
             self._number += 1
             path = self._folder / f"records-{stamp}-{os.getpid()}-{self._number:06}.jsonl"
             self._make_room()
-            # For the server's user alone: records hold what samples say.
+            # Readable by the server's user alone: records contain the text of samples.
             self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab")
         return self._file
 
     def _drop(self) -> None:
-        """Let go of a file that cannot be written, and of what it did not take."""
+        """Abandons a file that cannot be written, with the records that it did not take."""
         file, self._file = self._file, None
         if file is not None:
             with contextlib.suppress(OSError):
                 file.close()
 
     def _make_room(self) -> None:
-        """Remove the oldest files where there are more bytes than may be, with room for the next."""
+        """Deletes the oldest files until the next one fits into the size limit."""
         files = sorted(self._folder.glob("records-*.jsonl"))
         size = sum(path.stat().st_size for path in files)
         for path in files:
@@ -124,14 +124,14 @@ class Recorder:
 
 
 def _slim(header: Batch, sample: Sample) -> Batch:
-    """The header with only what this sample needs of the shared table."""
+    """Returns the header with only those shared values that this sample needs."""
     keys = (sample.prompt_key, sample.reference_key)
     shared = {key: header.shared[key] for key in keys if key is not None and key in header.shared}
     return replace(header, samples=(), shared=shared, deadline_s=None, group_deadline_s=None, expect={}, fields=None)
 
 
 def record_of(row: Mapping[str, Any]) -> Record:
-    """The record in a row of JSON. Raises ValueError, KeyError or TypeError for one that is foreign."""
+    """Returns the record in a row of JSON. Raises ValueError, KeyError or TypeError if it is not a record of ours."""
     sample = sample_from_json(row["sample"])
     if isinstance(sample, BadSample):
         raise ValueError(sample.message)
@@ -139,7 +139,7 @@ def record_of(row: Mapping[str, Any]) -> Record:
 
 
 def read_records(path: Path) -> Iterator[Record]:
-    """The records of a file. Raises ValueError with the line's number for one that is torn or foreign."""
+    """Returns the records of a file. Raises ValueError with the line's number for a truncated or foreign one."""
     with path.open(encoding="utf-8") as file:
         for number, line in enumerate(file, start=1):
             try:

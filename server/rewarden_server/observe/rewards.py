@@ -1,10 +1,9 @@
-"""The rewards that are given, by verifier and data source: the figures that tell a drift or a collapse from a model
-that learns.
+"""Metrics of rewards by verifier and data source, which tell a drift or a collapse from a model that learns.
 
-Verifiers have ranges of their own, so what is counted is a score's *position* in its verdict's range: 0 at the bottom,
-1 at the top. Positions never fall below 0, so their sums are counters (a sum of scores from -1 to 1 may fall, which
-Prometheus would take for a restart), and one threshold holds for all verifiers. Only what is scored is counted. A
-score whose range has no end has no position: it is counted as passed or not, and in nothing else.
+Verifiers have different ranges, so we count a score's *position* in its verdict's range: 0 at the bottom, 1 at the top.
+Positions are never negative, so their sums can be counters (a sum of scores from -1 to 1 may fall, which Prometheus
+would take for a restart), and one threshold works for all verifiers. Only scored verdicts count. A score in an
+unbounded range has no position: it counts only as passed or not.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ from rewarden.types import Group, Verdict
 from rewarden_server.observe.series import OTHER, Histogram, counter, histogram
 
 POSITION_BUCKETS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.999, 1.0)
-"""The ends stand alone: most rewards are 0 or 1, and a reward that leaves both is news."""
+"""The ends have buckets of their own: most rewards are 0 or 1, and it is news if they no longer are."""
 
 SPREAD_BUCKETS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
-"""A deviation within a range is at most half of it."""
+"""The standard deviation within a range is at most half its width."""
 
 _LABELS = ("verifier", "data_source")
 
 
 @dataclass(slots=True, eq=False)
 class _Source:
-    """The rewards of one verifier on one data source. passed: yes, no, and where the verifier knows no passing."""
+    """The rewards of one verifier on one data source. passed: counts of yes, no, and no notion of passing."""
 
     positions: Histogram = field(default_factory=lambda: Histogram(POSITION_BUCKETS))
     squares: float = 0.0
@@ -41,14 +40,15 @@ class _Source:
 
 
 class Rewards:
-    """Used on the loop only. most: pairs of verifier and data source that are told apart; later ones are `other`."""
+    """Used on the loop only. most: pairs of verifier and data source with labels of their own; later ones count as
+    `other`."""
 
     def __init__(self, most: int = 500) -> None:
         self._most = most
         self._sources: dict[tuple[str, str], _Source] = {}
 
     def add(self, verifier: str, data_source: str, verdict: Verdict) -> None:
-        """Count a scored verdict, under labels that are bounded already."""
+        """Counts a scored verdict. The labels are already bounded."""
         found = self._sources.get((verifier, data_source)) or self._new(verifier, data_source)
         passed = verdict.passed
         found.passed[2 if passed is None else not passed] += 1
@@ -61,14 +61,14 @@ class Rewards:
         found.squares += position * position
 
     def group(self, verifier: str, data_source: str, group: Group, width: float) -> None:
-        """Count a group. width: of the range of its scores."""
+        """Counts a group. width: of the range of its scores."""
         found = self._sources.get((verifier, data_source)) or self._new(verifier, data_source)
         found.groups[kind_of(group)] += 1
         if group.scored > 1 and group.std is not None and 0.0 < width < math.inf:
             found.spreads.add(group.std / width)
 
     def families(self) -> Iterator[Metric]:
-        """Yields what Prometheus reads of it."""
+        """Yields the families that Prometheus reads."""
         known = self._sources.items()
         scored = [(pair, one) for pair, one in known if any(one.positions.counts)]
         yield histogram(
@@ -114,17 +114,17 @@ class Rewards:
 
 
 def position_of(score: float | None, range: tuple[float, float]) -> float | None:
-    """Returns the place of a score in its verdict's range, from 0 to 1; None if there is none."""
+    """Returns the position of a score in its verdict's range, from 0 to 1; None if it has none."""
     low, high = range
     width = high - low
-    # A score that lies outside its range is a plug-in's defect, and would make a counter fall.
+    # A score outside its range is a plug-in's defect, and could make a counter fall.
     if score is None or not 0.0 < width < math.inf or not low <= score <= high:
         return None
     return (score - low) / width
 
 
 def kind_of(group: Group) -> str:
-    """Returns the kind of a group by how its members' rewards differ."""
+    """Classifies a group by how its members' rewards differ."""
     if group.size < 2:
         return "single"
     if group.unscored:

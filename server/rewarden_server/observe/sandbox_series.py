@@ -1,4 +1,4 @@
-"""The sandbox's gauges, made from what its lane says: of all hosts together, and of each where there are several."""
+"""The sandbox's gauges, from its lane's status: for all hosts together, and for each if there are several."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _hosts(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _slots(host: Mapping[str, Any]) -> dict[str, int]:
-    """Slots by state, of all the host's pools together."""
+    """Slots by state, summed over the host's pools."""
     found = {"busy": 0, "idle": 0, "starting": 0}
     for pool in host.get("slots", {}).values():
         found["busy"] += pool["slots"] - pool["idle"]

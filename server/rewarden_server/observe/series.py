@@ -1,4 +1,4 @@
-"""The series in which metrics are counted, and the families that Prometheus reads, made of them."""
+"""The counters behind the metrics, and the Prometheus families built from them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ V = TypeVar("V")
 OTHER = "other"
 
 _LONGEST = 120
-"""Characters of a label's value."""
+"""The longest label value, in characters."""
 
 
 class Distinct(dict[str | None, str]):
-    """Bounds the values that a label takes: the first `most` stay, whatever comes later is `other`. Reserved ones stay
-    beside them.
+    """Bounds the values of a label: the first `most` are kept, later ones become `other`. Reserved values are kept in
+    addition.
 
-    A dictionary, since a known value is looked up several times a verdict.
+    A dictionary, because a known value is looked up several times per verdict.
     """
 
     def __init__(self, most: int) -> None:
@@ -28,7 +28,7 @@ class Distinct(dict[str | None, str]):
         self._most = most
 
     def reserve(self, values: Iterable[str]) -> None:
-        """Keep values, whatever else comes first."""
+        """Reserves values, whatever else comes first."""
         for value in values:
             self._most += value not in self
             self[value] = value
@@ -38,16 +38,16 @@ class Distinct(dict[str | None, str]):
             return self[value[:_LONGEST]]  # the whole of it may be megabytes, and would be held for ever
         if len(self) > self._most:
             return OTHER
-        # Label values come from callers: what cannot be printed as UTF-8 would break the whole page.
+        # Callers choose label values: one that cannot be encoded as UTF-8 would break the whole page.
         kept = self[value] = value.encode("utf-8", "replace").decode()
         return kept
 
 
 class Tuples(dict[tuple[str, ...], int]):
-    """Counts by the values of several labels: the first `most` tuples stay. Of later ones, the labels at `others` are
-    `other`.
+    """Counts by several labels: the first `most` tuples of values are kept. In later ones, the labels at `others`
+    become `other`.
 
-    Attack: values of several labels, each within its bound, whose product is millions of series.
+    Attack: several labels, each within its bound, whose combinations are millions of series.
     """
 
     def __init__(self, most: int, others: Collection[int]) -> None:
@@ -56,14 +56,14 @@ class Tuples(dict[tuple[str, ...], int]):
         self._others = others
 
     def add(self, *values: str) -> None:
-        """Count one."""
+        """Counts one."""
         if values not in self and len(self) >= self._most:
             values = tuple(OTHER if place in self._others else value for place, value in enumerate(values))
         self[values] = self.get(values, 0) + 1
 
 
 class Histogram:
-    """Counts by bucket, and their sum, of one series."""
+    """A histogram's buckets and sum for one series."""
 
     __slots__ = ("bounds", "counts", "total")
 
@@ -73,12 +73,12 @@ class Histogram:
         self.total = 0.0
 
     def add(self, value: float) -> None:
-        """Count one value."""
+        """Counts one value."""
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
     def buckets(self) -> list[tuple[str, float]]:
-        """Cumulative counts by upper bound, as Prometheus wants them."""
+        """Returns cumulative counts by upper bound, as Prometheus expects them."""
         found: list[tuple[str, float]] = []
         running = 0
         for bound, count in zip((*self.bounds, float("inf")), self.counts, strict=True):
@@ -88,11 +88,11 @@ class Histogram:
 
 
 Series = Mapping[str, V] | Iterable[tuple[tuple[str, ...], V]]
-"""Series by the value of their only label, or pairs of the values of several labels and their series."""
+"""Series by the value of their only label, or pairs of label values and their series."""
 
 
 def counter(name: str, text: str, labels: tuple[str, ...], counts: Series[float]) -> CounterMetricFamily:
-    """A family of counts, by the values of its labels."""
+    """Returns a family of counters, by label values."""
     family = CounterMetricFamily(name, text, labels=labels)
     for values, count in _by_values(counts):
         family.add_metric(values, count)
@@ -100,7 +100,7 @@ def counter(name: str, text: str, labels: tuple[str, ...], counts: Series[float]
 
 
 def gauge(name: str, text: str, labels: tuple[str, ...], now: Series[float]) -> GaugeMetricFamily:
-    """A family of what is now, by the values of its labels."""
+    """Returns a family of gauges, by label values."""
     family = GaugeMetricFamily(name, text, labels=labels)
     for values, value in _by_values(now):
         family.add_metric(values, value)
@@ -108,7 +108,7 @@ def gauge(name: str, text: str, labels: tuple[str, ...], now: Series[float]) -> 
 
 
 def histogram(name: str, text: str, labels: tuple[str, ...], series: Series[Histogram]) -> HistogramMetricFamily:
-    """A family of histograms, by the values of its labels."""
+    """Returns a family of histograms, by label values."""
     family = HistogramMetricFamily(name, text, labels=labels)
     for values, one in _by_values(series):
         family.add_metric(values, one.buckets(), one.total)

@@ -1,4 +1,4 @@
-"""gRPC's methods of boxes: the operations of `boxes/desk.py`, with JSON as text."""
+"""gRPC's methods for boxes: the operations of `boxes/desk.py`, with JSON as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The frame around every call: its id, the caller's key, errors to statuses, one log line and one count."""
+"""The frame around every call: its id, the caller's key, the mapping of errors to statuses, one log line and one count."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SURFACE = "grpc"
 BOX_METHODS: Mapping[str, str] = {
     method.name: f"Box.{method.name}" for method in pb.DESCRIPTOR.services_by_name["BoxService"].methods
 }
-"""The methods of boxes, by their names in logs and metrics."""
+"""The methods for boxes, by their names in logs and metrics."""
 
 NEEDS: Mapping[str, str] = {
     "Verify": "verify",
@@ -39,7 +39,7 @@ NEEDS: Mapping[str, str] = {
     "Run": "run",
     **dict.fromkeys(BOX_METHODS.values(), BOX_SCOPE),
 }
-"""The scope that each method asks for."""
+"""The scope that each method requires."""
 
 LEASE = "rewarden-lease"
 """The metadata key of a lease."""
@@ -51,9 +51,9 @@ _log = get_logger("grpc")
 
 
 def authorization_in(metadata: Iterable[tuple[str, str | bytes]]) -> str | None:
-    """The value of `authorization`. Raises InvalidRequest if there are several.
+    """Returns the value of `authorization`. Raises InvalidRequest if there are several.
 
-    Attack: a header twice, of which a proxy before us believes one and we the other.
+    Attack: a header that is sent twice, of which a proxy in front of us believes one and we the other.
     """
     values = [value for name, value in metadata if name == "authorization" and isinstance(value, str)]
     if len(values) > 1:
@@ -62,7 +62,7 @@ def authorization_in(metadata: Iterable[tuple[str, str | bytes]]) -> str | None:
 
 
 def caller_in(service: Service, metadata: Iterable[tuple[str, str | bytes]], method: str) -> Caller:
-    """Returns the caller, by its key, or for a method of boxes by its lease. Raises Unauthorized, InvalidRequest."""
+    """Returns the caller, by key, or by lease for a method for boxes. Raises Unauthorized, InvalidRequest."""
     pairs = list(metadata)
     authorization = authorization_in(pairs)
     if method in BOX_METHODS.values():
@@ -77,7 +77,7 @@ def caller_in(service: Service, metadata: Iterable[tuple[str, str | bytes]], met
 
 @asynccontextmanager
 async def call(service: Service, context: grpc.aio.ServicerContext, method: str) -> AsyncIterator[None]:
-    """Serve one call within; what it raises ends the call with the right status."""
+    """Serves one call in the block. An exception ends the call with the right status."""
     metadata = {name: value for name, value in context.invocation_metadata() or () if isinstance(value, str)}
     request_id = metadata.get("x-request-id", "")[:128] or uuid.uuid4().hex
     start = time.perf_counter()
@@ -121,18 +121,18 @@ async def call(service: Service, context: grpc.aio.ServicerContext, method: str)
 
 
 async def _abort(context: grpc.aio.ServicerContext, error: RequestError) -> NoReturn:
-    """End the call with the error's status, its JSON form in the trailing metadata."""
+    """Ends the call with the error's status and its JSON form in the trailing metadata."""
     trailing: list[tuple[str, str | bytes]] = [(ERROR_METADATA, dumps(error_to_json(error)))]
     after = error.details.get("retry_after_s")
     if isinstance(after, (int, float)):
         trailing.append((PUSHBACK, str(int(after * 1000))))
-    # Attack: broken text in what a message names, which no status can hold; the caller would wait forever.
+    # Attack: invalid text in the message of an error, which no status can hold; the caller would wait forever.
     message = error.message.encode("utf-8", "backslashreplace").decode()
     await context.abort(grpc.StatusCode[GRPC_STATUS[error.code]], message, tuple(trailing))
     raise AssertionError("abort always raises")
 
 
 def _peer(context: grpc.aio.ServicerContext) -> str:
-    """The address without its port, as over HTTP: `ipv4:10.0.0.1:5000`, `ipv6:%5B::1%5D:5000`."""
+    """Returns the address without its port, as over HTTP: `ipv4:10.0.0.1:5000`, `ipv6:%5B::1%5D:5000`."""
     kind, _, place = unquote(context.peer()).partition(":")
     return place.rpartition(":")[0].strip("[]") if kind in ("ipv4", "ipv6") else place

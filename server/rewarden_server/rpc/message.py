@@ -1,8 +1,8 @@
-"""A call's message before it is parsed: its bytes, and how many rows they hold.
+"""A call's message before it is parsed: its bytes, and the number of rows in them.
 
-gRPC would parse a message before anybody could look at it. Attack: a batch of empty rows. Each is two bytes on the wire
-and a hundred times that once parsed, so that a message within its limit would fill the memory before its rows could be
-counted.
+gRPC would parse a message before anybody could check it. Attack: a batch of empty rows. Each takes two bytes on the
+wire and a hundred times that once parsed, so a message within the size limit would fill the memory before its rows
+could be counted.
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 def _tag(kind: type[Message], field: str) -> int:
-    """The tag of a field that is a message."""
+    """The tag of a field that contains a message."""
     return kind.DESCRIPTOR.fields_by_name[field].number << 3 | _BYTES
 
 
 _ROW = _tag(pb.VerifyRequest, "samples")
 _HEADER, _ONE, _SEVERAL = (_tag(pb.VerifyStreamRequest, name) for name in ("header", "sample", "samples"))
 _OTHERS = 100
-"""Fields beside rows that are looked at. Attack: millions of empty headers, which take as long to walk over as rows."""
+"""Fields other than rows that are read at most. Attack: millions of empty headers, which take as long to walk through
+as rows."""
 
 M = TypeVar("M", bound=Message)
 
 
 async def received(context: grpc.aio.ServicerContext) -> bytes:
-    """The one message of a unary call, as it came. Raises InvalidRequest if there is none."""
+    """Returns the one message of a unary call, unparsed. Raises InvalidRequest if there is none."""
     data = await context.read()
     if not isinstance(data, bytes):
         raise InvalidRequest("the call has no message")
@@ -41,7 +42,7 @@ async def received(context: grpc.aio.ServicerContext) -> bytes:
 
 
 def parsed(kind: type[M], data: bytes) -> M:
-    """The message that these bytes are. Raises InvalidRequest."""
+    """Parses bytes into a message. Raises InvalidRequest."""
     try:
         return kind.FromString(data)
     except DecodeError:
@@ -64,11 +65,11 @@ def rows(data: bytes, most: int) -> int:
 
 
 def rows_in(data: bytes, most: int) -> list[tuple[int, int]]:
-    """Returns where each sample of a stream's message begins and ends, one beyond `most` at the most. Raises
+    """Returns where each sample of a stream's message begins and ends, at most one more than `most`. Raises
     InvalidRequest for bytes that are not a message of samples.
 
-    Rows are parsed one by one: one that cannot be read costs no other, and a full stream has none parsed that it has no
-    room for.
+    Rows are parsed one by one: an unreadable row costs no other, and a full stream parses no row that it has no room
+    for.
     """
     found: list[tuple[int, int]] = []
     others = 0
@@ -97,7 +98,7 @@ def _one_more(others: int) -> int:
 
 
 def _fields(kind: type[Message], data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Each field of a message: its tag, and where its content begins and ends. Raises InvalidRequest."""
+    """Yields each field of a message: its tag, and where its content begins and ends. Raises InvalidRequest."""
     at, end = 0, len(data)
     try:
         while at < end:
@@ -121,8 +122,8 @@ def _fields(kind: type[Message], data: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number that begins there, and where the next thing begins. Raises IndexError if the bytes end first, or the
-    number is too long for any field."""
+    """Returns the number that begins at this offset, and the offset behind it. Raises IndexError if the bytes end
+    first, or if the number is too long for any field."""
     byte = data[at]
     if byte < 128:
         return byte, at + 1

@@ -1,8 +1,8 @@
-"""Refuses a caller without a key before a byte of its message is read.
+"""Refuses a caller without a key before any byte of its message is read.
 
-gRPC reads a unary call's whole message, of hundreds of megabytes where the limits allow it, before it asks its handler.
-Attack: such messages without any key, which would fill the memory; to health and reflection as well, for the bound on
-messages is one for all methods.
+gRPC reads a unary call's whole message, which may be hundreds of megabytes, before it calls the handler. Attack: such
+messages without any key, which would fill the memory, also when sent to health and reflection, because all methods
+share one limit on messages.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _PATHS = {
 """Our methods by path."""
 _CHECK, _WATCH = "/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"
 WATCHES = 100
-"""Health's streams at once of all who have no key. Attack: such streams without end, each of which is held."""
+"""Health streams that callers without a key may hold open together. Attack: an endless number of such streams."""
 
 _OTHER = "unmatched"
-"""The name in logs and metrics of methods that are none of ours."""
+"""The name of methods that are not ours in logs and metrics."""
 
 
 class Preauth(grpc.aio.ServerInterceptor):  # type: ignore[misc,unused-ignore]
-    """Looks at keys and scopes. Reflection asks for a key of any scope; health for none: probes have none."""
+    """Checks keys and scopes. Reflection requires a key of any scope; health requires none, because probes have none."""
 
     def __init__(self, service: Service, health: health.aio.HealthServicer) -> None:
         self._service = service
@@ -44,7 +44,7 @@ class Preauth(grpc.aio.ServerInterceptor):  # type: ignore[misc,unused-ignore]
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> grpc.RpcMethodHandler:
-        """The method's handler, or one that refuses."""
+        """Returns the method's handler, or one that refuses the call."""
         path = handler_call_details.method
         known = _PATHS.get(path, _OTHER)
         held = path == _WATCH and not self._service.keys.required  # by one who has no key, where nobody needs one
@@ -67,7 +67,7 @@ class Preauth(grpc.aio.ServerInterceptor):  # type: ignore[misc,unused-ignore]
         return True
 
     async def _check(self, messages: Any, context: grpc.aio.ServicerContext) -> None:
-        # Which service is asked for is in the message, which is not read: all have the server's own health.
+        # The message that names the service is not read: all of them have the server's own health.
         await context.write(await self._health.Check(health_pb2.HealthCheckRequest(), context))
 
     async def _watch(self, messages: Any, context: grpc.aio.ServicerContext) -> None:
@@ -85,7 +85,7 @@ class Preauth(grpc.aio.ServerInterceptor):  # type: ignore[misc,unused-ignore]
     def _refusing(self, method: str) -> Callable[..., Awaitable[None]]:
         async def refuse(messages: Any, context: grpc.aio.ServicerContext) -> None:
             async with call(self._service, context, method):  # raises what `_lets_in` saw, and counts it
-                # Or the key file changed between the two looks. The message was not read: no answer may follow.
+                # Or the key file changed between the two checks. The message was not read, so no answer may follow.
                 raise Unavailable("this key was made just now: send the call again", retry_after_s=0.1)
 
         return refuse

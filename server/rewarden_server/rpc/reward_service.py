@@ -42,8 +42,8 @@ _log = get_logger("grpc")
 
 
 def handlers(service: Service) -> grpc.GenericRpcHandler:
-    """The methods for a gRPC server, as the generated `add_RewardServiceServicer_to_server` makes them, but for their
-    messages, which come as bytes, and only when they are asked for: whoever is over a bound has none read."""
+    """Returns the methods for a gRPC server, like the generated `add_RewardServiceServicer_to_server`, except that
+    messages arrive as bytes and only on request: a message of a caller over its limit is never read."""
     served = RewardService(service)
     made = {}
     for method in _SERVICE.methods:
@@ -60,7 +60,7 @@ class RewardService:
         self._service = service
 
     async def Verify(self, messages: AsyncIterator[bytes], context: grpc.aio.ServicerContext) -> pb.VerifyReply:
-        """All samples at once, all verdicts at once. A caller that leaves cancels the work."""
+        """Takes all samples at once and returns all verdicts at once. The work is cancelled if the caller leaves."""
         async with call(self._service, context, "Verify"):
             batch = await self._read(context, "max_body_bytes", self._service.limits.max_body_bytes, self._batch)
             result = await self._service.verify(batch, SURFACE)
@@ -70,7 +70,7 @@ class RewardService:
     async def VerifyStream(
         self, messages: AsyncIterator[bytes], context: grpc.aio.ServicerContext
     ) -> AsyncIterator[pb.VerifyStreamReply]:
-        """A header, then samples; verdicts as they end."""
+        """Takes a header, then samples; returns verdicts as they end."""
         async with call(self._service, context, "VerifyStream"):
             header, many = await self._header(messages)
             stream = self._service.engine.open_stream(header, source=STREAM_SURFACE)
@@ -115,14 +115,14 @@ class RewardService:
         return reply
 
     async def Info(self, messages: AsyncIterator[bytes], context: grpc.aio.ServicerContext) -> pb.InfoReply:
-        """Versions, places where work runs, limits."""
+        """Returns versions, lanes and limits."""
         async with call(self._service, context, "Info"):
             parsed(pb.InfoRequest, await received(context))
             reply = pb.InfoReply(info_json=dumps(await info(self._service)).decode())
         return reply
 
     async def Run(self, messages: AsyncIterator[bytes], context: grpc.aio.ServicerContext) -> pb.RunReply:
-        """A program's end in the sandbox. A caller that leaves kills it."""
+        """Runs a program in the sandbox. The program is killed if the caller leaves."""
         async with call(self._service, context, "Run"):
             run = await self._read(context, "max_run_bytes", self._service.limits.max_run_bytes, _run)
             result = await self._service.run(run, SURFACE)
@@ -151,7 +151,7 @@ class RewardService:
         return [describe(engine, name, kind_of(engine, name)) for name in names]
 
     async def _header(self, messages: AsyncIterator[bytes]) -> tuple[Batch, bool]:
-        """The header, and whether its sender understands replies of many verdicts."""
+        """Returns the header, and whether the caller understands replies with many verdicts."""
         async for data in messages:
             _check_size(len(data), "max_body_bytes", self._service.limits.max_body_bytes)
             message = parsed(pb.VerifyStreamRequest, data)

@@ -15,11 +15,11 @@ from rewarden_server.rpc.reward_service import NAME, handlers
 from rewarden_server.service import LARGE, Service
 
 MAX_CALLS = 1000
-"""Calls that one connection may have under way."""
+"""Calls that one connection may have in progress."""
 
 
 class RpcServer:
-    """A server bound to its port; it answers after `start`. Must be made on the loop."""
+    """A server bound to its port; it answers after `start`. Must be created on the loop."""
 
     def __init__(self, service: Service, host: str, port: int, certificate: Certificate | None = None) -> None:
         most = service.limits.max_body_bytes
@@ -27,21 +27,21 @@ class RpcServer:
         self._server = grpc.aio.server(
             interceptors=[Preauth(service, self._health)],
             options=[
-                # What is a little over the limit we refuse ourselves, with a status that says so; gRPC's own refusal
-                # looks like overload. Packed messages are measured unpacked.
+                # We refuse messages slightly over the limit ourselves, with a clear status; gRPC's own refusal looks
+                # like overload. Compressed messages are measured decompressed.
                 ("grpc.max_receive_message_length", min(most + LARGE, 2**31 - 1)),
                 ("grpc.max_send_message_length", -1),
-                # Otherwise a second server on the same port would quietly take a share of the calls.
+                # Otherwise a second server on the same port would silently take a share of the calls.
                 ("grpc.so_reuseport", 0),
                 ("grpc.max_metadata_size", MAX_HEAD_BYTES),
-                # Attack: connections that never get through their handshake.
+                # Attack: connections that never finish their handshake.
                 ("grpc.server_handshake_timeout_ms", int(service.limits.header_timeout_s * 1000)),
                 # Attack: more connections, or more calls on one, than there are descriptors and memory for. A client
-                # holds back what is over its connection's calls until others end.
+                # queues the calls over a connection's limit until others end.
                 ("grpc.max_allowed_incoming_connections", service.limits.max_connections),
                 ("grpc.max_concurrent_streams", MAX_CALLS),
-                # A connection without calls may go: clients open it again. Calls of a peer that is gone end when a
-                # ping finds out; the timeout is long for one that is only busy.
+                # Idle connections may be closed: clients open them again. Calls of a peer that is gone end when a ping
+                # finds out; the timeout is long, for peers that are only busy.
                 ("grpc.max_connection_idle_ms", 30 * 60_000),
                 ("grpc.keepalive_time_ms", 10 * 60_000),
                 ("grpc.keepalive_timeout_ms", 2 * 60_000),
@@ -65,13 +65,13 @@ class RpcServer:
             ) from None
 
     async def start(self) -> None:
-        """Begin to answer, and to say so."""
+        """Starts to answer, and reports itself as serving."""
         await self._server.start()
         for name in ("", NAME, box_service.NAME):
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
 
     async def refuse(self) -> None:
-        """Tell probes to send no more; what runs goes on."""
+        """Tells probes to send no more calls; those in progress continue."""
         await self._health.enter_graceful_shutdown()
 
     async def stop(self, grace_s: float) -> None:

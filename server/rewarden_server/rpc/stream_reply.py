@@ -1,4 +1,4 @@
-"""The replies of a stream: one item each, or all that is ready together."""
+"""The replies of a stream: one item each, or everything that is ready at once."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""`rewarden top`: training runs in the terminal, live, as a running server's `/v1/runs` tells them."""
+"""`rewarden top`: training runs in the terminal, live, from a running server's `/v1/runs`."""

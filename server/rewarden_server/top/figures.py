@@ -14,15 +14,15 @@ GROUPS = ("all_pass", "mixed", "flat", "partly", "all_fail")
 """The kinds of groups, which are shown as shares of those with more than one member."""
 
 RECENT = 10
-"""The number of the last places that stand for now."""
+"""The number of latest points that count as the present."""
 
 _Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some of a run's places. shares, groups: by name, None without verdicts, or groups. Times in seconds, means.
-    cost_usd: 0 if judges have no price."""
+    """The figures of some points of a run. shares, groups: by name; None without verdicts, or groups. Times are means
+    in seconds. cost_usd: 0 if judges have no price."""
 
     shares: Mapping[str, float | None]
     groups: Mapping[str, float | None]
@@ -50,8 +50,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The mean reward of a data source at each of the run's places, as a position from 0 to 1 in the range of its
-    verdicts; None where nothing has a score. now: that of the last places."""
+    """The mean reward of a data source at each point of the run, as a position from 0 to 1 in the range of its
+    verdicts; None where nothing was scored. now: the mean over the latest points."""
 
     source: str
     means: tuple[float | None, ...]
@@ -60,8 +60,8 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """A run, as the server tells it, with its figures. places: steps, or seconds since the epoch. seq: the last change
-    that they show."""
+    """A run and its figures, as the server reports them. places: steps, or seconds since the epoch. seq: the latest
+    change that they include."""
 
     run: Mapping[str, Any]
     axis: str
@@ -76,7 +76,7 @@ class Figures:
 
     @classmethod
     def of(cls, points: Mapping[str, Any], counts: Mapping[str, Any]) -> Figures:
-        """Reads the answers of `points` and `counts`."""
+        """Reads the replies of `points` and `counts`."""
         columns = points["points"]
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         by_place = [list(same) for _, same in groupby(rows, key=lambda row: row["at"])]
@@ -124,7 +124,7 @@ def _sum(rows: Sequence[_Row], name: str) -> int:
 
 
 def _judged_mean(rows: Sequence[_Row], name: str) -> float | None:
-    """The mean over the verdicts that did not come from the cache."""
+    """Returns the mean over the verdicts that did not come from the cache."""
     judged = [(row[name], row["verdicts"] - row["cached"]) for row in rows if row[name] is not None]
     count = sum(weight for _, weight in judged)
     return sum(value * weight for value, weight in judged) / count if count else None

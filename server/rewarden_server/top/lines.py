@@ -15,14 +15,14 @@ NOT_STORED = "This server stores no runs: set runs.store (REWARDEN_RUNS_STORE) t
 
 BARS = "▁▂▃▄▅▆▇█"
 ASCII_BARS = "_.-:=+*#"
-"""For outputs whose encoding lacks the others."""
+"""For outputs whose encoding lacks the other characters."""
 
 _NONE = "-"
 _LABELS = {"all_pass": "all right", "all_fail": "all wrong", "partly": "partly scored", "no_answer": "no answer"}
 _SHOWN = 5
-"""Data sources shown unless all are asked for, and reasons and flags."""
+"""The number of data sources, and of reasons and flags, shown unless all are requested."""
 _NAME = 16
-"""Characters of a data source's name."""
+"""The longest name of a data source, in characters."""
 _HEAD = 12
 
 
@@ -90,7 +90,7 @@ def _curve_line(curve: Curve, width: int, bars: str) -> str:
 
 
 def _merged(means: Sequence[float | None], most: int) -> list[float | None]:
-    """At most so many means: neighbours become their mean."""
+    """Reduces a curve to this many means, by averaging neighbours."""
     count = min(len(means), most)
     ends = [len(means) * place // count for place in range(count + 1)] if count else []
     merged: list[float | None] = []
@@ -101,7 +101,7 @@ def _merged(means: Sequence[float | None], most: int) -> list[float | None]:
 
 
 def _drawn(means: Sequence[float | None], bars: str) -> str:
-    """A character for each mean, from the lowest of them to the highest."""
+    """Returns a character for each mean, scaled from the lowest to the highest."""
     known = [mean for mean in means if mean is not None]
     if not known:
         return ""

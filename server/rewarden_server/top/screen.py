@@ -23,7 +23,7 @@ from rewarden_server.top.lines import NO_RUNS, detail_lines, list_head, list_lin
 from rewarden_server.top.watched import ORDERS, Watched
 
 _LOOK_S = 2.0
-"""Between two looks at the list, and before a server that failed is asked again."""
+"""Seconds between two requests for the list, and before a server that failed is asked again."""
 
 _HELP = f"""\
 up, down    select a run; scroll when it fills the screen
@@ -41,7 +41,7 @@ queue, run  mean times of the verdicts that the cache did not have
 
 
 class Help(ModalScreen[None]):
-    """The keys and the words. Any of the keys closes it."""
+    """Help: the keys and the terms. Any of the keys closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("question_mark,escape,enter,q", "dismiss", "Close")]
 
@@ -97,12 +97,12 @@ class Top(App[None]):
         yield Footer()
 
     def on_mount(self) -> None:
-        """Begins to watch."""
+        """Starts to watch."""
         self.query_one(OptionList).focus()
         self._watch_list()
 
     def on_resize(self) -> None:
-        """Draws anew for another width."""
+        """Redraws for another width."""
         self.query_one("#head", Static).update(list_head(self._width))
         self._draw()
 
@@ -122,7 +122,7 @@ class Top(App[None]):
         self._fill(False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
-        """Offers to go back where there is something to go back to, and to sort where there is a list."""
+        """Offers to go back only where that is possible, and to sort only in the list."""
         return self._full if action == "show_list" else action != "sort" or not self._full
 
     def action_sort(self) -> None:
@@ -132,7 +132,7 @@ class Top(App[None]):
         self._tell()
 
     def action_help(self) -> None:
-        """Explains the keys and the words."""
+        """Shows the help."""
         self.push_screen(Help())
 
     @work(group="list")
@@ -161,7 +161,7 @@ class Top(App[None]):
                 await asyncio.sleep(_LOOK_S)
 
     def _list(self, runs: list[dict[str, Any]]) -> None:
-        """Shows the list, and keeps the selection where it was."""
+        """Shows the list, and keeps the selection."""
         options = self.query_one(OptionList)
         now = time.time()
         self._runs = runs

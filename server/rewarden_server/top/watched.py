@@ -1,4 +1,4 @@
-"""A running server's runs: asked once, or watched."""
+"""A running server's runs, fetched once or watched."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from rewarden_server.top.figures import Figures
 PATIENCE_S = 30.0
 
 _PLACES = 400
-"""Places of a curve, more than a terminal has columns."""
+"""Points of a curve, more than a terminal has columns."""
 
 _REST_S = 0.5
-"""Between two looks at the same run, however often it changes."""
+"""Seconds between two requests for the same run, however often it changes."""
 
 _SILENCE_S = 60.0
-"""The longest silence of an events stream: four of its heartbeats."""
+"""Seconds of silence after which an event stream counts as dead: four of its heartbeats."""
 
 
 ORDERS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
@@ -34,7 +34,7 @@ ORDERS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     "unscored, most first": lambda run: -run["unscored"] / max(run["verdicts"], 1),
     "verdicts": lambda run: -run["verdicts"],
 }
-"""The orders of the list, the first by default: there a run keeps its line for as long as no other begins."""
+"""The orders of the list. In the first, the default, a run keeps its line until another begins."""
 
 
 class Watched:
@@ -74,7 +74,7 @@ class Watched:
                     await reply.aread()
                     answer_of(self.url, reply)
                 async for line in reply.aiter_lines():
-                    # An event says that something changed: the figures are merged by the server, to our width.
+                    # An event only says that something changed; the server merges the figures to our width.
                     if line.startswith("data: ") and loads(line[6:].encode())["seq"] > figures.seq:
                         figures = await self.figures(id)
                         yield figures

@@ -1,1 +1,1 @@
-"""Traces: what a request was made of and where its time went, told to an OpenTelemetry collector where one is set."""
+"""Traces: the parts of a request and the time of each, sent to an OpenTelemetry collector if one is configured."""

@@ -29,7 +29,7 @@ def configured_tracing(settings: TelemetrySettings) -> Tracing:
 
 
 def _check(endpoint: str) -> None:
-    """Raises ConfigError. It does not repeat the address, which can contain what must not be seen."""
+    """Raises ConfigError, without repeating the address, which can contain secrets."""
     try:
         parts = urlsplit(endpoint)
         sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

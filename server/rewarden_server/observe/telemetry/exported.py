@@ -1,7 +1,7 @@
-"""Spans that go to a collector (OTLP over HTTP), by OpenTelemetry's SDK. Imported only where an endpoint is set.
+"""Spans sent to a collector (OTLP over HTTP) by OpenTelemetry's SDK. Imported only if an endpoint is set.
 
-The SDK sends from a thread of its own, a few seconds late. What a collector that is slow or dead does not take is
-dropped: its queue is bounded, and so are its tries.
+The SDK sends on its own thread, a few seconds late. Its queue and its retries are bounded, so it drops what a slow or
+dead collector does not accept.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from rewarden_server.observe.telemetry.span import Kind, Span, Value
 from rewarden_server.observe.telemetry.tracing import Tracing
 
 MOST_SPANS = 500
-"""Spans of one request. A batch of ten thousand samples must not cost twenty thousand spans: the request says how many
-were left out."""
+"""Spans of one request at most. A batch of ten thousand samples must not cost twenty thousand spans: the request's span
+says how many were left out."""
 
 _QUEUE = 8192
 _SEND_S = 5.0
-"""Seconds that the collector has for a piece, its tries included."""
+"""Seconds that the collector has for an export, including retries."""
 
 _LAST_WORDS_S = 3.0
 _SILENT_S = 60.0
@@ -52,13 +52,13 @@ class ExportedTracing(Tracing):
 
     def __init__(self, settings: TelemetrySettings) -> None:
         assert settings.endpoint is not None
-        # A dropped span is worth no line each, and a retry none either: what was not taken in the end is an error.
+        # Dropped spans and retries are not worth a line each; an export that fails for good is logged as an error.
         logging.getLogger("opentelemetry").setLevel(logging.ERROR)
         logging.getLogger(OTLPSpanExporter.__module__).addFilter(_Seldom())
         base = settings.endpoint.rstrip("/")
         exporter = OTLPSpanExporter(base if base.endswith(_PATH) else base + _PATH, timeout=_SEND_S)
         resource = Resource.create({"service.name": settings.service, "service.version": version("rewarden-server")})
-        # A caller that traces has decided already; of the others a share is traced.
+        # If the caller traces, it has already decided. Of the other requests, a share is traced.
         self._provider = TracerProvider(
             resource=resource, sampler=ParentBased(TraceIdRatioBased(settings.sample_share)), shutdown_on_exit=False
         )
@@ -76,26 +76,26 @@ class ExportedTracing(Tracing):
         return Exported(made, self._tracer, _Room(MOST_SPANS))
 
     def flush(self) -> None:
-        """Send now what has ended. Blocks."""
+        """Sends the spans that have ended. Blocks."""
         self._processor.force_flush()
 
     def close(self) -> None:
         """See `Tracing.close`. What the collector has not taken within `_LAST_WORDS_S` is lost."""
-        # Its own end waits for half a minute where the collector is silent.
+        # The SDK's own shutdown waits half a minute if the collector is silent.
         ending = threading.Thread(target=self._processor.shutdown, daemon=True)
         ending.start()
         ending.join(_LAST_WORDS_S)
 
 
 class _Seldom(logging.Filter):
-    """A line a minute: a collector that is gone is one thing to know, not one for each piece that it does not take."""
+    """One line a minute: a missing collector is one thing to know, not one for each export that fails."""
 
     def __init__(self) -> None:
         super().__init__()
         self._next = 0.0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Returns whether the line is written."""
+        """Returns whether the line should be written."""
         now = time.monotonic()
         if now < self._next:
             return False
@@ -105,14 +105,14 @@ class _Seldom(logging.Filter):
 
 @dataclass(slots=True)
 class _Room:
-    """The number of spans that a request may still have, and of those that found no room."""
+    """Counts the spans that a request may still have, and those that were left out."""
 
     left: int
     left_out: int = 0
 
 
 class Unsampled(Span):
-    """A request that is not recorded, which services asked on its behalf are told."""
+    """A request that is not recorded; services called on its behalf are told so."""
 
     __slots__ = ("_context",)
 
@@ -183,7 +183,7 @@ _COMMON = {
     "status_code": "http.response.status_code",
     "rpc": "rpc.method",
 }
-"""The attributes that others have names for, with those names (OpenTelemetry's semantic conventions)."""
+"""Attributes under the names of OpenTelemetry's semantic conventions."""
 
 
 def _plain(said: dict[str, Value]) -> dict[str, str | int | float | bool]:

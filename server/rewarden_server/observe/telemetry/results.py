@@ -1,5 +1,4 @@
-"""The spans of results, of verifiers and of programs in the sandbox: names, ids, status and times, and nothing of what
-they were made of."""
+"""Spans for the results of verifiers and of programs in the sandbox: names, ids, status and times, but no content."""
 
 from __future__ import annotations
 
@@ -10,11 +9,11 @@ from rewarden_sandboxes.job import CaseResult, JobEvent
 from rewarden_server.observe.telemetry.span import Span, worked
 
 _MOST = 200
-"""Characters of what callers chose."""
+"""The longest value that a caller chose, in characters."""
 
 
 def note_outcome(span: Span, outcome: Outcome) -> None:
-    """Note how it ended; an error of anybody's marks the span as failed."""
+    """Records how it ended. Any error marks the span as failed."""
     if not span.recording:
         return
     span.note(status=outcome.status, reason=outcome.reason, fault=outcome.fault)
@@ -23,7 +22,7 @@ def note_outcome(span: Span, outcome: Outcome) -> None:
 
 
 def note_verdict(span: Span, verdict: Verdict) -> None:
-    """The same, and whose it is."""
+    """The same, with the ids of the verdict."""
     if not span.recording:
         return
     note_outcome(span, verdict)
@@ -38,7 +37,7 @@ def note_verdict(span: Span, verdict: Verdict) -> None:
 
 
 def verdict_made(parent: Span, verdict: Verdict, worker: str | None) -> None:
-    """The span of a verdict that was just made without spans of its own. worker: what kind of process did the work."""
+    """Adds the span of a verdict that has none of its own. worker: the kind of process that did the work."""
     now = time.time()
     name = verdict.verifier.name if verdict.verifier is not None else ""
     span = parent.child(f"verify {name}".strip(), start_s=now - verdict.queue_s - verdict.run_s)
@@ -49,7 +48,7 @@ def verdict_made(parent: Span, verdict: Verdict, worker: str | None) -> None:
 
 
 def ran(parent: Span, event: JobEvent) -> None:
-    """The span of a run or a compilation whose report came just now, by the host's own clocks."""
+    """Adds the span of a run or compilation that was just reported, by the host's own clocks."""
     if not parent.recording:
         return
     now = time.time()
@@ -65,5 +64,5 @@ def ran(parent: Span, event: JobEvent) -> None:
 
 
 def _short(text: str | None) -> str | None:
-    # A lone half of a surrogate pair has no UTF-8, and would cost all spans that are sent with it.
+    # A lone surrogate has no UTF-8 form, and would make the export of all spans sent with it fail.
     return None if text is None else text[:_MOST].encode("utf-8", "replace").decode()

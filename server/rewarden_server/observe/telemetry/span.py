@@ -1,7 +1,7 @@
-"""A span: a piece of a request's work with its time. Knows nothing of OpenTelemetry, so that tracing that is off costs
-no import and, where work is many, one look at `recording`.
+"""A span: a timed part of a request's work. Independent of OpenTelemetry, so that disabled tracing costs no import and,
+on busy paths, only a check of `recording`.
 
-What a span says never holds a sample's text: ids, names, counts, times.
+Spans contain ids, names, counts and times, never a sample's text.
 """
 
 from __future__ import annotations
@@ -13,37 +13,37 @@ from typing import Literal
 Kind = Literal["internal", "server", "client"]
 
 Value = str | int | float | bool | None
-"""A value that a span can carry; None says nothing."""
+"""A value that a span can carry. None is left out."""
 
 
 class Span:
-    """A span that is not recorded: it has no children, says nothing, and costs nothing."""
+    """A span that is not recorded: it has no children, stores nothing, and costs nothing."""
 
     __slots__ = ()
 
     recording = False
-    """True if it is worth the while to say anything."""
+    """True if it is worth collecting values for this span."""
 
     @property
     def traceparent(self) -> str | None:
-        """The W3C header for requests made on its behalf, or None if there is no trace."""
+        """The W3C header for outgoing requests on behalf of this span, or None if there is no trace."""
         return None
 
     def child(self, name: str, *, kind: Kind = "internal", start_s: float | None = None, **said: Value) -> Span:
-        """A span within this one, since `start_s` (Unix time; None: now)."""
+        """Returns a span within this one that began at `start_s` (Unix time; None: now)."""
         return self
 
     def note(self, **said: Value) -> None:
-        """Say more of it."""
+        """Adds attributes."""
 
     def rename(self, name: str) -> None:
-        """Its name, where that is known late."""
+        """Sets the name, if it becomes known late."""
 
     def fail(self, reason: str) -> None:
-        """It went wrong; `reason` is a name of ours, never a message, which may quote a sample."""
+        """Marks the span as failed. `reason` is a name of ours, never a message, which may quote a sample."""
 
     def end(self, at_s: float | None = None) -> None:
-        """It is over, at that time (None: now). Ending twice is ending once."""
+        """Ends the span at that time (None: now). Only the first call has an effect."""
 
 
 UNTRACED = Span()
@@ -52,13 +52,13 @@ _CURRENT: ContextVar[Span] = ContextVar("span", default=UNTRACED)
 
 
 def current() -> Span:
-    """The span within which this task works."""
+    """Returns the span of the current task."""
     return _CURRENT.get()
 
 
 class within:
-    """Gives the span. What the block does, and the tasks that it starts, are part of it, and it ends with the block.
-    An exception marks it as failed, by the exception's type."""
+    """Makes a span current in the block and in tasks started there, and ends it with the block. An exception marks it
+    as failed, by the exception's type."""
 
     __slots__ = ("_before", "_span")
 
@@ -77,7 +77,7 @@ class within:
 
 
 def worked(parent: Span, name: str, queue_s: float, run_s: float) -> None:
-    """A span of work that ended just now elsewhere, by the times that it reported."""
+    """Adds a span of work that has just ended elsewhere, by the times that it reported."""
     if parent.recording:
         now = time.time()
         parent.child(name, start_s=now - run_s, queue_s=queue_s).end(now)

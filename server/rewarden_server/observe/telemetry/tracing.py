@@ -1,4 +1,4 @@
-"""The start of every trace: a surface opens a span for each request. This base class records nothing."""
+"""The root of every trace: a surface opens a span for each request. This base class records nothing."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ class Tracing:
     """Tracing that is off."""
 
     def request(self, name: str, traceparent: str | None, tracestate: str | None, **said: Value) -> Span:
-        """A request's span, under its caller's where that sent one (W3C trace context)."""
+        """Opens a request's span, below its caller's if the request names one (W3C trace context)."""
         return UNTRACED
 
     def close(self) -> None:
-        """Send what is left, in bounded time. Blocks: not for the loop."""
+        """Sends what is left, in bounded time. Blocks, so it must not be called on the loop."""
