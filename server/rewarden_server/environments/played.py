@@ -16,7 +16,7 @@ Entry = str | dict[str, Any]
 
 MOST_SAID = 2000
 """The maximum length of a judge's words and of a call's arguments, in characters; longer words are truncated. Attack: a
-policy that asks for a long text must not make the reply unreadable."""
+policy that asks for a long text in order to make the reply unreadable."""
 
 MOST_CALLS = 8
 """The maximum number of calls in one reply."""
@@ -37,9 +37,9 @@ class Unreadable(ValueError):
 
 
 async def answered(player: Player, asked: Mapping[str, Any], sample: int, count: Callable[[], int]) -> list[Entry]:
-    """The answer to an environment's `Asked`. sample: episodes with the same number get the same answers to the same
-    questions. count: returns a new number for each repeated question, since an identical one would get the cached
-    reply. Raises RequestError; then nothing has happened."""
+    """Returns the answer to an environment's `Asked`. sample: episodes with the same number get the same answers to the
+    same questions. count: returns a new number for each repeated question, because an identical one would get the
+    cached reply. Raises RequestError, in which case nothing has happened."""
     found = await _tried(player, asked, asked["messages"], sample, count)
     if isinstance(found, list):
         return found

@@ -114,7 +114,7 @@ class Metrics(Observer, Collector):
         self._refused[source, self._reason_label[reason]] += 1
 
     def verdict(self, verdict: Verdict, inline: bool = False) -> None:
-        """Counts a verdict by verifier, status, reason, fault and data source, and its queue and run time by verifier."""
+        """Counts a verdict by verifier, status, reason, fault and data source; its queue and run time by verifier."""
         name = self._name(verdict, inline)
         source = self._source_label[verdict.data_source]
         # A recipe chooses its own words only for scores.

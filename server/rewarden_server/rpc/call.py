@@ -1,4 +1,4 @@
-"""The frame around every call: its id, the caller's key, the mapping of errors to statuses, one log line and one count."""
+"""The frame around every call: its id, the caller's key, the mapping of errors to statuses, a log line and a count."""
 
 from __future__ import annotations
 

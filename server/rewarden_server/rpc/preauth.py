@@ -32,7 +32,7 @@ _OTHER = "unmatched"
 
 
 class Preauth(grpc.aio.ServerInterceptor):  # type: ignore[misc,unused-ignore]
-    """Checks keys and scopes. Reflection requires a key of any scope; health requires none, because probes have none."""
+    """Checks keys and scopes. Reflection requires a key of any scope; health none, because probes have none."""
 
     def __init__(self, service: Service, health: health.aio.HealthServicer) -> None:
         self._service = service

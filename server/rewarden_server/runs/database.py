@@ -1,7 +1,7 @@
-"""The file of the store: its tables, how it is opened, and what happens to one that is broken.
+"""The store's file: its tables, how it is opened, and what happens to a broken one.
 
-SQLite in WAL mode: readers never wait for the writer, several servers of one machine may share the file, and a server
-that is killed loses the last half second at most. Tables of a later form will have a file of another name.
+SQLite in WAL mode: readers never wait for the writer, several servers on one machine may share the file, and a server
+that is killed loses at most the last half second. A later schema will use another file name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rewarden_server.runs.place import TIME_S
 NAME = "runs.v2.sqlite"
 
 BROKEN = "broken"
-"""The suffix of a broken file, of which the last one is kept."""
+"""The suffix of a broken file. Only the last one is kept."""
 
 _BUSY_S = 5.0
 
@@ -98,9 +98,9 @@ _log = get_logger("runs")
 
 
 def open_for_writing(folder: Path) -> sqlite3.Connection:
-    """A connection that writes; makes the folder and the file. Raises OSError, sqlite3.Error.
+    """Opens a connection that writes, creating the folder and the file. Raises OSError, sqlite3.Error.
 
-    For the server's user alone: rollouts hold what samples say.
+    Readable by the server's user alone: rollouts contain the text of samples.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = folder / NAME
@@ -121,7 +121,8 @@ def open_for_writing(folder: Path) -> sqlite3.Connection:
 
 
 def _make(path: Path) -> None:
-    """Makes the file with its tables. It has its name only then: a reader that finds it finds the tables too."""
+    """Creates the file with its tables, and only then gives it its name: a reader that finds the file finds the tables
+    too."""
     new = path.with_name(f"{path.name}.new")
     new.unlink(missing_ok=True)  # of a server that was killed
     os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
@@ -132,7 +133,7 @@ def _make(path: Path) -> None:
 
 
 def open_for_reading(folder: Path) -> sqlite3.Connection:
-    """A connection that reads. Raises sqlite3.Error, if there is no file too."""
+    """Opens a connection that reads. Raises sqlite3.Error, also if there is no file."""
     path = (folder / NAME).absolute().as_uri()
     connection = sqlite3.connect(
         f"{path}?mode=ro", uri=True, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
@@ -146,7 +147,8 @@ def open_for_reading(folder: Path) -> sqlite3.Connection:
 
 
 def identity(folder: Path) -> tuple[int, int] | None:
-    """Returns the identity of the file, which another of the same name does not have; None if there is none."""
+    """Returns the identity of the file, which differs from that of any other file of the same name; None if there is
+    none."""
     try:
         found = os.stat(folder / NAME)
     except OSError:
@@ -155,13 +157,13 @@ def identity(folder: Path) -> tuple[int, int] | None:
 
 
 def is_broken(error: Exception) -> bool:
-    """Returns whether an error says that the file is not a database, or one that is damaged."""
-    # Its subclasses speak of a disk, a lock or a defect of ours; the plain class speaks of the file.
+    """Returns whether an error says that the file is damaged, or not a database."""
+    # Its subclasses report a disk, a lock or a defect of ours; the plain class reports the file.
     return type(error) is sqlite3.DatabaseError
 
 
 def set_aside(folder: Path) -> None:
-    """Move a broken file away, in the place of an earlier one, so that a new one is begun. Raises OSError."""
+    """Moves a broken file away, replacing an earlier one, so that a new file is started. Raises OSError."""
     path = folder / NAME
     with _alone(folder):
         for suffix in ("-wal", "-shm"):

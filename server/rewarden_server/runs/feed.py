@@ -1,8 +1,8 @@
-"""The feed: what the engine tells of verdicts, summed up on the loop, until the writer takes it.
+"""The feed: sums up the engine's verdicts on the loop until the writer takes them.
 
-Each request, stream or job has a tap. All methods run on the engine's loop and cost microseconds; nothing here waits,
-and nothing grows without bound while the disk is slow: figures are sums, and a place of a run has one set of them,
-however many verdicts come.
+Each request, stream or job has a tap. All methods run on the engine's loop and take microseconds. Nothing here waits,
+and nothing grows without bound while the disk is slow: figures are sums, and each place of a run has one set of them,
+however many verdicts arrive.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from rewarden_server.runs.stored_name import stored_name
 from rewarden_verifiers.chat import Usage
 
 DEFAULT = "default"
-"""The run of verdicts that name none, where the server has no keys."""
+"""The run of verdicts that name none, if the server has no keys."""
 
 NAME_CHARS = 200
-"""Characters of a run's name, and of a data source's, that are kept."""
+"""The longest stored name of a run or data source, in characters."""
 
 _LARGEST = 2**63 - 1
 
 _MOST_PLACES = 20_000
-"""Places, by run and data source, whose figures wait for the writer; verdicts of further ones are not stored."""
+"""Places, by run and data source, whose figures may wait for the writer; verdicts of further ones are not stored."""
 
 _MOST_RUNS = 100
 """Runs of one key that may begin between two writes; further ones count as `other`. Attack: a run for each sample."""
@@ -48,7 +48,7 @@ _STORED: ContextVar[bool] = ContextVar("rewarden_runs_stored", default=True)
 
 @dataclass(slots=True)
 class Taken:
-    """The figures and rollouts that the writer is given at once. lost: verdicts that were not counted meanwhile."""
+    """The figures and rollouts that go to the writer together. lost: verdicts that were not counted meanwhile."""
 
     figures: dict[Place, Figures] = field(default_factory=dict)
     rollouts: list[tuple[Place, Kept]] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Taken:
 
 @contextmanager
 def unstored() -> Any:
-    """Within the block, requests of this task are not counted in any run: those that judge stored rollouts again."""
+    """In the block, this task's requests count in no run: they judge stored rollouts again."""
     token = _STORED.set(False)
     try:
         yield
@@ -66,8 +66,8 @@ def unstored() -> Any:
 
 
 class Feed:
-    """The figures that wait for the writer. `wake` is called when there is something to write, after there was
-    nothing. texts: rollouts are kept too.
+    """The figures that wait for the writer. wake: called when there is something to write after there was nothing.
+    texts: also keep rollouts.
     """
 
     def __init__(self, wake: Callable[[], None], *, texts: bool = False) -> None:
@@ -79,7 +79,7 @@ class Feed:
         self.keeper = Keeper() if texts else None
 
     def open(self, header: Batch) -> Tap | None:
-        """The tap of a request; see `engine.tap`."""
+        """Opens the tap of a request; see `engine.tap`."""
         if not _STORED.get():
             return None
         caller = CURRENT.get()
@@ -91,7 +91,7 @@ class Feed:
         return not self._taken.figures and not self._taken.rollouts
 
     def take(self) -> Taken:
-        """Returns all that waits, which waits no longer."""
+        """Takes everything that waits."""
         taken, self._taken = self._taken, Taken()
         self.figures = self._taken.figures
         self._runs.clear()
@@ -101,7 +101,7 @@ class Feed:
         return taken
 
     def begin(self, place: Place, now: float) -> tuple[Place, Figures | None]:
-        """The place under which a new one is counted, and its figures, where there is room."""
+        """Returns the place under which a new one is counted, and its figures, if there is room."""
         key, run, by_step, at, source = place
         runs = self._runs.setdefault(key, set())
         if run not in runs:
@@ -127,7 +127,7 @@ class Feed:
         return place, found
 
     def keep(self, place: Place, rollouts: Sequence[Kept]) -> None:
-        """Have the writer store rollouts."""
+        """Hands rollouts to the writer."""
         if self.empty:
             self._wake()
         self._taken.rollouts.extend((place, rollout) for rollout in rollouts)
@@ -147,7 +147,7 @@ class Tap:
         self._keeping = None if feed.keeper is None else feed.keeper.open(header)
 
     def verdict(self, sample: Sample | BadSample, verdict: Verdict) -> None:
-        """Count a verdict."""
+        """Counts a verdict."""
         now = time.time()
         place = self._place(verdict, now)
         figures = self._feed.figures.get(place)
@@ -167,7 +167,7 @@ class Tap:
                 self._feed.keep(place, kept)
 
     def group(self, group: Group, members: Sequence[Verdict]) -> None:
-        """Count a group, at the place of its first member."""
+        """Counts a group, at the place of its first member."""
         now = time.time()
         place = self._place(members[0], now)
         figures = self._feed.figures.get(place)
@@ -181,7 +181,7 @@ class Tap:
                 self._feed.keep(place, kept)
 
     def spent(self, sample: Sample, usage: Usage) -> None:
-        """Count a request to a judge, at the place of its sample."""
+        """Counts a request to a judge, at the place of its sample."""
         now = time.time()
         place = self._place(sample, now)
         figures = self._feed.figures.get(place)
@@ -199,7 +199,7 @@ class Tap:
         return self._key, run, True, step, of.data_source or ""
 
     def close(self) -> None:
-        """Let go of what is held."""
+        """Releases what is held."""
         if self._keeping is not None:
             self._keeping.close()
 
@@ -211,7 +211,7 @@ def run_of(metadata: Mapping[str, Any]) -> str | None:
 
 
 def length_of(text: Text) -> int:
-    """Returns the characters of a text or of the messages of a chat."""
+    """Returns the number of characters of a text, or of a chat's messages."""
     if isinstance(text, str):
         return len(text)
     length = 0

@@ -1,4 +1,4 @@
-"""The figures of one place (a step, or some seconds) of a run and one data source: sums and counts, of bounded size."""
+"""The figures of one place of a run (a step, or some seconds) and one data source: sums and counts of bounded size."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from rewarden_server.observe.series import OTHER
 from rewarden_verifiers.chat import Usage
 
 NAME_CHARS = 120
-"""Characters of a source's, reason's or flag's name that are kept."""
+"""The longest stored name of a source, reason or flag, in characters."""
 
 MOST_NAMES = 200
-"""Names of one kind that one place, or one run, tells apart; later ones count as `other`. Attack: reasons of inline
-recipes, flags and data sources are the caller's."""
+"""Distinct names of one kind within a place or run; later ones count as `other`. Attack: reasons of inline recipes,
+flags and data sources are chosen by the caller."""
 
 POSITION_BOUNDS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.999999, 1.0)
-"""Upper bounds of the buckets of positions. The ends stand alone: most rewards are 0 or 1."""
+"""Upper bounds of the buckets of positions. The ends have their own: most rewards are 0 or 1."""
 
 _SHAPES, _GATHERED = 256, 4096
-"""Shapes, and verdicts of one shape, that are gathered before they are added up, so that neither these nor lengths grow
-without end."""
+"""Shapes, and verdicts of one shape, that are collected before they are added up, so that neither shapes nor lengths
+grow without end."""
 
 
 class Kind(IntEnum):
-    """A kind of what is counted by name, or by the number of a bucket."""
+    """A kind of count, by name or by the number of a bucket."""
 
     SOURCE = 0
     STATUS = 1
@@ -91,11 +91,11 @@ def bounds_of(bucket: int) -> tuple[int, int]:
 
 
 class Figures:
-    """The figures of verdicts; see `SUMS`. began, latest: when its first verdict came, and the last one, in seconds
-    since the epoch.
+    """The figures of verdicts; see `SUMS`. began, latest: the times of the first and the last verdict, in seconds since
+    the epoch.
 
-    Most verdicts of a place are alike but for their lengths and times. So `add` counts *shapes* and appends lengths,
-    which takes half the time of adding up each verdict; `fold` adds up what was gathered.
+    Most verdicts of a place differ only in their lengths and times. So `add` counts *shapes* and appends lengths, which
+    takes half the time of adding up each verdict; `fold` adds up what was collected.
     """
 
     __slots__ = ("_counts", "_lengths", "_shapes", "_sums", "_tokens", "began", "latest", "queue_s", "run_s")
@@ -110,7 +110,7 @@ class Figures:
         self._counts: dict[Kind, dict[Any, int]] = {kind: {} for kind in Kind}
 
     def add(self, now: float, verdict: Verdict, length: int, tokens: int | None) -> None:
-        """Count a verdict. length: of the response in characters, -1 if there is none."""
+        """Counts a verdict. length: of the response in characters, -1 if there is none."""
         self.latest = now
         cached, ref = verdict.cached, verdict.verifier
         if not cached:
@@ -143,33 +143,33 @@ class Figures:
             self._shapes[shape] = [1, ref]
 
     def spend(self, now: float, usage: Usage) -> None:
-        """Count a request to a judge."""
+        """Counts a request to a judge."""
         self.latest = now
         self._sums["judge_calls"] += 1
         self._sums["judge_tokens"] += usage.prompt_tokens + usage.completion_tokens
         self._sums["cost_usd"] += usage.cost_usd or 0.0
 
     def add_group(self, kind: str) -> None:
-        """Count a group by its kind (`observe.rewards.kind_of`)."""
+        """Counts a group by its kind (`observe.rewards.kind_of`)."""
         self._sums[kind] += 1
 
     def sums(self) -> list[float]:
-        """The sums, in the order of `SUMS`, once all is folded."""
+        """Returns the sums, in the order of `SUMS`, after folding."""
         self._sums["run_s"], self._sums["queue_s"] = self.run_s, self.queue_s
         return [value if math.isfinite(value) else 0 for value in self._sums.values()]
 
     def sum(self, name: str) -> float:
-        """One of the sums, once all is folded."""
+        """Returns one of the sums, after folding."""
         return self._sums[name]
 
     def counts(self) -> Iterator[tuple[Kind, Any, int]]:
-        """Yields the counts, once all is folded: the kind, a name or the number of a bucket, and how many."""
+        """Yields the counts, after folding: the kind, a name or the number of a bucket, and the count."""
         for kind, counts in self._counts.items():
             for name, count in counts.items():
                 yield kind, name, count
 
     def fold(self) -> None:
-        """Add up what was gathered."""
+        """Adds up what was collected."""
         lengths, self._lengths = self._lengths, []
         shapes, self._shapes = self._shapes, {}
         tokens, self._tokens = self._tokens, []
@@ -214,7 +214,7 @@ class Figures:
             self._count(Kind.POSITION, bisect_left(POSITION_BOUNDS, position), count)
 
     def _count(self, kind: Kind, name: Any, count: int) -> None:
-        """Count a name, or `other` where there are enough."""
+        """Counts a name, or `other` if there are too many names."""
         counts = self._counts[kind]
         if name not in counts and len(counts) >= MOST_NAMES:
             name = OTHER

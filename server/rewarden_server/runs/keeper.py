@@ -1,8 +1,8 @@
-"""The choice of rollouts that are kept with their texts: two whole groups of each step and data source, and what was
-flagged or unscored.
+"""Chooses the rollouts whose texts are kept: two whole groups of each step and data source, and all that were flagged
+or unscored.
 
-Which groups those are is decided at their first member, so that a group is kept whole. Everything is bounded: in
-numbers of each place, and in bytes that are held in memory.
+Groups are chosen at their first member, so that they are kept whole. Everything is bounded: in numbers per place, and
+in bytes held in memory.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from rewarden_server.engine.admission import weight
 from rewarden_server.runs.place import Place
 
 GROUPS = 2
-"""Whole groups of a place."""
+"""Whole groups kept per place."""
 
 SINGLES = 16
-"""Samples of a place that are in no group."""
+"""Samples without a group kept per place."""
 
 ODD = 100
-"""Flagged or unscored rollouts of a place, besides those of its whole groups."""
+"""Flagged or unscored rollouts kept per place, in addition to its whole groups."""
 
 MEMBERS = 128
-"""Members of a group."""
+"""The most members of a group."""
 
 TIME_S = 60
 """Seconds that count as one place if there are no steps."""
 
 _REQUESTS = itertools.count(time.time_ns() >> 10)
-"""Numbers of requests, which differ between servers and their restarts."""
+"""Numbers of requests, which differ between servers and restarts."""
 
 _HELD_BYTES = 64 * 1024**2
 _PLACES = 10_000
@@ -41,8 +41,8 @@ _PLACES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A rollout to store. time: when it was judged, in seconds since the epoch; request: a number of its request, since
-    groups of several requests may have the same name."""
+    """A rollout to store. time: when it was judged, in seconds since the epoch. request: the number of its request,
+    because groups of different requests may have the same name."""
 
     time: float
     request: int
@@ -53,7 +53,7 @@ class Kept:
 
 @dataclass(slots=True)
 class _Count:
-    """The numbers of rollouts that were kept of a place."""
+    """Counts the rollouts kept of a place."""
 
     groups: int = 0
     singles: int = 0
@@ -61,7 +61,7 @@ class _Count:
 
 
 class Keeper:
-    """The counts of the places of late, and the bytes that are held for all requests."""
+    """Counts by recent place, and the bytes held for all requests."""
 
     def __init__(self) -> None:
         self._counts: OrderedDict[Place, _Count] = OrderedDict()
@@ -69,11 +69,11 @@ class Keeper:
         self._waiting = 0
 
     def open(self, header: Batch) -> Keeping:
-        """The choice within one request."""
+        """Makes the chooser for one request."""
         return Keeping(self, header)
 
     def count(self, place: Place) -> _Count:
-        """The counts of a place."""
+        """Returns the counts of a place."""
         key, run, by_step, at, source = place
         near = (key, run, by_step, at if by_step else at // TIME_S, source)
         found = self._counts.get(near)
@@ -84,20 +84,20 @@ class Keeper:
         return found
 
     def room(self, size: int) -> bool:
-        """Returns whether so many bytes more may be held."""
+        """Returns whether this many more bytes may be held."""
         return self.held + self._waiting + size <= _HELD_BYTES
 
     def hand_on(self, size: int) -> None:
-        """So many bytes now wait for the writer."""
+        """Records that this many bytes now wait for the writer."""
         self._waiting += size
 
     def written(self) -> None:
-        """The writer has taken what waited."""
+        """Records that the writer has taken what waited."""
         self._waiting = 0
 
 
 class Keeping:
-    """The groups of one request that are kept, until they are whole."""
+    """The groups of one request that are to be kept, until they are whole."""
 
     def __init__(self, keeper: Keeper, header: Batch) -> None:
         self._keeper = keeper
@@ -108,7 +108,7 @@ class Keeping:
         self._held = 0
 
     def verdict(self, place: Place, now: float, sample: Sample, verdict: Verdict) -> Sequence[Kept]:
-        """Rollouts to store now."""
+        """Returns the rollouts to store now."""
         keeper, group = self._keeper, verdict.group
         size = weight(sample)
         if not keeper.room(size):
@@ -138,7 +138,7 @@ class Keeping:
         return (Kept(now, self._request, self._header, sample, verdict),)
 
     def group(self, name: str) -> Sequence[Kept]:
-        """The members of a group that is whole, where it is to be stored."""
+        """Returns the members of a group that is whole and is to be stored."""
         self._left_out.discard(name)
         members = self._groups.pop(name, ())
         size = sum(weight(member.sample) for member in members)
@@ -148,7 +148,7 @@ class Keeping:
         return members
 
     def close(self) -> None:
-        """Let go of groups that never became whole."""
+        """Drops groups that never became whole."""
         self._keeper.held -= self._held
         self._held = 0
         self._groups.clear()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 TIME_S = 10
-"""Seconds of one place on the axis of time, at first."""
+"""The width of a place on the time axis in seconds, at first."""
 
 Place = tuple[str, str, bool, int, str]
 """The key's name, the run's name, whether the place is a step, the step or the second at which the place begins, and

@@ -1,7 +1,7 @@
-"""The reader: runs, points and counts out of the file, on threads of their own.
+"""Reads runs, points and counts from the file, on threads of its own.
 
-Points are written as JSON by SQLite: a hundred thousand of them would keep the interpreter, and with it the loop, for
-half a second otherwise.
+SQLite writes points as JSON: a hundred thousand of them would otherwise block the interpreter, and with it the loop,
+for half a second.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rewarden_server.runs.figures import BUCKETS, POSITION_BOUNDS, SUMS, Kind, b
 Axis = Literal["step", "time"]
 
 MOST_RUNS = 1000
-"""Runs that are listed."""
+"""The most runs in a list."""
 
 MOST_POINTS = 200_000
 
@@ -45,7 +45,7 @@ _MEANS: Mapping[str, str] = {
     "queue_s": "round(queue_s / nullif(verdicts - cached, 0), 6)",
     "cost_usd": "round(cost_usd, 9)",
 }
-"""Columns of points that are made of stored sums."""
+"""Columns of points computed from stored sums."""
 
 COLUMNS = (
     *("source", "at", "began"),
@@ -54,12 +54,12 @@ COLUMNS = (
     *("judge_calls", "judge_tokens", "cost_usd"),
     *("all_pass", "all_fail", "flat", "mixed", "partly", "single"),
 )
-"""The columns of points. A JSON array each."""
+"""The columns of points, each a JSON array."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run as it is stored."""
+    """A stored run."""
 
     number: int
     id: str
@@ -82,7 +82,7 @@ class Run:
 
     @property
     def axis(self) -> Axis:
-        """Returns the axis on which a run is shown unless another is asked for."""
+        """Returns the axis on which a run is shown by default."""
         return "time" if self.last_step is None else "step"
 
     def width(self, axis: Axis) -> int:
@@ -112,7 +112,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Points as JSON, and the number of the last change that they show."""
+    """Points as JSON, and the number of the last change that they include."""
 
     seq: int
     body: bytes
@@ -120,7 +120,7 @@ class Points:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A part of a run: places from `first` to `last` of an axis, and one data source; None: no bound."""
+    """A part of a run: the places from `first` to `last` of an axis, and one data source; None: no bound."""
 
     axis: Axis
     first: float | None = None
@@ -129,7 +129,7 @@ class Range:
 
 
 class Reader:
-    """Reads from several threads; each has a connection of its own."""
+    """Reads from several threads, each with its own connection."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -137,7 +137,7 @@ class Reader:
         self._open: list[sqlite3.Connection] = []
 
     def runs(self, key: str | None) -> list[Run]:
-        """The runs of a key, or of all keys, the latest first. Raises sqlite3.Error."""
+        """Returns the runs of a key, or of all keys, latest first. Raises sqlite3.Error."""
         with self.snapshot() as connection:
             where, values = ("", ()) if key is None else ("WHERE key = ?", (key,))
             rows = connection.execute(
@@ -154,13 +154,13 @@ class Reader:
             return [_made(row, names[row[0]]) for row in rows]
 
     def run(self, id: str, key: str | None) -> Run | None:
-        """A run, where there is one that the key may see. Raises sqlite3.Error."""
+        """Returns a run, if there is one that the key may see. Raises sqlite3.Error."""
         with self.snapshot() as connection:
             return _run(connection, id, key)
 
     def points(self, id: str, key: str | None, axis: Axis | None, most: int, after: int | None = None) -> Points | None:
-        """A run with its points as JSON, or those that changed after a change; None if there is no such run. Raises
-        sqlite3.Error.
+        """Returns a run with its points as JSON, or only those that changed after a given change; None if there is no
+        such run. Raises sqlite3.Error.
         """
         with self.snapshot() as connection:
             run = _run(connection, id, key)
@@ -176,13 +176,13 @@ class Reader:
         return Points(run.seq, dumps(head)[:-1] + b',"points":{' + points + b"}}")
 
     def counts(self, run: Run, part: Range) -> dict[str, Any]:
-        """The counts of a part of a run. Raises sqlite3.Error."""
+        """Returns the counts of a part of a run. Raises sqlite3.Error."""
         with self.snapshot() as connection:
             return counts_of(connection, run, part)
 
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """A connection that sees one state of the file. Raises sqlite3.Error."""
+        """Opens a connection that sees one state of the file. Raises sqlite3.Error."""
         connection = self._connection()
         connection.execute("BEGIN")
         try:
@@ -191,7 +191,7 @@ class Reader:
             connection.execute("COMMIT")
 
     def close(self) -> None:
-        """Close all connections, when no thread reads any more."""
+        """Closes all connections, once no thread reads any more."""
         for connection in self._open:
             connection.close()
         self._open.clear()
@@ -213,7 +213,7 @@ class Reader:
 
 
 def where_of(run: Run, part: Range, named: str = "") -> tuple[str, dict[str, Any]]:
-    """A condition on places, and its values, whose names begin with `named`."""
+    """Returns a condition on places and its values, whose names begin with `named`."""
     first = None if part.first is None else part.first - run.width(part.axis)
     values: dict[str, Any] = {"run": run.number, f"{named}first": first, f"{named}last": part.last}
     bounds = f"(:{named}first IS NULL OR {{0}} > :{named}first) AND (:{named}last IS NULL OR {{0}} <= :{named}last)"
@@ -278,7 +278,7 @@ _GROUPS = ("all_pass", "all_fail", "flat", "mixed", "partly", "single")
 
 
 def _position_bounds(bucket: int) -> tuple[float, float]:
-    """The ends of a bucket of positions, shown as 0 and 1 if they nearly are."""
+    """Returns the ends of a bucket of positions, rounded to 0 and 1 if they nearly are."""
     last = len(POSITION_BOUNDS) - 1
     low = POSITION_BOUNDS[bucket] if bucket in (0, last) else POSITION_BOUNDS[bucket - 1]
     return low, round(POSITION_BOUNDS[bucket], 3)
@@ -300,7 +300,7 @@ def _run(connection: sqlite3.Connection, id: str, key: str | None) -> Run | None
 
 
 def _made(row: tuple[Any, ...], names: Mapping[int, Mapping[str, None]]) -> Run:
-    """A run from its columns, and its names by kind."""
+    """Builds a run from its columns, and its names by kind."""
     sources, verifiers = (tuple(names.get(kind, ())) for kind in (Kind.SOURCE, Kind.VERIFIER))
     return Run(*[*row, sources, verifiers])
 
@@ -310,7 +310,7 @@ def _at(axis: Axis) -> str:
 
 
 def _factor(connection: sqlite3.Connection, run: Run, axis: Axis, width: int, most: int) -> int:
-    """The number of neighbouring places that are shown as one, so that there are at most `most` of them."""
+    """Returns how many neighbouring places are shown as one, so that there are at most `most`."""
     where = "run = ?" + (" AND by_step = 1" if axis == "step" else "")
     first, last, places = connection.execute(
         f"SELECT min(place), max(place), count(DISTINCT place) FROM (SELECT {_at(axis)} / {width} AS place FROM points "
@@ -324,10 +324,10 @@ def _factor(connection: sqlite3.Connection, run: Run, axis: Axis, width: int, mo
 
 
 def _columns(connection: sqlite3.Connection, run: Run, axis: Axis, width: int, after: int | None) -> dict[str, str]:
-    """The columns of points, each as JSON."""
+    """Returns the columns of points, each as JSON."""
     where = "run = :run" + (" AND by_step = 1" if axis == "step" else "")
     if after is not None and axis == "step":
-        # Mostly the last step alone: the others need not be looked at.
+        # Mostly only the last step changed, so the others need not be read.
         where += " AND at >= (SELECT min(at) FROM points WHERE run = :run AND by_step = 1 AND seq > :after)"
     place = f"(SELECT count(*) FROM names WHERE run = :run AND kind = {Kind.SOURCE} AND number < source)"
     sums = ", ".join(f"sum({name}) AS {name}" for name in SUMS)

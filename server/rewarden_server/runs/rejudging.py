@@ -1,4 +1,4 @@
-"""Rejudging: rollouts of one part of a run, judged as those of another part were."""
+"""Rejudging: judges the rollouts of one part of a run as those of another part were judged."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Rejudging:
 
     @classmethod
     def of(cls, a: Iterable[Rollout], b: Iterable[Rollout]) -> Rejudging:
-        """The rejudging of the rollouts of b whose data source a has."""
+        """Rejudges the rollouts of b whose data sources occur in a."""
         a = list(a)
         counts: dict[str, Counter[bytes]] = defaultdict(Counter)
         uses: dict[bytes, Use] = {}
@@ -49,7 +49,7 @@ class Rejudging:
         return cls(rollouts, chosen, before)
 
     async def judge(self, verify: Callable[[Batch], Awaitable[BatchResult]]) -> dict[str, Any]:
-        """The verdicts before and after. Each rollout is judged at the step at which it was. Raises RequestError."""
+        """Returns the verdicts before and after. Each rollout is judged at its original step. Raises RequestError."""
         after: dict[int, dict[str, Any]] = {}
         by_progress: dict[Progress | None, list[tuple[int, Sample]]] = defaultdict(list)
         for one in self.rollouts:
@@ -84,7 +84,7 @@ def _use(rollout: Rollout) -> Use | None:
 
 
 def _fingerprints(verdicts: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The fingerprints of verdicts, each once."""
+    """Returns the distinct fingerprints of verdicts."""
     return sorted({ref["fingerprint"] for verdict in verdicts if (ref := verdict.get("verifier"))})
 
 

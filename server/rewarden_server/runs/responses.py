@@ -1,4 +1,4 @@
-"""The stored rollouts of a run: found by what is asked of them, and shown as the report of a rescore shows its own."""
+"""The stored rollouts of a run: searched by criteria, and shown like the report of a rescore."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ MOST = 5_000
 DEFAULT_MOST = 500
 
 CHARS = 4_000
-"""Characters of a response that are shown, as in a report."""
+"""The longest response that is shown, in characters, as in a report."""
 
 PAIRS = 5
-"""Prompts of which two ranges show a rollout each."""
+"""Prompts for which each of two ranges shows a rollout."""
 
 _MOST_BYTES = 32 * 1024**2
-"""Bytes of rollouts that are unpacked for one answer."""
+"""Bytes of rollouts that are unpacked for one reply."""
 
 _SCANNED_BYTES = 256 * 1024**2
 """Bytes of rollouts that are searched for a text."""
@@ -38,8 +38,8 @@ _COLUMNS = "number, (SELECT name FROM names WHERE names.number = rollouts.source
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Rollouts that are asked for; None: any. group: its name; text: in the prompt or the response, whatever its case;
-    low, high: of the score's position, without `low` itself unless both are the same; rollout: its number. Of more than
+    """Criteria for rollouts; None: any. group: its name. text: in the prompt or the response, ignoring case. low, high:
+    bounds on the score's position, excluding `low` unless both are equal. rollout: its number. If there are more than
     `most`, the latest are returned."""
 
     part: Range
@@ -68,7 +68,7 @@ class Rollout:
 
 
 def find(connection: sqlite3.Connection, run: Run, wanted: Wanted) -> tuple[list[Rollout], int]:
-    """The rollouts, in the order in which they came, and the number of all that match. Raises sqlite3.Error."""
+    """Returns the rollouts in order of arrival, and the number of all matches. Raises sqlite3.Error."""
     where, values = _where(run, wanted)
     text = None if wanted.text is None else wanted.text.casefold()
     found: list[Rollout] = []
@@ -91,7 +91,7 @@ def find(connection: sqlite3.Connection, run: Run, wanted: Wanted) -> tuple[list
 
 
 def moved(connection: sqlite3.Connection, run: Run, a: Range, b: Range) -> dict[str, Any]:
-    """The counts of two parts of a run, and the rollouts that differ most. Raises sqlite3.Error."""
+    """Returns the counts of two parts of a run, and the rollouts that differ most. Raises sqlite3.Error."""
     counts = counts_of(connection, run, a), counts_of(connection, run, b)
     numbers = dict.fromkeys(_pairs(connection, run, a, b))
     for part, kind, name in _shifts(*counts):
@@ -107,7 +107,7 @@ def moved(connection: sqlite3.Connection, run: Run, a: Range, b: Range) -> dict[
 
 
 def data(run: Run, rollouts: Sequence[Rollout], total: int) -> dict[str, Any]:
-    """The data that the report's scripts read, with the columns `step`, `time` (since the epoch) and `rollout`."""
+    """Returns the data for the report's scripts, with the columns `step`, `time` (since the epoch) and `rollout`."""
     tally = Tally()
     prompts = Prompts(CHARS // 2)
     groups = _group_names(rollouts)
@@ -142,7 +142,7 @@ def data(run: Run, rollouts: Sequence[Rollout], total: int) -> dict[str, Any]:
 
 
 def as_json(value: Any) -> bytes:
-    """JSON with escapes, in which halves of surrogate pairs can be said."""
+    """Encodes JSON with escapes, which can hold lone surrogates."""
     return json.dumps(value, separators=(",", ":")).encode()
 
 
@@ -177,7 +177,7 @@ def _among(numbers: Iterable[int]) -> tuple[str, dict[str, Any]]:
 
 
 def _read(connection: sqlite3.Connection, where: str, values: dict[str, Any]) -> Iterator[tuple[Rollout, int]]:
-    """Yields the rollouts, the latest first, each with the bytes of its JSON, packed three to one at least."""
+    """Yields the rollouts, latest first, each with the bytes of its JSON, compressed by at least three to one."""
     rows = connection.execute(f"SELECT {_COLUMNS} FROM rollouts WHERE {where} ORDER BY time DESC, number DESC", values)
     for number, source, time, step, member, packed in rows:
         yield Rollout(number, source or "", time, step, member, unpacked(packed)), 3 * len(packed)
@@ -190,7 +190,7 @@ def _contains(row: dict[str, Any], text: str) -> bool:
 
 
 def _group_names(rollouts: Iterable[Rollout]) -> list[str | None]:
-    """The names of groups, told apart where several have the same one: those of other steps, or of other requests."""
+    """Returns the names of groups, made distinct if groups of other steps or requests have the same name."""
     keys = [(one.group, one.step, one.row.get("request")) for one in rollouts]
     same: dict[str | None, dict[Any, int]] = defaultdict(dict)
     for name, step, request in keys:
@@ -208,7 +208,8 @@ def _group_names(rollouts: Iterable[Rollout]) -> list[str | None]:
 
 
 def _pairs(connection: sqlite3.Connection, run: Run, a: Range, b: Range) -> Iterator[int]:
-    """Yields rollouts of prompts that both parts have: one of each, of those whose mean position differs most."""
+    """Yields rollouts for prompts that occur in both parts: one from each, for the prompts whose mean position differs
+    most."""
     (where_a, of_a), (where_b, of_b) = where_of(run, a, "a_"), where_of(run, b, "b_")
     values = {**of_a, **of_b}
     means = "SELECT prompt, avg(position) AS mean FROM rollouts WHERE {} AND prompt IS NOT NULL GROUP BY prompt"
@@ -220,7 +221,7 @@ def _pairs(connection: sqlite3.Connection, run: Run, a: Range, b: Range) -> Iter
     ).fetchall()
     for prompt, *means_of_it in rows:
         for where, mean in zip((where_a, where_b), means_of_it, strict=True):
-            # The one that is like most of its siblings.
+            # The one closest to most of its siblings.
             (number,) = connection.execute(
                 f"SELECT number FROM rollouts WHERE {where} AND prompt = :prompt AND position IS NOT NULL "
                 "ORDER BY abs(position - :mean), number DESC LIMIT 1",
@@ -230,7 +231,8 @@ def _pairs(connection: sqlite3.Connection, run: Run, a: Range, b: Range) -> Iter
 
 
 def _shifts(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[tuple[int, str, str]]:
-    """Reasons and flags by how much their share moved, the most first: the part that has more of it, kind and name."""
+    """Returns reasons and flags by how much their share changed, largest first: the part that has more of it, the kind,
+    and the name."""
     found = []
     for kind, names in (("reason", "reasons"), ("flag", "flags")):
         for name in a[names].keys() | b[names].keys():

@@ -1,4 +1,4 @@
-"""The bounds of the store: what is removed, and when."""
+"""The limits of the store: what is removed, and when."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from collections.abc import Collection
 from rewarden_server.runs.figures import SUMS
 
 MOST_POINTS = 200_000
-"""Stored points of a run. A run that has more keeps them twice as wide: a step, then two steps, then four."""
+"""Stored points of a run. A run with more merges neighbours: a point then covers a step, two steps, four …"""
 
 MOST_RUNS = 1000
-"""Runs of a key; its oldest ones are removed. Attack: names without end, which push out the runs of other keys."""
+"""Runs of a key; beyond, the oldest are removed. Attack: an endless series of names that pushes out the runs of other
+keys."""
 
 EVERY_S = 10.0
 _ROOM = 0.95
@@ -21,14 +22,14 @@ _TABLES = ("points", "counts", "rollouts", "names")
 
 
 class Retention:
-    """Keeps a store within its bounds. Its work is spread: each call does little."""
+    """Keeps a store within its limits. The work is spread: each call does a little."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._last = 0.0
 
     def tidy(self, connection: sqlite3.Connection, written: Collection[tuple[str, str]]) -> None:
-        """Remove what is too much. written: keys and names of the runs that grew. Raises sqlite3.Error."""
+        """Removes what exceeds the limits. written: keys and names of the runs that grew. Raises sqlite3.Error."""
         full = used_bytes(connection) > self._max_bytes
         now = time.monotonic()
         if not full and now - self._last < EVERY_S:
@@ -52,7 +53,7 @@ class Retention:
                 widen(connection, row[0], by_step)
 
     def _make_room(self, connection: sqlite3.Connection) -> None:
-        """Remove the oldest rollouts, then the oldest runs, until there is some room; of the last run, every second
+        """Removes the oldest rollouts, then the oldest runs, until there is some room; of the last run, every second
         point."""
         while used_bytes(connection) > _ROOM * self._max_bytes:
             connection.execute("BEGIN IMMEDIATE")
@@ -82,7 +83,7 @@ class Retention:
 
 
 def used_bytes(connection: sqlite3.Connection) -> int:
-    """Bytes of the file that are in use."""
+    """Returns the bytes of the file that are in use."""
     pages, free, size = (
         connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
     )
@@ -91,19 +92,19 @@ def used_bytes(connection: sqlite3.Connection) -> int:
 
 
 def delete_run(connection: sqlite3.Connection, number: int) -> None:
-    """Remove a run and everything of it, within a transaction."""
+    """Removes a run and everything that belongs to it, within a transaction."""
     for table in _TABLES:
         connection.execute(f"DELETE FROM {table} WHERE run = ?", (number,))
     connection.execute("DELETE FROM runs WHERE number = ?", (number,))
 
 
 def shrink(connection: sqlite3.Connection) -> None:
-    """Give free pages back to the disk."""
+    """Returns free pages to the file system."""
     connection.execute("PRAGMA incremental_vacuum").fetchall()
 
 
 def widen(connection: sqlite3.Connection, run: int, by_step: int) -> None:
-    """Merge each two neighbouring points of a run's axis."""
+    """Merges neighbouring points of a run's axis in pairs."""
     width = "step_width" if by_step else "time_width"
     connection.execute("BEGIN IMMEDIATE")
     connection.execute(f"UPDATE runs SET {width} = {width} * 2, seq = seq + 1 WHERE number = ?", (run,))

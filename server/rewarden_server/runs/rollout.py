@@ -1,7 +1,7 @@
-"""A rollout as it is stored: what is asked of it in columns, and all of it as packed JSON.
+"""A stored rollout: columns to search by, and everything else as compressed JSON.
 
-The JSON is that of a record (`observe.record`), with the values of shared keys put in place: a header with the use and
-the step, the sample, and the verdict; and the number of the request.
+The JSON is that of a record (`observe.record`) with shared values filled in: a header with the use and the step, the
+sample, the verdict, and the number of the request.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ COLUMNS = (
 )
 
 MOST_BYTES = 1024**2
-"""A rollout's JSON that is longer is not stored: one with files, images or large tests."""
+"""A rollout whose JSON is longer is not stored: one with files, images or large tests."""
 
 _DIGEST_BYTES = 8
 
 
 def row_of(kept: Kept, step: int | None) -> tuple[Any, ...] | None:
-    """The columns of a rollout from `time` on; None if it is too long."""
+    """Returns the columns of a rollout from `time` on; None if it is too long."""
     sample, verdict = _in_place(kept.sample, kept.header), kept.verdict
     header = Batch(use=kept.header.use, progress=kept.header.progress)
     row = {
@@ -74,7 +74,7 @@ def row_of(kept: Kept, step: int | None) -> tuple[Any, ...] | None:
 
 
 def unpacked(data: bytes) -> dict[str, Any]:
-    """The JSON of a stored rollout."""
+    """Returns the JSON of a stored rollout."""
     row: dict[str, Any] = json.loads(zlib.decompress(data))
     return row
 
@@ -87,7 +87,7 @@ def _in_place(sample: Sample, header: Batch) -> Sample:
 
 
 def _digest(sample: Sample) -> bytes | None:
-    """Returns a digest of the prompt, or, where none was sent, of the reference."""
+    """Returns a digest of the prompt, or of the reference if no prompt was sent."""
     asked = sample.prompt if sample.prompt is not None else sample.reference
     if asked is None:
         return None

@@ -1,4 +1,4 @@
-"""The store of runs of one server: the feed that the engine fills, a thread that writes, and threads that read."""
+"""A server's store of runs: the feed that the engine fills, a thread that writes, and threads that read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WRITE_S = 0.4
 """Seconds from a verdict to its write, if nothing else is being written."""
 
 MOST_WATCHERS = 100
-"""Callers that may watch runs at once. Attack: streams of events without end, each of which reads the file."""
+"""Callers that may watch runs at once. Attack: endless event streams, each of which reads the file."""
 
 _READERS = 2
 _CLOSE_S = 10.0
@@ -37,7 +37,7 @@ _log = get_logger("runs")
 
 
 class Store:
-    """Used on one loop. The file is opened at the first verdict, or when somebody reads."""
+    """Used on one loop. The file is opened at the first verdict or the first read."""
 
     def __init__(self, settings: RunSettings) -> None:
         self.settings = settings
@@ -54,46 +54,46 @@ class Store:
 
     @property
     def problem(self) -> str | None:
-        """Returns why nothing can be stored now, or None."""
+        """Returns why nothing can be stored at the moment, or None."""
         return self._writer.problem
 
     @property
     def idle(self) -> bool:
-        """Returns whether all that was told is written."""
+        """Returns whether everything has been written."""
         return self.feed.empty and (self._write is None or self._write.done())
 
     async def runs(self, key: str | None) -> list[Run]:
-        """The runs of a key, or of all, the latest first. Raises Unavailable."""
+        """Returns the runs of a key, or all, latest first. Raises Unavailable."""
         return await self._read(self._reader.runs, key) if self._exists() else []
 
     async def run(self, id: str, key: str | None) -> Run:
-        """A run. Raises NotFound if there is none that the key may see, Unavailable."""
+        """Returns a run. Raises NotFound if there is none that the key may see, Unavailable."""
         run = await self._read(self._reader.run, id, key) if self._exists() else None
         if run is None:
             raise _unknown(id)
         return run
 
     async def points(self, id: str, key: str | None, axis: Axis | None, most: int, after: int | None = None) -> Points:
-        """A run with its points as JSON; see `Reader.points`. Raises NotFound, Unavailable."""
+        """Returns a run with its points as JSON; see `Reader.points`. Raises NotFound, Unavailable."""
         made = await self._read(self._reader.points, id, key, axis, most, after) if self._exists() else None
         if made is None:
             raise _unknown(id)
         return made
 
     async def counts(self, run: Run, part: Range) -> dict[str, Any]:
-        """The counts of a part of a run. Raises Unavailable."""
+        """Returns the counts of a part of a run. Raises Unavailable."""
         return await self._read(self._reader.counts, run, part)
 
     async def rollouts(self, run: Run, wanted: Wanted) -> bytes:
-        """Stored rollouts as the data of a report, in JSON. Raises Unavailable."""
+        """Returns stored rollouts as the data of a report, in JSON. Raises Unavailable."""
         return await self._read(self._rollouts, run, wanted)
 
     async def moved(self, run: Run, a: Range, b: Range) -> bytes:
-        """The differences between two parts of a run, in JSON. Raises Unavailable."""
+        """Returns the differences between two parts of a run, in JSON. Raises Unavailable."""
         return await self._read(self._moved, run, a, b)
 
     async def rejudging(self, run: Run, a: Range, b: Range, most: int) -> Rejudging:
-        """The rollouts of b, to be judged as those of a were. Raises Unavailable."""
+        """Returns the rollouts of b, to be judged as those of a were. Raises Unavailable."""
         return await self._read(self._rejudging, run, a, b, most)
 
     async def delete(self, run: Run) -> None:
@@ -102,17 +102,17 @@ class Store:
         self._tell()
 
     async def used_bytes(self) -> int:
-        """Bytes in use. Raises Unavailable."""
+        """Returns the bytes in use. Raises Unavailable."""
         return await self._read(self._used) if self._exists() else 0
 
     def check_watchers(self) -> None:
-        """Raises Overloaded if nobody else may watch."""
+        """Raises Overloaded if no more callers may watch."""
         if self._watchers >= MOST_WATCHERS:
             raise Overloaded(f"{MOST_WATCHERS} callers are already watching runs", retry_after_s=30.0)
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Counts one who watches runs, in the block."""
+        """Counts a watching caller within the block."""
         self._watchers += 1
         try:
             yield
@@ -120,7 +120,7 @@ class Store:
             self._watchers -= 1
 
     async def changed(self, seconds: float) -> None:
-        """Returns after the next write, or after so many seconds: another server may write to the same file."""
+        """Returns after the next write, or after this many seconds: another server may write to the same file."""
         try:
             async with asyncio.timeout(seconds):
                 await self._changed.wait()
@@ -128,7 +128,7 @@ class Store:
             pass
 
     async def flush(self) -> None:
-        """Write what waits, unless that takes too long."""
+        """Writes what waits, unless that takes too long."""
         if self._write is not None:
             await asyncio.wait({self._write}, timeout=_CLOSE_S)
         if not self.feed.empty and (self._write is None or self._write.done()):
@@ -137,7 +137,7 @@ class Store:
             await asyncio.wait({self._write}, timeout=_CLOSE_S)
 
     async def close(self) -> None:
-        """Write what waits, and close the file."""
+        """Writes what waits, and closes the file."""
         if self._closed:
             return
         self._closed = True
@@ -152,7 +152,7 @@ class Store:
                 threads.shutdown(wait=False, cancel_futures=True)
 
     def _wake(self) -> None:
-        """Something waits to be written."""
+        """Wakes the writer."""
         if not self._closed:
             asyncio.get_running_loop().call_later(WRITE_S, self._begin)
 

@@ -1,7 +1,7 @@
-"""The writer: puts what the feed summed up into the file, on a thread of its own.
+"""The writer: stores what the feed summed up, on a thread of its own.
 
-Rows go to SQLite as one JSON text for each table. A statement for each row would give up the interpreter's lock at
-each of them, and wait for it again: milliseconds each while the loop is busy.
+Rows go to SQLite as one JSON text per table. A statement per row would release the interpreter's lock each time and
+wait for it again, which takes milliseconds while the loop is busy.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ ON CONFLICT (run, by_step, at, source, kind, name) DO UPDATE SET n = n + exclude
 """
 
 _AT_ONCE = 50
-"""Rollouts that one statement stores, for the reason above."""
+"""Rollouts stored by one statement, for the reason above."""
 
 _KNOWN_RUNS = 100
 
@@ -71,7 +71,7 @@ _log = get_logger("runs")
 
 
 class Writer:
-    """Used on one thread. max_bytes: the size of the file, as far as it is in use."""
+    """Used on one thread. max_bytes: the size of the file that may be in use."""
 
     def __init__(self, folder: Path, max_bytes: int) -> None:
         self._folder = folder
@@ -82,8 +82,8 @@ class Writer:
         self.problem: str | None = None
 
     def write(self, taken: Taken) -> None:
-        """Store it. Never raises for a disk that is full or gone, or a broken file: then it is lost, and the log says
-        so once.
+        """Stores it. Never raises for a disk that is full or gone, or for a broken file: it is then lost, and the log
+        says so once.
         """
         if taken.lost:
             _log.warning("verdicts are not in the store of runs: too many steps and sources at once", lost=taken.lost)
@@ -107,13 +107,13 @@ class Writer:
             return
 
     def delete(self, number: int) -> None:
-        """Remove a run. Raises OSError, sqlite3.Error."""
+        """Removes a run. Raises OSError, sqlite3.Error."""
         with self._transaction() as connection:
             retention.delete_run(connection, number)
         retention.shrink(connection)
 
     def close(self) -> None:
-        """Close the file."""
+        """Closes the file."""
         connection, self._connection = self._connection, None
         self._names.clear()
         if connection is not None:
@@ -182,7 +182,7 @@ class Writer:
 
 
 class _Names(dict[tuple[int, str], int]):
-    """The numbers of a run's names; of those for which there is no room, that of `other`."""
+    """Returns the numbers of a run's names; names beyond the limit get the number of `other`."""
 
     def __init__(self, connection: sqlite3.Connection, run: int) -> None:
         rows = connection.execute("SELECT kind, name, number FROM names WHERE run = ?", (run,))
@@ -209,7 +209,7 @@ class _Names(dict[tuple[int, str], int]):
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A run as it is stored. seq: the number of its last change."""
+    """A stored run. seq: the number of its last change."""
 
     number: int
     step_width: int
@@ -224,7 +224,7 @@ class _Run:
 
 
 class _Transaction:
-    """All or nothing: what was learnt of names is forgotten with what was not stored."""
+    """All or nothing: names learnt in a failed transaction are forgotten."""
 
     def __init__(self, connection: sqlite3.Connection, names: dict[int, _Names]) -> None:
         self._connection = connection
@@ -244,7 +244,7 @@ class _Transaction:
 
 
 def _run(connection: sqlite3.Connection, run: tuple[str, str], places: Sequence[tuple[Place, Figures]]) -> _Run | None:
-    """Adds to a run's own figures. None for a run that was deleted, and of which there is nothing new but rollouts."""
+    """Adds to a run's own figures. Returns None for a run that was deleted and has nothing new but rollouts."""
     if not places:
         row = connection.execute(
             "SELECT number, step_width, time_width, seq FROM runs WHERE key = ? AND name = ?", run
