@@ -53,7 +53,7 @@ class Params:
     def __post_init__(self) -> None:
         if self.threshold is not None and not math.isfinite(self.threshold):
             raise InvalidParams("params.threshold must be a number", path="params.threshold")
-        # Written so that NaN, which compares with nothing, is refused.
+        # Phrased positively so that NaN, for which every comparison is false, is rejected.
         if self.reject is not None and not (self.threshold is not None and -math.inf < self.reject < self.threshold):
             raise InvalidParams("params.reject must be below params.threshold", path="params.reject")
         for name in ("recheck", "agreement"):
@@ -115,7 +115,7 @@ async def cascade(sample: Sample, params: Params, ctx: Context) -> Outcome:
 
 
 def _final(outcome: Outcome, params: Params) -> bool:
-    """Returns whether nobody else is to be asked."""
+    """Returns whether the rule's outcome is final, so that the second verifier is not asked."""
     if outcome.status == "error":
         return params.failed == "raise" or outcome.fault == "caller"
     if outcome.score is None:
@@ -130,7 +130,7 @@ def _final(outcome: Outcome, params: Params) -> bool:
 def _yes(outcome: Outcome, params: Params) -> bool:
     assert outcome.score is not None
     if params.threshold is not None:
-        # A sum of floats that should reach it may lack a rounding.
+        # Rounding can leave a sum of floats just below the threshold.
         return outcome.score >= params.threshold - 1e-9
     return outcome.passed if outcome.passed is not None else outcome.score >= outcome.range[1]
 
@@ -140,8 +140,9 @@ def _empty(outcome: Outcome) -> bool:
 
 
 def _drawn(sample: Sample, share: float) -> bool:
-    """Returns whether a sample is rechecked: the same one always is, in every run and on every server. One without an
-    id is drawn by its response, which decides nothing else."""
+    """Returns whether a sample is drawn for a recheck. The draw hashes the sample's id, so the same sample is drawn in
+    every run and on every server. Without an id, the response is hashed instead, which influences nothing else.
+    """
     if not share:
         return False
     seed = sample.id if sample.id is not None else canonical(sample.response)
@@ -150,7 +151,7 @@ def _drawn(sample: Sample, share: float) -> bool:
 
 
 def _named(use: Use) -> str:
-    """A verifier's name, with its judge's if it names one."""
+    """A verifier's name, followed by the name of its judge if it has one."""
     judge = use.params.get("judge")
     return f"{use.name or 'recipe'} ({judge})" if isinstance(judge, str) else use.name or "recipe"
 
@@ -166,7 +167,7 @@ def _component(outcome: Outcome, use: Use) -> Component:
 
 
 def _ended(outcome: Outcome, branch: str, components: dict[str, Component], flags: tuple[str, ...]) -> Outcome:
-    # The recheck of a cascade within this one is not this one's.
+    # Drop the recheck of a nested cascade: it belongs to that cascade, not to this one.
     inner = {name: value for name, value in outcome.evidence.items() if name != "recheck"}
     evidence: dict[str, Any] = {**inner, "branch": branch}
     return replace(outcome, components=components, evidence=evidence, flags=(*outcome.flags, *flags))

@@ -134,7 +134,7 @@ def _outcome(found: Itemised, params: ChecklistParams) -> Outcome:
     details = found.details()
     if found.score is None:
         return wrong("cannot_tell", feedback="The judge cannot decide any item.", **details)
-    # A sum of shares may be 1 and a rounding.
+    # Rounding can lift a sum of shares slightly above 1.
     score = min(1.0, found.score)
     if params.mode == "behaviours":
         details["evidence"]["behaviours"] = {part.criterion.id: _count(part) for part in found.parts}
@@ -145,8 +145,8 @@ def _outcome(found: Itemised, params: ChecklistParams) -> Outcome:
 
 
 def _count(part: Part) -> int:
-    """Returns how often a behaviour occurs: the median opinion, the lower of two. A program finds it once or not at
-    all.
+    """Returns how often a behaviour occurs: the median of the opinions, rounded down to the lower one. A program counts
+    it once or not at all.
     """
     counts = [vote.count for vote in part.votes if vote.count is not None]
     return statistics.median_low(counts) if counts else int(bool(part.value))

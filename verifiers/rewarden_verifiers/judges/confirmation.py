@@ -1,7 +1,7 @@
-"""Credit only for what the judge can quote: the quotes in its opinions must be in the response.
+"""Gives credit only for what the judge can quote: the quotes in its opinions must occur in the response.
 
-A missing quote is requested once more. What happens to an opinion with a quote, or still without one, depends on the
-kind of quote: see `final_answer.py` and `grounds.py`.
+A missing quote is requested once more. Then the kind of quote decides what the opinion counts for: see
+`final_answer.py` and `grounds.py`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from rewarden_verifiers.judges.quotes import readable
 
 
 class Asking(Protocol):
-    """Makes the question about a response. again: a quote that was not there is asked for once more. alone: an answer
-    that is shown in the place of the response. against: an answer that is shown in the place of the references, without
-    the prompt."""
+    """Makes the question about a response. again: ask once more for a quote that was not found. alone: an answer to
+    show instead of the whole response. against: an answer to show instead of the references, without the prompt.
+    """
 
     def __call__(self, *, again: bool = False, alone: str | None = None, against: str | None = None) -> Inquiry[Vote]:
         """Returns the question."""
@@ -30,10 +30,10 @@ class Asking(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmation(ABC):
-    """The quotes of the judge's opinions on one response.
+    """The quotes in the judge's opinions on one response.
 
-    text: what the candidate wrote. references: the accepted answers, or those of the sample. asked: what the response
-    was to do, see `empty_reason`.
+    text: the candidate's text. references: the accepted answers, or the sample's. asked: the task of the response, see
+    `empty_reason`.
     """
 
     ctx: Asked
@@ -45,8 +45,9 @@ class Confirmation(ABC):
     ledger: Ledger
 
     async def confirmed(self, found: Sequence[Opinion[Vote]]) -> list[Opinion[Vote]]:
-        """Returns the opinions, in their order, with credit only for what a quote holds. Raises what `ctx.judge.ask`
-        raises."""
+        """Returns the opinions in order, with credit only where the quote is found. Raises what `ctx.judge.ask`
+        raises.
+        """
         held = list(found)
         there = readable(self.text)
         lacking = [place for place, one in enumerate(held) if self.lacks(one, there)]
@@ -58,20 +59,20 @@ class Confirmation(ABC):
 
     @abstractmethod
     def lacks(self, opinion: Opinion[Vote], there: str) -> bool:
-        """Returns whether an opinion gives credit for a quote that the text (made `readable`) does not hold."""
+        """Returns whether an opinion gives credit for a quote that does not occur in the text (made `readable`)."""
 
     @abstractmethod
     def without(self, opinion: Opinion[Vote], there: str) -> Opinion[Vote]:
-        """Returns what an opinion counts as that lacks its quote twice."""
+        """Returns the opinion to count if the quote is still missing after the second request."""
 
     async def settled(self, held: list[Opinion[Vote]], there: str) -> list[Opinion[Vote]]:
-        """Returns the opinions as they count, now that their quotes are found."""
+        """Returns the opinions to count, once all quotes have been checked."""
         return held
 
     async def opinions(self, count: int, inquiry: Inquiry[Vote]) -> list[Opinion[Vote]]:
-        """So many opinions on a question."""
+        """Asks a question for `count` opinions."""
         return await opinions(self.ctx, replace(self.params, samples=count), inquiry, self.ledger)
 
     def says_something(self, quote: str) -> bool:
-        """Returns whether a quote has substance: an opener or a claim has none."""
+        """Returns whether a quote has substance; an opener or a claim has none."""
         return empty_reason(quote, self.references, asked=self.asked) is None

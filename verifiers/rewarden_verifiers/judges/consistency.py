@@ -96,14 +96,14 @@ class Params(JudgeParams):
 
     @property
     def passing(self) -> float:
-        """The least score that passes."""
+        """The lowest score that passes."""
         if self.threshold is not None:
             return self.threshold
         return 1.0 if self.rule == "mentions" else math.nextafter(0.5, 1)
 
     @property
     def rules(self) -> tuple[Rule, ...] | None:
-        """Returns how the answer is found; None: it is the whole final part."""
+        """Returns the rules that find the answer; None: the answer is the whole final part."""
         return None if self.answer == "final" else rules_of(self.answer)
 
 
@@ -145,7 +145,7 @@ async def consistency(
             "no_reasoning", feedback="There is no reasoning that could support the answer.", extracted=sides.answer
         )
     assert sides.reasoning is not None
-    # An answer that is short may be hollow by itself; both together are not.
+    # Check both together: a short answer may have no substance on its own.
     early = refused(f"{sides.reasoning}\n\n{sides.answer}", params)
     if early is not None:
         return early
@@ -212,7 +212,7 @@ async def _judged(reasoning: str, answer: str, prompt: str | None, params: Param
     if verdict.score is None:
         return undecided("tie", extracted=answer, evidence=evidence, flags=tuple(ledger.flags()))
     passed = verdict.score >= params.passing
-    # Of those that agree with the outcome, the label that most of them gave.
+    # Among the labels that agree with the outcome, the most frequent one.
     agreeing = [vote for vote, score in zip(votes, scores, strict=True) if (score >= params.passing) == passed] or votes
     label = statistics.mode(label for label, _ in agreeing)
     return scored(

@@ -1,7 +1,8 @@
-"""The comparisons of a group: in pairs, or as whole lists.
+"""The comparisons within a group: in pairs, or as whole lists.
 
-Every text is a candidate's. If a question about several is readable only with neutral texts in their places, each is
-replaced alone to find the one that spoils the question; that one forfeits, and its siblings are not affected.
+Every text comes from a candidate. If a question about several texts is only readable with neutral texts in their place,
+each text is replaced alone to find the one that spoils the question. That candidate forfeits; its siblings are not
+affected.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ _Ranking = tuple[tuple[int, ...], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contest:
-    """The setting that all comparisons of a group share. texts: of the players, different from each other; copies: how
-    many members have each. shown: further variables of the prompts. orders: of a pair, 1 or 2."""
+    """The settings shared by all comparisons of a group. texts: the players' texts, all different; copies: how many
+    members have each text. shown: further variables of the prompts. orders: how many orders to ask for a pair, 1 or 2.
+    """
 
     ctx: Asked
     params: PreferenceParams
@@ -42,13 +44,13 @@ class Contest:
     orders: int
 
     async def by_pairs(self, pairs: Sequence[tuple[int, int]]) -> Tally:
-        """Compare these pairs."""
+        """Compares these pairs."""
         tally = Tally(len(self.texts))
         await gather(*(self._pair(tally, first, second) for first, second in pairs))
         return tally
 
     async def by_lists(self, rounds: Sequence[Sequence[Sequence[int]]]) -> Tally:
-        """Rank these lists, each in one question."""
+        """Ranks these lists, each in one question."""
         tally = Tally(len(self.texts))
         lists = [shown for cut in rounds for shown in cut if len(shown) > 1]
         found = await gather(*(self._list(tally, shown) for shown in lists))
@@ -105,12 +107,12 @@ class Contest:
         )
 
     async def _blame(self, tally: Tally, pair: tuple[int, int], problem: str) -> None:
-        # The attempts with both texts are the same as before, and remembered.
+        # The attempts with both texts repeat earlier questions, so their replies are cached.
         cured = await gather(_cures(self._asked(pair, (True, False))), _cures(self._asked(pair, (False, True))))
         guilty = [player for player, cures in zip(pair, cured, strict=True) if cures]
         if not guilty:
-            # Neither alone cures what both cure: each spoils it. Were that nobody's, a policy that always does would
-            # never be scored.
+            # Replacing one text does not help, but replacing both does: each text spoils the question. If neither were
+            # blamed, a policy that always does this would never be scored.
             for player, other in (pair, pair[::-1]):
                 tally.forfeit(player, [other], self.copies, problem)
             return
@@ -124,7 +126,7 @@ class Contest:
     # --- lists ---------------------------------------------------------------------------------------------------
 
     async def _list(self, tally: Tally, shown: Sequence[int], *, again: bool = False) -> list[dict[int, int]]:
-        """The rankings of one list, entered into the tally as matches of all its pairs: ranks by player."""
+        """Ranks one list, enters a match into the tally for each pair, and returns the rankings: ranks by player."""
         if not again:
             tally.plan(shown)
         try:
@@ -179,8 +181,9 @@ class Contest:
         return []
 
     async def _by_twos(self, tally: Tally, shown: Sequence[int], error: SampleError) -> list[dict[int, int]]:
-        """The list two by two, since the judge's server refuses it as a whole: it is too long, or one of them says
-        what that server does not take. Who makes it so loses by it alone."""
+        """Compares the list pair by pair after the judge's server refused it as a whole, because it is too long or
+        contains a text that the server rejects. This way only the text that causes the refusal loses.
+        """
         shortest = sorted(shown, key=lambda player: len(self.texts[player]))[:2]
         trial = Tally(len(self.texts))
         await self._list(trial, [player for player in shown if player in shortest])
@@ -194,12 +197,12 @@ class Contest:
 
 
 async def _cures(asked: Awaitable[Sequence[Opinion[Any]]]) -> bool:
-    """Returns whether a neutral text in the place of the one candidate's made the replies readable."""
+    """Returns whether replies became readable once a neutral text replaced that one candidate's text."""
     try:
         return any(one.blame == "policy" for one in await asked)
     except ProviderRefused as error:
         if refuses(error):
-            return False  # the server refuses the others' texts
+            return False  # the server refuses the other texts
         raise
 
 

@@ -62,7 +62,8 @@ class Criterion:
 
 
 def gather(given: Sequence[Any], reference: Given | None, where: str = "params.criteria") -> list[Criterion]:
-    """Returns the parameters' criteria, which apply to every sample, and the reference's. where: the parameter.
+    """Returns the criteria of the parameters, which apply to every sample, followed by those of the reference. where:
+    the parameter.
 
     Raises InvalidReference or InvalidParams with the JSON path for an invalid form, a duplicate id, points that are not
     a number, no criteria, more than `MOST`, or no criterion with positive points.
@@ -80,7 +81,9 @@ def gather(given: Sequence[Any], reference: Given | None, where: str = "params.c
 
 
 def read_criteria(value: Any, path: str, error: Error, taken: Sequence[Criterion] = ()) -> list[Criterion]:
-    """Returns the criteria in any of the forms. taken: the criteria before them. Raises `error` with the JSON path."""
+    """Reads criteria in any of the accepted forms. taken: the criteria that come before them. Raises `error` with the
+    JSON path.
+    """
     value, path = _list(value, path, error)
     if len(value) + len(taken) > MOST:
         raise error(f"{path} has {len(value) + len(taken)} criteria; at most {MOST} are judged", path=path)
@@ -117,7 +120,7 @@ def _criterion(item: Any, path: str, error: Error, number: str) -> Criterion:
         item = {"text": item}
     if not isinstance(item, Mapping):
         raise error(f"{path} must be a string or an object", path=path)
-    # Tables give every row every column: what is null was not given.
+    # Tables fill every column of every row, so null means that the field was not given.
     item = {name: value for name, value in item.items() if value is not None}
     known = (*_TEXTS, *_POINTS, *_OTHERS)
     for name in item:
@@ -128,7 +131,7 @@ def _criterion(item: Any, path: str, error: Error, number: str) -> Criterion:
     title, tags, kind = item.get("title", ""), item.get("tags", ()), item.get("kind")
     if not isinstance(text, str) or len(text) > LONGEST:
         raise error(f"{path}: its text must be a string of at most {LONGEST} characters", path=f"{path}.text")
-    # Shares of points that are next to nothing would leave what a float holds.
+    # Dividing by points close to zero would overflow a float.
     counts = isinstance(points, (int, float)) and not isinstance(points, bool)
     if not counts or not (points == 0 or 1e-6 <= abs(points) <= 1e6):
         message = f"{path}: its points must be a number, 0 or of a size from 1e-6 to 1e6, not {_told(points)}"
@@ -164,7 +167,7 @@ def _criterion(item: Any, path: str, error: Error, number: str) -> Criterion:
 
 
 def _one(item: Mapping[str, Any], names: Sequence[str], default: Any, path: str, error: Error) -> Any:
-    """The value that stands under one of several names for the same thing."""
+    """The value of a field that has several accepted names."""
     given = [name for name in names if name in item]
     if len(given) > 1:
         raise error(f"{path} has both {given[0]!r} and {given[1]!r}, which are the same", path=f"{path}.{given[1]}")
@@ -183,7 +186,7 @@ def _use(value: Any, path: str, error: Error) -> Use:
 def _of(value: Any, path: str, error: Error) -> Any:
     if value in ("passed", "score"):
         return value
-    # Compared before it is converted: an integer may have any number of digits, and is not a float then.
+    # Compare before converting: an integer can have so many digits that it does not fit into a float.
     if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= 1e6:
         return float(value)
     raise error(f"{path} must be `passed`, `score` or a number, not {_told(value)}", path=path)
@@ -194,8 +197,9 @@ def _short(name: str | int) -> bool:
 
 
 def _told(value: Any) -> str:
-    """A bad value for a message: itself where it is short, else what it is. Nested ones and long integers have no
-    text at all."""
+    """Describes an invalid value in a message: the value itself if it is short, else its type. Nested values and long
+    integers may have no text form at all.
+    """
     if isinstance(value, str):
         return repr(value[:_LABEL])
     if value is None or isinstance(value, float) or (isinstance(value, int) and _short(value)):

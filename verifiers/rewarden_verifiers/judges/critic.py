@@ -25,7 +25,7 @@ from rewarden_verifiers.view import SHOWN_TO_MODELS
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """One opinion: its score; and of the parts, where there are such."""
+    """One opinion: its score, and the grades of the parts if the mode has parts."""
 
     score: float
     reason: str = ""
@@ -69,7 +69,7 @@ async def critic(
     if params.mode == "trace" and not answers:
         raise InvalidReference("reference is missing: the reasoning to compare the response with", path="reference")
     given = given_parts(sample.response, sample.steps) if params.mode == "steps" and sample.steps else None
-    # Steps of a whole transcript are shown in the place of the response.
+    # Steps of a whole transcript replace the response in the question.
     early = refused(response if given is None else "\n\n".join(part.text for part in given), params)
     if early is not None:
         return early
@@ -163,7 +163,7 @@ def _ended(
     evidence: Mapping[str, Any],
     **details: Any,
 ) -> Outcome:
-    """The outcome of opinions. feedback: none: the reason of the opinion that is nearest to it."""
+    """The outcome of the opinions. feedback: if None, the reason given in the opinion closest to the outcome."""
     scores = [one.score for one in said]
     verdict = combine(scores, params.passing, params)
     evidence = {"mode": params.mode, **evidence, **verdict.evidence(scores), **ledger.evidence()}

@@ -62,14 +62,14 @@ class Params(JudgeParams):
 
     @property
     def passing(self) -> float:
-        """The least score that passes."""
+        """The lowest score that passes."""
         if self.threshold is not None:
             return self.threshold
         whole = self.mode in ("steps", "spans") and self.overall in ("first_error", "all")
         return 1.0 if whole else math.nextafter(0.5, 1)
 
     def total(self, scores: list[float]) -> float:
-        """Returns what the scores of steps or spans, at least one, come to."""
+        """Combines the scores of steps or spans, of which there must be at least one."""
         if self.overall == "min":
             return min(scores)
         if self.overall == "mean":
@@ -82,5 +82,5 @@ class Params(JudgeParams):
         return 1.0 if first is None else first / len(scores)
 
     def first_error(self, scores: list[float]) -> int | None:
-        """The index of the first score that is an error's."""
+        """The index of the first score that counts as an error."""
         return next((place for place, score in enumerate(scores) if score < self.error), None)

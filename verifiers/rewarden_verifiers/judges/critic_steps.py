@@ -1,4 +1,4 @@
-"""A critic's findings: the schema of its reply, and the check of steps and spans against the response."""
+"""A critic's findings: the schema of its reply, and checks of its steps and spans against the response."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ _LABEL = {"type": "string", "enum": ["correct", "incorrect"]}
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """Of one step or span: a score from 0 to 1, its label where there is one, and why."""
+    """The grade of a step or span: a score from 0 to 1, its label if it has one, and the reason."""
 
     score: float
     label: str | None = None
     reason: str = ""
 
     def step(self, place: int, longest: int) -> StepScore:
-        """The same in an outcome. longest: characters of the reason."""
+        """The grade as a step of an outcome. longest: maximum number of characters of the reason."""
         return StepScore(index=place, score=self.score, label=self.label, feedback=self.reason[:longest] or None)
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A part of the response that was quoted. start, end: in characters; None: it stands there only without the control
-    sequences that were made harmless, or with other spaces or quotation marks."""
+    """A quoted part of the response. start, end: in characters; None if it matches only after control sequences are
+    neutralised, or after spaces and quotation marks are normalised.
+    """
 
     quote: str
     start: int | None
@@ -42,13 +43,13 @@ class Span:
 
 
 def steps_schema(count: int, params: Params) -> dict[str, Any]:
-    """Of a reply on so many steps."""
+    """The schema of a reply about `count` steps."""
     item = _entry({"index": {"type": "integer", "minimum": 1, "maximum": count}}, params)
     return object_of({"steps": {"type": "array", "minItems": count, "maxItems": count, "items": item}})
 
 
 def whole_schema(params: Params) -> dict[str, Any]:
-    """Of a reply on spans, or on the reasoning as a whole."""
+    """The schema of a reply about spans, or about the reasoning as a whole."""
     if params.mode == "spans":
         item = _entry({"quote": _TEXT}, params)
         return object_of({"spans": {"type": "array", "maxItems": params.max_spans, "items": item}})
@@ -58,7 +59,7 @@ def whole_schema(params: Params) -> dict[str, Any]:
 
 
 def grades(found: Mapping[str, Any], count: int, params: Params) -> list[Grade]:
-    """The steps' grades in order. Raises UnreadableError unless every step is there once."""
+    """The grades of the steps in order. Raises UnreadableError unless each step is graded exactly once."""
     by_index = {entry["index"]: entry for entry in found["steps"]}
     if sorted(by_index) != list(range(1, count + 1)):
         raise UnreadableError("not every step once")
@@ -66,7 +67,7 @@ def grades(found: Mapping[str, Any], count: int, params: Params) -> list[Grade]:
 
 
 def spans(found: Mapping[str, Any], response: str, params: Params) -> list[Span]:
-    """The spans in the reply's order. Raises UnreadableError for a quote that the response does not hold."""
+    """The spans in the order of the reply. Raises UnreadableError for a quote that does not occur in the response."""
     shown = harmless(response).text
     made: list[Span] = []
     begin: dict[str, int] = {}
@@ -74,14 +75,14 @@ def spans(found: Mapping[str, Any], response: str, params: Params) -> list[Span]
         quote = entry["quote"]
         if not quote.strip():
             raise UnreadableError("an empty quote")
-        # Quoted again, it is the next one of its kind.
+        # A repeated quote refers to the next occurrence.
         start = response.find(quote, begin.get(quote, 0))
         if start < 0:
             if quote in begin:
                 raise UnreadableError("a span is quoted more often than it occurs")
-            # A neutral text may have stood in its place; only whether the reply can be read is asked then.
+            # The judge may have been shown a neutral text instead; then it only matters whether the reply is readable.
             there = quote in shown or quote in as_long(shown)
-            # Models write plain quotation marks and spaces for others, and no response should pay for that.
+            # Models often normalise quotation marks and spaces, and no response should pay for that.
             if not there and not quoted(quote, readable(response)):
                 raise UnreadableError("a quote is not in the response")
             begin[quote] = len(response)
@@ -99,13 +100,15 @@ def _grade(entry: Mapping[str, Any], params: Params) -> Grade:
 
 
 def _entry(first: dict[str, Any], params: Params) -> dict[str, Any]:
-    """Of a step or span: what it is, why, and then the grade."""
+    """The schema of an entry for a step or span: what it refers to, the reason, and then the grade."""
     grade = {"score": params.scale.schema()} if params.grade == "scale" else {"label": _LABEL}
     return object_of({**first, "reason": _TEXT, **grade})
 
 
 def means(opinions: Sequence[Sequence[Grade]]) -> list[Grade]:
-    """Of several opinions on the same steps: each step's mean, and the label and reason that are nearest to it."""
+    """Averages several opinions on the same steps: the mean score of each step, with the label and reason closest to
+    it.
+    """
     found: list[Grade] = []
     for given in zip(*opinions, strict=True):
         score = sum(one.score for one in given) / len(given)

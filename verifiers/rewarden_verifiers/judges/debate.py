@@ -42,10 +42,10 @@ _DECLARATION = re.compile(
     r")",
     re.IGNORECASE,
 )
-"""A sentence that says who wins, and argues nothing."""
+"""A sentence that only declares a winner, without an argument."""
 _AROUND = " \t\r\n.!?,;:*_\"'“”‘’()"
 _DECLARING = 2_000
-"""Characters of a case that may be nothing but declarations."""
+"""Maximum number of characters of a case that is checked for being nothing but declarations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +145,7 @@ async def debate(
 
 
 def _checked(reference: DebateReference, params: DebateParams) -> tuple[str, Sequence[str]]:
-    """Returns the other side's case, and the own statements before the response. Raises InvalidReference."""
+    """Returns the other side's case, and this side's statements before the response. Raises InvalidReference."""
     statements = [reference.argument] if isinstance(reference.argument, str) else reference.argument
     if not statements or not all(text.strip() for text in (*statements, *reference.before)):
         raise InvalidReference("a side of the debate says nothing", path="reference.argument")
@@ -164,7 +164,7 @@ def _checked(reference: DebateReference, params: DebateParams) -> tuple[str, Seq
 
 
 def _declared(response: str, params: DebateParams) -> Outcome | None:
-    """The outcome of a case that is only declarations of who wins. Attack: judges believe them."""
+    """The outcome of a case that only declares who has won. Attack: judges believe such declarations."""
     if params.hollow != "refuse" or len(response) > _DECLARING:
         return None
     sentences = [part.strip(_AROUND) for part in re.split(r"[.!?\n]+", folded(unified(response)))]
@@ -175,7 +175,9 @@ def _declared(response: str, params: DebateParams) -> Outcome | None:
 
 
 def _case(statements: Sequence[str]) -> str:
-    """Returns a side's statements as one text. A number in it is a side's own, since each side has its fence."""
+    """Returns a side's statements as one text. A side can forge statement numbers only within its own case, since
+    each side has its own fence.
+    """
     if len(statements) == 1:
         return statements[0]
     return "\n\n".join(f"[statement {number}]\n{text}" for number, text in enumerate(statements, start=1))

@@ -31,7 +31,7 @@ _BEGINNINGS = re.compile(
     r"|答案)",
     re.IGNORECASE,
 )
-"""Texts that may well be an answer, unless they end as a beginning does or are next to an opener."""
+"""Texts that can be real answers, so they count as openers only if they end like an opener or stand next to one."""
 
 _MATTER = r"(?:(?:the|this|that|your|our|my) )?(?:given )?(?:problem|question|task|exercise|answer|solution|equation)"
 
@@ -46,7 +46,7 @@ _ANNOUNCEMENTS = re.compile(
     r")(?: (?:step[- ]by[- ]step|one step at a time|carefully|together|first))*",
     re.IGNORECASE,
 )
-"""The object is the task: a text that says to find Nemo, or to go, may be an answer."""
+"""Announcements whose object is the task itself: a response that says to find Nemo, or to go, may be an answer."""
 
 _HEADINGS = re.compile(
     r"(?:understand|understanding|analy[sz]e|analy[sz]ing|read|reading|restate|restating|solve|solving|verify|verifying"
@@ -62,7 +62,7 @@ _INTRODUCTIONS = re.compile(
     r" (?:is|would be|will be|must be|should be|is as follows)(?: as follows)?|in conclusion|to conclude)",
     re.IGNORECASE,
 )
-"""Phrases that introduce an answer, where none follows."""
+"""Phrases that introduce an answer, for responses in which no answer follows."""
 
 _REFERENCE = re.compile(
     r"(?:(?:the|my|this|our|it) ?(?:final )?(?:answer|response|solution|result)? ?(?:is )?)?(?:exactly |just )?"
@@ -71,7 +71,7 @@ _REFERENCE = re.compile(
     r"(?: (?:answer|solution|response|label|one))?|(?:expected|model|correct|standard) (?:answer|solution|response))",
     re.IGNORECASE,
 )
-"""Claims about the reference. Who says that something is the same as the reference frame may be answering."""
+"""Claims to match the reference. They must name it: "the same as the reference frame" may be an answer."""
 
 _VERDICTS = re.compile(
     r"(?:(?:the |my |this |that |it )?(?:final )?(?:(?:answer|response|solution|verdict|grade|result|it) ?)?"
@@ -80,7 +80,7 @@ _VERDICTS = re.compile(
     r"|(?P<sign>[✓✔☑✅]+)",
     re.IGNORECASE,
 )
-"""Verdicts on itself, which are an answer only where one of two such words is asked for."""
+"""Verdicts on the response itself. They are answers only if the prompt asks to choose between two such words."""
 
 _OPPOSITES = re.compile(
     r"\b(?:incorrect|inaccurate|wrong|false|fail(?:ed|s)?|reject(?:ed)?|denied|unverified)\b|[✗✘❌]", re.IGNORECASE
@@ -98,10 +98,10 @@ _DONE = re.compile(
     r"(?: (?:successfully|correctly|as requested|as instructed))?",
     re.IGNORECASE,
 )
-"""Subject and object are the task: who completed a marathon may be answering."""
+"""Claims that the task is done. Subject and object must be the task: "I completed a marathon" may be an answer."""
 
 _EMPTY = re.compile(r"</?(?:answer|final|final_answer|solution|response|think)>|\\boxed\s*\{\s*\}", re.IGNORECASE)
-"""Markup that holds an answer, where nothing is in it."""
+"""Empty answer markup."""
 
 _OPENING = (_OPENERS, _ANNOUNCEMENTS, _HEADINGS, _INTRODUCTIONS)
 
@@ -110,32 +110,31 @@ _ARTICLE = re.compile(r"^(?:an?|the) ")
 _AROUND = " \t\r\n:.,;!?*#_-–—…`'\"()[]{}：。！，、？"
 
 _LONGEST = 120
-"""Characters of a sentence without substance."""
+"""Maximum number of characters of a sentence without substance."""
 
 _READ = 200_000
-"""Characters of a text whose invisible ones are taken away first."""
+"""Maximum number of characters of a text whose invisible characters are removed first."""
 
 _SCANNED = 10_000
-"""Characters of a text that is looked at: openers that are repeated up to here are openers still."""
+"""Number of characters that are examined: an opener repeated up to this length is still an opener."""
 
 
 def empty_reason(
     response: str, reference: str | Sequence[str] | None = None, *, asked: str | None = None
 ) -> str | None:
-    """Returns why there is nothing to judge: `blank`, `opener_only`, `claim_only`; None where there is something.
+    """Returns why there is nothing to judge: `blank`, `opener_only` or `claim_only`; None if there is something.
 
-    A text that is the reference, or one of several, or says it in a sentence of its own, is none of these, whatever it
-    looks like. asked: the prompt and the criteria, by which a bare `correct` may be what is asked for; None: not known,
-    so that it is taken for an answer.
+    A text that equals a reference, or contains one as a sentence of its own, always has substance. asked: the prompt
+    and the criteria, which show whether a bare `correct` can be an answer; None: unknown, so it is taken as an answer.
     """
     references = () if reference is None else (reference,) if isinstance(reference, str) else reference
     bare = {_bare(one) for one in references} - {""}
     if any(response.strip() == one.strip() for one in references) or _bare(response) in bare:
         return None
-    # What nobody sees makes no text long.
+    # Invisible characters do not make a text long.
     text = response
     if len(response) <= _READ:
-        # Of turn markers nothing is left, unless the reference is about them.
+        # Turn markers are removed entirely, unless a reference contains some.
         bare_text = (
             response
             if any(replace_markers(one, _nothing)[1] for one in references)
@@ -168,8 +167,9 @@ def empty_reason(
 
 
 def _own_verdict(part: str, references: Sequence[str], asked: str | None) -> bool:
-    """Returns whether a sentence is only a verdict on itself, where neither the reference has that word nor is one of
-    two such words asked for."""
+    """Returns whether a sentence is only a verdict on the response itself: the references do not contain its word, and
+    the prompt does not ask to choose between such words.
+    """
     found = _VERDICTS.fullmatch(part)
     if found is None or asked is None:
         return False
@@ -184,22 +184,22 @@ def _nothing(marker: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """Returns what is left of a short text without case, punctuation around it and an article."""
+    """Returns a short text in lower case, without surrounding punctuation and without its article."""
     if len(text) > _LONGEST:
         return ""
     return _ARTICLE.sub("", unified(text).casefold().strip(_AROUND))
 
 
 def _of_marks(text: str, references: Sequence[str]) -> bool:
-    """Returns whether a text holds a reference that consists of only marks, such as `%` or `[]`."""
+    """Returns whether a text contains a reference that consists only of marks, such as `%` or `[]`."""
     wanted = ("".join(unified(one).split()) for one in references if len(one) <= _LONGEST)
     there = "".join(text.split())
     return any(one and one in there and not any(_shown(character) for character in one) for one in wanted)
 
 
 def _shown(character: str) -> bool:
-    """Returns whether a character alone may be an answer: a letter, a digit, a symbol, a character that is yet to be
-    named.
+    """Returns whether a single character can be an answer: a letter, digit or symbol, or a character not yet assigned
+    in Unicode.
     """
     category = unicodedata.category(character)
     return category[0] in "LN" or category in ("Sc", "Sm", "So", "Cn", "Co")

@@ -1,6 +1,7 @@
-"""Claims checked by a classifier of entailment: a cross-encoder that reads a passage and a claim.
+"""Claims checked by an entailment classifier: a cross-encoder that reads a passage and a claim.
 
-A small model for use without a judge. It sees only the two texts and errs more often than a judge; its verdicts say so.
+It is a small model for use without a judge. It sees only the two texts and errs more often than a judge; its verdicts
+are flagged accordingly.
 """
 
 from __future__ import annotations
@@ -19,16 +20,19 @@ from rewarden_verifiers.judges.portions import cut
 Word = Literal["supported", "refuted", "unknown"]
 
 _PASSAGE = 400
-"""Tokens of a piece of a passage, by our estimate, which is about twice what English takes: such models read 512."""
+"""Tokens per piece of a passage, by our estimate, which is about twice the real count for English: such models read
+512.
+"""
 
 _MOST_PAIRS = 4000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entailment:
-    """A classifier of pairs. model: its name in `[models.named]`; null: the server's default. supported, refuted: its
-    labels for a passage that entails or contradicts a claim, in any case, or their places from 0; refuted: null: it has
-    none. least: the share of a label from which it counts."""
+    """A classifier of text pairs. model: its name in `[models.named]`; null: the server's default. supported, refuted:
+    its labels for a passage that entails or contradicts a claim, in any case, or their indices from 0; refuted can be
+    null if the model has no such label. least: the share a label needs to count.
+    """
 
     model: str | None = None
     supported: str | int = "entailment"
@@ -36,14 +40,14 @@ class Entailment:
     least: float = 0.5
 
     def check(self, path: str) -> None:
-        """Raises InvalidParams for what means nothing."""
+        """Raises InvalidParams for options that make no sense."""
         if not 0 < self.least <= 1:
             raise InvalidParams(f"{path}.least must be above 0 and at most 1", path=f"{path}.least")
         if self.supported == self.refuted:
             raise InvalidParams(f"{path}.supported and refuted are one label", path=f"{path}.refuted")
 
     def use(self) -> Use:
-        """Returns the verifier that asks the classifier."""
+        """Returns the use of the verifier that calls the classifier."""
         measures = {"supported": {"label": self.supported, "model": self.model}}
         if self.refuted is not None:
             measures["refuted"] = {"label": self.refuted, "model": self.model}
@@ -52,7 +56,9 @@ class Entailment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """A claim, and the passage that decides it. models: by name, the version. flags: of the classifier's outcomes."""
+    """A claim, and the passage that decides it. models: versions by name. flags: the flags of the classifier's
+    outcomes.
+    """
 
     claim: str
     word: Word
@@ -65,9 +71,9 @@ class Checked:
 async def entailed(
     ctx: Context, entailment: Entailment, claims: Sequence[str], passages: Sequence[str]
 ) -> list[Checked] | Outcome:
-    """The claims in their order; or the outcome of a question that came to no number.
+    """Checks the claims and returns them in order; or the outcome of a pair that could not be scored.
 
-    Raises InvalidReference for more claims and evidence than can be held against each other.
+    Raises InvalidReference if claims and evidence make too many pairs.
     """
     pieces = await offload(sum(map(len, passages)), _pieces, passages)
     if len(claims) * len(pieces) > _MOST_PAIRS:
@@ -84,7 +90,9 @@ async def entailed(
 
 
 def _told(outcome: Outcome) -> Outcome:
-    """An outcome that names the parameters of whoever asked, and not those of the verifier that is asked for them."""
+    """Rewrites an outcome's feedback to name the parameters the caller set, not those of the verifier that was
+    called.
+    """
     said = outcome.feedback or ""
     for word in ("supported", "refuted"):
         said = said.replace(f"params.measures.{word}.label", f"params.entailment.{word}")
@@ -98,7 +106,9 @@ def _pieces(passages: Sequence[str]) -> list[str]:
 
 
 def _checked(claim: str, row: Sequence[Outcome], pieces: Sequence[str], least: float) -> Checked:
-    """A claim that one passage supports is so, whatever another one denies, which may be about something else."""
+    """Combines the results for one claim. One supporting passage is enough even if another contradicts the claim, since
+    that one may be about something else.
+    """
     models: dict[str, Any] = {}
     for one in row:
         models |= one.evidence.get("models", {})
@@ -115,6 +125,6 @@ def _checked(claim: str, row: Sequence[Outcome], pieces: Sequence[str], least: f
 
 
 def _share(one: Outcome, word: Word) -> float:
-    """Returns the share of a label. A claim that is too long for the model has none."""
+    """Returns the share of a label; 0 if the claim is too long for the model."""
     component = one.components.get(word)
     return component.score if component is not None and component.score is not None else 0.0

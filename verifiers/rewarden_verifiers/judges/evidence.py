@@ -12,24 +12,25 @@ from rewarden_verifiers.judges.references import known
 MOST_PASSAGES = 200
 MOST_CLAIMS = 200
 LONGEST = 400_000
-"""Characters of all passages together, and of all given claims."""
+"""Maximum number of characters of all passages together, and of all given claims."""
 
 Given = str | list[Any] | dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Passages, and the claims to check against them; None if the judge must extract the claims from the response."""
+    """Passages, and the claims to check against them. claims: None if the judge must extract them from the response."""
 
     passages: tuple[str, ...]
     claims: tuple[str, ...] | None = None
 
 
 def read_evidence(reference: Given) -> Evidence:
-    """The evidence of a reference: a text, a list of passages, or `{"evidence": text or passages, "claims": [texts]}`.
+    """Reads the evidence of a reference: a text, a list of passages, or `{"evidence": text or passages, "claims":
+    [texts]}`.
 
-    A passage is a text or `{"title", "text"}`. Raises InvalidReference with the JSON path, also if there is nothing to
-    hold a claim against.
+    A passage is a text or `{"title", "text"}`. Raises InvalidReference with the JSON path, also if there is no evidence
+    to check claims against.
     """
     claims: Any = None
     path = "reference"
@@ -46,7 +47,9 @@ def read_evidence(reference: Given) -> Evidence:
 
 
 def read_passages(given: Any, path: str, error: type[SampleError] = InvalidReference) -> tuple[str, ...]:
-    """A text or a list of passages. Raises the error for what is none, for nothing but blanks, and for too much."""
+    """Reads a text or a list of passages. Raises `error` for any other form, for blank evidence, and for too much of
+    it.
+    """
     rows = [given] if isinstance(given, (str, Mapping)) else given
     if not isinstance(rows, (list, tuple)):
         raise error(f"{path} must be a string or a list of passages", path=path)

@@ -98,13 +98,13 @@ class FactParams(JudgeParams):
         check_portions(self.portions)
 
     def worth(self, word: Word) -> float:
-        """Returns what a claim counts."""
+        """Returns the value of a claim."""
         return {"supported": 1.0, "unknown": self.unknown, "refuted": -self.penalty}[word]
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The claims that a response makes."""
+    """The claims found in a response."""
 
     claims: tuple[str, ...]
     refuses: bool = False
@@ -123,7 +123,7 @@ class _Vote:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """The outcome for a claim. words: by the opinions."""
+    """The result for a claim. words: one per opinion."""
 
     claim: str
     word: Word
@@ -200,7 +200,7 @@ async def _by_entailment(ctx: Context, params: FactParams, response: str, eviden
     claims = list({_key(claim): claim for claim in evidence.claims or sentences}.values())
     flags = ["entailment"]
     if evidence.claims is None and len(claims) > params.most:
-        # Attack: many harmless sentences at the beginning, so that the others are cut.
+        # Attack: many harmless sentences at the beginning, so that the others are cut off.
         claims = [claims[place * len(claims) // params.most] for place in range(params.most)]
         flags.append("claims_cut")
     if not claims:
@@ -220,8 +220,9 @@ async def _by_entailment(ctx: Context, params: FactParams, response: str, eviden
 
 
 async def _extract(ctx: Context, params: FactParams, subject: Subject, ledger: Ledger) -> _Found | Outcome:
-    """The claims of the response, or of its portions, in turn from each: attack: many harmless claims at the beginning,
-    so that the others are cut."""
+    """Extracts the claims of the response, or of its portions. Portions take turns. Attack: many harmless claims at the
+    beginning, so that the others are cut off.
+    """
     asking = replace(params, samples=1, prompt=params.extract_prompt)
     shown = [subject]
     if params.portions > 1:
@@ -241,13 +242,13 @@ async def _extract(ctx: Context, params: FactParams, subject: Subject, ledger: L
     turns = [claim for row in zip_longest(*(one.claims for one in found)) for claim in row if claim is not None]
     claims = {_key(claim): claim for claim in reversed(turns)}
     reasons = " ".join(one.reason for one in found if one.reason)
-    # The order in which they came is that of the first mention.
+    # In order of first mention.
     first = tuple(dict.fromkeys(claims[_key(claim)] for claim in turns))
     return _Found(first, any(one.refuses for one in found), reasons, told(shown))
 
 
 def _key(claim: str) -> str:
-    """By which two claims are one: said twice, with a full stop or without."""
+    """The key by which two claims count as one, for instance with and without a full stop."""
     return claim.casefold().rstrip(".!").rstrip()
 
 
@@ -297,7 +298,7 @@ async def _check(
 def _inquiry(
     batch: list[str], prompt: str | None, evidence: Evidence, holds: Callable[[str], bool]
 ) -> Inquiry[list[_Vote]]:
-    """holds: whether the evidence has a quote that support needs."""
+    """holds: returns whether the evidence contains the quote that support requires."""
 
     def read(found: Mapping[str, Any]) -> list[_Vote]:
         return [vote(row) for row in by_number(found, "claims", len(batch))]
@@ -311,7 +312,7 @@ def _inquiry(
     variables = {
         "prompt": Material(prompt) if prompt else None,
         "passage": [Material(passage) for passage in evidence.passages],
-        # The judge wrote them down, but by the response's words.
+        # The judge wrote the claims down, but in words chosen by the response.
         "claim": [Material(claim, candidate=True) for claim in batch],
     }
     schema = numbered("claims", len(batch), _CHECK)
@@ -319,7 +320,7 @@ def _inquiry(
 
 
 def _held(claim: str, votes: list[_Vote], params: FactParams) -> _Held | None:
-    """k opinions on a claim as one; None for a tie that stays undecided."""
+    """Combines k opinions on a claim; None for a tie that stays undecided."""
     words = tuple(vote.word for vote in votes)
     if params.aggregate in ("mean", "median"):
         worths = [params.worth(word) for word in words]
@@ -329,7 +330,7 @@ def _held(claim: str, votes: list[_Vote], params: FactParams) -> _Held | None:
         verdict = combine([float(word == "supported") for word in words], 1.0, params)
         if verdict.score is None:
             return None
-        # Short of support, what is refuted as often as unknown is refuted.
+        # Without enough support, a tie between refuted and unknown counts as refuted.
         refuted = words.count("refuted") >= max(1, words.count("unknown"))
         word = "supported" if verdict.score else "refuted" if refuted else "unknown"
         worth = params.worth(word)

@@ -1,10 +1,11 @@
-"""Credit only for a final answer that is in the response and is right when shown alone.
+"""Gives credit only for a final answer that is in the response and is right when shown alone.
 
-Attack: text that a credulous judge accepts although it contains no answer, such as an opener that no list has, or prose
-that argues for its own verdict (Zhao et al. 2025, arXiv 2507.08794). A judge that accepts a response therefore quotes
-the final answer. The quote must be in the response; a missing quote is requested once more, and then our own extraction
-replaces it. The answer found is judged again without the rest of the response. If it has little in common with the
-references, it is also compared with two unrelated ones: a judge that accepts it for these too accepts anything.
+Attack: text that a credulous judge accepts although it contains no answer, such as an opener that is on no list, or
+prose that argues for its own verdict (Zhao et al. 2025, arXiv 2507.08794). A judge that accepts a response must
+therefore quote its final answer. The quote must be in the response; a missing quote is requested once more, and then
+our own extraction replaces it. The quoted answer is judged again without the rest of the response. If it has little in
+common with the references, it is also compared with two unrelated ones: a judge that accepts it for these too accepts
+anything.
 """
 
 from __future__ import annotations
@@ -26,19 +27,19 @@ UNRELATED = (
     "lukewarm porridge", "Uppsala tramway", "crooked umbrella", "origami hedgehog", "rusty accordion",
     "marmalade sandwich", "woollen mittens",
 )  # fmt: skip
-"""References for the comparisons that must fail. Two are used, which share no word with the answer. Attack: an answer
-with a word of nearly all of them, so that no two are left, which earns nothing.
+"""References for the comparisons that must fail. Two that share no word with the answer are used. Attack: an answer
+that contains a word of nearly all of them, so that no two are left; it earns nothing.
 """
 
 _WORDS = re.compile(r"\d+|[^\W\d_\u0530-\U0010ffff]+|[^\W\d_]")
-"""Beyond the first blocks of Unicode, scripts without spaces: each character is a word."""
+"""Beyond the first Unicode blocks, in scripts without spaces, each character counts as a word."""
 
 _NUMBER = 2
-"""Words of a number with its unit."""
+"""The words of a number with its unit."""
 
 
 class FinalAnswers(Confirmation):
-    """The answers that the judge's opinions on one response rest on."""
+    """The answers on which the judge's opinions on one response rest."""
 
     __slots__ = ()
 
@@ -48,17 +49,20 @@ class FinalAnswers(Confirmation):
         return vote is not None and vote.score > 0 and not self._holds(vote, there)
 
     def without(self, opinion: Opinion[Vote], there: str) -> Opinion[Vote]:
-        """See `Confirmation`. The answer that our rules find takes its place; where they find none, it is a zero."""
+        """See `Confirmation`. The answer found by our extraction rules replaces the quote; without one, the opinion
+        counts as zero.
+        """
         own = extract(self.text, "explicit")
-        # Several answers that stand together are shown together: which of them counts is the judge's matter.
+        # Answers that stand together are shown together: the judge decides which of them counts.
         answer = own.text if own is not None and len(own.texts) == 1 else self.text[slice(*own.span)] if own else ""
         if opinion.reading is not None and self.says_something(answer):
             return replace(opinion, reading=replace(opinion.reading, answer=answer))
         return Opinion(Vote(0.0, "The response contains no final answer to quote.", unquoted=True))
 
     async def settled(self, held: list[Opinion[Vote]], there: str) -> list[Opinion[Vote]]:
-        """See `Confirmation`. Answers that are not the whole response are compared once more, alone; those that are
-        unlike the references, also with unrelated ones."""
+        """See `Confirmation`. Answers that are not the whole response are compared once more, alone. Those unlike the
+        references are also compared with unrelated references.
+        """
         alone: dict[str, list[int]] = {}
         for place, one in enumerate(held):
             if one.reading is not None and one.reading.score > 0 and readable(one.reading.answer) != there:
@@ -72,11 +76,11 @@ class FinalAnswers(Confirmation):
         return await self._distinguished(held)
 
     async def _distinguished(self, held: list[Opinion[Vote]]) -> list[Opinion[Vote]]:
-        """Takes the credit from answers that the judge also accepts for unrelated references.
+        """Withdraws the credit for answers that the judge also accepts for unrelated references.
 
-        Attack: "As expected.", "idem", or the question itself: no list of openers has them all. Flake: a judge that
-        errs once about a right answer. Templates of the caller's own may not show the reference, so a judge could not
-        tell it apart.
+        Attack: "As expected.", "idem", or the question itself: no list of openers contains them all. Flake: a judge
+        that errs once about a right answer. Skipped for custom templates, which may not show the reference, so that a
+        judge could not tell it apart.
         """
         if self.params.prompt.user:
             return held
@@ -94,7 +98,7 @@ class FinalAnswers(Confirmation):
         return held
 
     async def _taken_for_any(self, answer: str, places: Sequence[int]) -> Sequence[int]:
-        """Returns the places of the opinions that accept an answer for two unrelated references."""
+        """Returns the indices of the opinions that accept an answer for two unrelated references."""
         others = [one for one in UNRELATED if not _words(one) & _words(answer)][:2]
         if len(others) < 2:
             return places
@@ -107,9 +111,9 @@ class FinalAnswers(Confirmation):
         return places
 
     def _holds(self, vote: Vote, there: str) -> bool:
-        """Returns whether the response holds the quote, and the quote may be an answer.
+        """Returns whether the response contains the quote and the quote can be an answer.
 
-        An answer of marks alone, such as `+`, has no word to be found by.
+        An answer of marks alone, such as `+`, contains no word to search for.
         """
         if not self.says_something(vote.answer):
             return False
@@ -118,7 +122,7 @@ class FinalAnswers(Confirmation):
 
 
 def _alike(answer: str, reference: str) -> bool:
-    """Returns whether an answer has at least half of a reference's words, or is a number like the reference."""
+    """Returns whether an answer shares at least half of a reference's words, or is a number like the reference."""
     found, wanted = _words(answer), _words(reference)
     numbers = any(map(str.isdecimal, found)) and any(map(str.isdecimal, wanted)) and len(found) <= _NUMBER
     return numbers or len(found & wanted) * 2 >= len(wanted)

@@ -1,4 +1,4 @@
-"""Runs awaitables at the same time for an orchestrator."""
+"""Runs an orchestrator's awaitables concurrently."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from typing import TypeVar
 Result = TypeVar("Result")
 
 _AT_ONCE = 32
-"""The number begun before others have a turn: a large group's thousands of prompts take seconds to be rendered."""
+"""The number to start before yielding to the event loop: rendering the thousands of prompts of a large group takes
+seconds.
+"""
 
 
 async def gather(*awaited: Awaitable[Result]) -> list[Result]:
-    """The results in order. Where one raises, the others are cancelled: nobody would read them, and they cost money."""
+    """Returns the results in order. If one raises, the others are cancelled: nobody would read their results, and they
+    cost money.
+    """
     tasks: list[asyncio.Future[Result]] = []
     try:
         for place, one in enumerate(awaited):

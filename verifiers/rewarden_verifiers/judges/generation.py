@@ -1,7 +1,7 @@
-"""Criteria that a judge writes for a prompt, before it sees any response.
+"""Criteria that a judge writes for a prompt before it sees any response.
 
-Responses to one prompt share the criteria, because equal questions have one reply. Attack: a rubric that is written or
-amended with the response in view asks for whatever the response contains.
+Responses to one prompt share the criteria, because equal questions have one reply. Attack: a rubric written or amended
+with the response in view rewards whatever the response contains.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ MOST_WRITTEN = 30
 
 @dataclass(frozen=True, kw_only=True)
 class Generation:
-    """Criteria that a judge writes for each prompt, such as OpenRubrics' or RaR's. most: how many at most; 0: none.
-    judge: who writes them; null: who judges by them. prompt: templates that replace the built-in prompt, with the
-    variables `prompt`, `most` and `instructions`. instructions: further instructions to the writer."""
+    """Criteria that a judge writes for each prompt, as in OpenRubrics or RaR. most: the maximum number; 0: none. judge:
+    the judge that writes them; null: the one that also judges by them. prompt: templates that replace the built-in
+    prompt, with the variables `prompt`, `most` and `instructions`. instructions: further instructions to the writer.
+    """
 
     most: int = 0
     judge: str | None = None
@@ -34,7 +35,7 @@ class Generation:
     instructions: str = ""
 
     def check(self, path: str) -> None:
-        """Raises InvalidParams for numbers that mean nothing."""
+        """Raises InvalidParams for numbers out of range."""
         if not 0 <= self.most <= MOST_WRITTEN:
             raise InvalidParams(f"{path}.most must be from 0 to {MOST_WRITTEN}", path=f"{path}.most")
 
@@ -45,7 +46,7 @@ P = TypeVar("P", bound=PanelParams)
 async def written(
     ctx: Asked, params: P, generation: Generation, problem: str, ledger: Ledger
 ) -> list[Mapping[str, Any]] | None:
-    """The criteria, in the form of a request's; None if no reply can be read: never the policy's fault.
+    """The criteria, in the form used by requests; None if no reply can be read, which is never the policy's fault.
 
     Raises what `ctx.judge.ask` raises.
     """

@@ -1,8 +1,8 @@
-"""Credit only for what the judge can quote, if there is no final answer: the modes `accept`, `scale` and `aspects`.
+"""Gives credit only for what the judge can quote, in the modes without a final answer: `accept`, `scale` and `aspects`.
 
-Attack: text that announces its own quality, or an opener that no list has, for which a credulous judge gives undeserved
-credit. With each credit the judge quotes the passage that justifies it. A passage that is not in the response, or has
-no content, is requested once more; after that there is no credit.
+Attack: text that announces its own quality, or an opener that is on no list, for which a credulous judge gives
+undeserved credit. For each credit, the judge quotes the passage that justifies it. A passage that is not in the
+response, or has no content, is requested once more; after that there is no credit.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rewarden_verifiers.judges.quotes import quoted
 
 
 class Grounds(Confirmation):
-    """The passages that the judge's opinions on one response rest on."""
+    """The passages on which the judge's opinions on one response rest."""
 
     __slots__ = ()
 
@@ -25,13 +25,13 @@ class Grounds(Confirmation):
         return bool(self._lacking(opinion, there))
 
     def without(self, opinion: Opinion[Vote], there: str) -> Opinion[Vote]:
-        """See `Confirmation`. The parts whose passage is there keep their credit."""
+        """See `Confirmation`. Parts whose passage was found keep their credit."""
         assert opinion.reading is not None
         vote = without_credit(opinion.reading, self._lacking(opinion, there), self.params)
         return replace(opinion, reading=vote)
 
     def _lacking(self, opinion: Opinion[Vote], there: str) -> list[str]:
-        """The parts of an opinion whose credit has no passage."""
+        """The parts of an opinion whose credit has no passage in the response."""
         vote = opinion.reading
         return [] if vote is None else [name for name in vote.credited if not self._holds(vote.quotes[name], there)]
 

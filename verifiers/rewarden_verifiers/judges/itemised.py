@@ -1,10 +1,10 @@
-"""Opinions on each of several criteria, some of which are programs: the common part of `rubric` and `checklist`.
+"""Opinions on each of several criteria, some of which are programs: the code shared by `rubric` and `checklist`.
 
 The judge gets all criteria in one call, or one criterion per call. Programs run at the same time; if all criteria are
 programs, no judge is called. For each criterion, k votes become one value, from 0 (not met) to 1 (met).
 
-Open criteria count against the response: the lowest vote is 0 for a criterion with positive points and 1 for one with
-negative points, so a text that judges cannot decide about gains nothing.
+Criteria that the judge cannot decide count against the response: the vote is 0 for a criterion with positive points and
+1 for one with negative points, so a text that judges cannot decide about gains nothing.
 """
 
 from __future__ import annotations
@@ -80,18 +80,19 @@ class ItemisedParams(PanelParams):
 
     @property
     def passing(self) -> float:
-        """The least score that passes. A sum of floats that should reach it may lack a rounding."""
+        """The lowest score that passes. Rounding can leave a sum of floats just below the threshold."""
         return math.nextafter(0.5, 1) if self.threshold is None else self.threshold - 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """The form in which criteria are asked about.
+    """The form of the question about criteria.
 
-    prompt: the built-in prompt; it lists `criterion`. name: of the list in the reply. properties: of its entries,
-    beside the number. read: an entry to a vote. met: see `Itemised`. passing: the value from which a vote is a yes.
-    alone: one criterion to a question, whatever `calls` says, and the reply is its entry, without list and number.
-    graded: a vote is a degree, without a quote. in_portions: the form for the portions of a long response; none: this.
+    prompt: the built-in prompt, which lists `criterion`. name: the name of the list in the reply. properties: the
+    properties of its entries besides the number. read: turns an entry into a vote. met: see `Itemised`. passing: the
+    value from which a vote is a yes. alone: one criterion per question, whatever `calls` says; the reply is then the
+    entry itself, without list and number. graded: a vote is a degree, without a quote. in_portions: the form for the
+    portions of a long response; None: this form.
     """
 
     prompt: str
@@ -114,9 +115,9 @@ async def itemised(
     most: int = 1,
     **details: Any,
 ) -> Itemised | Outcome:
-    """Returns what judge and programs say of the criteria; or the outcome, where they leave none to be made. most: the
-    portions in which a long response is judged. details: of that outcome, such as its range. Raises what
-    `ctx.judge.ask` raises.
+    """Asks judge and programs about the criteria. Returns their results, or an outcome if these cannot be combined.
+    most: the maximum number of portions in which a long response is judged. details: fields of that outcome, such as
+    its range. Raises what `ctx.judge.ask` raises.
     """
     ledger = Ledger()
     judged = [one for one in criteria if one.use is None]
@@ -129,7 +130,7 @@ async def itemised(
     await gather(asking, running)
     asked, programs = asking.result(), running.result()
     broken = [one for one in criteria if one.id in programs and programs[one.id].status != "scored"]
-    # Who could not be reached today is never skipped: the same response would score otherwise tomorrow.
+    # Never skip a program that could not be reached: the same response would score differently tomorrow.
     whole = [one for one in broken if params.unscored == "whole" or programs[one.id].fault == "infra"]
     if whole:
         return _unscored(whole[0], programs[whole[0].id], ledger)
@@ -159,17 +160,18 @@ async def itemised(
 
 
 async def _run_programs(ctx: Context, criteria: list[Criterion]) -> dict[str, Outcome]:
-    """By id, the outcomes of those criteria that are programs, on the sample as it is, with the criterion's reference
-    in the place of the sample's. What breaks in them comes back as an outcome."""
+    """Runs the criteria that are programs, each on the sample with the criterion's own reference, and returns their
+    outcomes by id. A failing program also returns an outcome.
+    """
     programs = {one.id: (one.use, one.reference) for one in criteria if one.use is not None}
-    # Never the sample's own reference, which is the list that these criteria stand in.
+    # Never pass the sample's own reference, which is the list that contains these criteria.
     found = await gather(*(ctx.verify(use, reference=reference) for use, reference in programs.values()))
     return dict(zip(programs, found, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Votes by criterion. portions: see `Itemised`."""
+    """Votes by criterion id. portions: see `Itemised`."""
 
     votes: dict[str, list[Vote]]
     flags: tuple[str, ...] = ()
@@ -186,7 +188,7 @@ async def _ask_portions(
     most: int,
     details: Mapping[str, Any],
 ) -> _Asked | Outcome:
-    """The votes on the whole response, or those that the votes on its portions come to."""
+    """The votes on the whole response, or the combined votes on its portions."""
     if most == 1 or not criteria:
         return await _ask(ctx, params, criteria, subject, sheet, ledger, details)
     shown = await _cut(ctx, params, criteria, subject, sheet, most, details)
@@ -229,7 +231,7 @@ async def _cut(
     most: int,
     details: Mapping[str, Any],
 ) -> list[Subject] | Outcome:
-    """The portions of a subject that leave room for a question of this form. See `portions`."""
+    """Cuts the subject into portions that leave room for a question of this form. See `portions`."""
     batch, room = _batches(criteria, params, sheet)[0], reserved(params.tools)
     return await portions(
         ctx,
@@ -250,7 +252,9 @@ async def _ask_lowest(
     ledger: Ledger,
     details: Mapping[str, Any],
 ) -> _Asked | Outcome:
-    """By criterion, the lowest of the votes on the portions: of degrees, no quote says which portion earns them."""
+    """The lowest vote on any portion, for each criterion: graded votes have no quote that shows which portion earns
+    them.
+    """
     found = await gather(*(_ask(ctx, params, criteria, one, sheet, ledger, details) for one in shown))
     seen = _seen(found, criteria)
     if isinstance(seen, Outcome):
@@ -266,7 +270,7 @@ async def _ask_lowest(
 
 
 def _seen(found: list[_Asked | Outcome], criteria: list[Criterion]) -> list[dict[str, list[Vote]]] | Outcome:
-    """By portion, the votes; or the outcome, where one of them cannot be had, or all are spoiled by the response."""
+    """The votes of each portion; or an outcome, if a portion has no votes or the response spoiled all of them."""
     refused = [one for one in found if isinstance(one, Outcome)]
     for one in refused:
         if one.status != "scored" or len(refused) == len(found):
@@ -276,7 +280,7 @@ def _seen(found: list[_Asked | Outcome], criteria: list[Criterion]) -> list[dict
 
 
 def _flags(found: list[_Asked | Outcome]) -> list[str]:
-    """Returns the flags of the portions."""
+    """Returns the flags of all portions."""
     refused = any(isinstance(one, Outcome) for one in found)
     return [
         *(flag for one in found if isinstance(one, _Asked) for flag in one.flags),
@@ -285,7 +289,7 @@ def _flags(found: list[_Asked | Outcome]) -> list[str]:
 
 
 def _batches(criteria: list[Criterion], params: ItemisedParams, sheet: Sheet) -> list[list[Criterion]]:
-    """The criteria by question."""
+    """The criteria, grouped by question."""
     together = params.calls == "together" and not sheet.alone
     return [criteria] if together else [[one] for one in criteria]
 
@@ -300,11 +304,11 @@ async def _ask(
     details: Mapping[str, Any],
     reach: Mapping[str, Reach] | None = None,
 ) -> _Asked | Outcome:
-    """reach: of the criteria, if the subject is a portion."""
+    """reach: the reach of each criterion, if the subject is a portion."""
     if not criteria:
         return _Asked({})
     batches = _batches(criteria, params, sheet)
-    # Attack: many portions are many chances for a judge to be mistaken. Credit for what is in one needs its quote.
+    # Attack: many portions give a judge many chances to err. Credit for the content of a portion needs a quote from it.
     quoting = params.quotes == "require" or reach is not None
     text = readable(subject.text()) if quoting else None
     inquiries = [_inquiry(batch, subject, params, sheet, text, reach) for batch in batches]
@@ -337,8 +341,10 @@ def _inquiry(
     text: str | None,
     reach: Mapping[str, Reach] | None = None,
 ) -> Inquiry[list[Vote]]:
-    """text: in which quotes must stand; None: nowhere. reach: of the criteria, if the subject is a portion: what it
-    lacks, no passage of it shows."""
+    """text: the text that must contain the quotes; None: quotes are not checked. reach: the reach of each criterion, if
+    the subject is a portion. Only criteria that a single passage can meet need a quote then: no quote can show that
+    something is absent.
+    """
 
     def read(found: Mapping[str, Any]) -> list[Vote]:
         rows = [found] if sheet.alone else by_number(found, sheet.name, len(batch))
@@ -365,7 +371,7 @@ def _inquiry(
 
 
 def _grounded(vote: Vote, text: str) -> Vote:
-    """A vote in the response's favour needs its quote."""
+    """Turns a positive vote without a valid quote into a negative one."""
     if not vote.value or quoted(vote.quote, text):
         return vote
     reason = f"{vote.reason} (the response does not contain the quote)"
@@ -375,7 +381,7 @@ def _grounded(vote: Vote, text: str) -> Vote:
 def _part(
     one: Criterion, votes: list[Vote], params: ItemisedParams, sheet: Sheet
 ) -> Part | Literal["cannot_tell", "tie"]:
-    """k votes as one value; or why there is none, so that nothing is decided."""
+    """Combines k votes on a criterion into a part; or returns why they cannot be combined."""
     values = [vote.value for vote in votes if vote.value is not None]
     if params.abstain == "undecided" and (len(votes) - len(values)) * 2 >= len(votes):
         return "cannot_tell"
@@ -383,7 +389,7 @@ def _part(
         values = [worst_of(one) if vote.value is None else vote.value for vote in votes]
     if not values:
         return Part(criterion=one, value=None, votes=tuple(votes))
-    # Counted in the response's favour, so that `any`, `all` and a tie mean the same for what should not be there.
+    # Count votes in the response's favour, so that `any`, `all` and ties mean the same for undesirable content.
     favours = values if one.points >= 0 else [1 - value for value in values]
     verdict = combine(favours, sheet.passing, params)
     if verdict.score is None:
@@ -393,7 +399,7 @@ def _part(
 
 
 def _unscored(one: Criterion, outcome: Outcome, ledger: Ledger) -> Outcome:
-    """A whole that lacks a part is not a score: the part's status, fault and reason are the whole's."""
+    """The outcome if a required program has no score: it takes over the program's status, fault and reason."""
     message = f"{one.label}: {outcome.feedback or outcome.reason}"
     evidence = {**outcome.evidence, "criterion": one.id, **ledger.counted()}
     return Outcome(

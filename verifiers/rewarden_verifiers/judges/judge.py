@@ -125,7 +125,7 @@ async def judge(
 async def _judged(
     ctx: Context, subject: Subject, answers: Sequence[str], media: Sequence[Media] | None, params: Params
 ) -> Outcome:
-    """The outcome by one judge."""
+    """The outcome from one judge."""
     ledger = Ledger()
     if params.mode == "solve":
         solution = await solved(ctx, params, subject.prompt or "", subject.sample, media, ledger)
@@ -140,7 +140,7 @@ async def _judged(
         cut = await portions(ctx, params, subject, asking, params.portions)
         if isinstance(cut, Outcome):
             return cut
-        # A final answer is at the end; an answer that was given up further on must not count.
+        # The final answer is at the end; an answer that was abandoned earlier must not count.
         shown = cut[-1:] if params.compares else cut
     seen: list[Sequence[Vote]] = []
     for found in await gather(*(_opinions(ctx, one, answers, media, params, ledger) for one in shown)):
@@ -173,7 +173,7 @@ async def _opinions(
     params: Params,
     ledger: Ledger,
 ) -> list[Opinion[Vote]]:
-    """The opinions on a response or a portion, with credit only for what it holds."""
+    """The opinions on a response or a portion, with credit only for what it contains."""
     asking = partial(_inquiry, subject, answers, media, params)
     if params.tools.use and params.mode != "solve":
         box = await toolbox(ctx, params.tools, subject.sample)
@@ -206,7 +206,9 @@ def _inquiry(
     against: str | None = None,
     findings: Sequence[Material] = (),
 ) -> Inquiry[Vote]:
-    """Returns the question. again, alone, against: see `confirmation.Asking`. findings: of the judge's tools."""
+    """Returns the question. again, alone, against: see `confirmation.Asking`. findings: results of the judge's
+    tools.
+    """
     if against is not None:
         answers = [against]
     quotes = params.quoting and alone is None
@@ -260,7 +262,7 @@ def _outcome(votes: Sequence[Vote], params: Params, ledger: Ledger) -> Outcome:
         return undecided("tie", evidence=evidence, flags=tuple(ledger.flags()))
     score = verdict.score
     passed = score >= params.passing
-    # The opinion that is nearest to the outcome gives its reasons.
+    # The opinion closest to the outcome supplies the reasons.
     nearest = min(votes, key=lambda vote: abs(vote.score - score))
     unquoted = nearest.unquoted and not passed
     lacking = "no_answer" if params.compares else "unquoted"
@@ -280,7 +282,7 @@ def _outcome(votes: Sequence[Vote], params: Params, ledger: Ledger) -> Outcome:
 
 
 def _raw(votes: Sequence[Vote], params: Params) -> Any:
-    """Means of the numbers, on their own scales."""
+    """The means of the numbers, on their own scales."""
     if params.mode == "scale":
         return statistics.fmean(vote.numbers[""] for vote in votes)
     if params.mode == "aspects":
@@ -289,7 +291,7 @@ def _raw(votes: Sequence[Vote], params: Params) -> Any:
 
 
 def _parts(votes: Sequence[Vote], nearest: Vote, params: Params) -> tuple[Mapping[str, Component], Sequence[StepScore]]:
-    """The aspects' scores: each the mean of its numbers, as a component and, in their order, as a step."""
+    """The aspects' scores: each is the mean of its numbers, reported as a component and, in order, as a step."""
     components: dict[str, Component] = {}
     steps: list[StepScore] = []
     for place, (name, aspect) in enumerate(params.aspects.items()):

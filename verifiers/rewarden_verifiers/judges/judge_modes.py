@@ -1,4 +1,4 @@
-"""The modes of `judge`: the schema of the reply in each, and the score of a reply."""
+"""The modes of `judge`: the schema of the reply in each mode, and the score of a reply."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from rewarden_verifiers.judges.scales import Scale
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """The vote of one reply: a score from 0 to 1, why, and by name the numbers on their scales (`""`: the only one).
+    """The vote of one reply: a score from 0 to 1, the reason, and the numbers on their scales, by name (`""`: the only
+    one).
 
-    answer: the response's final answer, as the judge quotes it. quotes: the passages that the credit rests on, by the
-    same names. credited: the names with more than the lowest credit. unquoted: nothing that could be quoted earns the
-    credit.
+    answer: the response's final answer, as quoted by the judge. quotes: the passages that justify the credit, by the
+    same names. credited: the names with more than the lowest credit. unquoted: the credit was withdrawn because no
+    quote supports it.
     """
 
     score: float
@@ -32,13 +33,14 @@ class Vote:
 
 
 UNTOLD = Vote(0.0, "no token probabilities")
-"""Of a reply whose server gives no token probabilities: no vote."""
+"""The vote of a reply without token probabilities."""
 
 
 def schema_of(params: Params, *, quotes: bool = False) -> dict[str, Any]:
-    """Returns the schema of a reply. The reason comes first, so that it is no excuse for a verdict that stands already.
+    """Returns the schema of a reply. The reason comes first, so that it is not a justification written after the
+    verdict.
 
-    quotes: before it comes the final answer, quoted, or the passage that the credit rests on.
+    quotes: the reply first quotes the final answer or the passage that justifies the credit.
     """
     reason = {"type": "string"}
     passage = {"evidence": {"type": "string"}} if quotes else {}
@@ -58,7 +60,7 @@ def schema_of(params: Params, *, quotes: bool = False) -> dict[str, Any]:
 
 
 def vote_of(found: Mapping[str, Any], params: Params) -> Vote:
-    """Of a reply's object that is of the schema."""
+    """Reads the vote from a reply's object, which matches the schema."""
     if params.mode == "aspects":
         numbers = {name: found[name]["score"] for name in params.aspects}
         reasons = {name: found[name]["reason"] for name in params.aspects}
@@ -81,7 +83,7 @@ def vote_of(found: Mapping[str, Any], params: Params) -> Vote:
 
 
 def without_credit(vote: Vote, names: Sequence[str], params: Params) -> Vote:
-    """The vote with the lowest credit for these parts, which no passage of the response earns."""
+    """The vote with the lowest credit for these parts, because no passage of the response justifies more."""
     if params.mode != "aspects":
         numbers = {"": params.scale.lowest} if params.mode == "scale" else {}
         return Vote(0.0, f"{vote.reason} {_UNQUOTED}".strip(), numbers, unquoted=True)
@@ -93,7 +95,7 @@ def without_credit(vote: Vote, names: Sequence[str], params: Params) -> Vote:
 
 
 def worst(votes: Sequence[Vote], params: Params) -> Vote:
-    """The vote on a response by the votes on its portions: the lowest; of aspects, the lowest of each."""
+    """Combines the votes on portions into one on the response: the lowest, or the lowest for each aspect."""
     if params.mode != "aspects":
         return min(votes, key=lambda vote: vote.score)
     by = {
@@ -107,14 +109,16 @@ def worst(votes: Sequence[Vote], params: Params) -> Vote:
 
 
 def lowest(params: Params) -> Vote:
-    """Returns what counts where the response made the replies unreadable."""
+    """Returns the vote that counts if the response made the replies unreadable."""
     if params.mode == "aspects":
         return Vote(0.0, numbers={name: scale_of(params, one).lowest for name, one in params.aspects.items()})
     return Vote(0.0, numbers={"": params.scale.lowest} if params.mode == "scale" else {})
 
 
 def chance_of(reply: Reply, params: Params) -> Vote:
-    """Of a reply's first token; `UNTOLD` where the judge's server gives no probabilities. Raises UnreadableError."""
+    """Reads the vote from the reply's first token; `UNTOLD` if the server gives no probabilities. Raises
+    UnreadableError.
+    """
     if not reply.alternatives and reply.finish in ("stop", "length"):
         if not reply.text.strip():
             raise UnreadableError("empty")
@@ -123,7 +127,7 @@ def chance_of(reply: Reply, params: Params) -> Vote:
 
 
 def scale_of(params: Params, aspect: Aspect) -> Scale:
-    """The scale that an aspect is scored on."""
+    """The scale of an aspect."""
     return aspect.scale if aspect.scale is not None else params.scale
 
 

@@ -19,8 +19,9 @@ MOST_ASPECTS = 32
 
 @dataclass(frozen=True, kw_only=True)
 class Aspect:
-    """An aspect of a response that is scored separately. description: its meaning; scale: null: the scale of all
-    aspects; weight: its weight in the mean."""
+    """An aspect of a response that is scored separately. description: its meaning. scale: null: the scale shared by all
+    aspects. weight: its weight in the mean.
+    """
 
     description: str
     scale: Scale | None = None
@@ -113,12 +114,12 @@ class Params(PanelParams):
 
     @property
     def compares(self) -> bool:
-        """Returns whether the final answer is compared with another one."""
+        """Returns whether the mode compares the final answer with another one."""
         return self.mode in ("reference", "solve")
 
     @property
     def passing(self) -> float:
-        """The least score that passes."""
+        """The lowest score that passes."""
         return math.nextafter(0.5, 1) if self.threshold is None else self.threshold
 
     def _check_words(self) -> None:
