@@ -1,4 +1,4 @@
-"""The cost of the opinions behind one outcome, for its evidence and flags."""
+"""Counts calls, tokens and cost of the opinions behind one outcome, for its evidence and flags."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from rewarden_verifiers.chat import Reply
 
 @dataclass
 class Ledger:
-    """All replies that one outcome rests on. What was remembered cost nothing now, and is counted apart. research: the
-    judge's calls of tools, see `research.py`; tools_failed: those that failed by our fault."""
+    """All replies on which one outcome rests. Cached replies cost nothing and are counted separately. research: the
+    judge's tool calls, see `research.py`; tools_failed: calls that failed through no fault of the judge.
+    """
 
     judges: set[str] = field(default_factory=set)
     models: set[str] = field(default_factory=set)
@@ -30,7 +31,7 @@ class Ledger:
     tools_failed: int = 0
 
     def enter(self, reply: Reply) -> None:
-        """Count one reply."""
+        """Counts one reply."""
         self.judges.add(reply.judge)
         self.models.add(reply.model)
         self.fallback |= reply.fallback
@@ -46,7 +47,7 @@ class Ledger:
             self.cost_usd = (self.cost_usd or 0.0) + reply.usage.cost_usd
 
     def evidence(self) -> dict[str, Any]:
-        """`judge`, `model`, and `usage`: calls, remembered ones, tokens, dollars."""
+        """`judge`, `model`, and `usage`: calls, cached replies, tokens, cost in dollars."""
         usage: dict[str, Any] = {
             "calls": self.calls,
             "cached": self.cached,
@@ -66,13 +67,14 @@ class Ledger:
         return {**found, "usage": usage}
 
     def counted(self) -> dict[str, Any]:
-        """The same, unless nobody was asked."""
+        """The evidence, or nothing if no judge was asked."""
         return self.evidence() if self.calls or self.cached else {}
 
     def flags(self) -> list[str]:
-        """`judge_fallback`: another judge than the asked one answered. `neutralised`: the material had control
-        sequences or invisible characters. `weak_judge`: a judge that is configured as weak answered. `tool_failed`: a
-        tool that the judge called failed by our fault."""
+        """`judge_fallback`: a fallback answered instead of the requested judge. `neutralised`: the material contained
+        control sequences or invisible characters. `weak_judge`: a judge configured as weak answered. `tool_failed`: a
+        tool call failed through no fault of the judge.
+        """
         return [
             *["judge_fallback"] * self.fallback,
             *["neutralised"] * bool(self.neutralised),

@@ -29,10 +29,12 @@ from rewarden_verifiers.outcome import no_answer, scored, undecided, wrong
 from rewarden_verifiers.view import SHOWN_TO_MODELS, transcript
 
 _SHOWN = 1_500_000
-"""Characters of the texts that are in one question: however long the members make theirs, it can be asked."""
+"""Maximum number of characters of all texts in one question, so that the question can be asked however long the members
+make their texts.
+"""
 
 _ANCHORS = 4
-"""The number of in-group references that are tried, where the text of one spoils the comparisons."""
+"""The number of anchors to try if the text of one spoils the comparisons."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +93,9 @@ class Params(PreferenceParams, PanelParams):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """The texts that compete, who has each, and those about whom nobody is asked (by place in the group)."""
+    """The texts that compete, which member has which text, and the members that are not judged (by index in the
+    group).
+    """
 
     texts: list[str]
     players: dict[int, int]
@@ -99,7 +103,7 @@ class Field:
 
     @property
     def copies(self) -> list[int]:
-        """Returns how many members have each text."""
+        """Returns how many members share each text."""
         counted = Counter(self.players.values())
         return [counted[player] for player in range(len(self.texts))]
 
@@ -140,7 +144,7 @@ async def listwise(samples: list[Member], params: Params, ctx: Context) -> Seque
 
 
 def _with_usage(one: Outcome | SampleError) -> Outcome | SampleError:
-    """Returns an outcome that says of itself whom the group's comparisons asked, and what they took."""
+    """Copies the judges and usage of the group's comparisons from the group's evidence to the top level."""
     if isinstance(one, SampleError) or "group" not in one.evidence:
         return one
     asked = {name: one.evidence["group"][name] for name in ("judge", "model", "usage")}
@@ -150,8 +154,9 @@ def _with_usage(one: Outcome | SampleError) -> Outcome | SampleError:
 async def ranked(
     samples: Sequence[Member], params: Params, ctx: Context, ledger: Ledger, made: Callable[..., Contest]
 ) -> Sequence[Outcome | SampleError]:
-    """The outcomes of a group whose members are compared by the contest that is `made` of the fields of `Contest`. See
-    `listwise`."""
+    """Compares the members of a group in a contest built by `made` from the fields of `Contest`, and returns their
+    outcomes. See `listwise`.
+    """
     size = sum(len(member.response or "") for member in samples)
     shown, found = await offload(size, field_of, samples, params)
     contest = made(
@@ -172,7 +177,7 @@ async def ranked(
         tally = await contest.by_lists(rounds(found.texts, params.orders, params.window))
     else:
         tally = await contest.by_pairs(pairs(drawn(found.texts), params.opponents))
-    # On a thread: a large group's take seconds, in which the loop has others to serve.
+    # In a thread: for a large group this takes seconds, during which the event loop must serve others.
     places = await asyncio.to_thread(_standings, found, tally, params)
     group = {
         "mode": params.mode,
@@ -191,7 +196,7 @@ async def ranked(
         player = found.players[place]
         own, standing = tally, places[player]
         if player in spoiled:
-            # It met the others as their anchor alone.
+            # This member was the anchor, so only its own comparisons with the others count.
             own = spoiled[player]
             standing = _standings(found, own, params)[player]
         outcomes.append(_outcome(player, standing, own, group, ledger.flags(), params, anchor))
@@ -199,7 +204,9 @@ async def ranked(
 
 
 def field_of(samples: Sequence[Member], params: Params) -> tuple[dict[str, Material | None], Field]:
-    """Returns what is shown beside the texts, and the texts that compete. Raises InvalidSample: see `listwise`."""
+    """Returns the variables shown besides the texts, and the field of texts that compete. Raises InvalidSample: see
+    `listwise`.
+    """
     if len(samples) < 2:
         raise InvalidSample("the group has one member; at least 2 are compared", path="group")
     asked = [None if member.sample.prompt is None else transcript(member.sample.prompt) for member in samples]
@@ -222,17 +229,17 @@ def _field(samples: Sequence[Member], params: Params) -> Field:
             out[place] = early or no_answer()
             continue
         text = member.response.strip()
-        # Equal to who sees them: a character that nobody sees makes no other text.
+        # Texts that differ only in invisible characters are equal.
         alike.setdefault(harmless(text).text.strip(), {})[place] = text
-    # The same one of those that are equal, and numbered by their texts: sums of floats depend on the order, and the
-    # members' may be any.
+    # Pick the same representative of equal texts every time, and number the players by their texts: sums of floats
+    # depend on the order, and the members can come in any order.
     groups = sorted(alike.values(), key=lambda texts: min(texts.values()))
     players = {place: number for number, texts in enumerate(groups) for place in texts}
     return Field([min(texts.values()) for texts in groups], players, out)
 
 
 def _anchors(found: Field, params: Params) -> list[int]:
-    """The players in the order in which they may be the anchor."""
+    """The players in the order in which they are tried as the anchor."""
     order = drawn(found.texts)
     if params.anchor == "longest":
         order.sort(key=lambda player: -len(found.texts[player]))
@@ -249,9 +256,11 @@ def _anchors(found: Field, params: Params) -> list[int]:
 
 
 async def _against_anchor(contest: Contest, order: Sequence[int]) -> tuple[int | None, Tally, dict[int, Tally]]:
-    """All against the first of these whose text spoils no comparison; with the tallies of those before it.
+    """Compares all players with the first anchor whose text spoils no comparison; also returns the tallies of the
+    anchors that failed.
 
-    So does one that the judge's server does not take, mostly for its length: half of them or more are then refused."""
+    An anchor also fails if the judge's server refuses at least half of its comparisons, usually because it is too long.
+    """
     spoiled: dict[int, Tally] = {}
     tally = Tally(len(contest.texts))
     for anchor in order[:_ANCHORS]:
@@ -271,8 +280,9 @@ def _standings(found: Field, tally: Tally, params: Params) -> list[Standing]:
         met = [one.matches for one in win_rates(size, matches)]
         for player, count in enumerate(copies):
             others = count * (len(found.players) - count)
-            # A list is asked about in several orders, and of a large group one meets a few. Who is never asked about
-            # weighs as much as any other: as often as one met those on the average. Opponents are counted once.
+            # Lists are asked about in several orders, and in a large group a member meets only a few others. Opponents
+            # that are never asked about get the average weight of an opponent; for Copeland scores, each opponent
+            # counts once.
             times = met[player] / others if met[player] and params.score != "copeland" else 1.0
             if count > 1:
                 matches.append(Match(player, player, 0.5, times * count * (count - 1) / 2))
@@ -281,7 +291,7 @@ def _standings(found: Field, tally: Tally, params: Params) -> list[Standing]:
     made = standings(size, matches, params.score, copies, last)
     if max(copies, default=1) == 1:
         return made
-    # Equal texts share their comparisons, which are no more evidence for that.
+    # Equal texts share their comparisons, which makes these no stronger evidence.
     single = [Match(one.first, one.second, one.score) for one in matches if one.first != one.second]
     errors = standings(size, single, params.score)
     return [Standing(one.score, other.error, one.matches) for one, other in zip(made, errors, strict=True)]

@@ -1,4 +1,4 @@
-"""Neutral texts: they replace a candidate's text to test who is at fault for a missing or unreadable reply."""
+"""Neutral texts: they replace a candidate's text to test whether it causes a missing or unreadable reply."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ import secrets
 from collections.abc import Callable
 
 StandIn = Callable[[str], str]
-"""Makes of a candidate's text the one that is in its place."""
+"""Turns a candidate's text into the text that replaces it."""
 
 _SEED = secrets.randbits(64)
-"""Attack: a text whose other order is known beforehand, and is refused as well."""
+"""Random. Attack: a text crafted so that the server also refuses its known scrambled form."""
 
 
 def neutral_text(length: int) -> str:
-    """Plain sentences that ask for nothing and claim nothing, so many characters of them, the same each time. They
-    differ, since a model that reads one sentence over and over may go on with it."""
+    """Returns `length` characters of plain sentences that request nothing and claim nothing, the same each time. The
+    sentences differ, since a model that reads one sentence over and over may continue the repetition.
+    """
     sentences: list[str] = []
     size = 0
     while size < length:
@@ -31,7 +32,9 @@ def as_long(text: str) -> str:
 
 
 def scrambled(text: str) -> str:
-    """The text's own characters in another order, the same in one process: of no fewer tokens, and without meaning."""
+    """The text's own characters in another order, the same within one process. It has no meaning, and no fewer
+    tokens.
+    """
     characters = list(text)
     random.Random(_SEED).shuffle(characters)
     return "".join(characters)

@@ -1,4 +1,4 @@
-"""Runs slow work on long texts in a thread, so that it does not block the server's loop."""
+"""Runs slow work on long texts in a thread, so that it does not block the event loop."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
 _QUICK = 20_000
-"""Characters, or numbers, for which the way to a thread and back takes longer than the work."""
+"""Size in characters or numbers below which switching to a thread takes longer than the work itself."""
 
 
 async def offload(size: int, made: Callable[Given, Result], *given: Given.args, **named: Given.kwargs) -> Result:
-    """Returns what the function makes; size: of what it has to look at."""
+    """Returns the function's result. size: the size of its input."""
     if size <= _QUICK:
         return made(*given, **named)
     return await asyncio.to_thread(made, *given, **named)

@@ -1,11 +1,11 @@
 """Asks for k opinions, reads each strictly, and retries unreadable ones.
 
-The cause of unreadable replies is tested, not guessed. A reply that was cut off is the judge's fault: it is requested
-once more with four times the tokens, and after that there is no opinion. Any other is requested three times. If none of
-the three is readable, the same question is asked three times with a neutral text of equal length in place of each of
-the candidate's. If all of these are readable, the candidate's own text made the replies unreadable, and that must not
-pay (promise 2): the opinion counts as the lowest. Otherwise the judge is at fault, and there is no opinion. If the
-judge cannot be reached meanwhile, that error is raised, because the test is incomplete.
+The cause of unreadable replies is tested, not guessed. A truncated reply is the judge's fault: it is requested once
+more with four times the tokens, and after that there is no opinion. Any other unreadable reply is requested three
+times. If none of the three is readable, the same question is asked three times with a neutral text of equal length in
+place of each candidate text. If all of these replies are readable, the candidate's own text made the replies
+unreadable, and that must not pay (promise 2): the opinion counts as the lowest. Otherwise the judge is at fault, and
+there is no opinion. If the judge becomes unreachable meanwhile, that error is raised, because the test is incomplete.
 
 If the judge's server refuses a question, the candidate is the cause if the server accepts the same characters in
 another order, which have no fewer tokens. Attack: write text that a content filter refuses.
@@ -37,18 +37,19 @@ from rewarden_verifiers.outcome import no_answer, undecided, wrong
 Reading = TypeVar("Reading")
 
 ASKS = 3
-"""So often a question is asked whose replies cannot be read, and as often with a neutral text, before the candidate's
-is blamed."""
+"""The number of attempts to get a readable reply, and of attempts with a neutral text before the candidate's text is
+blamed.
+"""
 
 MORE = 4
-"""As many times the tokens has a reply that was cut off, the second time."""
+"""The factor by which the token limit is raised for the retry of a truncated reply."""
 
 WARMER = 0.5
-"""The temperature of a question that is asked once more: at 0 the same reply would come again."""
+"""The temperature for retries: at 0 the judge would give the same reply."""
 
 
 class Asked(Protocol):
-    """Whom questions go to: a verifier's context, or a model that we host in the place of its judge."""
+    """Receives the questions: a verifier's context, or a model hosted by Rewarden instead of its judge."""
 
     @property
     def judge(self) -> Judge:
@@ -57,13 +58,13 @@ class Asked(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inquiry(Generic[Reading]):
-    """A question to be asked, and the reading of a reply.
+    """A question to ask, and how to read the reply.
 
-    prompt: the name of the built-in prompt. variables: see `prompts.render`. schema: of the reply. read: from the
-    reply's object, which is of the schema, to what is wanted; it may raise UnreadableError too. direct: reads the reply
-    itself, in the place of `read` (token probabilities). form: what is said of the reply's form; none: of the schema.
-    verdicts: see `Question`. plain, roles: see `prompts.render`. portion: the one that is shown of a longer response.
-    findings: what the judge's tools returned, see `research.py`.
+    prompt: the name of the built-in prompt. variables: see `prompts.render`. schema: the schema of the reply. read:
+    turns the reply's object, which matches the schema, into a reading; it may also raise UnreadableError. direct: reads
+    the reply itself instead (token probabilities). form: describes the form of the reply; None: the schema does.
+    verdicts: see `Question`. plain, roles: see `prompts.render`. portion: the portion of a longer response that is
+    shown. findings: what the judge's tools returned, see `research.py`.
     """
 
     prompt: str
@@ -84,8 +85,9 @@ class Inquiry(Generic[Reading]):
 
 @dataclass(frozen=True, slots=True)
 class Opinion(Generic[Reading]):
-    """One reading; or None and why. blame: `policy` where the candidate's own text made the replies unreadable,
-    `verifier` where the judge gives none that can be read."""
+    """One reading; or None and the reason. blame: `policy` if the candidate's own text made the replies unreadable,
+    `verifier` if the judge gives no readable reply.
+    """
 
     reading: Reading | None
     problem: str | None = None
@@ -101,9 +103,10 @@ def refused(
     in_portions: bool = False,
     **details: Any,
 ) -> Outcome | None:
-    """The outcome of a response about which nobody is asked: without substance, or too long to be shown; else None.
-    asked: see `empty_reason`. in_portions: one that is longer than a judge's context is judged in portions, so that
-    only the request's own limit counts here. details: of the outcome, such as its range."""
+    """The outcome of a response that needs no judge, because it has no substance or is too long to show; else None.
+    asked: see `empty_reason`. in_portions: a response longer than the judge's context will be judged in portions, so
+    only the request's own limit applies. details: fields of the outcome, such as its range.
+    """
     most = params.longest if in_portions else params.most_shown
     if most is not None and len(response) > most:
         return too_long(len(response), most, **details)
@@ -122,8 +125,9 @@ def refused_subject(
     in_portions: bool = False,
     **details: Any,
 ) -> Outcome | None:
-    """The same of a subject; a transcript may be too long to be shown though the candidate wrote little of it.
-    criteria: what it is held against."""
+    """Does the same for a subject. A transcript can be too long to show even if the candidate wrote little of it.
+    criteria: the criteria that the subject is judged by.
+    """
     most = params.longest if in_portions else params.most_shown
     if subject.show == "transcript" and most is not None and (size := subject.size()) > most:
         return too_long(size, most, **details)
@@ -132,7 +136,7 @@ def refused_subject(
 
 
 def too_long(size: int, most: int | None, *, feedback: str | None = None, **details: Any) -> Outcome:
-    """The outcome of a response that is too long to be shown."""
+    """The outcome of a response that is too long to show."""
     message = feedback or f"The response has {size} characters; a judge is shown at most {most}."
     return wrong("too_long", feedback=message, flags=("too_long",), **details)
 
@@ -140,7 +144,7 @@ def too_long(size: int, most: int | None, *, feedback: str | None = None, **deta
 async def opinions(
     ctx: Asked, params: JudgeParams, inquiry: Inquiry[Reading], ledger: Ledger
 ) -> list[Opinion[Reading]]:
-    """`params.samples` opinions, asked for at the same time. Raises what `ctx.judge.ask` raises."""
+    """Asks for `params.samples` opinions at the same time. Raises what `ctx.judge.ask` raises."""
     chat = await offload(_size(inquiry), rendered, params, inquiry)
     ledger.neutralised = max(ledger.neutralised, chat.neutralised)
     return await gather(*(_opinion(ctx, params, inquiry, chat, ledger, number) for number in range(params.samples)))
@@ -149,10 +153,10 @@ async def opinions(
 def readings(
     found: Sequence[Opinion[Reading]], lowest: Reading, ledger: Ledger, **details: Any
 ) -> tuple[list[Reading], Outcome | None]:
-    """Returns what the opinions say; and the outcome, where too few of them can be read.
+    """Returns the readings of the opinions; and an outcome if too few of them are readable.
 
-    An opinion that the candidate's text made unreadable counts as `lowest`; all such are zero, `unreadable_reply`.
-    Where half of them or more are lacking by the judge's fault it is undecided.
+    An opinion that the candidate's text made unreadable counts as `lowest`; if all are, the score is 0
+    (`unreadable_reply`). If the judge is to blame for at least half of the opinions missing, the verdict is undecided.
     """
     evidence = {**ledger.evidence(), "problems": sorted({one.problem for one in found if one.problem})}
     flags = ledger.flags()
@@ -194,19 +198,19 @@ async def _opinion(
     neutral = scrambled if refusals else as_long
     chat = await offload(_size(inquiry), rendered, params, inquiry, neutral=neutral)
     for control in range(ASKS):
-        # The same for all opinions, and for all texts of that length: attempts that no other question has.
+        # All opinions, and all texts of that length, share these attempts, whose numbers no other question uses.
         place = ASKS + 1 + control
         try:
             await _asked(ctx, params, inquiry, chat, ledger, 0, place, more, warm=control > 0)
         except UnreadableError:
             if refusals < ASKS:
                 return Opinion(None, problem, "verifier")
-            # The server took it, which is all that was to be known.
+            # The server accepted the text, which is all that had to be tested.
     return Opinion(None, problem, "policy")
 
 
 def refuses(error: SampleError | None) -> bool:
-    """Returns whether the judge's server answered that it does not take this question."""
+    """Returns whether the judge's server rejected this question."""
     return isinstance(error, ProviderError) and error.details.get("kind") == "rejected"
 
 
@@ -222,7 +226,7 @@ async def _asked(
     *,
     warm: bool,
 ) -> Reading:
-    """Returns what one reply says. Raises UnreadableError, and what `ctx.judge.ask` raises."""
+    """Returns the reading of one reply. Raises UnreadableError, and what `ctx.judge.ask` raises."""
     question = replace(
         _question(params, inquiry, chat),
         temperature=(params.temperature or WARMER) if warm else params.temperature,
@@ -243,8 +247,10 @@ async def _asked(
 
 
 async def _answered(ctx: Asked, question: Question, judge: str | None) -> Reply:
-    """The reply; tokens beyond the configured ones are only asked for as long as the judge's context has room. Raises
-    CutOffError if it has none for a reply that was cut off, and what `ctx.judge.ask` raises."""
+    """The reply. If the server refuses the question, the token limit is lowered to the configured one, in case the
+    judge's context has no room for more. Raises CutOffError if a truncated reply cannot get more tokens, and what
+    `ctx.judge.ask` raises.
+    """
     try:
         return await ctx.judge.ask(question, judge)
     except ProviderRefused as error:
@@ -256,7 +262,7 @@ async def _answered(ctx: Asked, question: Question, judge: str | None) -> Reply:
 
 
 def question_of(params: JudgeParams, inquiry: Inquiry[Any]) -> Question:
-    """The question of an inquiry, as it is asked the first time."""
+    """The question of an inquiry, as asked the first time."""
     return _question(params, inquiry, rendered(params, inquiry))
 
 
@@ -274,17 +280,17 @@ def _question(params: JudgeParams, inquiry: Inquiry[Any], chat: Chat) -> Questio
 
 
 def _size(inquiry: Inquiry[Any]) -> int:
-    """Characters of what others wrote, but for what is deep within."""
+    """Characters of untrusted text in an inquiry, not counting nested values."""
     given = inquiry.variables.values()
     texts = [one for value in given for one in (value if isinstance(value, list) else (value,))]
     return sum(len(one.text) for one in [*texts, *inquiry.findings] if isinstance(one, Material))
 
 
 def rendered(params: JudgeParams, inquiry: Inquiry[Any], *, neutral: StandIn | None = None) -> Chat:
-    """The chat of an inquiry. neutral: see `prompts.render`."""
+    """Renders an inquiry as a chat. neutral: see `prompts.render`."""
     form = inquiry.form if inquiry.form is not None else reply_form(inquiry.schema or {})
     if inquiry.portion is not None:
-        # Beside the form, which comes after a request's own prompt too.
+        # Next to the form, because the form also follows a request's own prompt.
         form = f"{inquiry.portion.notice()}\n\n{form}"
     variables = {"instructions": params.instructions, **inquiry.variables}
     return render(

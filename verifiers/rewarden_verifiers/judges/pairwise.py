@@ -137,7 +137,7 @@ async def pairwise(
 
 
 def decided(found: Sequence[Opinion[Preference]], params: ContestParams, ledger: Ledger) -> Outcome:
-    """Returns what the opinions on one comparison come to."""
+    """Returns the outcome of the opinions on one comparison."""
     votes, early = readings(found, Preference(0.0, False, ""), ledger)
     if early is not None:
         return early
@@ -154,7 +154,7 @@ def decided(found: Sequence[Opinion[Preference]], params: ContestParams, ledger:
     evidence |= verdict.evidence(scores)
     if verdict.score is None:
         return undecided("tie", evidence=evidence, flags=tuple(flags))
-    # Where opinions are counted, one who does not win has not lost yet: that somebody has to say.
+    # Where opinions are counted, not winning is not the same as losing: an opinion must say so.
     final = 0.5 if min(scores) >= 0.5 > verdict.score or max(scores) <= 0.5 < verdict.score else verdict.score
     nearest = min(votes, key=lambda vote: abs(vote.score - final))
     passed = final >= params.least
@@ -162,7 +162,7 @@ def decided(found: Sequence[Opinion[Preference]], params: ContestParams, ledger:
         final,
         passed=passed,
         reason=_reason(final, passed),
-        # A tie that comes of the judge's liking for a place says nothing about the response.
+        # A tie caused by the judge's position bias says nothing about the response.
         fault="verifier" if final == 0.5 and flips else None,
         feedback=nearest.reason[: params.shown] or None,
         evidence=evidence,
@@ -173,7 +173,9 @@ def decided(found: Sequence[Opinion[Preference]], params: ContestParams, ledger:
 def ended(
     score: float, compared: Sequence[Mapping[str, Any]], judged: Outcome | None, params: ContestParams
 ) -> Outcome:
-    """The outcome of a score that the last of the criteria `compared` decided. judged: what the opinions came to."""
+    """The outcome of a score decided by the last of the criteria in `compared`. judged: the outcome of the judge's
+    opinions.
+    """
     passed = score >= params.least
     outcome = scored(
         score,
@@ -193,5 +195,5 @@ def _reason(score: float, passed: bool) -> str | None:
 
 
 def same(one: str, other: str) -> bool:
-    """Returns whether a judge sees no difference: a character that nobody sees makes no other text."""
+    """Returns whether two texts look the same to a judge: invisible characters make no difference."""
     return harmless(one).text.strip() == harmless(other).text.strip()

@@ -1,8 +1,8 @@
-"""A panel: different judges give a verdict each, and the panel combines them.
+"""A panel: several judges each give a verdict, and the panel combines them.
 
-A single judge that is credulous, or that was trained on the same preferences as the policy, cannot decide alone. A
-member that cannot be reached or gives no verdict is missing; it never counts as a no. Unless a quorum allows it, the
-panel then gives no verdict either.
+This keeps a single judge that is credulous, or that was trained on the same preferences as the policy, from deciding
+alone. A member that cannot be reached or gives no verdict is missing; it never counts as a no. Unless a quorum allows
+it, the panel then gives no verdict either.
 """
 
 from __future__ import annotations
@@ -63,16 +63,16 @@ class PanelParams(JudgeParams):
 
 
 class Rules(Protocol):
-    """The rules by which the verdicts of a panel's members become one."""
+    """The rules that combine the verdicts of a panel's members into one."""
 
     def vote(self, one: Outcome) -> str:
-        """A member's vote, by which members agree or not."""
+        """A member's vote, on which the agreement of members is computed."""
 
     def kappa(self, heard: Sequence[Outcome]) -> float | None:
-        """Fleiss' kappa over the parts of the members' verdicts; None if it says nothing."""
+        """Fleiss' kappa over the parts of the members' verdicts; None if it is not meaningful."""
 
     def combined(self, heard: Sequence[Outcome], evidence: Mapping[str, Any], flags: Sequence[str]) -> Outcome:
-        """The panel's outcome, by at least one verdict, all of which have a score."""
+        """The panel's outcome, from at least one verdict. All verdicts have a score."""
 
 
 P = TypeVar("P", bound=PanelParams)
@@ -80,9 +80,10 @@ Heard = TypeVar("Heard")
 
 
 async def seated(params: P, judged: Callable[[P], Awaitable[Outcome]], rules: Rules) -> Outcome:
-    """The outcome by `judged`, or by a panel, of which each member judges with these parameters and its own name.
+    """Returns the outcome of `judged`, or of a panel in which each member judges with these parameters and its own
+    name.
 
-    Raises what `judged` raises: with a panel only where the verdicts are fewer than the quorum.
+    Raises what `judged` raises; with a panel, only if there are fewer verdicts than the quorum.
     """
     panel = params.panel
     if not panel.judges:
@@ -94,7 +95,7 @@ async def seated(params: P, judged: Callable[[P], Awaitable[Outcome]], rules: Ru
 async def seated_group(
     params: P, judged: Callable[[P], Awaitable[Sequence[Outcome | SampleError]]], rules: Rules, size: int
 ) -> Sequence[Outcome | SampleError]:
-    """The outcomes of a group of so many by `judged`, or by a panel, whose verdicts on each sample are combined."""
+    """Returns the outcomes of a group of `size` members. With a panel, the verdicts on each sample are combined."""
     panel = params.panel
     if not panel.judges:
         return await judged(params)
@@ -113,21 +114,21 @@ async def seated_group(
 
 
 def _seats(params: P) -> list[P]:
-    """Returns the parameters by which each member judges."""
+    """Returns the parameters for each member."""
     return [replace(params, judge=name, panel=Panel()) for name in params.panel.judges]
 
 
 def _combined(panel: Panel, said: Mapping[str, Outcome | SampleError], rules: Rules) -> Outcome:
-    """Returns what the members' verdicts on a sample come to. Raises the error of a member that is lacking."""
+    """Combines the members' verdicts on a sample. Raises the error of a missing member."""
     found = _one_seat_each(said)
     heard = {name: one for name, one in found.items() if isinstance(one, Outcome) and one.score is not None}
     evidence = _evidence(found, heard, rules)
     if len(heard) < (panel.quorum or len(panel.judges)):
         failed = next((one for one in found.values() if isinstance(one, SampleError)), None)
         if failed is not None:
-            raise failed  # may pass when asked again; an undecided member hardly does
+            raise failed  # a retry may succeed; an undecided member rarely changes its mind
         lacks = [(name, one) for name, one in found.items() if isinstance(one, Outcome) and name not in heard]
-        # A program among the criteria that cannot run is no opinion of a member's: it is told as without a panel.
+        # A program criterion that cannot run is not a member's opinion: report it as without a panel.
         broken = next((one for _, one in lacks if one.fault in ("caller", "infra")), None)
         if broken is not None:
             return replace(broken, evidence={**broken.evidence, **evidence})
@@ -143,7 +144,7 @@ def _combined(panel: Panel, said: Mapping[str, Outcome | SampleError], rules: Ru
 
 
 async def _heard(judged: Awaitable[Heard]) -> Heard | SampleError:
-    """The verdict of a member, or why it could not be asked."""
+    """A member's verdict, or the error if it could not be reached."""
     try:
         return await judged
     except (ProviderError, BudgetExhausted, MissingDependency) as error:
@@ -151,8 +152,9 @@ async def _heard(judged: Awaitable[Heard]) -> Heard | SampleError:
 
 
 def _one_seat_each(said: Mapping[str, Outcome | SampleError]) -> dict[str, Outcome | SampleError]:
-    """The members' verdicts, without those of a judge that has another seat already: its own, or as the fallback of a
-    member before it. Attack: text for one credulous judge, while strict members are down and fall back to it."""
+    """The members' verdicts, without those by a judge that already has another seat: its own, or as the fallback of an
+    earlier member. Attack: text written for one credulous judge, while strict members are down and fall back to it.
+    """
     seated: set[str] = set()
     found: dict[str, Outcome | SampleError] = {}
     for name, one in said.items():
@@ -167,7 +169,7 @@ def _one_seat_each(said: Mapping[str, Outcome | SampleError]) -> dict[str, Outco
 
 
 def _judges(one: Outcome | SampleError) -> set[str]:
-    """The names of the judges whose replies a verdict rests on."""
+    """The names of the judges behind a verdict that needed a fallback; empty for any other."""
     if isinstance(one, SampleError) or "judge_fallback" not in one.flags:
         return set()
     return set(str(one.evidence.get("judge", "")).split(", "))
@@ -191,7 +193,7 @@ def _told(one: Outcome | SampleError) -> dict[str, Any]:
 
 
 def _usage(said: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The sums of what the members took."""
+    """The total usage of the members."""
     names = {name: None for one in said for name in one}
     return {
         name: any(one.get(name) for one in said) if name == "estimated" else sum(one.get(name, 0) for one in said)
@@ -204,9 +206,10 @@ def _flags(heard: Any) -> tuple[str, ...]:
 
 
 def fleiss_kappa(table: Sequence[Sequence[int]]) -> float | None:
-    """The agreement beyond chance of a fixed number of raters (Fleiss 1971): a row a subject, with the number of
-    raters who chose each category. None for fewer than two raters, and where all chose one category throughout, so
-    that chance alone agrees."""
+    """The agreement beyond chance of a fixed number of raters (Fleiss 1971): one row per subject, with the number of
+    raters who chose each category. None for fewer than two raters, and if all raters chose one category throughout, so
+    that chance alone explains the agreement.
+    """
     raters = sum(table[0]) if table else 0
     if raters < 2:
         return None

@@ -1,4 +1,4 @@
-"""The rules of a panel whose members compare two texts: each says win, tie or loss."""
+"""The rules of a panel whose members compare two texts: each votes win, tie or loss."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _NAMES = ("A", "tie", "B")
 
 @dataclass(frozen=True, slots=True)
 class Contests:
-    """The rules, by the panel's parameters.
+    """The rules, for the panel's parameters.
 
-    A member that says tie is for neither side. A side has won only if more than half of all members that gave a verdict
-    are for it, also where the mean of the scores says more. Attack: one bought judge that is sure, beside two that are
-    nearly undecided, has the mean for itself.
+    A tie counts for neither side. A side wins only if more than half of all members that gave a verdict vote for it,
+    even if the mean of the scores says otherwise. Attack: one bought judge that is certain, beside two that are nearly
+    undecided, dominates the mean.
     """
 
     params: PanelParams
@@ -30,11 +30,11 @@ class Contests:
         return _side(one.score or 0.0)
 
     def kappa(self, heard: Sequence[Outcome]) -> float | None:
-        """Fleiss' kappa over the questions: each order of each opinion is one, of which every member named A, B or
-        neither. None where only one text was named throughout, which a liking for a place does as well.
+        """Fleiss' kappa over the questions: each order of each opinion is a question, to which every member answered A,
+        B or neither. None if only one text was ever named, since position bias alone can cause that.
 
-        An opinion that could not be read is none; of the others the first of a member is next to the first of the rest,
-        since the opinions of a member are alike.
+        Unreadable opinions are left out. The remaining ones are matched by position: first with first, since the
+        opinions of a member are interchangeable.
         """
         read = [[names for names in one.evidence.get("named", ()) if names] for one in heard]
         table = [
@@ -45,7 +45,7 @@ class Contests:
         return fleiss_kappa(table)
 
     def combined(self, heard: Sequence[Outcome], evidence: Mapping[str, Any], flags: Sequence[str]) -> Outcome:
-        """The panel's outcome, with the reasons of the member whose verdict is nearest to it."""
+        """The panel's outcome, with the reasons of the member whose verdict is closest to it."""
         scores = [one.score or 0.0 for one in heard]
         votes = [self.vote(one) for one in heard]
         wins, ties, losses = (votes.count(side) for side in ("win", "tie", "loss"))
@@ -60,7 +60,7 @@ class Contests:
         else:
             score = most
         side = _side(score)
-        # One whose replies the response spoils speaks for the panel only where no other member says the same.
+        # A member whose replies the response spoils speaks for the panel only if no other member votes the same.
         nearest = min(
             heard,
             key=lambda one: (
@@ -74,7 +74,7 @@ class Contests:
         return scored(
             score,
             reason=nearest.reason if self.vote(nearest) == side else None,
-            # A tie to which a liking for a place led some member says nothing about the response.
+            # A tie caused by a member's position bias says nothing about the response.
             fault="verifier" if side == "tie" and any(one.fault == "verifier" for one in heard) else None,
             feedback=nearest.feedback,
             evidence={**nearest.evidence, **rate, **evidence},

@@ -1,4 +1,4 @@
-"""The rules of a panel whose members pass a response or do not."""
+"""The rules of a panel whose members pass or fail a response."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rewarden_verifiers.outcome import scored, undecided
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """The rules, by the panel's parameters. least: the lowest mean that passes."""
+    """The rules, for the panel's parameters. least: the lowest mean that passes."""
 
     params: PanelParams
     least: float
@@ -24,8 +24,9 @@ class Passes:
         return "pass" if one.passed else "fail"
 
     def kappa(self, heard: Sequence[Outcome]) -> float | None:
-        """Fleiss' kappa over the parts (criteria, aspects) that all members decided; None for fewer than two parts, of
-        which it says nothing."""
+        """Fleiss' kappa over the parts (criteria, aspects) that all members decided; None for fewer than two parts, for
+        which it is not meaningful.
+        """
         names = [name for name in heard[0].components if name] if heard else []
         table = []
         for name in names:
@@ -37,7 +38,7 @@ class Passes:
         return fleiss_kappa(table) if len(table) > 1 else None
 
     def combined(self, heard: Sequence[Outcome], evidence: Mapping[str, Any], flags: Sequence[str]) -> Outcome:
-        """The panel's outcome, with the reasons of the member whose verdict is nearest to it."""
+        """The panel's outcome, with the reasons of the member whose verdict is closest to it."""
         scores = [one.score or 0.0 for one in heard]
         yes = sum(bool(one.passed) for one in heard)
         if self.params.panel.combine == "mean":

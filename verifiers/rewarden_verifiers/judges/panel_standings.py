@@ -14,7 +14,7 @@ from rewarden_verifiers.outcome import scored
 
 @dataclass(frozen=True, slots=True)
 class Standings:
-    """The rules, by the panel's parameters. threshold: scores above it pass."""
+    """The rules, for the panel's parameters. threshold: scores above it pass."""
 
     params: PanelParams
     threshold: float
@@ -24,14 +24,14 @@ class Standings:
         return "pass" if one.passed else "fail"
 
     def kappa(self, heard: Sequence[Outcome]) -> float | None:
-        """Returns None: of a single sample it says nothing."""
+        """Returns None: kappa is not meaningful for a single sample."""
         return None
 
     def combined(self, heard: Sequence[Outcome], evidence: Mapping[str, Any], flags: Sequence[str]) -> Outcome:
-        """The panel's outcome, with the reasons of the member whose standing is nearest to it.
+        """The panel's outcome, with the reasons of the member whose standing is closest to it.
 
-        Attack: one bought judge that ranks a text first. By `majority` the score is one that more than half of the
-        members give at least, which no single one of them raises.
+        Attack: one bought judge that ranks a text first. With `majority`, the score is the highest that more than half
+        of the members give at least, which no single member can raise.
         """
         scores = sorted((one.score or 0.0 for one in heard), reverse=True)
         if self.params.panel.combine == "mean":

@@ -1,4 +1,4 @@
-"""Parameters that all verifiers with a judge share."""
+"""Parameters shared by all verifiers with a judge."""
 
 from __future__ import annotations
 
@@ -13,21 +13,24 @@ Aggregate = Literal["mean", "majority", "median", "any", "all"]
 @dataclass(frozen=True, kw_only=True)
 class Prompt:
     """A prompt that replaces the built-in one: Jinja2 templates with the same variables. An empty part keeps the
-    built-in text. Untrusted texts are always fenced, and the form of the reply is always appended."""
+    built-in text. Untrusted texts are always fenced, and the form of the reply is always appended.
+    """
 
     system: str = ""
     user: str = ""
 
 
 LONGEST = 60_000
-"""Characters of a response that a judge is shown, unless the request or the judge's context says otherwise."""
+"""Maximum number of characters of a response shown to a judge, unless the request or the judge's context sets another
+limit.
+"""
 
 
 MOST_PORTIONS = 64
 
 
 def positive_share(name: str, value: float | None) -> None:
-    """Raises InvalidParams for a parameter that is given, and is not above 0 and at most 1."""
+    """Raises InvalidParams unless the parameter is null, or above 0 and at most 1."""
     if value is not None and not 0 < value <= 1:
         raise InvalidParams(f"params.{name} must be above 0 and at most 1", path=f"params.{name}")
 
@@ -84,11 +87,11 @@ class JudgeParams:
 
     @property
     def most_shown(self) -> int:
-        """The characters of a response that a judge is shown at most."""
+        """The maximum number of characters of a response shown to a judge."""
         return LONGEST if self.longest is None else self.longest
 
 
 def check_portions(portions: int) -> None:
-    """Raises InvalidParams for a number of portions that means nothing."""
+    """Raises InvalidParams for an invalid number of portions."""
     if not 1 <= portions <= MOST_PORTIONS:
         raise InvalidParams(f"params.portions must be from 1 to {MOST_PORTIONS}", path="params.portions")

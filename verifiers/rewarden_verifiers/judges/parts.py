@@ -19,8 +19,9 @@ _REASON = 600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vote:
-    """One opinion on one criterion. value: how far it is met, 0 to 1; None: the judge cannot tell. count: how often
-    what it describes occurs, where that was asked."""
+    """One opinion on one criterion. value: how far it is met, 0 to 1; None: the judge cannot tell. count: how often the
+    described behaviour occurs, if the question asks for that.
+    """
 
     value: float | None
     quote: str = ""
@@ -28,7 +29,7 @@ class Vote:
     count: int | None = None
 
     def told(self) -> str:
-        """Quote and reason, bounded."""
+        """Quote and reason, truncated."""
         quote = " ".join(self.quote.split())[:_QUOTE]
         reason = " ".join(self.reason.split())[:_REASON]
         return f"“{quote}” {reason}".strip() if quote else reason
@@ -36,8 +37,9 @@ class Vote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """The result of one criterion. value: None if it was left out. votes: all of the judge's; counted: what they were
-    taken for. program: what a program made of it."""
+    """The result of one criterion. value: None if it was left out. votes: all votes of the judge; counted: the values
+    they were counted as. program: the outcome, if a program decided.
+    """
 
     criterion: Criterion
     value: float | None
@@ -47,19 +49,19 @@ class Part:
 
     @property
     def abstentions(self) -> int:
-        """Votes of a judge that cannot tell."""
+        """The number of votes in which the judge cannot tell."""
         return sum(vote.value is None for vote in self.votes)
 
     @property
     def cost(self) -> float:
-        """The points that the response lost by it."""
+        """The points that the response lost on this criterion."""
         if self.value is None:
             return 0.0
         points = self.criterion.points
         return points * (1 - self.value) if points >= 0 else -points * self.value
 
     def said(self) -> str:
-        """Quote and reason of the vote that is nearest to the outcome; of a program, what it said."""
+        """Quote and reason of the vote closest to the outcome; for a program, its feedback."""
         if self.program is not None:
             return Vote(value=None, reason=self.program.feedback or self.program.reason or "").told()
         worst = worst_of(self.criterion)
@@ -67,14 +69,15 @@ class Part:
         return min(self.votes, key=lambda vote: abs((worst if vote.value is None else vote.value) - value)).told()
 
     def value_of(self, place: int) -> float | None:
-        """The value by the opinion of that place alone, where it is one of opinions."""
+        """The value according to the opinion at that index alone, if the criterion has opinions."""
         return self.counted[min(place, len(self.counted) - 1)] if self.counted else self.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Itemised:
-    """All criteria's ends. score: by `total`; None where nothing that is worth points was decided. met: how the value
-    of a criterion that is met is named. portions: for the evidence, if the response was judged in portions."""
+    """The results of all criteria. score: see `total`; None if no criterion with positive points was decided. met: the
+    name for the value of a criterion that is met. portions: evidence if the response was judged in portions.
+    """
 
     parts: tuple[Part, ...]
     score: float | None
@@ -88,7 +91,7 @@ class Itemised:
         return self.met if value == 1 else f"not_{self.met}" if value == 0 else f"{self.met}_in_part"
 
     def details(self) -> dict[str, Any]:
-        """Returns what every outcome of criteria has."""
+        """Returns the fields that every outcome of criteria has."""
         return {
             "steps": self.steps(),
             "components": self.components(),
@@ -97,14 +100,14 @@ class Itemised:
         }
 
     def steps(self) -> list[StepScore]:
-        """A score for each criterion: how far it is met, which for one of negative points is nothing good."""
+        """A score for each criterion: how far it is met, which is bad for criteria with negative points."""
         return [
             StepScore(index=place, score=part.value, label=part.criterion.label, feedback=part.said() or None)
             for place, part in enumerate(self.parts)
         ]
 
     def components(self) -> dict[str, Component]:
-        """The same by the criteria's ids; a program's with its own reason and name."""
+        """The same scores by the criteria's ids; programs add their own reason and name."""
         return {part.criterion.id: self._component(part) for part in self.parts}
 
     def _component(self, part: Part) -> Component:
@@ -122,8 +125,9 @@ class Itemised:
         return Component(status="scored", score=part.value, reason=self.named(part.value))
 
     def evidence(self) -> dict[str, Any]:
-        """`points` of those `possible`; `open`: ids of the criteria about which a judge could not tell; `left_out`;
-        `tags`: the same score within each tag. Opinions, spread and confidence; judge and usage."""
+        """The evidence: `points` out of `possible`; `open`: ids of the criteria about which a judge could not tell;
+        `left_out`; `tags`: the score within each tag. Also opinions, spread and confidence; judge and usage.
+        """
         parts = [part for part in self.parts if part.value is not None]
         made: dict[str, Any] = {
             "points": math.fsum(part.criterion.points * (part.value or 0.0) for part in parts),
@@ -141,21 +145,22 @@ class Itemised:
         opinions = [one for one in alone if one is not None]
         if opinions:
             spread = statistics.pstdev(opinions)
-            # Sums with negative points may lie further apart than 0.5.
+            # With negative points, the spread of the sums can exceed 0.5.
             confidence = max(0.0, 1 - 2 * spread) if len(opinions) > 1 else None
             made |= {"opinions": opinions, "spread": spread, "confidence": confidence}
         return {**made, **self.portions, **self.ledger.counted()}
 
     def feedback(self, longest: int) -> str | None:
-        """Returns what cost points, and why, each criterion on a line; the dearest first."""
+        """Returns which criteria cost points, and why: one per line, the most expensive first."""
         lost = sorted((part for part in self.parts if part.cost > 0), key=lambda part: -part.cost)
         lines = [f"{part.criterion.label}: {part.said() or self.named(part.value or 0.0)}" for part in lost]
         return "\n".join(lines)[:longest] or None
 
 
 def reached(one: Criterion, outcome: Outcome) -> float:
-    """Returns how much of the criterion a scored outcome meets, from 0 to 1. Raises InvalidReference (or InvalidParams,
-    by where the criterion stands) where it must pass and the verifier has no notion of that.
+    """Returns how far a scored outcome meets the criterion, from 0 to 1. Raises InvalidReference (or InvalidParams,
+    depending on where the criterion comes from) if the criterion requires a pass and the verifier does not decide
+    passed or failed.
     """
     assert outcome.score is not None
     if one.of == "passed":
@@ -169,19 +174,20 @@ def reached(one: Criterion, outcome: Outcome) -> float:
     low, high = outcome.range
     if one.of == "score":
         return (outcome.score - low) / (high - low) if high > low else float(outcome.score >= high)
-    # A sum of floats that should be 0.6 may be 0.6 less a rounding.
+    # Rounding can leave a sum of floats just below the threshold.
     return float(outcome.score >= one.of - 1e-9)
 
 
 def worst_of(one: Criterion) -> float:
-    """The value that is worst for the response: not met, or met where points are negative."""
+    """The value that is worst for the response: not met, or met if the points are negative."""
     return 0.0 if one.points >= 0 else 1.0
 
 
 def total(parts: Sequence[Part], place: int | None = None) -> float | None:
-    """The points that are met, as a share of the positive ones: HealthBench's score (arXiv 2505.08775), which RuscaRL
-    takes as reward (arXiv 2508.16949). place: by the opinion of that place alone. None if no positive points are
-    left."""
+    """The points of the criteria met, as a share of all positive points: HealthBench's score (arXiv 2505.08775), which
+    RuscaRL uses as reward (arXiv 2508.16949). place: only count the opinion at this index. None if no positive points
+    are left.
+    """
     values = [(part.criterion.points, part.value if place is None else part.value_of(place)) for part in parts]
     decided = [(points, value) for points, value in values if value is not None]
     possible = math.fsum(max(points, 0.0) for points, _ in decided)

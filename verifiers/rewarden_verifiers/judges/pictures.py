@@ -1,4 +1,4 @@
-"""Images of a sample, as messages show them. Separate from prompts, which need an extra package."""
+"""Images of a sample, as parts of messages. Separate from prompts, which need an extra package."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rewarden.types import Media
 
 
 def images(media: Sequence[Media] | None) -> Sequence[Media]:
-    """The sample's images. Raises InvalidSample if there is none, since the judge was to see one."""
+    """The sample's images. Raises InvalidSample if there are none, since the judge was meant to see one."""
     found = [one for one in media or () if not one.mime.startswith(("audio/", "video/", "text/"))]
     if not found:
         raise InvalidSample("params.media is set, and the sample has no image", path="media")
@@ -17,7 +17,7 @@ def images(media: Sequence[Media] | None) -> Sequence[Media]:
 
 
 def encodable(text: str) -> bool:
-    """Returns whether a text can be sent: a lone surrogate cannot."""
+    """Returns whether a text can be encoded as UTF-8: a lone surrogate cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -26,7 +26,7 @@ def encodable(text: str) -> bool:
 
 
 def address_of(media: Media) -> str:
-    """An image's address as a message's part has it. Raises InvalidSample for media that have none."""
+    """The address of an image in a message part. Raises InvalidSample for media without one."""
     if not encodable(f"{media.url}{media.mime}{media.base64}"):
         raise InvalidSample("media has a lone surrogate, which no URL can contain", path="media")
     if media.url is not None:

@@ -23,19 +23,19 @@ from rewarden_verifiers.judges.tokens import tokens_at_most
 from rewarden_verifiers.view import Turn
 
 _BORDERS = tuple(re.compile(border) for border in (r"\n[ \t]*\n\s*", r"\n", r"(?<=[.!?。！？])\s+", r"\s+"))
-"""Ends of paragraphs, lines, sentences and words: where a text is cut, in the order of preference."""
+"""Ends of paragraphs, lines, sentences and words: where a text is cut, in order of preference."""
 
 _OVERLAP = 8
-"""The share of a portion, as a divisor, that the next one repeats: a passage at a cut is seen whole in one of them."""
+"""The next portion repeats one part in this many, so that a passage at a cut is seen whole in one of the two."""
 
 _LEAST = 256
-"""Tokens of a portion. Where a context leaves fewer, the criteria or the prompt are what is too long."""
+"""Minimum number of tokens of a portion. If the context leaves fewer, the criteria or the prompt are too long."""
 
 _SHORT = 1000
-"""Characters of a response that fits anywhere."""
+"""Maximum number of characters of a response that fits into any context."""
 
 _BETWEEN = "\n\n"
-"""The end of a message where a transcript is cut: a paragraph's."""
+"""The separator between messages at which a transcript is cut: the end of a paragraph."""
 
 Inquire = Callable[[Subject], Inquiry[Any]]
 
@@ -43,12 +43,12 @@ Inquire = Callable[[Subject], Inquiry[Any]]
 async def portions(
     ctx: Context, params: JudgeParams, subject: Subject, inquire: Inquire, most: int, **details: Any
 ) -> list[Subject] | Outcome:
-    """The subject, or its portions where it does not fit into the judge's context; the outcome `too_long` where these
-    are more than `most`. inquire: the question about a subject. details: of the outcome.
+    """Returns the subject, or its portions if it does not fit into the judge's context; the outcome `too_long` if there
+    are more than `most`. inquire: makes the question about a subject. details: fields of that outcome.
 
-    Of a transcript, portions begin and end between messages where they can, and those in which the candidate wrote
-    nothing are left out: long results of tools are nothing to be judged by themselves. Where the context is not known,
-    the response is whole up to `LONGEST` characters.
+    Portions of a transcript begin and end between messages if possible. Portions without any text by the candidate are
+    left out: long tool results are not to be judged on their own. If the context size is unknown, a response of up to
+    `LONGEST` characters stays whole.
     """
     messages = [whole(turn) for turn in subject.turns()] if subject.show == "transcript" else None
     text = subject.response if messages is None else _BETWEEN.join(messages)
@@ -83,7 +83,7 @@ def _portion(subject: Subject, text: str, portion: Portion) -> Subject:
     shown: list[Turn] = []
     place = 0
     for turn in subject.turns():
-        # A message that is shown in part is so with its calls, which are text to a judge.
+        # Render the calls of a message as text, since part of the message is shown.
         message = whole(turn)
         within = message[max(0, portion.start - place) : max(0, portion.end - place)]
         if within.strip():
@@ -93,14 +93,14 @@ def _portion(subject: Subject, text: str, portion: Portion) -> Subject:
 
 
 def told(subjects: Sequence[Subject]) -> dict[str, Any]:
-    """For the evidence: `portions`, where each is in the response; nothing if it was judged whole."""
+    """For the evidence: `portions` lists their positions in the response; empty if it was judged whole."""
     spans = [[one.portion.start, one.portion.end] for one in subjects if one.portion is not None]
     return {"portions": spans} if spans else {}
 
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """A stretch of a text that is not cut. ends: it ends a paragraph."""
+    """An indivisible stretch of text. ends: whether it ends a paragraph."""
 
     start: int
     end: int
@@ -109,8 +109,9 @@ class _Unit:
 
 
 def cut(text: str, room: int) -> list[tuple[int, int]]:
-    """The beginnings and ends of the portions. Each has at most `room` tokens, and begins with up to an eighth of that
-    which the one before it ended with. It ends at the end of a paragraph if its last quarter has one."""
+    """The start and end of each portion. Each has at most `room` tokens, and repeats up to an eighth of that from the
+    end of the previous one. It ends at the end of a paragraph if there is one in its last quarter.
+    """
     overlap = max(1, room // _OVERLAP)
     units = _units(text, 0, len(text), overlap, 0)
     found: list[tuple[int, int]] = []
@@ -135,7 +136,9 @@ def cut(text: str, room: int) -> list[tuple[int, int]]:
 
 
 def _units(text: str, start: int, end: int, most: int, level: int) -> list[_Unit]:
-    """A stretch as units of at most so many tokens: paragraphs, and what they are made of where they are longer."""
+    """Splits a stretch into units of at most `most` tokens: paragraphs, or their lines, sentences and words if they are
+    longer.
+    """
     tokens = tokens_at_most(text[start:end])
     if level and (tokens <= most or end - start < 2):
         return [_Unit(start, end, tokens, ends=False)]

@@ -54,9 +54,10 @@ class ContestParams(PreferenceParams):
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """The result that the orders of one comparison agree on. score: of the first text, from 0 (worse) over 0.5 to 1
-    (better). flipped: the orders named different texts; the score is then 0.5. reason: the judge's, of the first
-    order. named: `A`, `B` or `tie`, in each order."""
+    """The preference on which the orders of one comparison agree. score: of the first text, from 0 (worse) to 0.5 (tie)
+    to 1 (better). flipped: the orders named different texts; the score is then 0.5. reason: the judge's reason in the
+    first order. named: `A`, `B` or `tie`, for each order.
+    """
 
     score: float
     flipped: bool
@@ -65,10 +66,10 @@ class Preference:
 
 
 Margin = tuple[float, str]
-"""From -1 to 1: how much better text A is; and why."""
+"""The lead of text A, from -1 to 1, and the reason."""
 
 Inquire = Callable[[PreferenceParams, tuple[Material, Material], Mapping[str, Any], Sequence[Media]], Inquiry[Margin]]
-"""The question that is asked of two texts, A and B, with further variables of the prompt, and images."""
+"""Makes the question about two texts, A and B, with further variables of the prompt, and images."""
 
 
 async def preferences(
@@ -82,9 +83,9 @@ async def preferences(
     media: Sequence[Media] = (),
     inquire: Inquire | None = None,
 ) -> list[Opinion[Preference]]:
-    """`params.samples` preferences between two texts, each of one opinion an order. shown: further variables of the
-    prompt. orders: 1: only as given. inquire: what is asked; none: the judge's question. A preference lacks where one
-    of its opinions does, by the blame of that one.
+    """Asks for `params.samples` preferences between two texts, each from one opinion per order. shown: further
+    variables of the prompt. orders: 1: only the given order. inquire: makes the question; None: the judge's own. A
+    preference is missing if one of its opinions is, and takes over its blame.
 
     Raises what `ctx.judge.ask` raises.
     """
@@ -102,7 +103,7 @@ def inquiry(
     media: Sequence[Media],
     prompt: str = PROMPT,
 ) -> Inquiry[Margin]:
-    """Returns the question which of two texts is better, by the prompt of that name."""
+    """Returns the question of which text is better, using the named prompt."""
     variables = {**shown, "response_a": texts[0], "response_b": texts[1]}
     if params.by == "probability":
         return Inquiry(
@@ -138,8 +139,9 @@ def _by_probability(reply: Reply) -> Margin:
 
 
 def agreed(seen: Sequence[Opinion[Margin]]) -> Opinion[Preference]:
-    """A preference that all orders share; a tie in one of them is a tie, since half a preference is none. seen: what
-    is said of the first text's being A, then of its being B."""
+    """Combines the opinions of all orders. If one order says tie, or the orders disagree, the result is a tie. seen:
+    the opinions with the first text as A, then as B.
+    """
     for blame in ("policy", "verifier"):
         for one in seen:
             if one.blame == blame:

@@ -25,7 +25,7 @@ from rewarden_verifiers.judges.pictures import address_of, encodable
 from rewarden_verifiers.judges.templates import Places, text_of
 
 FOLDERS = (Path(__file__).parent / "prompts", Path(__file__).parents[1] / "models/prompts")
-"""The folders of the built-in prompts: of judges, and of the reward models that we host."""
+"""The folders of built-in prompts: those of judges, and those of the reward models that Rewarden hosts."""
 
 
 _RESULTS = "Tools that you called before, and their results, which are material too:"
@@ -33,9 +33,9 @@ _RESULTS = "Tools that you called before, and their results, which are material 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """A text that others wrote: it stands fenced, under its name, wherever the prompt names it.
+    """An untrusted text: it is fenced, under its name, wherever the prompt refers to it.
 
-    candidate: the policy wrote it, so a neutral text takes its place where a reply cannot be read.
+    candidate: the policy wrote it, so a neutral text can replace it when a reply is unreadable.
     """
 
     text: str
@@ -44,7 +44,7 @@ class Material:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """Messages, and how many control sequences were made harmless in what they hold."""
+    """Messages, and the number of control sequences neutralised in them."""
 
     messages: tuple[Message, ...]
     neutralised: int
@@ -62,17 +62,17 @@ def render(
     roles: Mapping[str, str] | None = None,
     findings: Sequence[Material] = (),
 ) -> Chat:
-    """The chat of a built-in prompt, or of what the request has in its place.
+    """Renders a built-in prompt, or the request's replacement for it, as a chat.
 
-    variables: by name, `Material` (fenced; lists of them too) or the caller's own values, which stand as they are.
-    form: what is said of the reply's form, last of all. neutral: makes the texts in the place of the candidates'.
-    media: images that are shown after the text. plain: for models that were trained on a template of their own: nothing
-    is fenced, and where the request has that template, nothing is said next to it. roles: for models that were trained
-    on roles of their own: the chat is a message each, of the variable that is named, without any prompt; their chat
-    template is the fence, and no text can write its markers, which are made harmless as everywhere. findings: see
-    `opinions.Inquiry`; they come after the prompt, be it ours or the request's.
+    variables: by name, `Material` (fenced, also within lists) or the caller's own values, which are inserted unchanged.
+    form: describes the form of the reply, at the very end. neutral: makes texts that replace those of the candidates.
+    media: images, placed after the text. plain: for models trained on a template of their own: nothing is fenced, and
+    if the request supplies that template, nothing is added to it. roles: for models trained on roles of their own: the
+    chat has one message per role, with the value of the given variable, and no prompt. The model's chat template is the
+    fence, and no text can contain its markers, which are neutralised as everywhere. findings: see `opinions.Inquiry`;
+    they follow the prompt, whether built-in or the request's.
 
-    Raises InvalidParams for a prompt of the request's that is none.
+    Raises InvalidParams for an invalid prompt in the request.
     """
     texts: list[str] = []
     neutralised = 0
@@ -102,7 +102,7 @@ def render(
         if isinstance(value, Mapping):
             return {inner: fence(inner, item) for inner, item in value.items()}
         if isinstance(value, list):
-            # Texts of a list are told apart by their number.
+            # Number the texts of a list to tell them apart.
             return [fence(f"{label} {place}", item) for place, item in enumerate(value, start=1)]
         return value
 
@@ -128,7 +128,7 @@ def render(
 def _message(role: str, value: str | Material, media: Sequence[Media] = ()) -> Message:
     text = value.text if isinstance(value, Material) else value
     if not encodable(text):
-        # Of material they are gone, so one is the caller's.
+        # Material has no surrogates left, so this one comes from the caller.
         raise InvalidParams("params: the text for a judge has a lone surrogate, which cannot be encoded", path="params")
     pictures = [{"type": "image_url", "image_url": {"url": address_of(one)}} for one in media]
     return {"role": role, "content": [{"type": "text", "text": text}, *pictures] if pictures else text}
@@ -136,7 +136,7 @@ def _message(role: str, value: str | Material, media: Sequence[Media] = ()) -> M
 
 @lru_cache(maxsize=64)
 def built_in(name: str) -> Prompt:
-    """The prompt of that name that ships."""
+    """Loads the built-in prompt of that name."""
     text = _INCLUDE.sub(lambda found: _file(found[1]), _file(name))
     _, system, user = re.split(r"^\[(?:system|user)\]\n", text, flags=re.MULTILINE)
     return Prompt(system=system.strip(), user=user.strip())
@@ -151,7 +151,7 @@ def _file(name: str) -> str:
 
 
 def reply_form(schema: Mapping[str, Any]) -> str:
-    """Returns what is said of the reply: one JSON object of this schema."""
+    """Returns the instruction on the form of the reply: one JSON object with this schema."""
     return (
         "Reply with one JSON object and nothing else: no text before or after it, no code fence. Its JSON Schema:\n"
         + json.dumps(schema, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Questions with known answers, as in a reference: the reader gets the questions, never the answers."""
+"""Questions with known answers from a reference: the reader gets the questions, never the answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FORM = {"question", "questions", "artefact"}
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question and its expected answer. use: who compares, where that is not the verifier's own matter."""
+    """A question and its expected answer. use: the verifier that compares them, if the question names one."""
 
     question: str
     answer: Any
@@ -27,16 +27,16 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Quiz:
-    """All questions about one artefact; the artefact's text, where the reference has it."""
+    """All questions about one artefact, and the artefact's text if the reference contains it."""
 
     asked: tuple[Asked, ...]
     artefact: str | None = None
 
 
 def quiz_of(reference: Any, prompt: str | None = None, question: str | None = None) -> Quiz:
-    """The quiz of a reference: `{"question", "answer", "use"?}`, or `{"questions": [several such]}`, and `artefact`
-    next to it. Any other is the expected answer to the prompt. question: the one question, where the response asks it;
-    the reference then has its `answer` only.
+    """The quiz of a reference: `{"question", "answer", "use"?}` or `{"questions": [several of these]}`, optionally with
+    `artefact`. Any other reference is the expected answer to the prompt. question: the only question, if the response
+    asks it; the reference then contains its `answer`.
 
     Raises InvalidReference with the path.
     """

@@ -1,4 +1,4 @@
-"""Checks that a quote is in the text that the judge quotes from."""
+"""Checks that a quote occurs in the text that the judge quotes from."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ _MARKS = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"'
 
 
 LONGEST = 4000
-"""Characters of a quote; judges are asked for the shortest passage that decides."""
+"""Maximum number of characters of a quote; judges are told to quote the shortest passage that decides."""
 
 
 _READ = 2_000_000
-"""Characters that are compared at most."""
+"""Maximum number of characters to compare."""
 
 
 def readable(text: str) -> str:
-    """A text as `quoted` reads it: what judges are shown, on one line, with plain quotation marks."""
+    """Prepares a text for `quoted`: neutralised as for a judge, on one line, with plain quotation marks."""
     return " ".join(harmless(text).text.translate(_MARKS).split())
 
 
 def quoted(quote: str, there: str) -> bool:
-    """Returns whether a text (made `readable`) holds the quote word for word.
+    """Returns whether a text (made `readable`) contains the quote word for word.
 
-    Only what a model changes without meaning to is overlooked: white space, the shape of quotation marks, and marks
-    around the whole. The quote may leave nothing out, since what is left out may be "not". It must begin and end as
-    words do, and hold a letter or a digit.
+    Only differences that a model makes unintentionally are ignored: white space, the shape of quotation marks, and
+    marks around the whole quote. Nothing can be left out of the quote, since that could be a "not". The quote must
+    begin and end at word boundaries, and contain a letter or a digit.
     """
     wanted = readable(quote) if len(quote) <= LONGEST else ""
     if len(wanted) > 1 and wanted[0] == wanted[-1] and wanted[0] in "\"'" and wanted not in there:
@@ -33,7 +33,7 @@ def quoted(quote: str, there: str) -> bool:
     if not any(character.isalnum() for character in wanted):
         return False
     place = there.find(wanted)
-    # Of a long quote from a text that repeats itself not every place is looked at.
+    # A long, repetitive text is not searched to the end.
     for _ in range(_READ // len(wanted) + 1):
         if place < 0:
             return False
@@ -45,8 +45,8 @@ def quoted(quote: str, there: str) -> bool:
 
 
 def _within(left: str, right: str) -> bool:
-    """Returns whether a word goes on from one character to the next. Letters beyond the first blocks of Unicode are
-    left out: scripts without spaces have no such ends.
+    """Returns whether two adjacent characters belong to the same word. Letters beyond the first Unicode blocks are left
+    out: scripts without spaces have no such boundaries.
     """
-    digits = left.isdigit() == right.isdigit()  # 5 ends where km begins
+    digits = left.isdigit() == right.isdigit()  # a number ends where its unit begins: 5km
     return digits and left.isalnum() and right.isalnum() and left < "\u0530" and right < "\u0530"

@@ -1,4 +1,4 @@
-"""Turns comparisons into scores: win rates, Bradley-Terry strengths, Copeland scores, ranks; each from 0 to 1."""
+"""Turns comparisons into scores from 0 to 1: win rates, Bradley-Terry strengths, Copeland scores, ranks."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ _CLOSE = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A comparison of two players, by number. score: of the first, 1 for a win, 0.5 for a tie, 0 for a loss, or
-    between. second: None: nobody; what the first scores then counts for it alone. weight: how often it counts."""
+    """A comparison of two players, by number. score: the first player's: 1 for a win, 0.5 for a tie, 0 for a loss, or a
+    value in between. second: None: no opponent; the score then only counts for the first player. weight: how often it
+    counts.
+    """
 
     first: int
     second: int | None
@@ -27,8 +29,9 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A player's score from 0 to 1. error: how far it may well be off (one standard deviation); None where nothing is
-    known of that. matches: the weight of all its comparisons."""
+    """A player's score from 0 to 1. error: its estimated error (one standard deviation); None if unknown. matches: the
+    total weight of its comparisons.
+    """
 
     score: float
     error: float | None
@@ -38,8 +41,9 @@ class Standing:
 def standings(
     players: int, matches: Sequence[Match], score: Score, copies: Sequence[int] | None = None, last: int = 0
 ) -> list[Standing]:
-    """The standings of all players, by one of the four ways. A player without a match is at 0.5. copies: how many each
-    stands for. last: how many others there are that rank behind all of them."""
+    """The standings of all players, by one of the four methods. A player without a match gets 0.5. copies: the number
+    of members each player stands for. last: the number of further members that rank behind all players.
+    """
     if score == "bradley_terry":
         return bradley_terry(players, matches)
     if score == "copeland":
@@ -49,8 +53,9 @@ def standings(
 
 
 def win_rates(players: int, matches: Sequence[Match]) -> list[Standing]:
-    """Wins and half the ties, by matches. error: the standard deviation of the rate given those, where all rates were
-    as likely before: of a beta distribution, so that three wins of three are not taken for certainty."""
+    """Wins plus half the ties, divided by matches. error: the standard deviation of the rate under a uniform prior (a
+    beta distribution), so that three wins out of three are not taken for certainty.
+    """
     won, played = _totals(players, matches)
     found: list[Standing] = []
     for wins, total in zip(won, played, strict=True):
@@ -61,8 +66,9 @@ def win_rates(players: int, matches: Sequence[Match]) -> list[Standing]:
 
 
 def ranks(rates: Sequence[Standing], copies: Sequence[int] | None = None, last: int = 0) -> list[Standing]:
-    """1 for the best, 0 for the last, evenly between; equal rates share the middle of their ranks. copies, last: see
-    `standings`."""
+    """Evenly spaced ranks from 1 for the best to 0 for the last; equal rates share the mean of their ranks. copies,
+    last: see `standings`.
+    """
     each = list(zip(rates, copies or [1] * len(rates), strict=True))
     others = last + sum(count for _, count in each) - 1
     found: list[Standing] = []
@@ -74,10 +80,11 @@ def ranks(rates: Sequence[Standing], copies: Sequence[int] | None = None, last: 
 
 
 def copeland(players: int, matches: Sequence[Match], copies: Sequence[int] | None = None) -> list[Standing]:
-    """The share of opponents that one beats in most of the matches against them; level ones count a half.
+    """The share of opponents that a player beats in most of their matches; draws count a half.
 
-    copies: how many each player stands for, where it is several that are alike: so many opponents each is to others,
-    and a match against itself is one of each copy with each other. Weights are then of all copies together."""
+    copies: the number of equal members each player stands for. A player counts as that many opponents, and a match
+    against itself stands for one match between every two of its copies. Weights are totals over all copies.
+    """
     several = copies or [1] * players
     lead: dict[tuple[int, int], float] = defaultdict(float)
     for match in matches:
@@ -105,13 +112,14 @@ def copeland(players: int, matches: Sequence[Match], copies: Sequence[int] | Non
 
 
 def bradley_terry(players: int, matches: Sequence[Match], prior: float = 1.0) -> list[Standing]:
-    """The chance to beat an average one of these players, p / (p + 1), where p is the Bradley-Terry strength and their
-    geometric mean is 1.
+    """The probability of beating an average player, p / (p + 1), where p is the Bradley-Terry strength; the geometric
+    mean of all strengths is 1.
 
-    Strengths by the minorisation-maximisation of Hunter (2004, Annals of Statistics 32, 384-406), with a tie as half a
-    win for each. Everybody has also won and lost `prior / 2` matches against a player of strength 1: so who won all has
-    a finite strength, and players whom no path of matches joins are measured by the same. error: from the inverse of
-    the information at the strengths found, by the delta method.
+    Strengths follow the minorisation-maximisation algorithm of Hunter (2004, Annals of Statistics 32, 384-406), with a
+    tie as half a win for each. As a prior, each player has also won and lost `prior / 2` matches against a player of
+    strength 1. This keeps the strength of an undefeated player finite, and puts players that no path of matches
+    connects on the same scale. error: from the inverse of the information matrix at the estimated strengths, by the
+    delta method.
     """
     if not players:
         return []
@@ -122,7 +130,7 @@ def bradley_terry(players: int, matches: Sequence[Match], prior: float = 1.0) ->
     alone = [prior] * players
     for match in matches:
         if match.second == match.first:
-            continue  # level with itself: says nothing of strength
+            continue  # a draw against itself carries no information about strength
         wins[match.first] += match.weight * match.score
         if match.second is None:
             alone[match.first] += match.weight
@@ -140,8 +148,8 @@ def bradley_terry(players: int, matches: Sequence[Match], prior: float = 1.0) ->
             shared += sum(weight / (own + strengths[other]) for other, weight in against[player].items())
             strengths[player] = wins[player] / shared
             moved = max(moved, abs(math.log(strengths[player] / own)))
-        # The strengths of all together hang on the few matches against the average player alone: rounds would need
-        # very many steps there, and Newton's needs few.
+        # Only the few matches against the average player fix the common level of all strengths. These iterations would
+        # need very many steps to find it; Newton's method needs few.
         surplus = sum(aside) - sum(met * own / (own + 1) for met, own in zip(alone, strengths, strict=True))
         slope = sum(met * own / (own + 1) ** 2 for met, own in zip(alone, strengths, strict=True))
         step = max(-1.0, min(1.0, surplus / slope))
@@ -159,7 +167,7 @@ def bradley_terry(players: int, matches: Sequence[Match], prior: float = 1.0) ->
 
 
 def _errors(strengths: Sequence[float], against: Sequence[dict[int, float]], alone: Sequence[float]) -> list[float]:
-    """The standard deviations of the strengths' logarithms, each measured from the mean of all."""
+    """The standard deviations of the log strengths, each relative to the mean of all."""
     size = len(strengths)
     information = [[0.0] * size for _ in range(size)]
     for player, own in enumerate(strengths):
@@ -175,7 +183,7 @@ def _errors(strengths: Sequence[float], against: Sequence[dict[int, float]], alo
 
 
 def _inverse(matrix: list[list[float]]) -> list[list[float]]:
-    """By Gauss and Jordan, without pivots: the matrix is diagonally dominant."""
+    """Inverts a matrix by Gauss-Jordan elimination, without pivoting: it is diagonally dominant."""
     size = len(matrix)
     rows = [[*row, *(float(place == other) for other in range(size))] for place, row in enumerate(matrix)]
     for place in range(size):

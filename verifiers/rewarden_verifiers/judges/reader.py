@@ -24,7 +24,7 @@ from rewarden_verifiers.uses import UseLike, parse_use
 from rewarden_verifiers.view import SHOWN_TO_MODELS
 
 _SHOWN = 200
-"""Characters of an answer in a step's label."""
+"""Maximum number of characters of an answer in a step's label."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ class Params(JudgeParams):
 
 
 _Answers = tuple[tuple[str | None, str], ...]
-"""For each question its answer, and what it rests on."""
+"""The answer to each question, and the evidence for it."""
 
 _PROPERTIES = {"evidence": {"type": "string"}, "answer": {"type": ["string", "null"]}}
 
@@ -143,7 +143,7 @@ async def reader(
 
 
 def _part(response: str, tag: str | None) -> str | None:
-    """The content of the last such tag, or the whole response where none is asked for."""
+    """The content of the last tag of that name, or the whole response if no tag is configured."""
     if tag is None:
         return response
     end = response.rfind(f"</{tag}>")
@@ -160,7 +160,7 @@ def _inquiry(prompt: str, variables: Mapping[str, Any], count: int, media: Seque
 
 
 async def _compared(ctx: Context, params: Params, quiz: Quiz, answers: _Answers) -> list[Outcome]:
-    """Returns what the comparing verifiers say of one opinion's answers."""
+    """Returns the results of the comparing verifiers for the answers in one opinion."""
     return await gather(
         *(
             _verified(ctx, params, one.use or parse_use(params.use), answer, one.answer)
@@ -182,7 +182,7 @@ def _right(outcome: Outcome) -> bool:
 
 
 def _share(outcome: Outcome) -> float:
-    """Returns how far within its range."""
+    """Returns the score as a share of its range."""
     assert outcome.score is not None
     low, high = outcome.range
     return (outcome.score - low) / (high - low) if high > low else float(outcome.score >= high)
@@ -221,7 +221,7 @@ def _ended(
         shares = [_share(row[place]) for place in counted]
         alike = all(_right(row[place]) for place in counted)
         scores.append(float(alike) if params.score == "all" else sum(shares) / len(shares))
-    # Shares of thirds and the like may lack a rounding.
+    # Rounding can leave a sum of shares just below the threshold.
     passing = params.threshold - 1e-9
     verdict = combine(scores, passing, params)
     evidence |= verdict.evidence(scores)

@@ -1,4 +1,4 @@
-"""The two sides of a response: its reasoning, and the answer that the reasoning should lead to."""
+"""The two sides of a response: its reasoning, and the answer that the reasoning should support."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Where = Literal["thinking", "before", "either"]
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """reasoning: None if there is none. answer: None if there is none, with the snake_case reason."""
+    """reasoning: None if there is none. answer: None if there is none, with the reason in snake_case."""
 
     reasoning: str | None
     answer: str | None
@@ -29,11 +29,11 @@ class Tags:
 
 
 def sides_of(response: str, where: Where, rules: tuple[Rule, ...] | None, tags: Tags) -> Sides:
-    """Both sides of a whole response.
+    """Splits a whole response into its two sides.
 
-    where: the reasoning is the closed thought (`thinking`), what comes before the answer in the final part (`before`),
-    or the thought and, if there is none, what comes before the answer (`either`). rules: how the answer is found in the
-    final part; None: all of it is the answer.
+    where: the reasoning is the closed thinking block (`thinking`), the text before the answer in the final part
+    (`before`), or the thinking block if there is one, else the text before the answer (`either`). rules: the rules that
+    find the answer in the final part; None: all of it is the answer.
     """
 
     def part(name: Literal["final", "thinking"]) -> tuple[str | None, str | None]:

@@ -15,7 +15,7 @@ _KEYS = ("answer", "chosen", "metadata", "rejected", "response")
 
 
 def accepted(reference: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The answers; none if there is no reference. Raises InvalidReference for an empty one."""
+    """The accepted answers; none if there is no reference. Raises InvalidReference for an empty one."""
     if reference is None:
         return ()
     answers = (reference,) if isinstance(reference, str) else tuple(reference)
@@ -29,7 +29,7 @@ def accepted(reference: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def known(row: Mapping[str, Any], fields: Sequence[str], path: str) -> None:
-    """Raises InvalidReference for a field of an object in a reference that is none of these."""
+    """Raises InvalidReference if an object in a reference has an unknown field."""
     for name in row:
         if name not in fields:
             raise InvalidReference(f"{path} has no field {name!r}; it has {', '.join(fields)}", path=f"{path}.{name}")
@@ -37,8 +37,9 @@ def known(row: Mapping[str, Any], fields: Sequence[str], path: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rival:
-    """A text by another author. answer: the known right answer, shown to the judge. metadata: numbers about the text,
-    such as its calls."""
+    """A text by another author. answer: the correct answer, if known, shown to the judge. metadata: numbers about the
+    text, such as its calls.
+    """
 
     text: str
     answer: str | None = None
@@ -46,8 +47,8 @@ class Rival:
 
 
 def rival_of(reference: Any, against: Against) -> Rival:
-    """The rival of a reference: a text; or `{"response"}`, or a row of preference data with `chosen`, `rejected` or
-    both, of which `against` says the one; with `answer` and `metadata` next to it.
+    """Reads the rival from a reference: a text, `{"response"}`, or a row of preference data with `chosen`, `rejected`
+    or both, of which `against` selects one; optionally with `answer` and `metadata`.
 
     Raises InvalidReference, with the path, for any other form, and for a blank text.
     """

@@ -18,27 +18,27 @@ from rewarden_verifiers.chat import Alternative, Reply
 _FENCE = re.compile(r"```(?:json|JSON)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL)
 _LONGEST = 200_000
 ALTERNATIVES = 20
-"""First tokens that are asked for: as many as OpenAI's protocol gives."""
+"""The number of alternatives requested for the first token: the maximum in OpenAI's protocol."""
 _FAILED: Mapping[str, str] = {"content_filter": "filtered", "refusal": "refused"}
 
 
 class UnreadableError(Exception):
-    """A reply that says nothing; the message says why, in few words."""
+    """A reply that cannot be read; the message says why in a few words."""
 
 
 class CutOffError(UnreadableError):
-    """A reply that its bound of tokens cut off, or the model's context: the judge's own limit."""
+    """A reply truncated by its token limit or by the model's context, which is the judge's own limit."""
 
 
 def read_object(reply: Reply, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The reply's object, held against the schema of the question.
+    """Returns the reply's object after checking it against the question's schema.
 
-    Understood of JSON Schema: type, properties, required, enum, minimum, maximum, items, minItems, maxItems. Keys that
-    the schema does not name are refused, and so are keys that stand twice, NaN and infinities. Raises UnreadableError.
+    Supported keywords of JSON Schema: type, properties, required, enum, minimum, maximum, items, minItems, maxItems.
+    Keys that are not in the schema, duplicate keys, NaN and infinities are rejected. Raises UnreadableError.
     """
     text = said(reply).strip()
     if not text.startswith(("{", "`")):
-        # A thought, whose opening tag may be in the judge's chat template. No candidate can write the closing one.
+        # Reasoning, whose opening tag may be in the judge's chat template. No candidate can write the closing one.
         before, closed, after = text.partition("</think>")
         text = after.strip() if closed else before
     fence = _FENCE.fullmatch(text)
@@ -56,8 +56,9 @@ def read_object(reply: Reply, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def said(reply: Reply) -> str:
-    """The text of a reply. Raises UnreadableError for one that did not come to its end (CutOffError where tokens ran
-    out), or is too long."""
+    """The text of a reply. Raises UnreadableError for a reply that is incomplete (CutOffError if it ran out of tokens)
+    or too long.
+    """
     if reply.finish == "length":
         raise CutOffError("cut off")
     if reply.finish in _FAILED:
@@ -68,7 +69,7 @@ def said(reply: Reply) -> str:
 
 
 def object_of(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of an object with just these properties, all of them required."""
+    """The schema of an object with exactly these properties, all of them required."""
     return {
         "type": "object",
         "properties": properties,
@@ -78,13 +79,15 @@ def object_of(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def numbered(name: str, count: int, properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of a reply: under `name`, `count` entries of a number (from 1) and the properties, all required."""
+    """The schema of a reply: under `name`, `count` entries with a number (from 1) and the properties, all required."""
     entry = object_of({"number": {"type": "integer", "minimum": 1, "maximum": count}, **properties})
     return object_of({name: {"type": "array", "items": entry, "minItems": count, "maxItems": count}})
 
 
 def by_number(found: Mapping[str, Any], name: str, count: int) -> list[Mapping[str, Any]]:
-    """The entries in the order of their numbers. Raises UnreadableError if one stands twice and so another lacks."""
+    """The entries, ordered by number. Raises UnreadableError if a number is duplicated, and so another one is
+    missing.
+    """
     rows = {row["number"]: row for row in found[name]}
     if len(rows) != count:
         raise UnreadableError("a number occurs twice")
@@ -92,12 +95,12 @@ def by_number(found: Mapping[str, Any], name: str, count: int) -> list[Mapping[s
 
 
 def probability(reply: Reply, positive: Sequence[str], negative: Sequence[str], least: float = 0.5) -> float:
-    """The probability of the positive words among positive and negative ones, by the reply's first token.
+    """The probability of the positive words among positive and negative ones, from the reply's first token.
 
-    Words are compared without case and spaces around. Raises UnreadableError if both together have less than `least` of
-    the probability: then the judge was about to say something else.
+    Case and surrounding spaces are ignored. Raises UnreadableError if all these words together have a probability below
+    `least`: the judge was then about to say something else.
     """
-    # That a reply goes on is no matter: its first token is read.
+    # It does not matter if the reply continues: only its first token is read.
     if reply.finish in _FAILED:
         raise UnreadableError(_FAILED[reply.finish])
     if not reply.alternatives:
@@ -110,7 +113,7 @@ def probability(reply: Reply, positive: Sequence[str], negative: Sequence[str], 
 
 def _mass(alternatives: Sequence[Alternative], words: Sequence[str]) -> float:
     wanted = {word.lower() for word in words}
-    # A token's text may carry its tokenizer's mark for a space.
+    # A token's text may contain its tokenizer's mark for a space.
     return sum(
         math.exp(min(one.logprob, 0.0))
         for one in alternatives
@@ -119,7 +122,7 @@ def _mass(alternatives: Sequence[Alternative], words: Sequence[str]) -> float:
 
 
 def _encodable(value: Any) -> Any:
-    """The value with lone surrogates, which JSON can contain and UTF-8 may not, replaced."""
+    """The value with lone surrogates replaced: JSON can contain them, UTF-8 cannot."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):
@@ -162,7 +165,7 @@ def _hold(value: Any, schema: Mapping[str, Any], where: str) -> None:
             _hold(item, schema.get("items", {}), where)
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
         low, high = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
-        # An integer of a hundred thousand digits is not a finite number either; NaN compares with nothing.
+        # This also rejects integers of a hundred thousand digits, and NaN, for which every comparison is false.
         within = low <= value <= high and abs(value) <= 1e300
         if not within:
             raise UnreadableError(f"{where} is out of bounds")

@@ -1,10 +1,10 @@
-"""The research of a judge with tools: the calls that it makes before its verdict, and their results.
+"""Research by a judge with tools: the calls that it makes before its verdict, and their results.
 
-Each round asks the verdict's own question anew, with the results so far as material, but for a call in the place of the
-verdict. The verdict is then requested without tools, in its enforced form, with the results in view: reading replies,
-and blaming an unreadable one, work as without tools.
+Each round asks the verdict's own question again, with the results so far as material, but requests a call instead of
+the verdict. The verdict is then requested without tools, in its enforced form, with the results in view. Reading
+replies, and blaming an unreadable one, therefore work as without tools.
 
-The judge is informed of our failures, and they are counted; they are never a verdict. Tools' results are not the
+Failures on our side are reported to the judge and counted; they are never a verdict. Tool results are not the
 candidate's text: if they make the judge's replies unreadable, the response is not to blame.
 """
 
@@ -26,9 +26,10 @@ from rewarden_verifiers.judges.toolbox import Result, Toolbox
 from rewarden_verifiers.judges.tools import Tools
 
 Ended = Literal["done", "calls", "tokens", "seconds", "context", "repeated", "refused"]
-"""`done`: the judge called no more. `calls`, `tokens`, `seconds`: that bound was reached. `context`: the context of the
-judge had no room left. `repeated`: it made only calls that it had made before. `refused`: its server did not take the
-question, which the question for the verdict looks into."""
+"""`done`: the judge made no further call. `calls`, `tokens`, `seconds`: that limit was reached. `context`: the judge's
+context was full. `repeated`: it only repeated earlier calls. `refused`: its server rejected the question, which the
+question for the verdict then investigates.
+"""
 
 _FORM = (
     "Give no verdict yet. First check what you are not certain of, with the tools that you are given: call them now. "
@@ -39,7 +40,7 @@ _FORM = (
 _TRIAL = "Call the tool {name!r} now, with any argument, and say nothing else."
 
 _TOLD = 300
-"""Characters of a call and of its result in the evidence."""
+"""Maximum number of characters of a call and of its result in the evidence."""
 
 
 @dataclass(slots=True)
@@ -49,8 +50,9 @@ class _Research:
     ended: Ended = "done"
 
     def findings(self) -> list[Material]:
-        """Returns the results as a judge is shown them. A call's arguments are fenced too: they may repeat what the
-        candidate wrote."""
+        """Returns the results as shown to the judge. A call's arguments are fenced too: they may repeat text by the
+        candidate.
+        """
         return [Material(f"{one.tool} {one.asked}\n{one.said}") for one in self.results]
 
     def evidence(self) -> Mapping[str, Any]:
@@ -64,15 +66,16 @@ class _Research:
 
 
 def reserved(tools: Tools) -> list[Material]:
-    """Returns findings for which a portion of a long response leaves room in the judge's context: two of the greatest
-    size."""
+    """Returns placeholder findings, for which each portion of a long response leaves room in the judge's context: two
+    of the maximum size.
+    """
     return [Material("x " * (tools.shown // 2))] * (2 if tools.use else 0)
 
 
 async def researched(
     ctx: Asked, params: JudgeParams, tools: Tools, toolbox: Toolbox, inquiry: Inquiry[Any], ledger: Ledger
 ) -> list[Material]:
-    """The findings of the judge's calls for a question, which the ledger states.
+    """Lets the judge research a question; returns the findings and enters them into the ledger.
 
     Raises what `ctx.judge.ask` raises, and ProviderRefused for a judge that cannot call tools.
     """
@@ -100,7 +103,7 @@ async def _rounds(
         spare = await ctx.judge.spare(question, params.judge)
         if spare is not None and spare < 0:
             research.ended = "context"
-            del research.results[-1:]  # the verdict's question needs its room too
+            del research.results[-1:]  # leave room for the verdict's question
             return
         try:
             reply = await ctx.judge.ask(question, params.judge)
@@ -150,10 +153,10 @@ async def _question(params: JudgeParams, toolbox: Toolbox, inquiry: Inquiry[Any]
 
 
 async def _able(ctx: Asked, params: JudgeParams, toolbox: Toolbox, ledger: Ledger) -> None:
-    """Returns if the judge can call tools, which it need not have done. A question that holds nothing of a response
-    tells: it is the same for all, and so has one reply.
+    """Returns if the judge can call tools, tested after a judge made no call. The test question contains nothing of a
+    response: it is the same for all, so its reply is shared.
 
-    Flake: a judge whose server drops the tools, or does not read its calls, would judge without them, unseen. Raises
+    Flake: a judge whose server drops the tools, or cannot parse its calls, would silently judge without them. Raises
     ProviderRefused.
     """
     tools = toolbox.described()
@@ -182,7 +185,7 @@ def _unable(params: JudgeParams, why: str, judge: str | None = None) -> Provider
 
 
 def _plain(arguments: str) -> str:
-    """Returns a call's arguments in one spelling."""
+    """Normalises the spelling of a call's arguments."""
     try:
         return json.dumps(json.loads(arguments), sort_keys=True)
     except (ValueError, RecursionError):

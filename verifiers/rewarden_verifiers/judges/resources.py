@@ -1,4 +1,4 @@
-"""The judges that a server's configuration provides for the verifiers that call judges."""
+"""The judges configured on a server, for the verifiers that call judges."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from typing import Any
 from rewarden_verifiers.canonical import canonical
 
 JUDGING = ("judge", "rubric", "checklist", "pairwise", "listwise", "critic", "consistency", "fact", "reader", "debate")
-"""The verifiers that ask judges."""
+"""The verifiers that call judges."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeResources:
-    """The configured judges by name, each with what may change its opinions: model, sampling, fallbacks. default: of
-    samples that name none. Addresses, keys, limits and prices change no opinion."""
+    """The configured judges by name, each with the settings that can change its opinions: model, sampling, fallbacks.
+    default: the judge of samples that name none. Addresses, keys, limits and prices change no opinion.
+    """
 
     judges: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     default: str | None = None

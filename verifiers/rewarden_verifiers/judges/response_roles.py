@@ -1,7 +1,7 @@
 """The question of a comparison in the roles on which NeMo's generative reward models were trained.
 
 Each of the two texts is a message with its own role, `response_1` and `response_2`, after the request. The reply is an
-object with a score of each text from 1 to 5, and their ranking from 1 (the first is much better) to 6 (the second is).
+object with a score from 1 to 5 for each text, and their ranking from 1 (the first is much better) to 6 (the second is).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ROLES = {
     "response_1": "response_a",
     "response_2": "response_b",
 }
-"""The roles in the order of their messages, and the variable of each."""
+"""The roles in the order of their messages, each with its variable."""
 
 _SCORE = {"type": "number", "minimum": 1, "maximum": 5}
 _SCHEMA = object_of({"score_1": _SCORE, "score_2": _SCORE, "ranking": {"type": "integer", "minimum": 1, "maximum": 6}})
@@ -31,7 +31,7 @@ _SCHEMA = object_of({"score_1": _SCORE, "score_2": _SCORE, "ranking": {"type": "
 def by_roles(
     params: PreferenceParams, texts: tuple[Material, Material], shown: Mapping[str, Any], media: Sequence[Media]
 ) -> Inquiry[Margin]:
-    """Returns the question which of two texts is better. The instructions are the principle.
+    """Returns the question of which text is better. The instructions are the principle.
 
     The schema is not sent: a server that enforced it would keep the model from thinking first, as it was trained to.
     """
@@ -45,8 +45,9 @@ def by_roles(
 
 
 def _margin(found: Mapping[str, Any], strength: bool) -> float:
-    """The lead of the first text, by the ranking. Scores that say the opposite make it a tie: a judge at odds
-    with itself prefers nothing."""
+    """The lead of the first text, according to the ranking. If the scores contradict the ranking, the result is a tie:
+    a judge that contradicts itself has no preference.
+    """
     above = 3.5 - found["ranking"]
     if above * (found["score_1"] - found["score_2"]) < 0:
         return 0.0

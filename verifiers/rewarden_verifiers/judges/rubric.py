@@ -121,13 +121,13 @@ async def rubric(
             raise InvalidSample("prompt is missing: the prompt to write criteria for", path="prompt")
         early = refused_subject(subject, params, in_portions=params.portions > 1, range=_bounds(params))
         if early is not None:
-            return early  # what says nothing is not kept unscored by a rubric that could not be written
+            return early  # a response without substance scores the lowest even if no rubric could be written
         ledger = Ledger()
         found = await written(ctx, params, params.generate, prompt or "", ledger)
         made = {"generation": {"criteria": found or [], **ledger.evidence()}}
         if found is None:
             return undecided("no_rubric", feedback="the judge wrote no criteria that can be read", evidence=made)
-        # Named apart: by its place alone, one could have the id of a criterion of the caller's.
+        # The prefix keeps a generated id, which is only an index, from colliding with the caller's ids.
         own = (*own, *({**one, "id": f"generated {number}"} for number, one in enumerate(found, start=1)))
     criteria = gather(own, reference)
 

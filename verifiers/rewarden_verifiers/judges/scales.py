@@ -1,4 +1,4 @@
-"""Scales: numbers with a stated meaning for their ends, and for some numbers between."""
+"""Scales: numbers with a stated meaning for their ends, and for some numbers in between."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Scale:
     anchors: Mapping[str, str] = field(default_factory=dict)
 
     def check(self, path: str) -> None:
-        """Raises InvalidParams for a scale that is none; its path begins at `path`."""
+        """Raises InvalidParams for an invalid scale. path: the path of the scale."""
         for name, value in (("low", self.low), ("high", self.high)):
             if not abs(value) <= 1e6:
                 raise InvalidParams(f"{path}.{name} must be a number from -1e6 to 1e6", path=f"{path}.{name}")
@@ -46,7 +46,7 @@ class Scale:
 
     @property
     def ends(self) -> str:
-        """From where to where, in words."""
+        """The range, in words."""
         return f"from {_plain(self.low)} to {_plain(self.high)}"
 
     @property
@@ -55,19 +55,17 @@ class Scale:
         return self.low if self.direction == "higher" else self.high
 
     def share(self, number: float) -> float:
-        """A number of the scale as a score: 0 at the worse end, 1 at the better one."""
+        """Converts a number on the scale to a score: 0 at the worse end, 1 at the better one."""
         share = (number - self.low) / (self.high - self.low)
         return min(max(share if self.direction == "higher" else 1 - share, 0.0), 1.0)
 
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of a number on it."""
+        """The JSON Schema of a number on the scale."""
         low, high = (int(self.low), int(self.high)) if self.integer else (self.low, self.high)
         return {"type": "integer" if self.integer else "number", "minimum": low, "maximum": high}
 
     def words(self) -> dict[str, Any]:
-        """Returns what a prompt says of it: `ends`, `integer`, `better`, and `anchors` in the order of their
-        numbers.
-        """
+        """Returns the variables for a prompt: `ends`, `integer`, `better`, and `anchors` ordered by number."""
         ordered = sorted(self.anchors.items(), key=lambda anchor: float(anchor[0]))
         return {
             "ends": self.ends,

@@ -1,6 +1,6 @@
 """Pairings for comparison, and their order: derived from the texts themselves, so that they are the same every time.
 
-The draw depends on all texts of a group but not on their order: the position of a sample gains nothing, and no text
+The draw depends on all texts of a group but not on their order: a sample gains nothing from its position, and no text
 determines its own position.
 """
 
@@ -12,7 +12,7 @@ from itertools import combinations
 
 
 def drawn(texts: Sequence[str], number: int = 0) -> list[int]:
-    """The places of different texts in a shuffled order, the number-th of many."""
+    """The indices of distinct texts in shuffled order. number: selects one of many shuffles."""
     whole = hashlib.blake2b(digest_size=16)
     for digest in sorted(_digest(text) for text in texts):
         whole.update(digest)
@@ -21,8 +21,8 @@ def drawn(texts: Sequence[str], number: int = 0) -> list[int]:
 
 
 def pairs(order: Sequence[int], opponents: int) -> list[tuple[int, int]]:
-    """Every pair, or where there are more than so many opponents for each, a ring in which each meets its neighbours
-    (one more than asked where the number is odd). Each stands about as often first as second.
+    """Every pair; or, if that gives each player more than `opponents`, a ring in which each meets its neighbours (one
+    more than requested if the number is odd). Each player comes first about as often as second.
     """
     size = len(order)
     if size - 1 <= opponents:
@@ -34,10 +34,10 @@ def pairs(order: Sequence[int], opponents: int) -> list[tuple[int, int]]:
 
 
 def rounds(texts: Sequence[str], count: int, window: int) -> list[list[list[int]]]:
-    """So many orders of all texts, each cut into windows of at most that size.
+    """Shuffles all texts `count` times and cuts each order into windows of at most `window` texts.
 
-    Where one window holds all, every second order is the one before turned round, which undoes a liking for the first
-    or the last place at the least cost; else each order is drawn anew, so that the windows mix.
+    If one window holds all texts, every second order reverses the previous one, which cancels a bias for the first or
+    the last position at the lowest cost. Otherwise each order is shuffled anew, so that the windows mix.
     """
     found: list[list[list[int]]] = []
     for number in range(count):

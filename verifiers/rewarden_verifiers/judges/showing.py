@@ -14,12 +14,12 @@ Show = Literal["response", "transcript"]
 
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _FENCE = 100
-"""About the characters of a message's fence: many empty messages are long too."""
+"""Approximate length of a message's fence in characters: many empty messages are long too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Portion:
-    """A portion of a response: the number-th of so many. start, end: where it stands, in characters."""
+    """A portion of a response: number `number` of `count`. start, end: its position in characters."""
 
     number: int
     count: int
@@ -27,7 +27,7 @@ class Portion:
     end: int
 
     def notice(self) -> str:
-        """Returns what a judge is told of it."""
+        """Returns the notice that tells the judge about the portion."""
         return (
             f"The response is too long to be shown at once: above stands portion {self.number} of {self.count}, and "
             "neighbouring portions overlap. Judge this portion by what stands in it. Suppose nothing about the others, "
@@ -37,8 +37,9 @@ class Portion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """The subject that is judged: the viewed response to a prompt, or the messages of the sample's response. portion:
-    the portion that `response` is, or `messages` of a transcript are; None: it is whole."""
+    """The subject to judge: the viewed response to a prompt, or the messages of the sample's response. portion: the portion
+    that `response`, or `messages` of a transcript, is; None: it is whole.
+    """
 
     response: str
     prompt: str | None
@@ -48,23 +49,23 @@ class Subject:
     messages: tuple[Turn, ...] | None = None
 
     def turns(self) -> Sequence[Turn]:
-        """Returns the messages that are shown of a transcript."""
+        """Returns the messages of a transcript that are shown."""
         return turns(self.sample.response) if self.messages is None else self.messages
 
     def text(self) -> str:
-        """All that the candidate wrote and called of what the judge is shown: where quotes must stand."""
+        """The candidate's own text and calls, as far as the judge sees them: quotes must occur in it."""
         if self.show == "response":
             return self.response
         return "\n\n".join(whole(turn) for turn in self.turns() if turn.role == "assistant")
 
     def size(self) -> int:
-        """About how many characters a judge is shown of the messages."""
+        """The approximate number of characters of the messages shown to a judge."""
         return sum(len(whole(turn)) + _FENCE for turn in self.turns())
 
     def shown(self) -> dict[str, Any]:
-        """For a prompt, `response` or `transcript`: messages, each with `role` and its fenced `content`, what it calls
-        included. What the assistant wrote is the candidate's; what tools and users said was written by others, but is
-        no candidate.
+        """The variables for a prompt: `response`, or `transcript`: messages with `role` and fenced `content`, including
+        calls. The assistant's messages are the candidate's; those of tools and users are untrusted, but not the
+        candidate's.
         """
         if self.show == "response":
             return {"response": Material(self.response, candidate=True), "transcript": []}
@@ -79,5 +80,5 @@ class Subject:
 
 
 def whole(turn: Turn) -> str:
-    """Returns the content of a message, and what it calls."""
+    """Returns the content of a message, followed by its calls."""
     return f"{turn.content}\n{turn.calls}" if turn.calls else turn.content

@@ -3,7 +3,7 @@
 Attack: a wrong response that argues well convinces a judge that has not solved the problem. A judge that solves first
 sees nothing that the policy wrote; the response is then compared with its solution as with a reference. Responses to
 one problem share one solution, because equal questions have one reply. With tools, the judge calculates, searches and
-runs programs only while it solves, so no tool runs on a response's request.
+runs programs only while it solves, so no tool runs at the request of a response.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ from rewarden_verifiers.judges.toolbox import toolbox
 async def solved(
     ctx: Context, params: Params, problem: str, sample: Sample, media: Sequence[Media] | None, ledger: Ledger
 ) -> str | None:
-    """The judge's final answer to a problem; None if it has none, or no reply can be read: never the policy's fault.
+    """The judge's final answer to a problem; None if it has none, or no reply can be read, which is never the policy's
+    fault.
 
-    sample: whose documents the judge's tools search. Raises what `ctx.judge.ask` raises, and with tools what `toolbox`
-    and `researched` do.
+    sample: the sample whose documents the judge's tools search. Raises what `ctx.judge.ask` raises, and with tools what
+    `toolbox` and `researched` raise.
     """
     text = {"type": "string"}
     inquiry = Inquiry(
@@ -42,7 +43,7 @@ async def solved(
         read=_answer,
         media=images(media) if params.media else (),
     )
-    # One solution, by the built-in prompt: the request's is about a response.
+    # One solution, by the built-in prompt: the request's own prompt is about judging a response.
     own = replace(params, samples=1, prompt=Prompt())
     if params.tools.use:
         box = await toolbox(ctx, params.tools, sample)

@@ -30,16 +30,16 @@ class Part:
     message: int = 0
 
     def place(self) -> dict[str, int]:
-        """JSON-ready: `message`, `start`, `end`."""
+        """The position, ready for JSON: `message`, `start`, `end`."""
         return {"message": self.message, "start": self.start, "end": self.end}
 
 
 def parts_of(text: str, split: Split, tag: str = "step") -> list[Part]:
-    """The steps of a text, without blank ones.
+    """Splits a text into steps, without blank ones.
 
-    `paragraphs`: what blank lines divide. `lines`. `numbered`: each from a number at a line's beginning ("1.", "2)",
-    "Step 3:") to the next; what comes before the first is a step too. `tags`: what stands within `<tag>…</tag>`; what
-    stands outside is not a step.
+    `paragraphs`: separated by blank lines. `lines`: one per line. `numbered`: each from a number at the beginning of a
+    line ("1.", "2)", "Step 3:") to the next; text before the first number is a step too. `tags`: the content of
+    `<tag>…</tag>`; text outside is not a step.
     """
     if split == "tags":
         spans = [found.span(1) for found in _tagged(tag).finditer(text)]
@@ -53,8 +53,9 @@ def parts_of(text: str, split: Split, tag: str = "step") -> list[Part]:
 
 
 def given_parts(response: Text, steps: Sequence[Step]) -> list[Part]:
-    """The steps that the sample names. A step to the end of a message holds what that message calls too. Raises
-    InvalidSample for a step that is none."""
+    """The steps given by the sample. A step that ends with a message includes that message's calls. Raises
+    InvalidSample for an invalid step.
+    """
     messages = turns(response)
     found: list[Part] = []
     for place, step in enumerate(steps):
@@ -74,7 +75,7 @@ def given_parts(response: Text, steps: Sequence[Step]) -> list[Part]:
 
 @lru_cache(maxsize=64)
 def _tagged(tag: str) -> re.Pattern[str]:
-    # Up to the next tag of that name, so that many opening ones without a closing one are not searched to the end each.
+    # Stop at the next tag of that name, so that many unclosed opening tags are not each searched to the end.
     name = re.escape(tag)
     return re.compile(rf"<{name}>((?:(?!</?{name}>).)*)</{name}>", re.DOTALL)
 

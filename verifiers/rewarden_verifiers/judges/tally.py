@@ -11,9 +11,10 @@ from rewarden_verifiers.judges.ranking import Match
 
 @dataclass
 class Tally:
-    """By player: comparisons that were to be made (`planned`), those that nobody could read (`lost`) or for which no
-    judge could be reached (`unreached`, counted in `lost` too), and those that its own text spoiled (`forfeits`).
-    flips: comparisons whose orders disagree, of so many (`checked`). failure: the last error."""
+    """Counts by player: planned comparisons (`planned`), those that were unreadable (`lost`) or for which no judge
+    could be reached (`unreached`, included in `lost`), and those that the player's own text spoiled (`forfeits`).
+    flips: comparisons whose orders disagree, out of `checked`. failure: the last error.
+    """
 
     players: int
     matches: list[Match] = field(default_factory=list)
@@ -30,37 +31,39 @@ class Tally:
         self._notes: list[list[tuple[int, str]]] = [[] for _ in range(self.players)]
 
     def plan(self, players: Iterable[int]) -> None:
-        """A comparison of these is to be made."""
+        """Plans a comparison between these players."""
         for player in players:
             self.planned[player] += 1
 
     def note(self, player: int, opponent: int, text: str) -> None:
-        """Note what the judge said of it against an opponent (or in a list, by number)."""
+        """Notes the judge's reason about a player against an opponent (or, in a list, by its index)."""
         self._notes[player].append((opponent, text))
 
     def notes(self, player: int) -> list[str]:
-        """Returns what the judge said of it, in an order that does not hang on which reply came first."""
+        """Returns the judge's reasons about a player, in an order that does not depend on which reply came first."""
         return [text for _, text in sorted(self._notes[player])]
 
     def settled(self) -> list[Match]:
-        """The matches, in such an order too: sums of floats depend on it."""
+        """The matches, in a deterministic order too: sums of floats depend on it."""
         return sorted(self.matches, key=lambda one: (one.first, -1 if one.second is None else one.second, one.score))
 
     def lose(self, players: Iterable[int], problem: str) -> None:
-        """It could not be read, by no fault of theirs."""
+        """Records a comparison that was unreadable through no fault of the players."""
         self.problems.add(problem)
         for player in players:
             self.lost[player] += 1
 
     def fail(self, players: Sequence[int], error: SampleError) -> None:
-        """No judge could be reached for it."""
+        """Records a comparison for which no judge could be reached."""
         self.failure = error
         self.lose(players, error.reason)
         for player in players:
             self.unreached[player] += 1
 
     def forfeit(self, player: int, opponents: Sequence[int], copies: Sequence[int], problem: str) -> None:
-        """Its own text made the comparison with these unreadable: as if lost to each, and they have won nothing."""
+        """Records that the player's own text made a comparison unreadable: it loses to each opponent, but they gain no
+        win.
+        """
         self.problems.add(problem)
         self.forfeits[player] += 1
         weight = copies[player] * sum(copies[other] for other in opponents)

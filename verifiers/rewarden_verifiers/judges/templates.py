@@ -1,4 +1,4 @@
-"""Templates: which parts of Jinja2 a prompt can use, and how much of them.
+"""Templates: the parts of Jinja2 that a prompt can use, and the limits on them.
 
 Prompts of a request run in this process, so they can use only what a prompt needs: fields, conditions, loops over list
 fields, and a few filters. There are no calls, arithmetic or assignments. The work of loops and filters is counted, and
@@ -44,12 +44,13 @@ _DEEPEST = 2
 _LONGEST = 20_000
 _MOST = 2_000_000
 _WORK = 300_000
-"""Parts of a template that loops may pass, and characters that filters may go over."""
+"""The budget of a template: nodes executed in loops, plus characters processed by filters."""
 
 
 class Placed:
-    """A text in a template's hands: it can be placed and counted, and nothing else, so that no filter or loop takes it
-    out of its fence. mark: what is in its place until then. length: of the text itself."""
+    """An untrusted text in a template. It can only be placed and measured, so that no filter or loop can take it out of
+    its fence. mark: the placeholder for the text. length: the length of the text itself.
+    """
 
     __slots__ = ("_length", "_mark")
 
@@ -70,20 +71,20 @@ class Placed:
 
 
 class Places:
-    """The texts that a chat's templates may place. key: what no text holds."""
+    """The texts that a chat's templates can place. key: a string that occurs in no text."""
 
     def __init__(self, key: str) -> None:
-        # Control characters and digits only: upper and lower case leave them as they are.
+        # Only control characters and digits, which changing the case leaves as they are.
         self._sign = f"\x02{int(key, 16)}:"
         self._shown: list[str] = []
 
     def add(self, shown: str, length: int) -> Placed:
-        """One more text."""
+        """Adds a text."""
         self._shown.append(shown)
         return Placed(f"{self._sign}{len(self._shown) - 1}\x03", length)
 
     def fill(self, text: str, where: str) -> str:
-        """The text with what is placed in it. Raises InvalidParams if it would be too long."""
+        """Replaces the placeholders in a text. Raises InvalidParams if the result would be too long."""
         pattern = re.compile(rf"{re.escape(self._sign)}(\d+)\x03")
         total = len(text) + sum(len(self._shown[int(found.group(1))]) for found in pattern.finditer(text))
         if total > _MOST:
@@ -92,7 +93,7 @@ class Places:
 
 
 def text_of(template: str, variables: Mapping[str, Any], where: str) -> str:
-    """Returns what a template says. Raises InvalidParams, at `where`, for one that says nothing or too much."""
+    """Renders a template. Raises InvalidParams, at `where`, for an invalid template and for too much output."""
     pieces: list[str] = []
     length = 0
     try:
@@ -110,7 +111,7 @@ def text_of(template: str, variables: Mapping[str, Any], where: str) -> str:
 
 
 _BUDGET = " work"
-"""No name that a template could say."""
+"""A name that no template can contain."""
 
 
 def _spend(context: Context, amount: int) -> None:
@@ -122,9 +123,9 @@ def _spend(context: Context, amount: int) -> None:
 
 @jinja2.pass_context
 def _loop(context: Context, value: Any, parts: int) -> Any:
-    """A loop's list; parts: how many the loop's body has."""
+    """Charges a loop to the budget and returns its list. parts: the number of nodes in the loop's body."""
     if not isinstance(value, (list, tuple)):
-        str(value)  # says so where there is no such field
+        str(value)  # raises for an undefined field
         raise TypeError("a loop goes over a list")
     _spend(context, len(value) * parts)
     return value
@@ -132,7 +133,7 @@ def _loop(context: Context, value: Any, parts: int) -> Any:
 
 @jinja2.pass_context
 def _compared(context: Context, value: Any) -> Any:
-    """Returns what is compared: quickly, or not at all."""
+    """Returns a value that can be compared quickly; raises for any other."""
     if isinstance(value, str):
         _spend(context, len(value))
     elif not (value is None or isinstance(value, (int, float, jinja2.Undefined))):
@@ -181,7 +182,7 @@ def _default(value: Any, default_value: Any = "", boolean: bool = False) -> Any:
 
 
 def _shown(value: Any) -> Any:
-    """Returns what is written out: a field's own methods are not text."""
+    """Returns a value that a prompt can print; a field's own methods are not text."""
     if value is None or isinstance(value, (str, int, float, Placed, list, tuple, Mapping, jinja2.Undefined)):
         return value
     raise TypeError("a prompt shows fields, and this is none")
@@ -231,7 +232,7 @@ def _compiled(template: str, where: str) -> jinja2.Template:
 
 
 def _check(node: nodes.Node, where: str, depth: int) -> int:
-    """Returns how many parts a node has, itself among them. Raises InvalidParams for one that a prompt may not have."""
+    """Returns the number of nodes in a tree. Raises InvalidParams for a node that prompts must not use."""
     count = 1
     for child in node.iter_child_nodes():
         if not isinstance(child, _ALLOWED):

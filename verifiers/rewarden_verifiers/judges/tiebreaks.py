@@ -1,4 +1,4 @@
-"""Measures that are compared in order of rank: each decides only if those before it leave a tie.
+"""Measures compared in order of rank: each decides only if the previous ones leave a tie.
 
 WebThinker (arXiv 2504.21776) orders trajectories in this way: by outcome, then by fewer tool calls, then by shorter
 text. The judge is one of the measures; the others are numbers, compared here.
@@ -21,8 +21,10 @@ _METADATA = "metadata."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """A measure to compare. by: `judge`; `length`, in characters; `metadata.NAME`, a number in the sample's metadata
-    and in the reference's. prefer: which number is better. margin: differences up to this do not count."""
+    """A measure to compare. by: `judge`; `length`, in characters; or `metadata.NAME`, a number in the sample's metadata
+    and in the reference's. prefer: whether higher or lower numbers are better. margin: differences up to this are
+    ignored.
+    """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
@@ -42,7 +44,7 @@ class Measure:
 
 
 def measures_of(given: tuple[str | Measure, ...]) -> tuple[Measure, ...]:
-    """The measures of a parameter. Raises InvalidParams for none, and for one that stands twice."""
+    """Reads the measures of a parameter. Raises InvalidParams if there are none, and for duplicates."""
     made = tuple(Measure(by=one) if isinstance(one, str) else one for one in given)
     names = [one.by for one in made]
     if not made or len(set(names)) != len(names):
@@ -53,7 +55,7 @@ def measures_of(given: tuple[str | Measure, ...]) -> tuple[Measure, ...]:
 def measured(
     measure: Measure, response: str, metadata: Mapping[str, Any] | None, rival: Rival
 ) -> tuple[float, dict[str, Any]]:
-    """1 if the response is better, 0 if the rival is, 0.5 where neither; and both numbers.
+    """1 if the response is better, 0 if the rival is, 0.5 for a tie; and both numbers.
 
     Raises InvalidSample or InvalidReference if a number is missing.
     """
@@ -75,7 +77,7 @@ def _numbers(by: str, response: str, metadata: Mapping[str, Any], rival: Rival) 
 
 def _number(values: Mapping[str, Any], name: str, path: str, error: type[SampleError]) -> float:
     value = values.get(name)
-    # Infinities, NaN and integers that no float can hold fall out of the bounds alike.
+    # The bounds also exclude infinities, NaN, and integers that do not fit into a float.
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= 1e300:
         raise error(f"{path} must be a number, since params.criteria compares it", path=path)
     return value

@@ -1,4 +1,4 @@
-"""The number of tokens of a text, without the tokenizer that counts them: more than most tokenizers make of it."""
+"""Estimates the number of tokens of a text without its tokenizer: higher than the count of most tokenizers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _SINGLE_SPACES = re.compile(r"(?<! ) (?! )")
 
 
 def tokens_at_most(text: str) -> int:
-    """About twice what English takes: a token holds two letters of one case; every digit, mark and byte of another
-    script is one. A single space belongs to the next word.
+    """About twice the real count for English: two letters of one case make a token; every digit, punctuation mark, and
+    byte of another script is a token. A single space belongs to the next word.
 
     Attack: random letters and rare scripts, of which few characters make many tokens, to exceed a judge's context.
     """

@@ -1,7 +1,7 @@
-"""The toolbox of a judge: runs only the calls that the judge makes.
+"""The toolbox of a judge: runs only the calls that the judge itself makes.
 
-Attack: a response that looks like a call, or like a tool's result. Calls are taken only from the field of the judge's
-reply in which its server puts them, and results are shown to the judge as material in a fence, like all other text.
+Attack: a response that looks like a call, or like a tool result. Calls are taken only from the field of the judge's
+reply in which its server returns them, and results are shown to the judge as fenced material, like all other text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rewarden_verifiers.judges.tools import Tool, Tools
 from rewarden_verifiers.puzzles.arithmetic import Malformed, Undefined, evaluate
 
 _PASSAGE = 400
-"""Tokens of a passage that a search finds."""
+"""Maximum number of tokens of a passage that a search returns."""
 _FOUND = 5
 _MOST_DIGITS = 200
 
@@ -49,13 +49,14 @@ _TOOLS: Mapping[Tool, tuple[str, str, str]] = {
         "Runs a Python program in a sandbox without network or files, and returns what it prints.",
     ),
 }
-"""By tool: its argument, the argument's meaning, and its own."""
+"""For each tool: its argument, the argument's description, and its own description."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """A call and what came of it. status: `ok`; `refused`: the call is none that the tool can take; `failed`: by our
-    fault, which says nothing about what is judged."""
+    """A call and its result. status: `ok`; `refused`: the tool rejects the call; `failed`: a failure on our side, which
+    says nothing about the response.
+    """
 
     tool: str
     asked: str
@@ -64,11 +65,11 @@ class Result:
 
 
 class _RefusedError(Exception):
-    """A call that a tool does not take; says why."""
+    """A call that a tool rejects; the message says why."""
 
 
 class Toolbox:
-    """The tools of one sample. Make it with `toolbox`."""
+    """The tools of one sample, created by `toolbox`."""
 
     def __init__(self, ctx: Context, tools: Tools, corpus: Corpus | None) -> None:
         self._ctx = ctx
@@ -87,11 +88,11 @@ class Toolbox:
         return self._left <= 0
 
     def described(self) -> tuple[Mapping[str, Any], ...]:
-        """Returns the tools in OpenAI's form."""
+        """Returns the tools in OpenAI's format."""
         return tuple(_described(name) for name in self._tools.use)
 
     async def run(self, call: Call) -> Result:
-        """Runs a call, within the time that is left."""
+        """Runs a call, within the remaining time."""
         clock = asyncio.get_running_loop().time
         started = clock()
         status: Literal["ok", "refused", "failed"] = "ok"
@@ -142,7 +143,7 @@ class Toolbox:
             raise _RefusedError(str(error)) from None
         except Undefined:
             return "It divides by zero."
-        # The parser bounds the numbers and the operators: no value has more than some thousand digits.
+        # The parser limits numbers and operators, so no value has more than a few thousand digits.
         exact = str(value)
         if len(exact) > _MOST_DIGITS:
             return "The value has too many digits."
@@ -158,7 +159,7 @@ class Toolbox:
 
 
 async def toolbox(ctx: Context, tools: Tools, sample: Sample) -> Toolbox:
-    """The tools of a sample. Raises InvalidSample if it has no documents to be searched, and MissingDependency."""
+    """The tools of a sample. Raises InvalidSample if it has no documents to search, and MissingDependency."""
     corpus = None
     if "search" in tools.use:
         given = (sample.metadata or {}).get("documents")
@@ -192,7 +193,7 @@ def _entries(passages: tuple[str, ...]) -> tuple[Entry, ...]:
 
 
 def _ended(report: Report) -> str:
-    """Returns what a program printed, and how it ended. Raises SandboxError if that was our fault."""
+    """Returns what a program printed, and how it ended. Raises SandboxError if we are to blame."""
     if report.status == "internal_error":
         raise SandboxError(report.message or "the sandbox failed at a run")
     printed = report.stdout.decode("utf-8", "replace")

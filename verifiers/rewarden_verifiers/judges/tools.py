@@ -1,4 +1,4 @@
-"""The tools that a judge may call before its verdict, as a request names and bounds them."""
+"""The tools that a judge may call before its verdict, with their limits, as set by a request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Tools:
     shown: int = 4000
 
     def check(self, path: str) -> None:
-        """Raises InvalidParams for bounds that mean nothing, and for a tool that is named twice."""
+        """Raises InvalidParams for invalid limits, and for a duplicate tool."""
         if len(set(self.use)) != len(self.use):
             raise InvalidParams(f"{path}.use names a tool twice", path=f"{path}.use")
         for name, low, high in (

@@ -1,4 +1,4 @@
-"""One form for texts that look the same, in linear time."""
+"""Normalises texts that look the same to one form, in linear time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import unicodedata
 from rewarden_verifiers.judges.fencing import harmless
 
 _MOST = 30
-"""Marks on one letter, as in Unicode's stream-safe texts; normalising takes the square of their number."""
+"""Maximum number of combining marks on a letter, as in Unicode's stream-safe text format; normalisation takes quadratic
+time in their number.
+"""
 
 _STACKED = re.compile(
     "[" + "".join(chr(code) for code in range(0x300, 0x1F000) if unicodedata.combining(chr(code))) + "]+"
@@ -16,7 +18,7 @@ _STACKED = re.compile(
 
 
 def unified(text: str) -> str:
-    """The text in Unicode's form NFKC, made harmless, with at most 30 marks on a letter."""
+    """The text in Unicode NFKC, neutralised, with at most 30 combining marks in a row."""
     text = harmless(text).text
     if text.isascii():
         return text

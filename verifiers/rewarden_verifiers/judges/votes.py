@@ -14,9 +14,9 @@ from rewarden_verifiers.judges.params import JudgeParams
 class Verdict:
     """The result of k scores from 0 to 1. score: None for a tie that stays undecided.
 
-    spread: the scores' standard deviation (of the population), from 0 to 0.5. confidence: for `majority`, `any` and
-    `all` the share of opinions that agree with the outcome, for `mean` and `median` 1 - 2 * spread; None for a single
-    opinion, of which nothing is known.
+    spread: the standard deviation of the scores (of the population), from 0 to 0.5. confidence: for `majority`, `any`
+    and `all`, the share of opinions that agree with the outcome; for `mean` and `median`, 1 - 2 * spread; None for a
+    single opinion, for which it is unknown.
     """
 
     score: float | None
@@ -29,7 +29,7 @@ class Verdict:
 
 
 def combine(scores: Sequence[float], passing: float, params: JudgeParams) -> Verdict:
-    """The verdict of at least one score, each from 0 to 1; `passing`: the score from which an opinion is a yes."""
+    """Combines at least one score from 0 to 1. passing: the score from which an opinion counts as a yes."""
     spread = statistics.pstdev(scores)
     if params.aggregate in ("mean", "median"):
         score = statistics.fmean(scores) if params.aggregate == "mean" else statistics.median(scores)
