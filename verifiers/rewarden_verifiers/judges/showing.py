@@ -37,8 +37,8 @@ class Portion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """The subject to judge: the viewed response to a prompt, or the messages of the sample's response. portion: the portion
-    that `response`, or `messages` of a transcript, is; None: it is whole.
+    """The subject to judge: the viewed response to a prompt, or the messages of the sample's response. portion: the
+    portion that `response`, or `messages` of a transcript, is; None: it is whole.
     """
 
     response: str

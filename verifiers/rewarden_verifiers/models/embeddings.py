@@ -1,7 +1,7 @@
-"""Texts as vectors, and their similarity: the use of embedding models by `similarity`, `consensus` and `diversity`.
+"""Texts as vectors, and their similarity: how `similarity`, `consensus` and `diversity` use embedding models.
 
-Vectors are compared in this process, on a thread: by numpy if it is installed, else in plain Python. Both give the same
-numbers within a double's last digits, and neither blocks the loop.
+Vectors are compared in this process, in a thread: with numpy if it is installed, else in plain Python. Both give the
+same numbers within a double's last digits, and neither blocks the event loop.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ from rewarden_verifiers.models.seen import Seen
 Near = Literal["positive", "shifted"]
 
 MOST_PLAIN = 128
-"""Vectors that are compared in pairs without numpy: below a second for 384 numbers each."""
+"""Maximum number of vectors compared in pairs without numpy: less than a second for 384 numbers each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Embedding:
     """Settings for turning texts into vectors.
 
-    model: a name of the server's `[models.named]`; none: its default. prefix: comes before each text, where the model
-    was trained with one ("query: "). fit: what happens to a text beyond the model's context: as for all models.
+    model: a name in the server's `[models.named]`; None: the server's default. prefix: prepended to each text, for
+    models trained with a prefix ("query: "). fit: what to do with a text longer than the model's context, as for all
+    models.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -46,16 +47,16 @@ class Embedding:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vectors:
-    """Vectors of length 1, by text. long: of texts that the model cannot read whole, what it raised."""
+    """Unit vectors by text. long: the error for each text that does not fit into the model's context."""
 
     of: dict[str, array[float]]
     long: dict[str, InputTooLong]
 
 
 async def vectors(ctx: Context, texts: Sequence[str], how: Embedding, seen: Seen, *, written: bool = True) -> Vectors:
-    """The vectors of texts, each distinct one asked for once. written: whether the policy wrote them.
+    """The vectors of texts; each distinct text is requested once. written: whether the policy wrote the texts.
 
-    Raises ModelError if vectors are of different lengths or have no direction.
+    Raises ModelError if vectors have different lengths, or one has no direction.
     """
     distinct = list(dict.fromkeys(texts))
     results = await gather(*(_vector(ctx, text, how, seen, written) for text in distinct))
@@ -87,31 +88,32 @@ def _unit(values: Sequence[float]) -> array[float]:
 
 
 def near(cosine: float, scale: Near) -> float:
-    """A cosine as nearness from 0 to 1: `positive`: itself, and 0 below 0; `shifted`: (1 + cosine) / 2."""
+    """Maps a cosine to a nearness from 0 to 1. `positive`: negative values become 0; `shifted`: (1 + cosine) / 2."""
     found = cosine if scale == "positive" else (1.0 + cosine) / 2.0
-    return 1.0 if found >= 1.0 - 1e-9 else max(0.0, found)  # a text beside itself ends a little beside 1
+    return 1.0 if found >= 1.0 - 1e-9 else max(0.0, found)  # rounding: the cosine of equal texts can miss 1
 
 
 def cosine(a: Sequence[float], b: Sequence[float]) -> float:
-    """Of two vectors of length 1."""
+    """The cosine of two unit vectors."""
     return math.fsum(map(mul, a, b))
 
 
 async def cosines(one: Sequence[float], others: Sequence[Sequence[float]]) -> Sequence[float]:
-    """Of one vector with each of the others."""
+    """The cosines of one vector with each of the others."""
     return await asyncio.to_thread(_row, one, others)
 
 
 async def mean_distances(found: Sequence[Sequence[float]]) -> Sequence[float]:
-    """Of each of several vectors of length 1, 1 - its mean cosine with the others, from 0 to 1. Linear in their number:
-    the mean cosine is that with the sum."""
+    """For each of several unit vectors, 1 - its mean cosine with the others, from 0 to 1. Takes linear time: the mean
+    follows from the cosine with the sum of all vectors.
+    """
     return await asyncio.to_thread(_mean_distances, found)
 
 
 async def nearest_distances(found: Sequence[Sequence[float]]) -> Sequence[float]:
-    """Of each of several vectors of length 1, 1 - its largest cosine with another, from 0 to 1.
+    """For each of several unit vectors, 1 - its largest cosine with another one, from 0 to 1.
 
-    Raises MissingDependency for more than `MOST_PLAIN` of them where numpy is not installed.
+    Raises MissingDependency for more than `MOST_PLAIN` vectors if numpy is not installed.
     """
     if len(found) > MOST_PLAIN and _numpy() is None:
         raise MissingDependency(
@@ -148,7 +150,7 @@ def _nearest_distances(found: Sequence[Sequence[float]]) -> Sequence[float]:
 
 def _distance(value: float) -> float:
     distance = 1.0 - value
-    return 0.0 if distance <= 1e-9 else min(1.0, distance)  # of what is equal a little more than 0 is left
+    return 0.0 if distance <= 1e-9 else min(1.0, distance)  # rounding: equal vectors can miss 0
 
 
 @lru_cache(maxsize=1)

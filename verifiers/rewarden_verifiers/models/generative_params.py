@@ -75,8 +75,9 @@ class GenerativeParams(ModelParams):
 
 
 def words(groups: Sequence[tuple[str, Sequence[str]]]) -> tuple[str, ...]:
-    """The words of all groups, by parameter. Raises InvalidParams for an empty group and for words that cannot be told
-    apart: one of them is another's beginning, so that its probability would hold the other's."""
+    """Returns the words of all groups, by parameter. Raises InvalidParams for an empty group, and if one word is a
+    prefix of another, since its probability would include the other's.
+    """
     for name, group in groups:
         if not group or not all(group):
             raise InvalidParams(f"params.{name} must be words, none of them empty", path=f"params.{name}")

@@ -2,7 +2,7 @@
 
 The rules for judges apply to such a model too: fenced prompts, retries of unreadable opinions, and tests of who is at
 fault. It therefore answers the same questions (`chat.py`). Several samples of one prompt are one task, so the prompt is
-read once.
+processed once.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from rewarden_verifiers.models.seen import Seen
 from rewarden_verifiers.models.verdicts import after_thought
 
 _TURN = 1009
-"""Between the seeds of two turns or attempts: more than there are samples."""
+"""The distance between the seeds of two turns or attempts: larger than the number of samples."""
 
 
 @dataclass
 class ModelLedger(Ledger):
-    """The ledger of what the opinions of a model that we host took."""
+    """A ledger for opinions of a hosted model."""
 
     seen: Seen = field(default_factory=Seen)
 
     def enter(self, reply: Reply) -> None:
-        """Nothing: results are counted where they come in."""
+        """Does nothing: results are counted as they arrive."""
 
     def evidence(self) -> dict[str, Any]:
-        """See `Seen.evidence`; `unreadable`: texts that could not be read; `neutralised`: see `Ledger.evidence`."""
+        """See `Seen.evidence`; `unreadable`: the number of unreadable texts; `neutralised`: see `Ledger.evidence`."""
         more = {"unreadable": self.unreadable, "neutralised": self.neutralised}
         return {**self.seen.evidence(), **{name: count for name, count in more.items() if count}}
 
@@ -53,10 +53,11 @@ class ModelLedger(Ledger):
 
 @dataclass
 class Hosted:
-    """A `rewarden_verifiers.chat.Judge` over `ctx.model`, and the `Asked` that has it, for the texts of one outcome.
+    """A `rewarden_verifiers.chat.Judge` backed by `ctx.model`, and also the `Asked` that holds it, for the texts of one
+    outcome.
 
-    candidate: what of the questions the policy wrote. choices: the words whose probabilities are asked for; none: texts
-    are written. form: what is said of the verdict's form, after the last of several turns.
+    candidate: the policy's part of the questions. choices: the words whose probabilities are requested; empty: texts
+    are written instead. form: describes the form of the verdict, added to the last of several turns.
     """
 
     ctx: Context
@@ -68,28 +69,28 @@ class Hosted:
     _first: dict[str, asyncio.Task[Texts]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # As it is in the questions: what is made harmless is more tokens than it was, and those are the policy's.
+        # As it appears in the questions: neutralising a text adds tokens, and those are the policy's doing.
         self.shown = harmless(self.candidate).text
 
     @property
     def judge(self) -> Hosted:
-        """Itself."""
+        """Returns itself."""
         return self
 
     async def ask(self, question: Question, judge: str | None = None) -> Reply:
-        """Returns what the model of that name says: of the choices their probabilities, else one written text. Raises
-        what `ctx.model.run` raises.
+        """Returns the reply of the named model: the probabilities of the choices, or a written text. Raises what
+        `ctx.model.run` raises.
         """
         try:
             return await self._said(question, judge)
         except InputTooLong as error:
             if not question.attempt:
                 raise
-            # What was read once is too long only by the tokens that are to be written after it.
+            # The same input fitted at the first attempt, so only the tokens to be written are too many.
             raise CutOffError("cut off, and the context has no room for more tokens") from error
 
     async def spare(self, question: Question, judge: str | None = None) -> None:
-        """Nothing: the model itself counts the tokens of what it reads."""
+        """Returns None: the model counts its own input tokens."""
 
     async def _said(self, question: Question, judge: str | None) -> Reply:
         if self.choices:
@@ -99,7 +100,7 @@ class Hosted:
             told = tuple(Alternative(text=text, logprob=logprob) for text, logprob in pairs)
             return Reply(text="", judge="", model="", alternatives=told)
         written = await self._written(question, judge)
-        # A lead may open the thought that the text then closes.
+        # The lead may open the reasoning that the text then closes.
         return Reply(text=self.params.lead + written.text, judge="", model="", finish=written.finish)
 
     async def _written(self, question: Question, judge: str | None) -> Written:
@@ -123,7 +124,7 @@ class Hosted:
             try:
                 written = (await self._write(messages, judge, question, seed + place * 64 * _TURN)).texts[0]
             except InputTooLong as error:
-                # The chat without its turns was read, so it is the model's own text that is too long.
+                # The chat without further turns fitted, so the model's own text is too long.
                 raise CutOffError("a turn was too long") from error
         return written
 
@@ -154,8 +155,10 @@ class Hosted:
 
 
 def share(reply: Reply, accepting: int, least: float) -> float:
-    """The probability of the accepting words, which are the first so many, among all that were asked for. Raises
-    UnreadableError if all together have less than `least`: then the model was about to say something else."""
+    """Returns the probability of the accepting words, as a share of that of all requested words. accepting: the number
+    of accepting words, which come first. Raises UnreadableError if all words together have less than `least`: the model
+    was then about to say something else.
+    """
     masses = [math.exp(min(one.logprob, 0.0)) for one in reply.alternatives]
     yes, total = math.fsum(masses[:accepting]), math.fsum(masses)
     if total < least or total <= 0:
@@ -164,8 +167,7 @@ def share(reply: Reply, accepting: int, least: float) -> float:
 
 
 def pictures(sample: Sample, media: Sequence[Media] | None) -> Sequence[Media]:
-    """The images of a sample: its media, and those that stand as parts in its prompt. Raises InvalidSample if there is
-    none."""
+    """The images of a sample: its media, and those in its prompt. Raises InvalidSample if there are none."""
     found: list[Media] = []
     for message in sample.prompt if sample.prompt is not None and not isinstance(sample.prompt, str) else ():
         content = message.get("content") if isinstance(message, Mapping) else None

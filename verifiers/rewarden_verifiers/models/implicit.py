@@ -1,8 +1,8 @@
-"""Implicit rewards: how much likelier a text is for a model trained on preferences than for its base model.
+"""Implicit rewards: how much likelier a text is under a model trained on preferences than under its base model.
 
-With beta and the logarithms of both models' probabilities, the reward of a text is beta * (log p - log p_reference)
-(DPO, arXiv 2305.18290), and that of a step is its part of the sum (arXiv 2412.01981). Each model's tokens are added up
-over the same characters, so the two can tokenise a text differently.
+With beta and the log-probabilities of both models, the reward of a text is beta * (log p - log p_reference) (DPO, arXiv
+2305.18290), and that of a step is its part of the sum (arXiv 2412.01981). Each model's tokens are summed over the same
+characters, so the two models can tokenise a text differently.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from rewarden_verifiers.models.seen import Seen
 
 @dataclass(frozen=True, slots=True)
 class Ratios:
-    """own; other: the sums of both models' log-probabilities up to each of the ends that were asked for; own_tokens,
-    other_tokens: of the whole text."""
+    """own, other: for each model, the sums of log-probabilities up to each requested end; own_tokens, other_tokens: the
+    number of tokens of the whole text.
+    """
 
     own: Sequence[float]
     other: Sequence[float]
@@ -31,21 +32,22 @@ class Ratios:
 
     @property
     def sums(self) -> list[float]:
-        """The logarithms of the ratio of both probabilities, up to each end."""
+        """The log of the ratio of both probabilities, up to each end."""
         return [mine - theirs for mine, theirs in zip(self.own, self.other, strict=True)]
 
     @property
     def mean(self) -> float:
-        """The difference of both mean log-probabilities of a token."""
+        """The difference between the models' mean log-probabilities per token."""
         return self.own[-1] / self.own_tokens - self.other[-1] / self.other_tokens
 
 
 async def ratios(
     given: Input, text: str, ends: Sequence[int], names: tuple[str | None, str], ctx: Context, seen: Seen
 ) -> Ratios:
-    """The likelihoods of a text after an input by two models. ends: characters, rising, the last of them the text's
-    length. names: of the trained model and of its reference. Raises what `ctx.model.run` raises, and ModelError for
-    what are no logarithms of probabilities of this text."""
+    """The likelihoods of a text after an input under two models. ends: increasing character positions, the last of
+    which is the length of the text. names: the trained model and its reference model. Raises what `ctx.model.run`
+    raises, and ModelError if the results are not log-probabilities of this text.
+    """
     task = Likelihood(input=given, continuation=text)
     found = await gather(*(ask(ctx, task, name, seen) for name in names))
     made: list[list[float]] = []
@@ -62,7 +64,7 @@ async def ratios(
 
 
 def check_reference(name: str | None, wanted: bool, model: str | None, way: str) -> None:
-    """Raises InvalidParams for a reference model that is missing, or not used, or the model itself."""
+    """Raises InvalidParams if the reference model is missing, unused, or the model itself."""
     path = "params.reference_model"
     if wanted and not name:
         raise InvalidParams(f"{path} is missing: {way} compares params.model with it", path=path)
@@ -73,7 +75,7 @@ def check_reference(name: str | None, wanted: bool, model: str | None, way: str)
 
 
 def _sums(tokens: Sequence[str], logprobs: Sequence[float], ends: Sequence[int]) -> list[float]:
-    """The sums up to each end. A token belongs where its first character stands."""
+    """The sums up to each end. A token belongs to the part in which its first character lies."""
     sums, total, place, at = [], 0.0, 0, 0
     for end in ends[:-1]:
         while at < len(tokens) and place < end:
@@ -83,7 +85,9 @@ def _sums(tokens: Sequence[str], logprobs: Sequence[float], ends: Sequence[int])
 
 
 def _shifted(text: str, read: str, ends: Sequence[int]) -> list[int]:
-    """The ends as places in what a model read, in which a space may have been put into the names of control tokens."""
+    """Maps the ends to positions in the text as the model read it, in which a space may have been inserted into the
+    names of control tokens.
+    """
     if read == text:
         return list(ends)
     found, at = [], 0

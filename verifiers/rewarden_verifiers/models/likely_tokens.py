@@ -24,13 +24,15 @@ _LOWEST = -1e6
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The tokens that count, and the natural logarithms of their probabilities. texts: empty if they are unknown."""
+    """The tokens that count, with their natural log-probabilities. texts: empty if unknown."""
 
     logprobs: Sequence[float]
     texts: Sequence[str] = ()
 
     def evidence(self) -> dict[str, Any]:
-        """JSON-ready: how many, their mean probability, mean logarithm, sum, perplexity, and which is the least."""
+        """Ready for JSON: the number of tokens, their mean probability, mean log-probability, sum, perplexity, and the
+        least likely token.
+        """
         total = math.fsum(self.logprobs)
         mean = total / len(self.logprobs)
         least = min(range(len(self.logprobs)), key=self.logprobs.__getitem__)
@@ -49,8 +51,9 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """The text before a response's answer; None: there is no answer, for this snake_case reason. again: the answer's
-    beginning stands there more than once; the first counts."""
+    """The text before a response's answer; None if there is no answer, with the reason in snake_case. again: the
+    answer's beginning occurs more than once; the first one counts.
+    """
 
     text: str | None
     reason: str | None = None
@@ -58,10 +61,10 @@ class Reasoning:
 
 
 def reasoning_of(response: str, params: Params) -> Reasoning:
-    """The part of a response behind which the reference takes the answer's place.
+    """The part of a response after which the reference replaces the answer.
 
-    The first answer after the first closed thought: a policy that lists guesses as answers, so that the reference is
-    among what the model has just read, is cut off before them.
+    It ends at the first answer after the first closed thinking block: a policy that lists guesses as answers, so that
+    the model has just read the reference, is cut off before them.
     """
     thought = thought_of(response, DEFAULT_VIEW.open, DEFAULT_VIEW.close, starts_open=False)
     if thought is not None and not thought.closed:
@@ -77,11 +80,12 @@ def reasoning_of(response: str, params: Params) -> Reasoning:
 async def behind(
     reasoning: str, reference: str, prompt: Text | None, params: Params, ctx: Context, seen: Seen
 ) -> Tokens:
-    """The reference's tokens where it is in its frame after the reasoning. A token that is partly the frame's counts
-    where it holds something of the reference besides blanks. Raises what `ctx.model.run` raises."""
+    """The reference's tokens, with the reference in its frame after the reasoning. A token shared with the frame counts
+    if it contains part of the reference other than white space. Raises what `ctx.model.run` raises.
+    """
     before, after = params.frame.split("{reference}")
     made = await _likelihood(reasoning, before + reference + after, reasoning, prompt, params, ctx, seen)
-    read = "".join(made.texts)  # control tokens of the model's were taken apart in it
+    read = "".join(made.texts)  # the model's control tokens are broken up in it
     if not (read.startswith(before) and read.endswith(after)):
         raise InvalidParams("params.frame holds a control token of the model's", path="params.frame")
     shown = read[len(before) : len(read) - len(after)]
@@ -91,7 +95,7 @@ async def behind(
     logprobs: list[float] = []
     place, counts = 0, False
     for text, logprob in zip(made.texts, made.logprobs, strict=True):
-        if text:  # of a character of several tokens the first has the text, and the others none
+        if text:  # if a character takes several tokens, the first has its text and the others are empty
             counts = max(place, start) < min(place + len(text), end)
         if counts:
             texts.append(text)
@@ -103,13 +107,14 @@ async def behind(
 
 
 async def whole(response: str, prompt: Text | None, params: Params, ctx: Context, seen: Seen) -> Tokens:
-    """The response's tokens after the prompt. Raises what `ctx.model.run` raises."""
+    """The response's tokens, given the prompt. Raises what `ctx.model.run` raises."""
     return await _likelihood("", response, response, prompt, params, ctx, seen)
 
 
 def sent(signals: Mapping[str, Any] | None, name: str, *, length: int | None = None) -> Tokens:
-    """The log-probabilities that the trainer sends under that name. Raises InvalidSample if they are missing, none, no
-    finite numbers, or above 0."""
+    """The log-probabilities that the trainer sends under that name. Raises InvalidSample if they are missing, empty,
+    not finite numbers, or above 0.
+    """
     found = numbers(signals, name, _LOWEST, 0.0, length=length)
     if not found:
         said = "is missing" if found is None else "is empty"
@@ -118,7 +123,7 @@ def sent(signals: Mapping[str, Any] | None, name: str, *, length: int | None = N
 
 
 def weights_of(signals: Mapping[str, Any] | None, count: int) -> Sequence[float]:
-    """`signals.reference_weights`, one for each token. Raises InvalidSample if these are none."""
+    """`signals.reference_weights`, one for each token. Raises InvalidSample if they are missing or invalid."""
     path = "signals.reference_weights"
     found = numbers(signals, "reference_weights", 0.0, 1e9, length=count)
     if found is None:
@@ -130,8 +135,9 @@ def weights_of(signals: Mapping[str, Any] | None, count: int) -> Sequence[float]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """score: by the measure, before anything is subtracted. raw: before it was mapped. clipped: it lay below
-    the floor."""
+    """score: the value of the measure, before anything is subtracted. raw: the value before mapping. clipped: it was
+    below the floor.
+    """
 
     score: float
     raw: float
@@ -139,7 +145,7 @@ class Measured:
 
 
 def measured(logprobs: Sequence[float], weights: Sequence[float] | None, params: Params) -> Measured:
-    """Returns what tokens, at least one, come to. weights: at least 0, not all 0; None: all the same."""
+    """Measures the log-probabilities of one or more tokens. weights: not negative, not all 0; None: all equal."""
     shares = [1.0] * len(logprobs) if weights is None else weights
     total = math.fsum(shares)
 

@@ -1,4 +1,4 @@
-"""Tasks for models: refuses some responses beforehand, and decides who is at fault for an input that is too long."""
+"""Tasks for models: rejects some responses beforehand, and decides who is at fault for an input that is too long."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ R = TypeVar("R")
 
 
 LONGEST = 700_000
-"""Characters of a response that is in a prompt, perhaps beside another one: more than that no prompt takes."""
+"""Maximum number of characters of a response that is inserted into a prompt, perhaps next to another one: no prompt
+holds more.
+"""
 
 
 def refused(
@@ -32,8 +34,9 @@ def refused(
     prompted: bool = False,
     **details: Any,
 ) -> Outcome | None:
-    """The outcome of a response about which no model is asked, for it has no substance or, where it is to stand in a
-    prompt (`prompted`), is too long for any; else None. details: of the outcome, such as its range."""
+    """The outcome of a response for which no model is called, because it has no substance or, if it is inserted into a
+    prompt (`prompted`), is too long for any; else None. details: fields of the outcome, such as its range.
+    """
     if prompted and len(response) > LONGEST:
         said = f"The response has {len(response)} characters; a prompt takes at most {LONGEST}."
         return wrong("too_long", feedback=said, flags=("too_long",), **details)
@@ -44,15 +47,16 @@ def refused(
 
 
 async def ask(ctx: Context, task: Task[R], model: str | None, seen: Seen) -> R:
-    """Returns what the model makes of the task, counted in `seen`. Raises what `ctx.model.run` raises."""
+    """Runs the task on a model and counts the result in `seen`. Raises what `ctx.model.run` raises."""
     result = await ctx.model.run(task, model)
     seen.enter(result.facts)  # type: ignore[attr-defined]  # every result has them
     return result
 
 
 def too_long(error: InputTooLong, **details: Any) -> Outcome:
-    """The outcome of an input that was too long because of the response. Raises the error where it would be too long
-    without it: the caller's prompt, or the reference, is then at fault."""
+    """The outcome of an input that was too long because of the response. Raises the error if the input would be too
+    long even without it: the caller's prompt, or the reference, is then at fault.
+    """
     known = error.details
     tokens, context, candidate = (known.get(name) for name in ("tokens", "context", "candidate"))
     if not isinstance(tokens, int) or not isinstance(context, int) or not isinstance(candidate, int):
@@ -69,7 +73,7 @@ def too_long(error: InputTooLong, **details: Any) -> Outcome:
 
 
 def excess(error: InputTooLong) -> Outcome | SampleError:
-    """The outcome of a member of a group that is too long for the model by its own doing; else the error itself."""
+    """The outcome of a group member whose own text is too long for the model; else the error itself."""
     try:
         return too_long(error)
     except InputTooLong as known:
@@ -77,8 +81,9 @@ def excess(error: InputTooLong) -> Outcome | SampleError:
 
 
 def beginning(prompt: Text | None, begun: str, candidate: str, *, text: str | None, system: str, fit: Fit) -> Input:
-    """A prompt and what is begun after it, left open, as a model reads them: where `text` is given, in the place of
-    `{prompt}` in it; else as a chat. Raises InvalidSample if that has nothing before the assistant's turn."""
+    """Makes the input for a prompt and the open beginning of a response: `text` with the prompt in place of `{prompt}`,
+    if given; else a chat. Raises InvalidSample if nothing comes before the assistant's turn.
+    """
     if text is not None:
         before = text.replace("{prompt}", transcript(prompt) if prompt is not None else "")
         return Input(text=before + begun, candidate=candidate, fit=fit)
@@ -89,10 +94,10 @@ def beginning(prompt: Text | None, begun: str, candidate: str, *, text: str | No
 
 
 def chat_of(prompt: Text | None, response: str | None, system: str = "", media: Sequence[Media] = ()) -> list[Message]:
-    """A prompt and a response as a chat: a plain prompt is the user's turn; a response that is given is the assistant's
-    last turn. Images that are in the prompt stay: a model that cannot see them refuses, and does not score what it was
-    not shown. system: comes before all else, in a turn of its own, unless empty. media: further images, shown at the
-    beginning of the last turn of the user's. Raises InvalidSample if there is none, or an image has no address.
+    """Makes a chat of a prompt and a response: a plain prompt is the user's turn; the response, if given, is the
+    assistant's last turn. Images in the prompt stay, so that a model without vision rejects them instead of scoring
+    without them. system: a system turn before everything else, unless empty. media: further images, inserted at the
+    beginning of the last user turn. Raises InvalidSample if there is no user turn, or an image has no address.
     """
     messages: list[Message] = [{"role": "system", "content": system}] if system else []
     if isinstance(prompt, str):
@@ -114,12 +119,12 @@ def chat_of(prompt: Text | None, response: str | None, system: str = "", media: 
 
 
 def sees(prompt: Text | None) -> bool:
-    """Returns whether images stand in a prompt."""
+    """Returns whether a prompt contains images."""
     return any(isinstance(one["content"], list) for one in chat_of(prompt, None))
 
 
 def _shown(content: Any, text: str) -> Any:
-    """A turn's content: its text, or where images stand in it, its parts of text and images."""
+    """The content of a turn: its text, or its parts if it contains images."""
     if not isinstance(content, (list, tuple)) or not any(_is_image(part) for part in content):
         return text
     return [

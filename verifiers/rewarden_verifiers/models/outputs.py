@@ -11,7 +11,7 @@ from rewarden.errors import InvalidParams
 from rewarden_verifiers.inference import Logits
 
 Output = str | int
-"""A label as the model names it, or the place of an output from 0."""
+"""A label by the model's name for it, or the index of an output, from 0."""
 
 Activation = Literal["auto", "softmax", "sigmoid", "none"]
 
@@ -20,9 +20,9 @@ _PLACEHOLDER = re.compile(r"LABEL_\d+")
 
 
 def place_of(logits: Logits, output: Output | None, path: str) -> int:
-    """The place of an output; None: the only one. A label's name counts whatever its case, since models of one kind
-    write it in several, unless the model has two that differ in nothing else. Raises InvalidParams at `path`, naming
-    the model's labels."""
+    """The index of an output; None: the only one. The case of a label is ignored, since models of one kind vary it,
+    unless two of the model's labels differ only in case. Raises InvalidParams at `path`, listing the model's labels.
+    """
     labels = list(logits.labels)
     if output is None and len(labels) == 1:
         return 0
@@ -45,7 +45,7 @@ def place_of(logits: Logits, output: Output | None, path: str) -> int:
 
 
 def sigmoid(value: float) -> float:
-    """1 / (1 + exp(-value)), for numbers of any size."""
+    """1 / (1 + exp(-value)), without overflow."""
     if value >= 0:
         return 1.0 / (1.0 + math.exp(-value))
     grown = math.exp(value)
@@ -53,16 +53,18 @@ def sigmoid(value: float) -> float:
 
 
 def exclusive(logits: Logits, activation: Activation = "auto") -> bool:
-    """Returns whether the labels' shares sum to 1: where `auto` finds several labels that the model does not say to be
-    independent of each other, or softmax is asked for."""
+    """Returns whether the labels' shares sum to 1: with softmax, or if `auto` finds several labels that the model does
+    not declare independent.
+    """
     if activation == "auto":
         return len(logits.values) > 1 and not logits.multi
     return activation == "softmax"
 
 
 def shares(logits: Logits, activation: Activation = "auto") -> Sequence[float]:
-    """Each label's share from 0 to 1: softmax of labels that exclude each other, a sigmoid of each where they do not;
-    `none`: the outputs themselves, of a head that was trained to numbers from 0 to 1, cut off at these."""
+    """Each label's share from 0 to 1: softmax for mutually exclusive labels, a sigmoid for each otherwise; `none`: the
+    outputs themselves, clipped to this range, for a head trained on numbers from 0 to 1.
+    """
     if activation == "none":
         return [min(1.0, max(0.0, value)) for value in logits.values]
     if not exclusive(logits, activation):

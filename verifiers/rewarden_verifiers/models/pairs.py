@@ -1,5 +1,6 @@
 """One comparison of two texts by a hosted model: by the probability of a letter, by a written verdict, by separate
-rewards, or by a head that reads both texts."""
+rewards, or by a head that reads both texts.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ from rewarden_verifiers.models.verdicts import verdict_in
 from rewarden_verifiers.view import transcript
 
 _MOST = 3
-"""The greatest strength of a preference."""
+"""The highest strength of a preference."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,17 +78,17 @@ class PairParams(GenerativeParams):
 
     @property
     def prompted(self) -> bool:
-        """Returns whether the texts stand in a prompt that a generative model reads."""
+        """Returns whether the texts are inserted into a prompt for a generative model."""
         return self.by in ("token", "written")
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The words whose probabilities are asked for, the first text's first."""
+        """The words whose probabilities are requested, those for the first text first."""
         return (*self.first, *self.second) if self.by == "token" else ()
 
     @property
     def said(self) -> str:
-        """Returns what is said of the verdict's form."""
+        """Returns the instruction on the form of the verdict."""
         if self.by == "token":
             return f"Reply with one letter and nothing else: {self.first[0].strip()} or {self.second[0].strip()}."
         what = "A, B or tie"
@@ -96,7 +97,7 @@ class PairParams(GenerativeParams):
         return self.form.words("Verdict", what, {"type": "string"})
 
     def shared(self) -> dict[str, Any]:
-        """The options that judges know too, by their names there."""
+        """The options that judges have too, under the judges' names."""
         return {
             "judge": self.model,
             "instructions": self.instructions,
@@ -112,7 +113,7 @@ class PairParams(GenerativeParams):
 
 
 def inquire_of(params: PairParams) -> Inquire:
-    """Returns what the model is asked of two texts."""
+    """Returns a function that makes the model's question about two texts."""
     direct: Callable[[Reply], Margin]
     if params.by == "token":
 
@@ -133,7 +134,7 @@ def inquire_of(params: PairParams) -> Inquire:
             variables={**shown, "response_a": texts[0], "response_b": texts[1], "turns": len(params.turns)},
             schema=None,
             direct=direct,
-            form="" if params.turns else params.said,  # of several turns the last one is told
+            form="" if params.turns else params.said,  # if there are several turns, the last one states it
             media=media,
             plain=params.plain,
         )
@@ -151,10 +152,10 @@ async def reward(ctx: Context, prompt: Text | None, text: str, params: PairParam
 async def compared(
     ctx: Context, prompt: Text | None, texts: tuple[str, str], own: str, params: PairParams, seen: Seen, orders: int = 2
 ) -> tuple[Opinion[Preference], Sequence[float]]:
-    """The preference of a head that reads both texts, and its logits of the first text over the second in each order.
+    """The preference of a head that reads both texts, and its logits of the first text over the second, for each order.
 
-    own: what of the texts the policy wrote. orders: 1: only as given. Raises what `ctx.model.run` raises, and
-    InvalidSample for a prompt with images, which such a head would pass over.
+    own: the policy's part of the texts. orders: 1: only the given order. Raises what `ctx.model.run` raises, and
+    InvalidSample for a prompt with images, which such a head would ignore.
     """
     if sees(prompt):
         raise InvalidSample("by: pair reads only text, and the prompt has images", path="prompt")

@@ -1,4 +1,4 @@
-"""Parameters that all verifiers with a model share."""
+"""Parameters shared by all verifiers with a model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ModelParams:
 
 
 def within(name: str, value: float | None, low: float, high: float) -> None:
-    """Raises InvalidParams for a parameter that is given and does not lie between these."""
+    """Raises InvalidParams if a parameter is given and outside these limits."""
     if value is not None and not low <= value <= high:
-        said = f", not {value:g}" if abs(value) < 1e300 else ""  # an integer may be greater than any float
+        said = f", not {value:g}" if abs(value) < 1e300 else ""  # an integer can exceed the range of floats
         raise InvalidParams(f"params.{name} must be from {low:g} to {high:g}{said}", path=f"params.{name}")

@@ -1,4 +1,4 @@
-"""The models that a server's configuration provides for the verifiers that call models."""
+"""The models configured on a server, for the verifiers that call models."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ MODELLED = (
     "rm_reflection",
     "style_metric",
 )
-"""The verifiers that ask models always: `similarity`, `consensus` and `diversity` do with some parameters only."""
+"""The verifiers that always call models; `similarity`, `consensus` and `diversity` only do with some parameters."""
 
 OWN_MODELS: Mapping[str, str] = {"models": "models that the server itself runs"}
-"""The extra of these verifiers (`optional` of `@verifier`): a model behind vLLM or SGLang needs none."""
+"""The extra of these verifiers (`optional` in `@verifier`): models behind vLLM or SGLang do not need it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelResources:
-    """The configured models by name, each with what may change its numbers. default: of samples that name none.
-    versions: by name, of those that have been seen; it changes when weights are swapped."""
+    """The configured models by name, each with the settings that can change its numbers. default: the model of samples
+    that name none. versions: by name, for the models seen so far; a version changes when weights are swapped.
+    """
 
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     default: str | None = None

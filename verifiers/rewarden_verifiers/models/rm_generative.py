@@ -31,7 +31,7 @@ from rewarden_verifiers.view import SHOWN_TO_MODELS
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """One verdict: on its own scale, and what was written before it. rating: the meta model's."""
+    """One verdict: its value on its own scale, and the text before it. rating: the meta model's."""
 
     value: float
     text: str = ""
@@ -123,14 +123,14 @@ def _inquiry(
         variables=variables,
         schema=None,
         direct=direct,
-        form="" if params.turns else _form(params),  # of several turns the last one is told
+        form="" if params.turns else _form(params),  # if there are several turns, the last one states it
         media=media,
         plain=params.plain,
     )
 
 
 def _form(params: Params) -> str:
-    """Returns what is said of the verdict's form."""
+    """Returns the instruction on the form of the verdict."""
     yes, no = (group[0].strip() for group in (params.accept, params.reject))
     if params.by == "token":
         return f"Reply with one word and nothing else: {yes} or {no}."
@@ -154,7 +154,7 @@ def _judge_params(params: Params) -> JudgeParams:
 async def _rated(
     found: Sequence[Opinion[_Reading]], messages: Sequence[Message], meta: Meta, hosted: Hosted
 ) -> list[Opinion[_Reading]]:
-    """The opinions, each reading with the meta model's rating of its text, as the chat's last turn."""
+    """Adds the meta model's rating to each reading: it rates the text as the last turn of the chat."""
 
     async def rated(one: Opinion[_Reading]) -> Opinion[_Reading]:
         if one.reading is None:
@@ -169,12 +169,13 @@ async def _rated(
 
 
 def _kept(votes: Sequence[_Reading], params: Params) -> list[_Reading]:
-    """The verdicts that count. Those that the response made unreadable have no rating and always do: were they left
-    out as the worst critiques, it would pay to spoil the bad ones."""
+    """The verdicts that count. Those that the response made unreadable have no rating and always count: if they were
+    dropped as the worst critiques, it would pay to spoil the bad ones.
+    """
     if params.meta is None or params.meta.keep is None:
         return list(votes)
     ratings = sorted((vote.rating for vote in votes if vote.rating is not None), reverse=True)
-    # Equal ratings count alike, so that no place among the samples decides.
+    # Equal ratings are kept together, so that the order of samples does not decide.
     least = ratings[: params.meta.keep][-1] if ratings else 0.0
     return [vote for vote in votes if vote.rating is None or vote.rating >= least]
 
@@ -217,13 +218,15 @@ def _outcome(votes: Sequence[_Reading], ledger: ModelLedger, params: Params) -> 
 
 
 def _weight(vote: _Reading, params: Params) -> float:
-    # What has no rating was made unreadable, and weighs in full.
+    # A vote without rating was made unreadable by the response, and counts in full.
     weighed = params.meta is not None and params.meta.weigh and vote.rating is not None
     return max(sigmoid(vote.rating or 0.0), 1e-12) if weighed else 1.0
 
 
 def _middle(numbers: Sequence[float], weights: Sequence[float], params: Params) -> float:
-    """The median, mean or sum of numbers. A sum is that of as many as were asked for, whoever did not count."""
+    """The median, mean or sum of numbers. A sum is scaled to the number of requested samples, so that dropped verdicts
+    do not lower it.
+    """
     if params.aggregate == "median":
         return statistics.median(numbers)
     total = sum(weight * number for weight, number in zip(weights, numbers, strict=True))

@@ -97,12 +97,12 @@ def bounds(params: Params) -> tuple[float, float]:
 
 
 def lowest(params: Params) -> float:
-    """The verdict that counts where the response made a text unreadable."""
+    """The verdict that counts if the response made a text unreadable."""
     return params.scale.lowest if params.by == "written" and params.says == "score" else 0.0
 
 
 def share_of(value: float, params: Params) -> float:
-    """A verdict as a score from 0 to 1."""
+    """Converts a verdict to a score from 0 to 1."""
     if params.by == "written" and params.says == "score":
         return params.scale.share(value)
     return min(max(value, 0.0), 1.0) if math.isfinite(value) else 0.0

@@ -26,8 +26,9 @@ _MOST_REFERENCES = 64
 _SHORTEST = 256
 _WINDOWS = ((256, 4), (8192, 32))
 _VARIED = 0.25
-"""Of the runs of so many characters in windows of such a size so many must be different: the likeliest text of all is
-one that repeats itself, be it a word or a page."""
+"""The minimum share of distinct n-grams within windows of these sizes (characters: window, n). The likeliest text of
+all repeats itself, be it a word or a page.
+"""
 
 
 @verifier(
@@ -87,7 +88,7 @@ async def rm_likelihood(
 async def _implicit(response: str, sample: Sample, params: Params, ctx: Context, seen: Seen) -> Outcome:
     text = params.text if params.input == "text" else None
     given = beginning(sample.prompt, "", response, text=text, system=params.system, fit=params.fit)
-    assert params.reference_model is not None  # the parameters are checked
+    assert params.reference_model is not None  # checked with the parameters
     names = params.model, params.reference_model
     found = await ratios(given, response, [len(response)], names, ctx, seen)
     reward = params.beta * (found.sums[-1] if params.measure == "sum" else found.mean)
@@ -153,7 +154,7 @@ def ended(
     flags: Sequence[str] = (),
     **more: Any,
 ) -> Outcome:
-    """The outcome of tokens. bare: those without reasoning; more: of the evidence."""
+    """The outcome of the tokens. bare: the tokens without reasoning. more: further evidence."""
     found = measured(own.logprobs, weights, params)
     before = None if bare is None else measured(bare.logprobs, weights, params)
     low, high = params.range
@@ -189,14 +190,15 @@ def _steps(tokens: Tokens) -> list[StepScore]:
 
 
 def _repetitive(response: str) -> bool:
-    """Returns whether a text of some length says the same over and over, in any script."""
+    """Returns whether a text of some length keeps repeating itself, in any script."""
     text = " ".join(response.split())
     return len(text) >= _SHORTEST and any(_share(text, window, gram) < _VARIED for window, gram in _WINDOWS)
 
 
 def _share(text: str, window: int, gram: int) -> float:
-    """Of the runs of `gram` characters within windows, how many are different. What is left behind the last whole
-    window counts only if there is no whole one."""
+    """The share of distinct runs of `gram` characters within windows. The rest after the last whole window is only
+    counted if there is no whole one.
+    """
     windows = [text[at : at + window] for at in range(0, max(len(text) - window, 0) + 1, window)]
     different = sum(len({one[at : at + gram] for at in range(len(one) - gram + 1)}) for one in windows)
     return different / sum(len(one) - gram + 1 for one in windows)

@@ -85,14 +85,14 @@ class Params(ModelParams):
 
     @property
     def lowest(self) -> float:
-        """The floor in force, of `log` and `sum`."""
+        """The effective floor of `log` and `sum`."""
         if self.floor is not None:
             return self.floor
         return -1000.0 if self.measure == "sum" else -10.0
 
     @property
     def range(self) -> tuple[float, float]:
-        """Within which the score lies."""
+        """The range of the scores."""
         if self.against == "model":
             return 0.0, 1.0
         low, high = (self.lowest, 0.0) if self.measure == "sum" else (0.0, 1.0)

@@ -106,7 +106,7 @@ async def rm_listwise(samples: list[Member], params: Params, ctx: Context) -> Se
     shared = {**params.shared(), **{name: getattr(params, name) for name in known}, "media": False}
     if params.mode == "pool":
         return await _pool(samples, listwise.Params(**shared), params, ctx, ledger)
-    score = "win_rate" if params.score == "softmax" else params.score  # which is of a pool alone
+    score = "win_rate" if params.score == "softmax" else params.score  # which only a pool supports
     judged = listwise.Params(mode=params.mode, score=score, **shared)
     long: set[int] = set()
     rewards: dict[int, asyncio.Task[float]] = {}
@@ -120,7 +120,7 @@ async def rm_listwise(samples: list[Member], params: Params, ctx: Context) -> Se
         outcomes = await listwise.ranked(samples, judged, ctx, ledger, made)
     finally:
         for task in rewards.values():
-            task.cancel()  # of those that end here nobody would read them
+            task.cancel()  # nobody would read the results of tasks still running
     if not long:
         return outcomes
     _, found = await offload(_size(samples), listwise.field_of, samples, judged)
@@ -132,7 +132,7 @@ def _size(samples: Sequence[Member]) -> int:
 
 
 def _named(outcome: Outcome | SampleError) -> Outcome | SampleError:
-    """The outcome of a member that forfeits because it is too long."""
+    """Renames the outcome of a member that forfeits because it is too long."""
     if isinstance(outcome, SampleError) or outcome.reason != "unreadable_reply" or outcome.score is None:
         return outcome
     flags = tuple("too_long" if flag == "unreadable_reply" else flag for flag in outcome.flags)
@@ -141,8 +141,9 @@ def _named(outcome: Outcome | SampleError) -> Outcome | SampleError:
 
 @dataclass(frozen=True, kw_only=True)
 class _ModelContest(Contest):
-    """Comparisons by a model that we host. member: whose prompt is shown. long: players that are too
-    long. rewards: by player, each asked for once."""
+    """Comparisons by a hosted model. member: the member whose prompt is shown. long: the players that are too long.
+    rewards: by player, each requested once.
+    """
 
     ctx: Context
     ledger: ModelLedger
@@ -153,7 +154,7 @@ class _ModelContest(Contest):
 
     async def _asked(self, pair: tuple[int, int], candidates: tuple[bool, bool]) -> list[Opinion[Preference]]:
         if self.own.by == "scalar":
-            # Both, so that whose fault it is does not hang on which came first.
+            # Wait for both, so that the blame does not depend on which came first.
             tasks = [self._reward(player) for player in pair]
             await asyncio.wait(tasks)
             failures = [error for task in tasks if (error := task.exception()) is not None]
@@ -200,13 +201,14 @@ class _ModelContest(Contest):
                     tally.planned[player] -= 1
 
     def _too_long(self, error: InputTooLong, pair: tuple[int, int]) -> list[int]:
-        """Returns who of a pair is too long. Raises the error where that is neither's doing."""
+        """Returns which texts of a pair are too long. Raises the error if neither is to blame."""
         too_long(error)
         if self.own.by == "scalar":
             return [player for player in pair if isinstance(self.rewards[player].exception(), InputTooLong)]
         tokens, context, both = (error.details[name] for name in ("tokens", "context", "candidate"))
         sizes = [len(self.texts[player]) for player in pair]
-        # The longer one; the other one too, where it would be too long alone, by about as many tokens as its share.
+        # The longer one; also the other if it would be too long alone, with tokens estimated by its share of
+        # characters.
         alone = [tokens - both + both * size / (sum(sizes) or 1) > context for size in sizes]
         return [player for player, own, size in zip(pair, alone, sizes, strict=True) if own or size == max(sizes)]
 
@@ -228,13 +230,14 @@ async def _pool(
     given = {player: one for player, one in enumerate(rewards) if isinstance(one, float)}
     members = [place for place in range(len(samples)) if found.players.get(place) in given]
     missing = sum(isinstance(rewards[player], ModelError) for player in found.players.values())
-    # Those who lose to all others: without substance, or too long. Of the missing nobody knows.
+    # Members that lose to all others, without substance or too long. Missing rewards are not counted: nothing is known
+    # about them.
     last = len(samples) - len(members) - missing
     copies = {player: sum(found.players[place] == player for place in members) for player in given}
     scores = await asyncio.to_thread(_pooled, given, copies, last, params)
     failure = next((one for one in rewards if isinstance(one, ModelError)), None)
     if missing * 2 <= len(samples) - 1:
-        failure = None  # enough are known to stand among them
+        failure = None  # enough rewards are known to rank the members
     flags = [*ledger.flags(), *["comparisons_missing"] * bool(missing)]
     group = {"mode": "pool", "members": len(samples), "texts": len(found.texts), **ledger.evidence()}
     alone = len(members) + last < 2
@@ -263,7 +266,9 @@ async def _pool(
 
 
 def _pooled(rewards: Mapping[int, float], copies: Mapping[int, int], last: int, params: Params) -> Mapping[int, float]:
-    """Scores from all rewards. copies: how many members have each; last: how many others lose to all of them."""
+    """Scores computed from all rewards. copies: the number of members with each text; last: the number of further
+    members that lose to all of them.
+    """
     if not rewards:
         return {}
     players = sorted(rewards)

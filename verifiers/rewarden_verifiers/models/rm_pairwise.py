@@ -131,7 +131,7 @@ async def _by_rewards(
 
     own, other = await gather(of_response(), of_rival())
     if isinstance(own, InputTooLong):
-        raise own  # not before the rival is known, so that whose fault it is does not hang on which came first
+        raise own  # only after the rival's reward, so that the blame does not depend on which came first
     assert not isinstance(other, InputTooLong)
     score = sigmoid(params.alpha * (own - other))
     made = pairwise.ended(score, [{"by": "scalar", "score": score}], None, judged)

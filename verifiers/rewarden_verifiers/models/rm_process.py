@@ -72,8 +72,9 @@ async def rm_process(response: str, sample: Sample, params: Params, ctx: Context
 
 
 async def _of_signals(response: str, sample: Sample, params: Params) -> Outcome:
-    """Without named steps, one step a value: were they counted here, a policy that splits otherwise than the trainer
-    would go unscored."""
+    """Combines the trainer's values. Without named steps, each value is a step: if steps were counted here, a policy
+    that splits differently from the trainer would go unscored.
+    """
     walk = await offload(_size(response, sample), walk_of, response, sample, params) if sample.steps else None
     made = of_signals(sample.signals, None if walk is None else len(walk.parts), params)
     if walk is None:
@@ -90,12 +91,12 @@ async def _of_signals(response: str, sample: Sample, params: Params) -> Outcome:
 
 
 def _size(response: str, sample: Sample) -> int:
-    """Characters to be looked at; of named steps nobody knows before, for they may overlap."""
+    """The number of characters to process. For named steps this is a guess, since they may overlap."""
     return len(response) if not sample.steps else max(len(response), len(sample.steps) * 1000)
 
 
 def _early(text: str, count: int, params: Params) -> Outcome | None:
-    """The outcome of a response with too little in it to ask about, or too much."""
+    """The outcome of a response with too little or too much content; else None."""
     early = refused(text, params, prompted=params.by == "written", range=params.range)
     if early is not None:
         return early

@@ -14,7 +14,7 @@ from rewarden_verifiers.models.params import ModelParams, within
 Aggregate = Literal["min", "product", "mean", "last", "max", "sum", "clip", "delta", "clip_delta", "progress"]
 
 LIFTED = ("mean", "sum")
-"""Aggregates that many right steps lift, however little they say."""
+"""Aggregates that many right steps can raise, even if they say little."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +158,7 @@ class Params(ModelParams):
 
     @property
     def range(self) -> tuple[float, float]:
-        """Within which the score lies."""
+        """The range of the scores."""
         low, high, most = self.low, self.high, self.most_steps
         if self.aggregate == "product":
             return 0.0, 1.0
@@ -181,7 +181,7 @@ class Params(ModelParams):
 
     @property
     def joined_below(self) -> int:
-        """Characters below which a step is judged together with the next one."""
+        """The number of characters below which a step is joined with the next one."""
         if self.shortest is not None:
             return self.shortest
         return 8 if self.aggregate in LIFTED else 0

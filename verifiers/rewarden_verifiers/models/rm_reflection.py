@@ -126,7 +126,7 @@ def _ended(found: Sequence[_Judged | Outcome | SampleError], params: Params) -> 
 
 
 def _weights(rows: Sequence[Sequence[float]], params: Params) -> list[float]:
-    """Of each token the standard deviation of its log-probability across the rows; 0 below `least_spread`."""
+    """For each token, the standard deviation of its log-probability across the rows; 0 below `least_spread`."""
     found: list[float] = []
     for column in zip(*rows, strict=True):
         kept = [max(one, params.lowest) for one in column]

@@ -1,4 +1,4 @@
-"""The verifier `rm_scalar`: the number that a reward model gives a response."""
+"""The verifier `rm_scalar`: the reward that a reward model gives a response."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ from rewarden_verifiers.words import words
 
 @dataclass(frozen=True, slots=True)
 class _Reward:
-    """The reward of one model. own: its number; number: without baseline and length; score: after the transform."""
+    """The reward from one model. own: the model's number; number: after baseline and length penalty; score: after the
+    transform.
+    """
 
     own: float
     number: float
@@ -193,7 +195,7 @@ def _length(response: str, sample: Sample, params: Params) -> int | None:
 
 
 def _size(response: str, sample: Sample, params: Params) -> int:
-    """Characters that `_written` has to look at."""
+    """The number of characters that `_written` processes."""
     if params.show == "response" or isinstance(sample.response, str):
         return len(response)
     return sum(len(turn.content) for turn in turns(sample.response))
@@ -204,7 +206,7 @@ def _refused(response: str, sample: Sample, params: Params) -> Outcome | None:
 
 
 def _written(response: str, sample: Sample, params: Params) -> str:
-    """All that the policy wrote of what is shown."""
+    """The policy's own text, as far as it is shown."""
     if params.show == "response" or isinstance(sample.response, str):
         return response
     return "\n\n".join(one["content"] for one in _turns(response, sample.response) if one["role"] == "assistant")
@@ -226,8 +228,9 @@ def _turns(response: str, messages: Text) -> list[Message]:
 
 
 def _chat(prompt: Text | None, said: Sequence[Message], head: str, media: Sequence[Media] = ()) -> list[Message]:
-    """The prompt's turns and those that were said. Many templates take one system turn only: what comes before all else
-    and the prompt's own are one."""
+    """The prompt's turns, followed by further messages. Many templates accept only one system turn, so `head` and the
+    prompt's own system turn are merged.
+    """
     messages = chat_of(prompt, None, media=media)
     if head and messages and messages[0]["role"] == "system" and isinstance(messages[0]["content"], str):
         own = messages.pop(0)["content"]

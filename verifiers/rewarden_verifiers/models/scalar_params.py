@@ -132,14 +132,14 @@ class Params(ModelParams):
 
     @property
     def ensemble(self) -> Mapping[str, Ensembled]:
-        """`models`, each with its options."""
+        """The `models`, each with its options."""
         return {
             name: made if isinstance(made, Ensembled) else Ensembled(weight=made) for name, made in self.models.items()
         }
 
 
 def weights_of(output: Output | dict[str, float] | None) -> Sequence[float]:
-    """The weights of several outputs; none if there are none."""
+    """The weights of several outputs; empty for a single output."""
     return tuple(output.values()) if isinstance(output, dict) else ()
 
 
@@ -151,5 +151,5 @@ def bounds(params: Params) -> tuple[float, float]:
 
 
 def filled(template: str, **texts: str) -> str:
-    """The template with the texts in their places, at one go: what a text says is never taken for a place."""
+    """Fills the template in one pass, so that text within a value is never taken for a placeholder."""
     return _PLACES.sub(lambda found: texts[found.group(1)], template)

@@ -1,4 +1,4 @@
-"""The results that an outcome is based on, for its evidence and flags."""
+"""The results on which an outcome is based, for its evidence and flags."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Seen:
     weak: bool = False
 
     def enter(self, facts: Facts) -> None:
-        """Count one result."""
+        """Counts one result."""
         self.versions.setdefault(facts.model, set()).add(facts.version)
         self.tasks += 1
         self.cached += facts.cached
@@ -33,7 +33,7 @@ class Seen:
         self.weak |= facts.weak
 
     def evidence(self) -> dict[str, Any]:
-        """`models`: name to version (several, where weights were swapped meanwhile: joined by a comma); `usage`."""
+        """`models`: versions by name (joined by commas if weights were swapped meanwhile); `usage`."""
         usage = {"tasks": self.tasks, "cached": self.cached, "tokens": self.tokens}
         if self.written:
             usage["written"] = self.written
@@ -41,9 +41,9 @@ class Seen:
         return {"models": models, "usage": usage}
 
     def flags(self) -> list[str]:
-        """`truncated`: tokens were dropped. `neutralised`: the input held control tokens of the model's.
-        `swapped`: the outcome rests on results of several versions of one model. `weak_model`: on those of a model that
-        is configured as weak."""
+        """`truncated`: tokens were dropped. `neutralised`: the input contained the model's control tokens. `swapped`:
+        the outcome rests on several versions of one model. `weak_model`: it rests on a model configured as weak.
+        """
         swapped = any(len(versions) > 1 for versions in self.versions.values())
         return [
             *["truncated"] * self.truncated,

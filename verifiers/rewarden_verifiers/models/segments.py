@@ -1,4 +1,4 @@
-"""The parts of a response that are classified one by one, and whether the response is only a copy of its prompt."""
+"""The parts of a response that are classified one by one, and the test for a response that only copies its prompt."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _ENDS = {
 }
 
 _WORDS = 8
-"""Words in a row that nobody writes by chance as the prompt has them."""
+"""The number of consecutive words that match the prompt only if they were copied."""
 
 
 def segments_of(text: str, by: Segments) -> list[str]:
-    """The segments that hold a letter, a digit or a symbol, in order."""
+    """The segments that contain a letter, a digit or a symbol, in order."""
     if by == "whole":
         return [text]
     return [
@@ -30,8 +30,8 @@ def segments_of(text: str, by: Segments) -> list[str]:
 
 
 def copied(response: str, prompt: str) -> bool:
-    """Returns whether the response is the prompt, or a part of it that is not a short phrase; case, marks and what is
-    invisible count for nothing.
+    """Returns whether the response is the prompt, or a part of it longer than a short phrase. Case, punctuation and
+    invisible characters are ignored.
     """
     said = tokens(response)
     asked = tokens(prompt)

@@ -9,14 +9,15 @@ from typing import Any
 from rewarden.errors import InvalidSample
 
 LONGEST = 131_072
-"""Numbers in a list."""
+"""Maximum length of a list."""
 
 
 def numbers(
     signals: Mapping[str, Any] | None, name: str, low: float, high: float, *, length: int | None = None
 ) -> list[float] | None:
-    """The list `signals[name]`; None if there is none. Raises InvalidSample, with the path, unless it holds `length`
-    finite numbers from `low` to `high`. What exceeds an end by rounding (1e-6) is that end."""
+    """The list `signals[name]`; None if it is missing. Raises InvalidSample, with the path, unless it contains `length`
+    finite numbers from `low` to `high`. Numbers that exceed a limit by a rounding error (1e-6) are clipped.
+    """
     value = None if signals is None else signals.get(name)
     if value is None:
         return None
@@ -34,7 +35,7 @@ def numbers(
 
 
 def number(value: Any, path: str, low: float, high: float) -> float:
-    """One such number. Raises InvalidSample."""
+    """Checks a single number in the same way. Raises InvalidSample."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < math.inf:
         raise InvalidSample(f"{path} must be a finite number", path=path)
     if not low - 1e-6 <= value <= high + 1e-6:

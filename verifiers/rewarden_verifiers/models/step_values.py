@@ -1,4 +1,4 @@
-"""The values of steps, from a model or from the trainer, and how they combine."""
+"""The values of steps, from a model or from the trainer, and their combination."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ _UNLIKELY = math.log(0.01)
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """values: of the steps, from `low` to `high`. flags: `clipped`: a model's value lay beyond; `unlikely_choices`: at
-    half of the places or more the model expects neither `good` nor `bad`, so that its choice between them says little.
+    """values: one for each step, from `low` to `high`. flags: `clipped`: a model's value was outside this range;
+    `unlikely_choices`: for at least half of the steps the model expects neither `good` nor `bad`, so its choice between
+    them means little.
     """
 
     values: Sequence[float]
@@ -37,7 +38,7 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """score: within `Params.range`. rewards: of the steps, one each. clipped: the sum exceeded the range."""
+    """score: within `Params.range`. rewards: one for each step. clipped: the sum was outside the range."""
 
     score: float
     rewards: Sequence[float]
@@ -47,9 +48,10 @@ class Total:
 async def by_model(
     steps: Sequence[str], prompt: Text | None, model: str | None, params: Params, ctx: Context, seen: Seen
 ) -> Values:
-    """The values of steps by one model's head, by its choice between two texts, by its values of prefixes, or by the
-    likelihoods of two models. Raises what `ctx.model.run` raises, and InvalidSample where nothing comes before the
-    steps."""
+    """The values of steps from one model: its head, its choice between two texts, its values of prefixes, or its
+    likelihoods against a reference model. Raises what `ctx.model.run` raises, and InvalidSample if nothing comes before
+    the steps.
+    """
     if params.by == "prefix":
         return await _prefixes(steps, prompt, model, params, ctx, seen)
     if params.by == "implicit":
@@ -77,8 +79,8 @@ async def by_model(
 
 
 def value_of(outputs: Sequence[float], labels: Sequence[str], multi: bool, params: Params) -> float:
-    """Returns what a head's raw outputs say, by `output` and `activation`. Raises InvalidParams for an output that the
-    head lacks, and ModelError for what is not a number.
+    """Reads a value from a head's raw outputs, according to `output` and `activation`. Raises InvalidParams for an
+    output that the head does not have, and ModelError for outputs that are not finite numbers.
     """
     if not outputs or not all(math.isfinite(one) for one in outputs):
         raise ModelError("the model's outputs are not finite numbers")
@@ -95,9 +97,10 @@ def value_of(outputs: Sequence[float], labels: Sequence[str], multi: bool, param
 
 
 def of_signals(signals: Mapping[str, Any] | None, count: int | None, params: Params) -> Values:
-    """The values that the trainer sends: `step_values`, a list of numbers; or `step_successes`, how many continuations
-    of each step succeed, of `step_continuations` (one number, or one a step). count: of the steps, where the sample
-    names them. Raises InvalidSample for anything else, for both, and for none."""
+    """The values that the trainer sends: `step_values`, a list of numbers; or `step_successes`, the number of
+    successful continuations from each step, out of `step_continuations` (one number, or one per step). count: the
+    number of steps, if the sample names them. Raises InvalidSample for anything else, for both, and for neither.
+    """
     values = numbers(signals, "step_values", params.low, params.high, length=count)
     successes = numbers(signals, "step_successes", 0, 1e9, length=count)
     if (values is None) == (successes is None):
@@ -122,7 +125,7 @@ def of_signals(signals: Mapping[str, Any] | None, count: int | None, params: Par
 
 
 def together(found: Sequence[Values], names: Sequence[str | None], params: Params) -> Values:
-    """Returns what several models' values come to; each model's own are in the evidence."""
+    """Combines the values from several models; each model's own values are in the evidence."""
     if len(found) == 1:
         return found[0]
     join = min if params.ensemble == "min" else statistics.fmean
@@ -132,19 +135,20 @@ def together(found: Sequence[Values], names: Sequence[str | None], params: Param
 
 
 def total(values: Sequence[float], same: Sequence[int], start: float, params: Params) -> Total:
-    """Returns what steps of these values, at least one, come to. same: of each, the first step that says the same;
-    `mean` and `sum` count those once, with the least of their values, so that no step is repeated to be paid again.
-    start: the value before the first step, for progress.
+    """Combines the values of one or more steps. same: for each step, the first step with the same text; `mean` and
+    `sum` count such steps once, with the lowest of their values, so that repeating a step does not pay. start: the
+    value before the first step, for progress.
 
-    Of clip, delta and their combination (arXiv 2410.15115) with values v_1 … v_T:
+    With values v_1 … v_T, clip, delta and their combination (arXiv 2410.15115) are:
 
-        clip        r_t = min(v_t - eta, 0): at most 0 each, so that no step that is added can pay
+        clip        r_t = min(v_t - eta, 0): at most 0 each, so that adding a step cannot pay
         delta       r_t = v_t - v_(t+1), and r_T = v_T: the sum is v_1, and from step t on it is v_t, however many
-                    steps follow. Or the last value is dropped: r_(T-1) = v_(T-1) and r_T = 0; an
-                    only step keeps its own, or one step that is wrong would be worth what clip_delta's best is
+                    steps follow. Or the last value is dropped: r_(T-1) = v_(T-1) and r_T = 0; a single
+                    step keeps its own value, or one wrong step would be worth as much as the best of clip_delta
         clip_delta  delta of the clipped values: the sum is min(v_1 - eta, 0)
 
-    progress (MRT, arXiv 2503.07572): r_t = v_t - v_(t-1), with v_0 the value before: the sum is v_T - v_0.
+    progress (MRT, arXiv 2503.07572): r_t = v_t - v_(t-1), with v_0 the value before the first step: the sum is v_T -
+    v_0.
     """
     name = params.aggregate
     if name in ("clip", "delta", "clip_delta", "progress"):
@@ -176,7 +180,7 @@ def total(values: Sequence[float], same: Sequence[int], start: float, params: Pa
 async def _prefixes(
     steps: Sequence[str], prompt: Text | None, model: str | None, params: Params, ctx: Context, seen: Seen
 ) -> Values:
-    """Each prefix is a task of its own; what they share at their beginning is computed once."""
+    """Each prefix is a separate task; their common beginning is computed once."""
     join = params.between or "\n\n"
     prefixes = [join.join(steps[: place + 1]) for place in range(len(steps))]
     inputs = [_input(prompt, prefix, prefix, params) for prefix in prefixes]
@@ -187,11 +191,11 @@ async def _prefixes(
 async def _implicit(
     steps: Sequence[str], prompt: Text | None, model: str | None, params: Params, ctx: Context, seen: Seen
 ) -> Values:
-    """The values by two models' likelihoods. A separator of two steps belongs to the one before."""
+    """The values from the likelihoods of two models. A separator between two steps belongs to the first."""
     join = params.between or "\n\n"
     text = join.join(steps)
     ends = list(itertools.accumulate(len(step) + len(join) for step in steps))
-    assert params.reference_model is not None  # the parameters are checked
+    assert params.reference_model is not None  # checked with the parameters
     names = model, params.reference_model
     found = await ratios(_input(prompt, "", text, params), text, [*ends[:-1], len(text)], names, ctx, seen)
     rewards = [params.beta * one for one in found.sums]
@@ -201,14 +205,16 @@ async def _implicit(
 
 
 def _input(prompt: Text | None, begun: str, candidate: str, params: Params) -> Input:
-    """Returns what comes before the steps; begun: and the steps themselves."""
+    """Makes the input from the prompt and, with `begun`, the steps."""
     text = params.text if params.input == "text" else None
     return beginning(prompt, begun, candidate, text=text, system=params.system, fit=params.fit)
 
 
 _RIGHT = frozenset({"right", "good", "correct", "positive", "true", "yes", "+", "1"})
 _WRONG = frozenset({"wrong", "bad", "incorrect", "negative", "false", "no", "-", "0"})
-"""Labels of two outputs by which the first means a right step: the usual second one would reward every mistake."""
+"""Labels of two-output heads whose first output means a right step: the default, the second output, would reward every
+mistake.
+"""
 
 
 def _place(count: int, labels: Sequence[str], params: Params) -> int:

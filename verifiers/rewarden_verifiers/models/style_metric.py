@@ -27,8 +27,9 @@ from rewarden_verifiers.view import SHOWN_TO_MODELS
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """The result of one measure. values: of each segment; shares, by label, and logits: of the segment that
-    counts."""
+    """The result of one measure. values: one for each segment. shares (by label) and logits: those of the segment that
+    counts.
+    """
 
     score: float
     values: Sequence[float]
@@ -134,7 +135,7 @@ def _value(logits: Logits, measure: Measure, path: str) -> float:
 
 
 def _reduced(values: Sequence[float], how: str) -> tuple[float, int]:
-    """The value that counts, and which segment has it or comes nearest."""
+    """The combined value, and the index of the segment that has it or is closest to it."""
     if how == "mean":
         mean = statistics.fmean(values)
         return mean, min(range(len(values)), key=lambda place: abs(values[place] - mean))
@@ -149,7 +150,7 @@ def _raw(one: _Measured, measure: Measure) -> Any:
 
 
 def _steps(found: Sequence[_Measured], weights: Sequence[float]) -> list[StepScore]:
-    """Of each segment the weighted mean of its measures."""
+    """For each segment, the weighted mean of its measures."""
     total = math.fsum(weights)
     return [
         StepScore(index=place, score=math.fsum(w * v for w, v in zip(weights, values, strict=True)) / total)

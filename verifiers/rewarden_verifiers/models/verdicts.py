@@ -25,7 +25,7 @@ _NAME = re.compile(r"[^\W\d][\w -]{0,31}")
 _NUMBER = re.compile(r"[-+]?\d{1,12}(?:\.\d{1,12})?")
 _AROUND = "*_`$ \t\r\n"
 _ENDED = re.compile(r"[\s*_`$.)\]]*")
-"""Marks that may come after a verdict."""
+"""Characters that may follow a verdict."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,17 +41,17 @@ class Form:
     name: str = ""
 
     def check(self, path: str) -> None:
-        """Raises InvalidParams for a name that is none."""
+        """Raises InvalidParams for an invalid name."""
         if self.name and not _NAME.fullmatch(self.name):
             message = f"{path}.name must be a letter, then letters, digits, spaces, - or _, at most 32"
             raise InvalidParams(message, path=f"{path}.name")
 
     def called(self, default: str) -> str:
-        """The name, or the default one as this form writes it."""
+        """The name, or the default name as this form spells it."""
         return self.name or (default if self.kind == "line" else default.lower())
 
     def words(self, default: str, what: str, schema: dict[str, Any]) -> str:
-        """Returns what is said of the form. what: the verdict, in words; schema: of its JSON value."""
+        """Returns the instruction on the form. what: describes the verdict; schema: the schema of its JSON value."""
         name = self.called(default)
         if self.kind == "json":
             return (
@@ -67,7 +67,7 @@ class Form:
 
 
 def after_thought(text: str, opened: bool = False) -> str:
-    """Returns what comes after the thought. Raises UnreadableError if a thought is never closed."""
+    """Returns the text after the reasoning. Raises UnreadableError if the reasoning is never closed."""
     behind = apply_view(text, View(starts_open=opened, special_tokens=())).text
     if behind is None:
         raise UnreadableError("unclosed thought")
@@ -77,8 +77,9 @@ def after_thought(text: str, opened: bool = False) -> str:
 def verdict_in(
     reply: Reply, form: Form, default: str, schema: dict[str, Any], read: Callable[[str], Value], opened: bool = False
 ) -> tuple[Value, str]:
-    """The verdict of a written text, and the text without its thought. read: of the words in the verdict's place; it
-    raises UnreadableError for what is not a verdict, and so does this."""
+    """The verdict in a written text, and the text without its reasoning. read: reads the verdict from its words; it
+    raises UnreadableError for anything that is not a verdict, and so does this function.
+    """
     text = after_thought(said(reply), opened).strip()
     name = form.called(default)
     if form.kind == "json":
@@ -93,14 +94,14 @@ def verdict_in(
         try:
             values.append(read(one.strip(_AROUND)))
         except UnreadableError:
-            break  # a part of the critique that looks like it
+            break  # a part of the critique that looks like a verdict
     if any(one != values[0] for one in values):
         raise UnreadableError("two verdicts")
     return values[0], text
 
 
 def on_scale(scale: Scale) -> Callable[[str], float]:
-    """A reader of numbers on a scale, `8` or `8/10`."""
+    """Returns a reader of numbers on a scale, such as `8` or `8/10`."""
 
     def read(text: str) -> float:
         number, slash, of = (part.strip() for part in text.partition("/"))
@@ -115,7 +116,7 @@ def on_scale(scale: Scale) -> Callable[[str], float]:
 
 
 def one_of(accept: Sequence[str], reject: Sequence[str]) -> Callable[[str], bool]:
-    """A reader of accepting and rejecting words, whatever their case."""
+    """Returns a reader of accepting and rejecting words, in any case."""
     yes, no = ({_bare(word) for word in group} for group in (accept, reject))
 
     def read(text: str) -> bool:
@@ -136,8 +137,8 @@ def _schema(name: str, value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _lines(text: str, name: str) -> list[str]:
-    """Returns what the last lines say of this form, up to one of another, the last first."""
-    # No mark of a quotation may come before it.
+    """Returns the verdicts in the last lines of this form, the last one first, up to a line of another form."""
+    # No quotation mark may come before it.
     form = re.compile(rf"[ \t*_#]*{re.escape(name)}[ \t*_]*[:=][ \t*_]*([^\n]*?)[ \t*_.]*", re.IGNORECASE)
     found: list[str] = []
     for line in reversed(text.split("\n")):
@@ -167,7 +168,9 @@ def _marks(text: str, kind: str, name: str) -> list[tuple[int, int, str]]:
 
 
 def _last(text: str, marks: Sequence[tuple[int, int, str]]) -> list[str]:
-    """Of marks, those at the text's end: on its last line, or with nothing but space between them; the last first."""
+    """The contents of the marks at the end of the text: on its last line, or with only white space between them; the
+    last one first.
+    """
     found: list[str] = []
     until = len(text)
     for start, end, content in reversed(marks):

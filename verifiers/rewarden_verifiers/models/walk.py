@@ -1,4 +1,4 @@
-"""The steps of a response as a model sees them, with measures against steps that exist only to earn rewards."""
+"""The steps of a response as a model sees them, with safeguards against steps that exist only to earn rewards."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ _NUMBER = re.compile(r"[\s#*_]{0,8}(?:step\s{0,3}\d{1,4}[.):]?|\(?\d{1,4}[.):])[
 
 
 _LONG = 2000
-"""Characters of a step in which characters that look the same are told from others: that takes a while."""
+"""Maximum number of characters of a step whose lookalike characters are unified, which is slow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """parts: all steps, also empty ones. shown: of those with substance, the texts that the model reads; order: their
-    places among the parts. same: of each of those shown, the first that says the same, by its place among them."""
+    """parts: all steps, including empty ones. shown: the texts of the steps with substance, as the model reads them;
+    order: their indices among the parts. same: for each step shown, the index of the first one with the same text.
+    """
 
     parts: Sequence[Part]
     order: Sequence[int]
@@ -32,12 +33,12 @@ class Walk:
 
 
 def walk_of(response: str, sample: Sample, params: Params) -> Walk:
-    """The steps that the sample names, or else those into which the response falls.
+    """The steps that the sample names, or else those that the response is split into.
 
-    An empty step, or one that nobody sees, is neither asked about nor counted (`empty_steps`). One that is there
-    already, but for its number, spaces, case and what looks the same, is `repeated_steps`. The mark within a step, by
-    which a policy would set verdicts of its own, is broken by a space (`mark_in_step`). Raises InvalidSample for a
-    named step that is none.
+    An empty or invisible step is neither judged nor counted (`empty_steps`). A step that repeats an earlier one, except
+    for its number, spaces, case and lookalike characters, is flagged `repeated_steps`. Attack: the mark within a step,
+    by which a policy would add verdicts of its own; it is broken up by a space (`mark_in_step`). Raises InvalidSample
+    for an invalid named step.
     """
     if sample.steps:
         parts = given_parts(sample.response, sample.steps)
@@ -46,7 +47,7 @@ def walk_of(response: str, sample: Sample, params: Params) -> Walk:
     order = [place for place, part in enumerate(parts) if _visible(part.text)]
     texts = [parts[place].text for place in order]
     if len(texts) > params.most_steps:
-        return Walk(parts, order, texts, range(len(texts)), ())  # nobody is asked about them
+        return Walk(parts, order, texts, range(len(texts)), ())  # they will not be judged
     said: dict[str, int] = {}
     same = [said.setdefault(_bare(text), place) for place, text in enumerate(texts)]
     shown = [broken(text, params.mark) for text in texts] if params.by in ("head", "token") else texts
@@ -59,7 +60,9 @@ def walk_of(response: str, sample: Sample, params: Params) -> Walk:
 
 
 def joined(parts: Sequence[Part], shortest: int) -> list[Part]:
-    """The steps, each shorter than so many characters together with the next one, or at the end with the one before."""
+    """The steps; one with fewer than `shortest` characters is joined with the next one, or at the end with the previous
+    one.
+    """
     if not shortest:
         return list(parts)
     found: list[list[Part]] = []
@@ -77,8 +80,9 @@ def joined(parts: Sequence[Part], shortest: int) -> list[Part]:
 
 
 def broken(text: str, mark: str) -> str:
-    """The text without the mark, wherever it stands as a word of its own. A mark of one character or of blanks is left:
-    it is in honest steps as well, and a model's values are read at places that no text moves."""
+    """Breaks up the mark wherever it occurs as a separate word. A mark of one character or of white space is left:
+    honest steps contain it too, and the places where a model's values are read do not depend on the text.
+    """
     bare = mark.strip()
     if len(bare) < 2 or bare not in text:
         return text
@@ -96,7 +100,7 @@ def _bare(text: str) -> str:
 
 
 def _length(text: str) -> int:
-    """Of what somebody sees of it."""
+    """The number of visible characters."""
     return len(text) if text.isascii() and text.isprintable() else len(harmless(text).text.strip())
 
 

@@ -26,17 +26,19 @@ _LINE = re.compile(r"[\s*_`]*step[ \t]{1,4}(\d{1,4})[\s*_`]*:[\s*_`]*(correct|in
 _CLOSED = View(special_tokens=())
 
 _AGAIN = 1009
-"""Between the seeds of attempts: more than there are samples."""
+"""The distance between the seeds of attempts: larger than the number of samples."""
 
 
 async def by_writing(
     steps: Sequence[str], prompt: Text | None, model: str | None, params: Params, ctx: Context, seen: Seen
 ) -> Values | None:
-    """Of each step the share of verifications that call it correct; None where half of them or more cannot be read.
+    """For each step, the share of verifications that call it correct; None if at least half of the verifications are
+    unreadable.
 
-    Those that cannot be read are asked for again; one that was cut off is the model's own matter, and has four times
-    the tokens then. Of those that cannot be read three times all steps are wrong, if three with neutral texts of equal
-    length in the steps' place can all be read: otherwise a policy would write what spoils them to go unscored.
+    Unreadable verifications are retried; after a truncated one, which is the model's own fault, with four times the
+    tokens. If some are unreadable three times, and three verifications with neutral texts of equal length in place of
+    the steps are all readable, they count as calling all steps wrong: otherwise a policy would write steps that spoil
+    verifications to go unscored.
     """
     form = (
         f"Write down your check. At the very end write {len(steps)} lines and nothing behind them, one for each step, "
@@ -47,7 +49,7 @@ async def by_writing(
         "step": [Material(text, candidate=True) for text in steps],
         "instructions": params.instructions,
     }
-    # A step's fence is long as well, and there are as many as the policy wrote steps.
+    # The fences take tokens too, and their number is the number of steps that the policy wrote.
     candidate = "\n".join(
         fenced(f"step {place}", harmless(text).text, "0" * 16) for place, text in enumerate(steps, start=1)
     )
@@ -74,11 +76,11 @@ async def by_writing(
         try:
             written = await asked(chat, len(lacking), again, MORE if any(cut) else 1)
         except InputTooLong:
-            break  # it was read before: the context has no room for more tokens
+            break  # the same input fitted before: the context has no room for more tokens
         for place, one in zip(lacking, written, strict=True):
             read[place], cut[place] = verdicts(one, len(steps)), one.finish == "length"
     unread = read.count(None)
-    # A verification that is cut off is never the steps' doing.
+    # A truncated verification is never the steps' fault.
     spoiled = any(one is None and not short for one, short in zip(read, cut, strict=True))
     if spoiled:
         neutral = render("rm_process.steps", Prompt(), variables, form, neutral=as_long)
@@ -99,8 +101,9 @@ async def by_writing(
 
 
 def verdicts(written: Written, count: int) -> list[bool] | None:
-    """Of each of so many steps whether it is called correct; None unless the text, after a closed thought, ends with
-    one such line a step, in order. What comes before them may quote anything."""
+    """For each of `count` steps, whether it is called correct; None unless the text, after closed reasoning, ends with
+    one such line per step, in order. Earlier text can quote anything.
+    """
     if written.finish == "length":
         return None
     text = apply_view(written.text, _CLOSED).text
