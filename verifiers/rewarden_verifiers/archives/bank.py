@@ -12,7 +12,7 @@ EVENTS: Mapping[str, str] = {
     **dict.fromkeys(("delete", "remove", "forget"), "delete"),
     **dict.fromkeys(("noop", "none", "no_op", "keep", "skip"), "noop"),
 }
-"""Names of events, in small letters, and the event that each of them is."""
+"""Event names in lower case, and the event that each one means."""
 
 _EVENT_KEYS = ("event", "operation", "op", "action")
 _ID_KEYS = ("id", "memory_id")
@@ -20,7 +20,7 @@ _TEXT_KEYS = ("text", "content", "new_memory", "memory", "fact")
 
 
 class BadOperation(Exception):
-    """A value that is no operation, with what is wrong with it."""
+    """A value that is not an operation; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,10 @@ class Operation:
 
 @dataclass(slots=True)
 class Change:
-    """The difference that operations make to a bank.
+    """The changes that operations make to a bank.
 
-    added: texts. updated: the new texts by id. deleted: ids. void: the number of operations that change nothing because
-    no entry has their id, or, for ADD, because one has it already.
+    added: texts. updated: the new texts by id. deleted: ids. void: the number of operations without effect, because no
+    entry has their id, or, for ADD, because an entry has it already.
     """
 
     added: list[str] = field(default_factory=list)
@@ -47,12 +47,12 @@ class Change:
 
     @property
     def size(self) -> int:
-        """The number of entries that are not as before."""
+        """The number of changed entries."""
         return len(self.added) + len(self.updated) + len(self.deleted)
 
 
 def operation(value: Any) -> Operation:
-    """Returns the operation that a JSON value is. Raises BadOperation."""
+    """Reads an operation from a JSON value. Raises BadOperation."""
     if not isinstance(value, Mapping):
         raise BadOperation("an operation is an object")
     named = _first(value, _EVENT_KEYS)
@@ -76,7 +76,7 @@ def _first(value: Mapping[str, Any], keys: Sequence[str]) -> Any:
 
 
 def change(bank: Mapping[str, str], operations: Iterable[Operation]) -> Change:
-    """Returns what operations, one after another, change in a bank. What is changed back is not changed."""
+    """Returns the combined effect of operations on a bank, applied in order. A change that is undone does not count."""
     entries, nameless = dict(bank), list[str]()
     made = Change()
     for one in operations:

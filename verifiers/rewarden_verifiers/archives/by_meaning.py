@@ -1,4 +1,4 @@
-"""`novelty` by the vectors of a model."""
+"""`novelty` by vectors from a model."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from rewarden_verifiers.models.resources import ModelResources
 from rewarden_verifiers.models.seen import Seen
 
 MOST_VECTORS = 256
-"""Texts of an archive whose vectors are asked for."""
+"""Maximum number of texts of an archive that are embedded."""
 _AS_GIVEN = {"part": "full", "special_tokens": []}
-"""The view for a text that is viewed already, as this verifier was shown it."""
+"""The view for a text that was viewed already: this verifier received it that way."""
 
 
 def _by_ngrams(params: NoveltyParams) -> Use:
@@ -42,7 +42,8 @@ async def by_meaning(
     reference: Any = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> Outcome:
-    """`novelty` with `by: embedding`. What scores nothing by n-grams, such as a copy, is not shown to the model.
+    """`novelty` with `by: embedding`. A response that scores nothing by n-grams, such as a copy, is not sent to the
+    model.
 
     Raises InvalidReference for an archive of more than 256 texts, or a text beyond the model's context.
     """

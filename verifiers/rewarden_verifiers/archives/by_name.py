@@ -1,4 +1,4 @@
-"""`novelty` against an archive that the server keeps by the caller's name."""
+"""`novelty` against an archive that the server keeps under the caller's name."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from rewarden_verifiers.archives.novelty_params import NoveltyParams
 from rewarden_verifiers.contract import Context, verifier
 
 _AS_GIVEN = {"part": "full", "special_tokens": []}
-"""The view for a text that is viewed already, as this verifier was shown it."""
+"""The view for a text that was viewed already: this verifier received it that way."""
 _TEXTS = "texts"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArchiveResources:
-    """keeper: of the archives. What it holds is no part of a fingerprint: verdicts say that they depend on it."""
+    """keeper: keeps the archives. Their content is not part of a fingerprint: verdicts state that they depend on it."""
 
     keeper: Keeper = field(default_factory=Keeper)
 
@@ -31,7 +31,7 @@ class ArchiveResources:
 
 
 def _against_texts(params: NoveltyParams) -> Use:
-    """`novelty` against texts that are in the row."""
+    """`novelty` against texts given in the row."""
     given = {one.name: getattr(params, one.name) for one in fields(params) if one.name not in ("name", "archive")}
     return Use(name="novelty", params={**given, "archive": f"metadata.{_TEXTS}", "view": _AS_GIVEN})
 
@@ -49,13 +49,13 @@ async def by_name(
 ) -> Outcome:
     """`novelty` with the parameter `name`: reads the archive, judges in a worker, and adds the response if it is new.
 
-    Raises InvalidSample for a sample without an id, SampleError if the archive cannot be read or written.
+    Raises InvalidSample for a sample without an id, and SampleError if the archive cannot be read or written.
     """
     name = params.name or ""
     if not sample.id:
         message = "a sample needs an id with a named archive: without one, a retry matches its own first attempt"
         raise InvalidSample(message, path="id")
-    text = response.encode("utf-8", "replace").decode("utf-8")  # halves of surrogate pairs cannot be stored
+    text = response.encode("utf-8", "replace").decode("utf-8")  # lone surrogates cannot be stored
     try:
         texts = await asyncio.to_thread(resources.keeper.texts, name, sample.id, text)
         if params.by == "embedding":

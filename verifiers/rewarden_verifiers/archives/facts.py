@@ -11,17 +11,17 @@ from rewarden_verifiers.generation.rouge import lcs
 from rewarden_verifiers.words import tokens
 
 LONGEST = 1_000
-"""Characters of a statement: a longer one is none, since a text that has everything has every fact."""
+"""Maximum number of characters of a statement. Attack: a text that contains everything contains every fact."""
 
 _ARTICLES = frozenset({"a", "an", "the"})
 _NEGATION = re.compile(r"\b(?:not|no|never|none|nothing|nobody|nowhere|neither|nor|without|cannot)\b|n['’]t\b")
 _NAME = re.compile(r"(?<![.!?:] )(?<=\s)[A-ZÀ-ÖØ-Þ]\w+")
-"""A capital within a sentence: the word at its beginning may be any."""
+"""A capitalised word within a sentence: at its beginning, any word is capitalised."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fact:
-    """A statement, read. names: its capitalised words. numbers: its words with digits, each as often as it stands."""
+    """A prepared statement. names: its capitalised words. numbers: its words with digits, with multiplicity."""
 
     words: tuple[str, ...]
     names: frozenset[str]
@@ -30,7 +30,7 @@ class Fact:
 
 
 def fact(text: str) -> Fact:
-    """Returns the statement, read."""
+    """Prepares a statement."""
     plain = folded(text)
     words = tuple(word for word in tokens(plain) if word not in _ARTICLES)
     names = frozenset(word for name in _NAME.findall(text) for word in tokens(folded(name)))
@@ -39,10 +39,10 @@ def fact(text: str) -> Fact:
 
 
 def alike(one: Fact, other: Fact, threshold: float) -> float:
-    """Returns how alike two statements are: the F1 of their longest common run of words, gaps allowed; 0 below the
-    threshold, and where they differ in a number, in a name, or in whether they deny.
+    """Returns how alike two statements are: the F1 of their longest common subsequence of words; 0 below the threshold,
+    and if they differ in a number, a name, or a negation.
 
-    In a run the order counts: attack: who did what to whom, turned round.
+    A subsequence respects the order. Attack: reverse who did what to whom.
     """
     total = len(one.words) + len(other.words)
     if not one.words or not other.words:
@@ -51,7 +51,7 @@ def alike(one: Fact, other: Fact, threshold: float) -> float:
         return 0.0
     if not (one.names <= set(other.words) and other.names <= set(one.words)):
         return 0.0
-    # What no order can exceed is cheaper to count.
+    # An upper bound that ignores the order, and is cheaper to compute.
     if 2 * (Counter(one.words) & Counter(other.words)).total() < threshold * total:
         return 0.0
     value = 2 * lcs(one.words, other.words) / total

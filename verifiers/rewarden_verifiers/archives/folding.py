@@ -6,19 +6,19 @@ import re
 import unicodedata
 
 _ACCENTS = re.compile("[\u0300-\u036f]+")
-"""Combining marks of European scripts alone: those of Indic and Thai letters tell words apart."""
+"""Combining marks of European scripts only: in Indic scripts and Thai, they distinguish words."""
 
 _ALIKE = str.maketrans(
     "аеорсухіјѕһԁԛԝкмтвнгαεονρτυχκιϲϳ\u0131\u0142\u00f8\u0111",
     "aeopcyxijshdqwkmtbhraeovptyxkicjilod",
 )
-"""Small letters of Cyrillic, Greek and Latin that look like one of a to z."""
+"""Lower-case letters of Cyrillic, Greek and Latin that look like one of a to z."""
 
 
 def folded(text: str) -> str:
-    """Returns the text in lower case, in compatibility forms, without accents, look-alike letters replaced.
+    """Returns the text in lower case and compatibility form, without accents, and with look-alike letters replaced.
 
-    It is for comparing texts that are all folded, and is no spelling of a word: "и" and "й" become one.
+    Only for comparing folded texts with each other: it does not preserve spelling, since "и" and "й" become one.
     """
     if text.isascii():
         return text.lower()

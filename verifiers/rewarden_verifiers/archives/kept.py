@@ -1,4 +1,4 @@
-"""Archives that the server keeps by the caller's names: one file, shared by its workers, bounded."""
+"""Archives that the server keeps under the caller's names: one bounded file, shared by its workers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rewarden_verifiers.state_folder import state_folder
 
 MOST_TEXTS = 1_000
 MOST_CHARACTERS = 200_000
-"""Of one archive: the texts that were added first go first."""
+"""Per archive: the oldest texts are dropped first."""
 MOST_ARCHIVES = 500
-"""Of a server: the one that was added to longest ago goes first. Attack: requests that each name another one."""
+"""Per server: the least recently extended archive is dropped first. Attack: requests that each name a new archive."""
 
 _WAIT_S = 5.0
-"""Seconds that a worker waits for another one to have written."""
+"""Seconds that a worker waits for another one to finish writing."""
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS texts (
@@ -30,12 +30,14 @@ CREATE TABLE IF NOT EXISTS texts (
 
 @dataclass(frozen=True, slots=True)
 class Keeper:
-    """The file of all archives. All methods block, and raise sqlite3.Error for a file that cannot be used."""
+    """The file of all archives. All methods block, and raise sqlite3.Error if the file cannot be used."""
 
     folder: Path = field(default_factory=lambda: state_folder("archives"))
 
     def texts(self, archive: str, sample: str, text: str) -> list[str]:
-        """Returns the texts of an archive, oldest first, without the same sample's same text: that is a retry."""
+        """Returns the texts of an archive, oldest first. An equal text of the same sample is left out: this is a
+        retry.
+        """
         with self._open() as file:
             rows = file.execute(
                 "SELECT text FROM texts WHERE archive = ? AND NOT (sample = ? AND digest = ?) ORDER BY number",
@@ -44,7 +46,7 @@ class Keeper:
             return [row[0] for row in rows]
 
     def add(self, archive: str, sample: str, text: str) -> None:
-        """Adds a text, once for each sample, and deletes what is beyond the bounds, the oldest first."""
+        """Adds a text, once for each sample, and deletes the oldest texts beyond the limits."""
         with self._open() as file:
             file.execute("BEGIN IMMEDIATE")
             file.execute(

@@ -1,4 +1,4 @@
-"""The texts of an archive in a row."""
+"""The texts of an archive, as a list."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from rewarden_verifiers.archives.novelty_params import METADATA, NoveltyParams
 
 MOST_TEXTS = 2_000
 MOST_CHARACTERS = 200_000
-"""Of all texts of an archive together: they are read and compared within a second, even if each word is one letter."""
+"""For all texts of an archive together: they are prepared and compared within a second, even if each word is one
+letter.
+"""
 
 
 def known_texts(reference: Any, metadata: Mapping[str, Any] | None, params: NoveltyParams) -> tuple[str, ...]:
-    """Returns the texts, as checked. Raises InvalidReference, or InvalidSample for those of the metadata."""
+    """Checks and returns the texts. Raises InvalidReference, or InvalidSample if they come from the metadata."""
     error: type[InvalidReference | InvalidSample] = InvalidReference
     texts = reference["archive"] if isinstance(reference, Mapping) and [*reference] == ["archive"] else reference
     if params.archive != "reference":

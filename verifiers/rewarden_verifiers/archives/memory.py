@@ -60,7 +60,7 @@ class MemoryParams:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expected:
-    """A reference, read: the forms of each fact, or the memory and what is to change in it."""
+    """A prepared reference: the forms of each fact, or the memory and the expected change."""
 
     facts: tuple[tuple[Fact, ...], ...] | None
     memory: Mapping[str, str]
@@ -69,7 +69,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class _Matched:
-    """hits of what is expected, among what is given."""
+    """hits: the number of given items that were expected."""
 
     hits: int
     expected: int
@@ -85,13 +85,13 @@ class _Matched:
 
     @property
     def f1(self) -> float:
-        # Nothing of nothing is all of it.
+        # If nothing is expected and nothing given, all of it is right.
         total = self.expected + self.given
         return 2 * self.hits / total if total else 1.0
 
 
 def expect(reference: MemoryReference, params: MemoryParams) -> Expected:
-    """Returns the reference, read. Raises InvalidReference."""
+    """Prepares the reference. Raises InvalidReference."""
     if (reference.facts is None) == (reference.operations is None):
         raise InvalidReference("the reference must have either facts or operations", path="reference")
     if reference.facts is not None:
@@ -166,7 +166,7 @@ def memory(response: str, prepared: Expected, params: MemoryParams) -> Outcome:
 
 
 def _listed(value: Any, keys: Sequence[str]) -> Sequence[Any]:
-    """Returns the list that a value is, or has under one of the keys. Raises BadOperation."""
+    """Returns the value if it is a list, or the list under one of the keys. Raises BadOperation."""
     if isinstance(value, Mapping):
         value = next((value[key] for key in keys if isinstance(value.get(key), list)), [value])
     if not isinstance(value, list):
@@ -215,10 +215,10 @@ def _of_operations(values: Sequence[Any], expected: Expected, params: MemoryPara
 
 
 def _hits(texts: Sequence[str], expected: Sequence[Sequence[Fact]], params: MemoryParams) -> int:
-    """Returns how many of the texts are expected ones, each of which counts once."""
+    """Returns how many of the texts are expected; each expected one counts once."""
     given = [fact(text) for text in texts if len(text) <= LONGEST]
     same = [[max(alike(one, form, params.threshold) for form in forms) for forms in expected] for one in given]
-    # Of several pairings the one with most pairs: a pair counts for one, however alike the two are.
+    # Choose the assignment with most pairs: each pair counts for one, however alike the two are.
     return len(best_pairs([[float(value > 0) for value in row] for row in same])) if expected else 0
 
 

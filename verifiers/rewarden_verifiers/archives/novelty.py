@@ -17,12 +17,12 @@ from rewarden_verifiers.judges.empty_responses import empty_reason
 from rewarden_verifiers.outcome import no_answer, too_expensive, wrong
 
 _LONGEST = 50_000
-"""Characters of a response."""
+"""Maximum number of characters of a response."""
 
 
 @lru_cache(maxsize=8)
 def _read(texts: tuple[str, ...], orders: int) -> Archive:
-    """Returns the archive. Siblings are compared with the same one, one after another."""
+    """Prepares the archive. Cached, since siblings are compared with the same one in turn."""
     return archive(texts, orders)
 
 

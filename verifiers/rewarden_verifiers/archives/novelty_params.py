@@ -52,7 +52,9 @@ class NoveltyParams:
 
 
 def as_new(novelty: float, params: NoveltyParams, **details: Any) -> Outcome:
-    """Returns the outcome of a response that is new by so much, which may lie beside the range by a rounding error."""
+    """Returns the outcome for a response that is new to this degree, which rounding can put slightly outside the
+    range.
+    """
     score = min(1.0, max(0.0, novelty))
     passed = None if params.passing is None else score >= params.passing
     return scored(score, passed=passed, reason="known" if passed is False else None, raw=score, **details)

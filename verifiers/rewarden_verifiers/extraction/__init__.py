@@ -1,14 +1,14 @@
-r"""Finds the answer in a response by an ordered list of rules. The first rule that fires decides, and the evidence
+r"""Finds the answer in a response by an ordered list of rules. The first rule that matches decides, and the evidence
 names it.
 
 Presets: `auto` reads every mark of an answer and then applies each verifier's loose rules (see `ladder`); `strict`
 reads a `\boxed{}` or an answer tag; `explicit`, all marks; `lax` is `auto` and finally the last number. Every rule is a
-linear scan. Patterns of the caller run on RE2, which cannot backtrack.
+linear scan. The caller's patterns run on RE2, which cannot backtrack.
 
 If boxes disagree (ATTACKS E, hedging), the last *cluster* of boxes counts; the same applies to tags, JSON keys and
 phrases. Boxes form a cluster if only a few connecting words separate them ("\boxed{12} or \boxed{13}"). A cluster
-yields several `texts`, and the verifier decides whether it accepts several answers. An answer that is taken back
-("wait, …") does not join a cluster.
+yields several `texts`, and the verifier decides whether it accepts several answers. An answer that is retracted ("wait,
+…") does not join a cluster.
 """
 
 from __future__ import annotations

@@ -7,18 +7,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 MAX_ANSWER = 20_000
-"""Characters of an answer that are looked at; of a longer box one more is given, so that it is seen to be longer."""
+"""Maximum number of characters of an answer. One more is returned of a longer box, which shows that it is too long."""
 
 MAX_TEXTS = 64
-"""Answers of a cluster that are looked at, the last ones: whoever offers more hedges in any case."""
+"""Maximum number of answers read from a cluster, the last ones: a response that offers more is hedging anyway."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """The result of a rule. `texts` has one entry, or several where the response offers several answers at once.
+    """The result of a rule. `texts` has one entry, or several if the response offers several answers at once.
 
     `span` is the part of the viewed response that the rule read, in characters; it covers all the texts. `loose`: the
-    rule went by where the answer stands, and by no mark of it.
+    rule relied on the position of the answer, not on a mark.
     """
 
     texts: tuple[str, ...]
@@ -28,15 +28,15 @@ class Extracted:
 
     @property
     def text(self) -> str:
-        """The last of the texts: the answer, where only one is expected."""
+        """The last of the texts, which is the answer if only one is expected."""
         return self.texts[-1]
 
     @property
     def oversized(self) -> bool:
-        """Returns whether an answer, or several that stand together, exceed 20,000 characters, box and blanks included.
+        """Returns whether an answer, or a cluster of several, exceeds 20,000 characters, including box and white space.
 
-        Extraction cuts a box there and trims it: "Paris", 20,000 blanks and "London" would read as Paris. And
-        sixty-four boxes that stand together are sixty-four answers to read.
+        Extraction cuts a box there and trims it: "Paris", 20,000 spaces and "London" would read as Paris. And a cluster
+        of sixty-four boxes is sixty-four answers to read.
         """
         return self.span[1] - self.span[0] > MAX_ANSWER
 
@@ -55,20 +55,20 @@ _ASCII_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 
 
 def lowered(text: str) -> str:
-    """The text in lower case, of the same length, so that places in one are places in the other."""
+    """Returns the text in lower case with its length unchanged, so that positions in both agree."""
     lower = text.lower()
     return lower if len(lower) == len(text) else text.translate(_ASCII_LOWER)
 
 
 def joins(text: str, begin: int, end: int) -> bool:
-    """Returns whether two answers with this gap between them are one offer: it is short, and takes nothing back."""
+    """Returns whether two answers separated by this gap form one offer: the gap is short and retracts nothing."""
     return end - begin <= _MAX_GAP and _RETRACTION.search(text, begin, end) is None
 
 
 def cluster(text: str, found: Sequence[tuple[int, int, str]], rule: str) -> Extracted | None:
-    """The last answers that stand together and were not taken back in between.
+    """The last cluster of answers, without a retraction in between.
 
-    One that was cut is not stripped: it would look whole, and a second answer behind many blanks would be gone.
+    A truncated answer is not stripped: it would look complete, and a second answer after many spaces would be lost.
     """
     if not found:
         return None
@@ -81,7 +81,7 @@ def cluster(text: str, found: Sequence[tuple[int, int, str]], rule: str) -> Extr
 
 
 def trimmed(text: str, start: int, end: int, rule: str, strip: str | None = None) -> Extracted | None:
-    """The part of the text without what surrounds it, if anything is left that is short enough for an answer."""
+    """The part of the text without the surrounding characters, unless it is then empty or too long for an answer."""
     inner = text[start:end]
     body = inner.lstrip(strip)
     start += len(inner) - len(body)

@@ -1,7 +1,7 @@
-"""The ladder of extraction: the rules, their order, and the conditions under which the loose ones do not fire.
+"""The ladder of extraction: the rules, their order, and the conditions under which the loose ones are skipped.
 
 `auto` tries the marks first (box, tag, JSON key, `####`, heading, phrase) and then the verifier's own loose rules,
-which depend on the position of the answer. The first rule that fires decides. If the prompt asks for a box or a tag,
+which depend on the position of the answer. The first rule that matches decides. If the prompt asks for a box or a tag,
 only that counts, so that a policy learns the form.
 """
 
@@ -53,14 +53,14 @@ PRESETS: Mapping[str, tuple[str, ...]] = {
 }
 _PRESET_RULES = {name: tuple(_RULES[rule] for rule in rules) for name, rules in PRESETS.items()}
 _BOX = re.compile(r"\\f?box(?:ed)?(?![A-Za-z])(?!\s*\{\s*(?:\?|_|\\))")
-# "Do not use \boxed{}", and the gaps of an exercise: "\boxed{?} + 3 = 15".
+# "Do not use \boxed{}", and the gaps in an exercise: "\boxed{?} + 3 = 15".
 _NO_DEMAND = re.compile(r"\b(?:not|never|without|avoid|n't)\b[^.\n]{0,40}$", re.IGNORECASE)
 _NO_DEMAND_REACH = 60
-"""Characters before a box in which the pattern ends."""
+"""The number of characters before a box in which the pattern must end."""
 _LABELLED = re.compile(r"\(?[A-Za-z]\s?[).:\]]|[A-Z]$")
-"""An option's label, which is whole whatever follows it: "C) Wat", "C"."""
+"""An option's label, which is complete whatever follows it: "C) Wat", "C"."""
 _CLOSED = frozenset(("boxed", "answer_tag", "json_answer"))
-"""The marks that say where their answer ends."""
+"""The marks that show where their answer ends."""
 _UNFINISHED = frozenset(("length", "abort"))
 _ASKED: Mapping[tuple[Rule, ...], str] = {
     (boxed,): r"The prompt asks for \boxed{…}, and the response has none.",
@@ -68,11 +68,11 @@ _ASKED: Mapping[tuple[Rule, ...], str] = {
     (boxed, answer_tag): r"The prompt asks for \boxed{…} or an answer's tag, and the response has neither.",
 }
 _PROMPTS = 512
-"""Prompts of which it is known what they ask for; siblings share one."""
+"""Number of prompts whose requested form is cached; siblings share one."""
 
 
 def encodable(text: str) -> str:
-    """Returns the text as RE2 can read it: halves of surrogate pairs, which are not UTF-8, become question marks."""
+    """Returns the text in a form that RE2 can read: lone surrogates, which are not UTF-8, become question marks."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -144,7 +144,7 @@ def rules_of(extraction: Any) -> tuple[Rule, ...]:
 
 
 def first_found(text: str, rules: Sequence[Rule]) -> Extracted | None:
-    """Returns the result of the first rule that fires, or None."""
+    """Returns the result of the first rule that matches, or None."""
     for rule in rules:
         found = rule(text)
         if found is not None:
@@ -153,9 +153,9 @@ def first_found(text: str, rules: Sequence[Rule]) -> Extracted | None:
 
 
 def extract(text: str, extraction: Any = "strict") -> Extracted | None:
-    """Returns the result of the first rule that fires on the viewed response, or None.
+    """Returns the result of the first rule that matches in the viewed response, or None.
 
-    Linear in the text; never raises for any text.
+    Takes linear time; never raises for any text.
     """
     return first_found(text, rules_of(extraction))
 
@@ -175,7 +175,7 @@ def demanded(prompt: str) -> tuple[Rule, ...]:
 
 
 def _may_go_on(text: str, found: Extracted, finish_reason: str) -> bool:
-    """Returns whether the answer is at the end of a truncated text, after a mark without an end."""
+    """Returns whether the answer is at the end of a truncated text, after a mark that does not show its end."""
     if finish_reason not in _UNFINISHED or not found.text[-1:].isalnum() or _LABELLED.match(found.text):
         return False
     return found.rule not in _CLOSED and not text[found.span[1] :].strip("*_` \t\r\n$)\"'")
@@ -184,8 +184,8 @@ def _may_go_on(text: str, found: Extracted, finish_reason: str) -> bool:
 class Ladder:
     """The rules of an `extraction` parameter for a verifier with its own rules.
 
-    own: the verifier's rules by name; None for a rule that depends on the sample, and is passed to `find`. marks: marks
-    of this kind of answer beside the shared ones. loose: names of the rules that `auto` tries after the marks. lax:
+    own: the verifier's rules by name; None for a rule that depends on the sample and is passed to `find`. marks: marks
+    for this kind of answer, besides the shared ones. loose: names of the rules that `auto` tries after the marks. lax:
     names of the rules that `lax` tries after those. Raises InvalidParams for an invalid extraction.
     """
 
@@ -229,12 +229,12 @@ class Ladder:
         finish_reason: str | None = None,
         own: Callable[[str], Rule] | None = None,
     ) -> Extracted | None:
-        """Returns the answer in a viewed response by the first rule that fires, or None.
+        """Returns the answer in a viewed response by the first rule that matches, or None.
 
-        own: makes a rule that depends on the sample, by its name.
+        own: makes a rule that depends on the sample, given its name.
 
-        Attack: stop, or be stopped, at a line that reads as an answer. Loose rules do not fire on a response that was
-        cut off, or that has an unclosed or empty box or tag.
+        Attack: stop, or be stopped, at a line that reads like an answer. Loose rules are skipped for a response that
+        was cut off, or that has an unclosed or empty box or tag.
         """
         asked = demanded(prompt) if self._auto and prompt else ()
         for rule in asked or self._marks:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """Words in lower case. cues: names of the answer. links: verbs after a cue; a colon always links. whole: cues that
-    need no link. tails: verbs after the answer, where a language has them there. spaced: it puts blanks between words.
+    """Words in lower case. cues: words for the answer. links: verbs after a cue; a colon always links. whole: cues that
+    need no link. tails: verbs after the answer, in languages that put them there. spaced: whether it separates words by
+    spaces.
     """
 
     cues: tuple[str, ...]
@@ -99,4 +100,4 @@ LANGUAGES: Mapping[str, Language] = {
     "Welsh": Language(("ateb",), ("yw",)),
     "Yoruba": Language(("ìdáhùn",), ("ni",)),
 }  # fmt: skip
-"""All but English, whose cues are looked for in the whole response."""
+"""All languages but English, whose cues are searched in the whole response."""

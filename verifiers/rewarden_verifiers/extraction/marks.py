@@ -9,7 +9,7 @@ from rewarden_verifiers.extraction.extracted import MARKUP, MAX_ANSWER, Extracte
 from rewarden_verifiers.extraction.statement import stated
 
 _BOX_TOKEN = re.compile(r"\\(?:boxed|fbox)\s*\{|\\(?:boxed|fbox)(?![A-Za-z])|\\.|[{}]", re.DOTALL)
-# What TeX takes without braces: a number, a command with its arguments, one letter.
+# TeX arguments without braces: a number, a command with its arguments, or one letter.
 _BARE_BOX = re.compile(
     r"\s{0,4}([-+\u2212]?\d[\d.,/]{0,60}%?|(?!\\(?:boxed|fbox))\\[A-Za-z]{1,30}(?:\{[^{}\n]{0,200}\}){0,2}"
     r"|(?<=\s)[A-Za-z](?![A-Za-z]))"
@@ -21,19 +21,21 @@ _TAGS = (
     ("<|begin_of_box|>", "<|end_of_box|>"),
 )
 OPENINGS = tuple(opening for opening, _ in _TAGS)
-"""The tags with which an answer begins, in lower case."""
+"""The opening tags of an answer, in lower case."""
 
 _CLOSING = dict(_TAGS)
 _TAG = re.compile("|".join(re.escape(tag) for pair in _TAGS for tag in pair))
 
-# Numbers stand as GSM8K writes them (`#### 1,234`); other text after `####` is a heading unless it ends the response.
+# Numbers are written as in GSM8K (`#### 1,234`); other text after `####` is a heading unless it ends the response.
 _HASHED_NUMBER = re.compile(r"[-+\u2212$ ]*\d[\d.,/% ]*")
 _KEY = re.compile(r'"(?:final_)?answer"\s{0,20}:\s{0,20}', re.IGNORECASE)
 _STRING = re.compile(r'"((?:[^"\\\n]|\\.){0,4000})"')
 _SCALAR = re.compile(r"-?\d[\d.eE+-]{0,60}|true|false|null")
 _CLOSE = re.compile(r"\s{0,40}[,}]")
 _MAX_VALUE, _MOST_VALUES = 4000, 64
-"""Characters of a list or object that is an answer, and how many of them are read: each try costs its length."""
+"""Maximum number of characters of an answer that is a list or object, and of attempts to parse one: each attempt costs
+its length.
+"""
 _OPEN = re.compile(r"[{,]\s{0,40}$")
 _ESCAPED = re.compile(r'\\(["\\/])|\\u([0-9a-fA-F]{4})|\\n(?![A-Za-z])')
 # "**Final Answer**", "## Answer:", "**Answer:** 42", but not "**Answer the question**".
@@ -45,12 +47,12 @@ _HEADING = re.compile(
 
 
 def boxes(text: str) -> list[tuple[int, int, str]]:
-    r"""Every `\boxed{…}` or `\fbox{…}`, outermost, as (start, end, content). A box that never closes is none."""
+    r"""Every outermost `\boxed{…}` or `\fbox{…}`, as (start, end, content). A box that never closes does not count."""
     return _boxes(text)[0]
 
 
 def _boxes(text: str) -> tuple[list[tuple[int, int, str]], bool]:
-    """The boxes of a text, and whether one was left open."""
+    """The boxes of a text, and whether one is unclosed."""
     found: list[tuple[int, int, str]] = []
     slash = text.find("\\")
     if slash < 0:
@@ -60,7 +62,7 @@ def _boxes(text: str) -> tuple[list[tuple[int, int, str]], bool]:
         first = other
     if first < 0:
         return found, False
-    opened: list[tuple[int, int]] = []  # of each open brace: where its box begins (-1: no box) and its content
+    opened: list[tuple[int, int]] = []  # for each open brace: start of its box (-1: no box) and of its content
     for match in _BOX_TOKEN.finditer(text, first):
         token = match.group()
         if token == "{":
@@ -69,9 +71,10 @@ def _boxes(text: str) -> tuple[list[tuple[int, int, str]], bool]:
             if opened:
                 start, begin = opened.pop()
                 if start >= 0:
-                    while found and found[-1][0] > start:  # boxes within this one
+                    while found and found[-1][0] > start:  # nested boxes
                         found.pop()
-                    # One character more than is looked at: whoever reads it sees that it is too long, and not absent.
+                    # One character more than the maximum, so that the reader sees a box that is too long, not a missing
+                    # one.
                     end = min(match.start(), begin + MAX_ANSWER + 1)
                     found.append((start, match.end(), text[begin:end]))
         elif token[-1] == "{" and len(token) > 2:
@@ -82,18 +85,18 @@ def _boxes(text: str) -> tuple[list[tuple[int, int, str]], bool]:
 
 
 def unanswered(text: str) -> bool:
-    """Returns whether a text without an answer in a box or tag has a box or tag: empty, or begun and never ended."""
+    """Returns whether a text without an answer in a box or tag still contains a box or tag, empty or unclosed."""
     found, left_open = _boxes(text)
     return left_open or bool(found) or _TAG.search(lowered(text)) is not None
 
 
 def boxed(text: str) -> Extracted | None:
-    """The last boxes that are not empty."""
+    """The last non-empty boxes."""
     return cluster(text, [box for box in boxes(text) if box[2].strip()], "boxed")
 
 
 def answer_tag(text: str) -> Extracted | None:
-    """The last tags of an answer; none where the last one never closes: that answer was not finished."""
+    """The last answer tags; none if the last one never closes: that answer is unfinished."""
     return cluster(text, _tags(text) or [], "answer_tag")
 
 
@@ -107,7 +110,7 @@ def _tags(text: str) -> list[tuple[int, int, str]] | None:
     for match in _TAG.finditer(lowered(text)):
         tag = match.group()
         if tag in _CLOSING:
-            start, begin = match.span()  # of tags without an end, the one next to the end counts
+            start, begin = match.span()  # of several unclosed tags, the one closest to the end tag counts
             awaited = _CLOSING[tag]
         elif tag == awaited:
             inner = text[begin : match.start()].strip()
@@ -118,9 +121,9 @@ def _tags(text: str) -> list[tuple[int, int, str]] | None:
 
 
 def json_answer(text: str) -> Extracted | None:
-    """The value of a JSON object's key `answer` or `final_answer`, the last ones that stand together.
+    """The value of a JSON object's key `answer` or `final_answer`; the last cluster of such values.
 
-    A backslash of LaTeX that was not doubled stays one: models write "\\frac" in JSON as they do elsewhere.
+    An unescaped backslash of LaTeX is kept: models write "\\frac" in JSON as they do elsewhere.
     """
     if "nswer" not in text:
         return None
@@ -167,7 +170,7 @@ def hashed(text: str) -> Extracted | None:
 
 
 def heading(text: str) -> Extracted | None:
-    """The statement under the last heading that announces an answer, in its line or the next."""
+    """The statement after the last heading that announces an answer, on its line or the next."""
     last = None
     for match in _HEADING.finditer(text):
         last = match

@@ -19,7 +19,9 @@ _CUE_END = re.compile(
 )
 _DENIAL = re.compile(r"[*_`\s:]*(?:not\b|n't)", re.IGNORECASE)
 _REACH = 4000
-"""Characters at the end of a response in which a language's cue is looked for. English is looked for everywhere."""
+"""Number of characters at the end of a response that are searched for cues of other languages. English cues are
+searched everywhere.
+"""
 
 _LEAD_IN = re.compile(
     r"(?:[\s,.:;*_$-]|\b(?:and|or|so|then|but|the|my|a|final|correct|hence|thus|therefore)\b){1,20}$", re.I
@@ -27,10 +29,10 @@ _LEAD_IN = re.compile(
 # "The answer is 12. Or 13."
 _OTHERWISE = re.compile(r"[\s.;,*_$]{0,8}(?:or|or else|or maybe|alternatively)\b[,:]?\s{1,4}([^\n]{1,60})", re.I)
 _MOST = 8
-"""Phrases that stand together and are looked at."""
+"""Maximum number of phrases in a cluster."""
 
 _NEAR = 2 * REACH
-"""Characters before a phrase in which another one begins that stands together with it."""
+"""Number of characters before a phrase in which the previous phrase of its cluster begins."""
 
 _BLANKS = r"[\s*_\xa0]{0,8}"
 _ANSWERED = re.compile(r"A[\t ]{0,4}[:\uff1a][\t ]{0,8}(?=\S)")
@@ -41,7 +43,9 @@ def _any(words: Iterable[str]) -> str:
 
 
 def _cue_end(language: Language) -> re.Pattern[str]:
-    """Returns what links a cue to its answer; its group is there where a verb at the answer's end must say the rest."""
+    """Returns the pattern that links a cue to its answer; its group matches if a verb after the answer must complete
+    the phrase.
+    """
     end = r"(?![^\W\d_])" if language.spaced else ""
     tailed = rf"|({_BLANKS}(?=\S))" if language.tails else ""
     return re.compile(rf"{_BLANKS}(?:(?:{_any(language.links)}){end}|[:\uff1a]){_BLANKS}[:\uff1a]?{tailed}")
@@ -57,11 +61,11 @@ _ALL = tuple(_LINKED)
 _ASCII = tuple(cue for cue in _LINKED if cue.isascii())
 _OTHER_CUE = re.compile(_any((*_ASCII, *_OPTION)))
 _BESIDE = 200
-"""Characters before a phrase in which one of another language begins that stands together with it."""
+"""Number of characters before a phrase in which a phrase of its cluster in another language begins."""
 
 
 def phrase(text: str) -> Extracted | None:
-    """The answer that the last phrase announces; those of several phrases that stand together, and differ."""
+    """The answer that the last phrase announces; several if its cluster announces different ones."""
     lower = lowered(text)
     at, last = _final(text, lower)
     if last is None:
@@ -79,7 +83,7 @@ def phrase(text: str) -> Extracted | None:
 
 
 def _final(text: str, lower: str) -> tuple[int, Extracted | None]:
-    """The last phrase of a text in any language, and where it begins."""
+    """The last phrase of a text in any language, and its position."""
     at, last = _last_of(text, lower, _ANSWER, _english, 0, len(text))
     if lower.find("option", at) >= 0 or lower.find("choice", at) >= 0:
         place, other = _last_of(text, lower, _OPTION, _english, at, len(text))
@@ -94,7 +98,7 @@ def _final(text: str, lower: str) -> tuple[int, Extracted | None]:
 
 
 def _beside(text: str, lower: str, at: int, others: bool) -> list[Extracted]:
-    """The phrases that stand together with the one at a place, before it. others: also in other languages.
+    """The phrases of the same cluster before the one at a position. others: include other languages.
 
     Attack: say one answer in one language, and another in another.
     """
@@ -109,10 +113,10 @@ def _beside(text: str, lower: str, at: int, others: bool) -> list[Extracted]:
         if before is None or not joins(text, min(before.span[1], at), at):
             break
         if before.span[1] > at:
-            # "The answer is 12, so the answer is 13": the first ends where the next one leads in.
+            # "The answer is 12, so the answer is 13": the first answer ends where the next phrase begins.
             stop = _LEAD_IN.sub("", text[before.span[0] : at])
             if stop.count("{") != stop.count("}"):
-                break  # the next one stands within a formula that this one announces
+                break  # the next phrase is inside a formula that this one announces
             before = replace(before, texts=(stop,), span=(before.span[0], before.span[0] + len(stop)))
         if before.text:
             found.insert(0, before)
@@ -128,7 +132,9 @@ def _last_of(
     floor: int,
     end: int,
 ) -> tuple[int, Extracted | None]:
-    """The last phrase with one of some cues that begins between two places: where it does, and what it announces."""
+    """The last phrase with one of these cues that begins between two positions: its position, and the answer it
+    announces.
+    """
     best: Extracted | None = None
     begin = floor
     for cue in cues:
@@ -143,7 +149,7 @@ def _last_of(
 
 
 def _english(text: str, lower: str, at: int, cue: str) -> Extracted | None:
-    """Returns what a phrase at this place says, if it is one: "answer is", "correct option:", but not "an answer
+    """Returns the answer that a phrase at this position announces: "answer is", "correct option:", but not "an answer
     to".
     """
     if at and lower[at - 1].isalnum():
@@ -171,7 +177,7 @@ def _foreign(text: str, lower: str, at: int, cue: str) -> Extracted | None:
 
 
 def answer_line(text: str) -> Extracted | None:
-    """The last line where it is `A: 18`, as in dialogues of questions and answers."""
+    """The answer on the last line if it has the form `A: 18`, as in dialogues of questions and answers."""
     end = len(text.rstrip())
     start = text.rfind("\n", 0, end) + 1
     match = _ANSWERED.match(text, start, end)

@@ -8,9 +8,9 @@ from dataclasses import replace
 from rewarden_verifiers.extraction.extracted import MARKUP, Extracted, trimmed
 
 REACH = 500
-"""Characters after an announcement in which its answer ends."""
+"""Maximum number of characters from an announcement to the end of its answer."""
 
-# A sentence ends at ". " or at the line's end; "3.5" does not, and neither does LaTeX's "\;".
+# A sentence ends at ". " or at the end of the line; "3.5" does not end it, and neither does LaTeX's "\;".
 _SENTENCE_END = re.compile(
     r"\.\s|(?<!\\)[;!?]|[。；！？।؟۔።]|,\s{1,8}(?:so|which|and so)\b|,?\s{1,8}(?:since|because)\b"
 )
@@ -18,14 +18,14 @@ _DISPLAY = re.compile(r"\\\[(.*?)\\\]|\$\$(.*?)\$\$", re.DOTALL)
 _BOXES = ("\\boxed", "\\fbox", "$\\boxed", "$\\fbox")
 _ASKING = ("?", "？", "؟")
 TAIL = re.compile(r"(?:\s|\[\^?\d{1,3}\]|[\u2190-\u2bff\U0001f000-\U0001faff\ufe0f\u200d\u220e])+$")
-"""Signs after an answer that say nothing: citations, emoji, the end of a proof."""
+"""Characters after an answer that add nothing: citations, emoji, the end of a proof."""
 _BRACKET = re.compile(r"\\.|[{}]")
 _LEAD = re.compile(r"(?:[*_`\s:\uff1a}]|\.{2,}|\u2026)+")
 
 
 def stated(text: str, begin: int, rule: str) -> Extracted | None:
-    r"""The answer announced here, in this line or the next, or in the display that follows. One in `\boxed{}` is none:
-    that box is empty or was never closed.
+    r"""The answer announced here, on this line or the next, or in the display formula that follows. An answer in
+    `\boxed{}` does not count: that box is empty or unclosed.
     """
     rest = text[begin : begin + REACH]
     lead = _LEAD.match(rest)
@@ -56,7 +56,7 @@ def stated(text: str, begin: int, rule: str) -> Extracted | None:
 
 
 def _closed(line: str) -> int:
-    """The characters before what closes a brace or a formula that was opened before the announcement."""
+    """The number of characters before the end of a brace or formula that was opened before the announcement."""
     depth = 0
     for match in _BRACKET.finditer(line):
         token = match.group()

@@ -19,24 +19,26 @@ from rewarden_verifiers.fingerprint.imports import Asked
 from rewarden_verifiers.fingerprint.modules import files_in, files_named, find, is_library, packages_of, siblings, top
 
 SHARED = tuple(f"rewarden_verifiers.{name}" for name in ("contract", "outcome", "schema", "view"))
-"""Modules that every verdict passes through: they make and check what a verifier reads."""
+"""Modules that every verdict passes through: they prepare and check the input of verifiers."""
 
 _OURS = frozenset({"rewarden", "rewarden_sandboxes", "rewarden_verifiers"})
 
 _SERVING = frozenset({"rewarden_server", "rewarden_models"})
-"""They hand samples to verifiers. A plug-in that imports them, to test itself say, has them as a library."""
+"""Packages that pass samples to verifiers. For a plug-in that imports them, say for its own tests, they are
+libraries.
+"""
 
 _DESCRIBING = frozenset({"rewarden_verifiers.contract", "rewarden_verifiers.schema"})
-"""They read docstrings to show them; no verdict depends on that."""
+"""Modules that read docstrings to display them; no verdict depends on those."""
 
 
 @dataclass(frozen=True, slots=True)
 class Closure:
     """The code, data and libraries that modules reach.
 
-    code: by module. data: other files, and all files of packages that are not ours, by a name that is the same on every
-    machine. libraries: top packages that are imported from elsewhere. digest: over code and data, in hex. whole: False
-    if some of the code has no file, as in a notebook or a zip, and so cannot be looked at.
+    code: by module. data: other files, and all files of third-party packages, by names that are the same on every
+    machine. libraries: top-level packages imported from elsewhere. digest: over code and data, in hex. whole: False if
+    some of the code has no file, as in a notebook or a zip, and so cannot be inspected.
     """
 
     code: Mapping[str, Path]
@@ -48,9 +50,10 @@ class Closure:
 
 @lru_cache(maxsize=1024)
 def closure(module: str, *plugin: str) -> Closure:
-    """The closure of a verifier's module, of what every verdict passes through, and of the packages that these lie in.
+    """Computes the closure of a verifier's module, of the modules that every verdict passes through, and of the
+    packages that contain them.
 
-    plugin: modules whose packages count as a whole, with all that their distributions hold.
+    plugin: modules whose packages count as a whole, with everything that their distributions contain.
     """
     walk = _Walk(_name_of(module), [_name_of(name) for name in plugin])
     while walk.waiting:
@@ -60,7 +63,7 @@ def closure(module: str, *plugin: str) -> Closure:
 
 
 class _Walk:
-    """A closure in the making. reading: top packages whose docstrings are read."""
+    """A closure under construction. reading: top-level packages whose docstrings are read."""
 
     def __init__(self, module: str, plugin: Sequence[str]) -> None:
         self.code: dict[str, Path] = {}
@@ -74,7 +77,7 @@ class _Walk:
         self._seen: set[str] = set()
 
     def visit(self, name: str) -> None:
-        """Take up a module, and put in line what it asks for."""
+        """Adds a module, and queues what it asks for."""
         if name in self._seen:
             return
         self._seen.add(name)
@@ -86,7 +89,7 @@ class _Walk:
             self._take(name)
         if place is None:
             above = name.rpartition(".")[0]
-            self.waiting += [above] if above else []  # a name within a module, or of one that has no file
+            self.waiting += [above] if above else []  # a name within a module, or within one that has no file
             return
         self.waiting += packages_of(name)
         if place.file is None:
@@ -100,8 +103,8 @@ class _Walk:
         if wanted.reads and name not in _DESCRIBING:
             self.reading.add(top(name))
         if not wanted.reaches or top(name) == "rewarden" or top(name) in self._plugin:
-            # The client loads its transports by name, and verifiers know no more of it than types and errors; of a
-            # plug-in everything counts already.
+            # The client loads its transports by name, and verifiers use only its types and errors; all files of a
+            # plug-in count anyway.
             return
         for text in wanted.texts:
             if self._names_code(text, name):
@@ -111,7 +114,9 @@ class _Walk:
             self.data.update(files_named(text, name))
 
     def _names_code(self, text: str, module: str) -> bool:
-        """True if a text in a module names another that it may load. Our modules name only their own package's."""
+        """Returns whether a text in a module names another module that it can load. Our modules only name modules of
+        their own package.
+        """
         if top(module) in _OURS and top(text) != top(module):
             return False
         if not all(part.isidentifier() for part in text.split(".")):
@@ -119,7 +124,7 @@ class _Walk:
         return find(text) is not None and not self._is_library(top(text))
 
     def _take(self, package: str) -> None:
-        """Take up every file of a package; its modules ask for what they import."""
+        """Adds every file of a package, and queues the imports of its modules."""
         for name, path in files_in(package):
             self.data[name] = path
             if path.suffix == ".py":
@@ -133,13 +138,13 @@ class _Walk:
 
 
 def _name_of(module: str) -> str:
-    """The name by which a module is imported: what `python -m` runs has another one when it runs."""
+    """The import name of a module, which for a module run by `python -m` differs from `__main__`."""
     spec = getattr(sys.modules.get(module), "__spec__", None)
     return spec.name if module == "__main__" and spec is not None else module
 
 
 def _digest(code: Mapping[str, Path], data: Mapping[str, Path], reading: Set[str]) -> str:
-    """reading: top packages that read docstrings, which then count in all of their modules."""
+    """reading: top-level packages that read docstrings, which then count in all of their modules."""
     made = hashlib.blake2b(digest_size=16)
     for name, path in sorted([*code.items(), *data.items()]):
         made.update(f"{name}\0".encode())
@@ -150,8 +155,8 @@ def _digest(code: Mapping[str, Path], data: Mapping[str, Path], reading: Set[str
 
 @lru_cache(maxsize=8192)
 def _read(module: str, file: Path) -> tuple[Asked, bytes]:
-    """Returns what a module asks for, and the digest of its code without docstrings; of what is not Python, its
-    bytes.
+    """Returns what a module asks for, and the digest of its code without docstrings; for files that are not Python, the
+    digest of their bytes.
     """
     package = module if file.name == "__init__.py" else module.rpartition(".")[0]
     found = sources.read(file.read_bytes(), package) if file.suffix == ".py" else None

@@ -1,7 +1,7 @@
-"""A fingerprint of all that may change a verdict: code, data, libraries, version, parameters.
+"""A fingerprint of everything that can change a verdict: code, data, libraries, version, parameters.
 
-Two verdicts with equal fingerprints came from the same code with the same parameters. A caller may demand one
-(`Batch.expect`) and is refused with 409 when it has moved. See docs/fingerprints.md.
+Two verdicts with equal fingerprints came from the same code with the same parameters. A caller can require one
+(`Batch.expect`); the request is refused with 409 if the fingerprint has changed. See docs/fingerprints.md.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from rewarden_verifiers.view import View
 def fingerprint(
     spec: VerifierSpec, params: Any = None, view: View | None = None, children: Sequence[str] = (), resources: str = ""
 ) -> str:
-    """Twelve bytes in hex over the verifier, its libraries, the effective parameters, the fingerprints of what it
-    builds on, and that of what the server's configuration provides for it.
+    """Twelve bytes in hex over the verifier, its libraries, the effective parameters, the fingerprints of the verifiers
+    it builds on, and the fingerprint of the resources that the server's configuration provides for it.
     """
     digest = hashlib.blake2b(digest_size=12)
     parts = [
@@ -46,7 +46,7 @@ def fingerprint(
 
 
 def code_of(spec: VerifierSpec) -> str:
-    """The digest of a verifier's code and data, and the versions of what they run on."""
+    """The digest of a verifier's code and data, and the versions of the libraries they run on."""
     reached = closure(spec.module, *spec.plugin)
     if not reached.whole:
         return _unwritten(spec.function)
@@ -59,7 +59,9 @@ def code_of(spec: VerifierSpec) -> str:
 
 
 def libraries_of(spec: VerifierSpec) -> list[str]:
-    """The distributions whose versions are part of the fingerprint: those that its code imports, and that it names."""
+    """The distributions whose versions are part of the fingerprint: those that its code imports, and those that it
+    names.
+    """
     libraries = closure(spec.module, *spec.plugin).libraries
     imported = [name for name in libraries if name not in sys.stdlib_module_names]
     return sorted({name for package in imported for name in distributions_of(package)} | set(spec.libraries))
@@ -67,8 +69,9 @@ def libraries_of(spec: VerifierSpec) -> list[str]:
 
 @lru_cache(maxsize=1024)
 def _unwritten(function: Callable[..., Any]) -> str:
-    """A stand-in for code that has no file, such as a notebook's. Nobody can tell whether it is what it was before: it
-    counts as new in each process."""
+    """A stand-in for the digest of code without a file, such as a notebook's. Nobody can tell whether it has changed,
+    so it counts as new in each process.
+    """
     return secrets.token_hex(16)
 
 

@@ -1,4 +1,4 @@
-"""Names in one module's source: the modules that it imports, and the strings by which it can reach others."""
+"""Names in one module's source: the modules that it imports, and the strings through which it can reach others."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from dataclasses import dataclass
 _REACHING = frozenset(
     {"__file__", "__path__", "__spec__", "__loader__", "__import__", "importlib", "pkgutil", "runpy", "zipimport"}
 )
-"""Names by which code finds files next to it, and modules whose names it makes."""
+"""Names used by code that finds files next to it, or modules whose names it computes."""
 
 _READING = frozenset({"__doc__", "getdoc", "getcomments", "getsource", "getsourcelines"})
-"""Names by which code reads docstrings, or the very text of a source."""
+"""Names used by code that reads docstrings, or the text of a source."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """The modules and texts that a source asks for.
 
-    modules: absolute names, and names within modules, which are modules or not. reaches: whether it finds files or
-    modules by names that it makes; texts: those names, for all that can be told. reads: whether it reads docstrings.
+    modules: absolute names, including names within modules, which may or may not be modules. reaches: whether it finds
+    files or modules by computed names; texts: all strings that could be such names. reads: whether it reads docstrings.
     """
 
     modules: frozenset[str] = frozenset()
@@ -30,9 +30,9 @@ class Asked:
 
 
 def asked(tree: ast.Module, package: str) -> Asked:
-    """Returns what a module of `package` asks for, wherever in it an import stands.
+    """Returns what a module of `package` asks for, wherever in the module an import occurs.
 
-    What only type checkers see (`if TYPE_CHECKING:`) is not imported when it runs.
+    Imports only for type checkers (`if TYPE_CHECKING:`) are skipped: they do not run.
     """
     modules: set[str] = set()
     names: set[str] = set()
@@ -49,7 +49,7 @@ def asked(tree: ast.Module, package: str) -> Asked:
             names.add(node.attr)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             texts.add(node.value)
-    modules = {name for name in modules if name and not name.startswith(".")}  # from a script: refused when it runs
+    modules = {name for name in modules if name and not name.startswith(".")}  # relative imports of a script fail
     names.update(part for module in modules for part in module.split("."))
     reaches = bool(names & _REACHING)
     return Asked(frozenset(modules), frozenset(texts) if reaches else frozenset(), reaches, bool(names & _READING))
@@ -76,7 +76,7 @@ def _is_type_checking(test: ast.expr) -> bool:
 
 
 def _absolute(node: ast.ImportFrom, package: str) -> str:
-    """The module that `from … import` names, dots in front resolved."""
+    """The module named by `from … import`, with leading dots resolved."""
     if not node.level:
         return str(node.module)
     above = package.split(".")

@@ -19,23 +19,24 @@ from rewarden_verifiers.fingerprint.sources import TABLE
 _SUFFIXES = (*SOURCE_SUFFIXES, *EXTENSION_SUFFIXES)
 
 _NO_DATA = (".pyc", ".cases.jsonl")
-"""Endings of files that no verdict depends on: byte code, and cases, which are documentation."""
+"""Suffixes of files that no verdict depends on: bytecode, and cases, which are documentation."""
 
 _LONGEST_NAME = 200
-"""Bytes. Longer texts are not names of files; systems refuse to look for them."""
+"""In bytes. Longer texts are not file names, and systems raise an error for them."""
 
 _DISTRIBUTIONS = {
     "re2": "google-re2",
     "yaml": "pyyaml",
 }
-"""Packages that our verifiers import and that are not named as their distributions are: to look through all that is
-installed takes half a second."""
+"""Packages that our verifiers import and whose distributions have other names: searching all installed packages takes
+half a second.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place where a module lies. file: None for a package without `__init__`, and for code that has no file of its
-    own. folders: where its submodules lie; none for a module that is not a package.
+    """The location of a module. file: None for a package without `__init__`, and for code without a file of its own.
+    folders: the folders of its submodules; empty for a module that is not a package.
     """
 
     file: Path | None
@@ -44,7 +45,7 @@ class Place:
 
 @lru_cache(maxsize=16384)
 def find(module: str) -> Place | None:
-    """The place of a module, or None if there is no such module."""
+    """The location of a module, or None if there is no such module."""
     above, _, name = module.rpartition(".")
     if above:
         package = find(above)
@@ -61,7 +62,7 @@ def find(module: str) -> Place | None:
 
 
 def _within(folders: Sequence[Path], name: str) -> Place | None:
-    """The place of a submodule. The import system is not asked: it imports the packages above."""
+    """The location of a submodule. The import system cannot be used, because it imports the parent packages."""
     parts: list[Path] = []
     for folder in folders:
         names = _names_in(folder)
@@ -71,18 +72,18 @@ def _within(folders: Sequence[Path], name: str) -> Place | None:
             if f"{name}{suffix}" in names and (file := folder / f"{name}{suffix}").is_file():
                 return Place(file)
         if name in names and (folder / name).is_dir():
-            parts.append(folder / name)  # a package without `__init__`, perhaps in several parts
+            parts.append(folder / name)  # a package without `__init__`, perhaps split over several folders
     return Place(None, tuple(parts)) if parts else None
 
 
 def _loaded(module: str) -> Place | None:
-    """The place of a module that was loaded from where no path leads, as by an editable install of a part."""
+    """The location of a loaded module that is on no path, as with an editable install of a part."""
     loaded = sys.modules.get(module)
     return None if loaded is None else Place(_file(getattr(loaded, "__file__", None)), _existing(_path_of(module)))
 
 
 def _path_of(module: str) -> list[str]:
-    """The folders of a package that is loaded: code may add to them."""
+    """The folders of a loaded package: code can add to them."""
     return [*getattr(sys.modules.get(module), "__path__", ())]
 
 
@@ -91,7 +92,7 @@ def _existing(folders: Sequence[str]) -> tuple[Path, ...]:
 
 
 def _file(name: str | None) -> Path | None:
-    """The file of that name; None for a module within a zip, which is not a file of its own."""
+    """The file of that name; None for a module within a zip, which has no file of its own."""
     return path if name is not None and (path := Path(name)).is_file() else None
 
 
@@ -101,12 +102,12 @@ def _names_in(folder: Path) -> frozenset[str]:
 
 
 def top(module: str) -> str:
-    """The package at the top."""
+    """The top-level package."""
     return module.partition(".")[0]
 
 
 def packages_of(module: str) -> list[str]:
-    """The packages that a module lies in, from the top; the module itself comes last if it is one."""
+    """The packages that contain a module, from the top; includes the module itself if it is a package."""
     parts = module.split(".")
     names = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
     return [name for name in names if (place := find(name)) is not None and place.folders]
@@ -120,7 +121,7 @@ def files_in(package: str, folder: str = "") -> Iterator[tuple[str, Path]]:
     for base in _folders(package):
         seen: set[str] = set()
         for place, folders, names in os.walk(base / folder, followlinks=True):
-            if (real := os.path.realpath(place)) in seen:  # a link that leads back
+            if (real := os.path.realpath(place)) in seen:  # a cyclic link
                 folders.clear()
                 continue
             seen.add(real)
@@ -132,14 +133,14 @@ def files_in(package: str, folder: str = "") -> Iterator[tuple[str, Path]]:
 
 
 def files_named(text: str, module: str) -> Iterator[tuple[str, Path]]:
-    """The files that a text in a module may name: beside the module, or in a package above it.
+    """The files that a text in a module can name: next to the module, or in a package that contains it.
 
     A folder stands for every file in it.
     """
     if not text.strip("./") or not text.isprintable() or len(text.encode()) > _LONGEST_NAME:
         return
     packages = packages_of(module)
-    inside = ".." not in text and not text.startswith("/")  # folders elsewhere, such as "/", are nobody's data
+    inside = ".." not in text and not text.startswith("/")  # folders elsewhere, such as "/", are not the module's data
     for package in packages:
         for folder in _folders(package):
             if (folder / text).is_file() and not text.endswith(_NO_DATA):
@@ -147,7 +148,7 @@ def files_named(text: str, module: str) -> Iterator[tuple[str, Path]]:
         if inside:
             yield from files_in(package, text)
     place = find(module)
-    if not packages and place is not None and place.file is not None:  # a script, or a module in no package
+    if not packages and place is not None and place.file is not None:  # a script, or a module outside any package
         named = place.file.parent / text
         beside = [named] if named.is_file() else sorted(named.rglob("*")) if inside else []
         for path in beside:
@@ -164,10 +165,11 @@ def _folders(package: str) -> tuple[Path, ...]:
 
 
 def is_library(package: str, of: str) -> bool:
-    """Returns whether a top package is a library to the package `of`: its version tells what it does.
+    """Returns whether a top-level package is a library to the package `of`, so that its version identifies its
+    behaviour.
 
-    The standard library is one, and what another distribution has installed. What lies on the path without being
-    installed, such as a helper beside a script or an editable install, is code of `of`'s own.
+    The standard library is one, and so is anything that another distribution has installed. A package on the path that
+    is not installed, such as a helper next to a script or an editable install, is code of `of` itself.
     """
     place = find(package)
     if place is None:
@@ -183,37 +185,37 @@ def is_library(package: str, of: str) -> bool:
 
 
 def _is_standard(path: Path) -> bool:
-    """Returns whether a file is of the standard library, by where it lies: a helper may have the name of one of its
-    modules.
+    """Returns whether a file belongs to the standard library, judged by its location: a helper can have the name of a
+    standard module.
     """
     standard = Path(sysconfig.get_path("stdlib"))
     return path.is_relative_to(standard) and not {"site-packages", "dist-packages"} & set(path.parts)
 
 
 def siblings(package: str) -> list[str]:
-    """The top packages that come from the same distribution as this one."""
+    """The top-level packages that come from the same distribution as this one."""
     own = set(distributions().get(package, ()))
     return [name for name, owners in distributions().items() if own & set(owners)]
 
 
 @lru_cache(maxsize=1024)
 def distributions_of(package: str) -> tuple[str, ...]:
-    """The names of the distributions that a top package comes from; its own name where none is installed."""
+    """The names of the distributions that provide a top-level package; its own name if none is installed."""
     known = _DISTRIBUTIONS.get(package, package)
     try:
         return (_normalised(importlib.metadata.distribution(known).name),)
     except importlib.metadata.PackageNotFoundError:
-        # A namespace, such as `google`, comes from several.
+        # A namespace package, such as `google`, comes from several.
         installed = distributions().get(package, ()) if find(package) is not None else ()
         return tuple(sorted({_normalised(name) for name in installed or [known]}))
 
 
 def _normalised(name: str) -> str:
-    """As the Python Packaging User Guide has it: Jinja2 and jinja2 are one."""
+    """Normalises a name as the Python Packaging User Guide defines it: Jinja2 and jinja2 are the same."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 @lru_cache(maxsize=1)
 def distributions() -> Mapping[str, Sequence[str]]:
-    """The names of the distributions that each top package comes from."""
+    """The names of the distributions that provide each top-level package."""
     return importlib.metadata.packages_distributions()

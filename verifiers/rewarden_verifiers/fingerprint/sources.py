@@ -1,8 +1,8 @@
 """The sources of modules as fingerprints see them: the names in each, and the digest of its code.
 
-Parsing all of ours takes two seconds in every process that lists the verifiers. So the distribution's build writes a
-table of them, and a source is looked up there by its content; a source that has changed since is parsed. `python -m
-rewarden_verifiers.fingerprint.sources FOLDER…` writes it.
+Parsing all of our modules takes two seconds in every process that lists the verifiers. So the build of the distribution
+writes a table of them, and a source is looked up there by its content; a source that has changed since is parsed.
+`python -m rewarden_verifiers.fingerprint.sources FOLDER…` writes the table.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from rewarden_verifiers.fingerprint import imports, tree
 from rewarden_verifiers.fingerprint.imports import Asked, asked
 
 TABLE = Path(__file__).with_suffix(".json")
-"""The table, beside this module; not in a checkout that was never installed."""
+"""The table, next to this module; missing in a checkout that was never installed."""
 
 
 def read(source: bytes, package: str) -> tuple[Asked, bytes] | None:
-    """Returns what a module of `package` asks for, and the digest of its code without docstrings; None for what is not
+    """Returns what a module of `package` asks for, and the digest of its code without docstrings; None if it is not
     Python.
     """
     entry = _table().get(_key(source))
@@ -37,7 +37,7 @@ def read(source: bytes, package: str) -> tuple[Asked, bytes] | None:
 
 
 def parse(source: bytes) -> ast.Module | None:
-    """The syntax tree of a source; None for what is not Python, although it may be called so, as a template is."""
+    """The syntax tree of a source; None if it is not Python, whatever its suffix, such as a template."""
     try:
         return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
@@ -45,12 +45,12 @@ def parse(source: bytes) -> ast.Module | None:
 
 
 def write(folders: Iterable[Path], table: Path = TABLE) -> None:
-    """Writes the table of all modules in these packages: as a whole, since others may be reading it."""
+    """Writes the table of all modules in these packages, atomically, since others may be reading it."""
     entries: dict[str, Any] = {}
     for source in {path.read_bytes() for folder in folders for path in folder.rglob("*.py")}:
         found = parse(source)
         if found is None or (wanted := asked(found, "")) != asked(found, "package"):
-            continue  # no Python, or relative imports, which ask for other modules in each package
+            continue  # not Python, or with relative imports, which name different modules in each package
         texts = sorted(wanted.texts) if wanted.reaches else None
         digest = tree.digest(found, docstrings=False).hex()
         entries[_key(source)] = [digest, sorted(wanted.modules), texts, wanted.reads]
@@ -61,7 +61,7 @@ def write(folders: Iterable[Path], table: Path = TABLE) -> None:
 
 @lru_cache(maxsize=1)
 def _table() -> Mapping[str, Any]:
-    """The entries by key: none if another version of this code has made them, whose digests may be other ones."""
+    """The entries by key; empty if another version of this code wrote them, since its digests may differ."""
     try:
         found = json.loads(TABLE.read_bytes())
     except (OSError, ValueError):
@@ -71,7 +71,7 @@ def _table() -> Mapping[str, Any]:
 
 
 def _maker() -> str:
-    """The code that entries depend on."""
+    """A digest of the code that determines the entries."""
     made = hashlib.blake2b(digest_size=16)
     for file in (__file__, imports.__file__, tree.__file__):
         made.update(Path(file).read_bytes())

@@ -1,4 +1,4 @@
-"""A module's source as bytes that change only when its behaviour may.
+"""A module's source as bytes that change only when its behaviour can.
 
 `ast.dump` is unsuitable, because its output depends on Python's version. Positions, empty fields and contexts (which
 follow from a name's position) are omitted, so fields that later versions added, such as the type parameters of 3.12,
@@ -18,15 +18,15 @@ _IRRELEVANT = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
 def digest(tree: ast.Module, *, docstrings: bool) -> bytes:
     """Sixteen bytes over a module's normalised syntax tree, equal on every Python from 3.11.
 
-    docstrings: whether texts that stand alone as a statement count. They do nothing unless code reads them.
+    docstrings: whether strings that are statements of their own count. They have no effect unless code reads them.
     """
     made: list[str] = []
     waiting: list[ast.AST | str] = [tree]
-    while waiting:  # not by recursion: a chain of a thousand operators is as deep
+    while waiting:  # no recursion: a chain of a thousand operators is a thousand levels deep
         item = waiting.pop()
         if isinstance(item, str):
             made.append(item)
-        elif isinstance(item, ast.Name):  # every third node
+        elif isinstance(item, ast.Name):  # a shortcut for every third node
             made.append(f"Name(id=str:{item.id!a};)")
         else:
             parts = _parts(item, docstrings)
@@ -36,7 +36,7 @@ def digest(tree: ast.Module, *, docstrings: bool) -> bytes:
 
 
 def _parts(node: ast.AST, docstrings: bool) -> list[ast.AST | str]:
-    """The text of a node, in which its children still stand as nodes."""
+    """The text of a node, with its children left as nodes."""
     kind = type(node)
     if isinstance(node, ast.Constant):
         return [f"{kind.__name__}({_constant(node.value)})"]
@@ -61,13 +61,16 @@ def _parts(node: ast.AST, docstrings: bool) -> list[ast.AST | str]:
 
 
 def _constant(value: object) -> str:
-    """A literal, a name, or None if a list has a gap, as the keys of {**more} have. In ASCII: which characters `repr`
-    escapes is up to Python's version of Unicode; and it refuses decimal digits of huge numbers."""
+    """A literal, a name, or None for a gap in a list, as in the keys of {**more}. In ASCII and hex: which characters
+    `repr` escapes depends on Python's version of Unicode, and it refuses the decimal digits of huge numbers.
+    """
     return f"{type(value).__name__}:{hex(value) if type(value) is int else ascii(value)}"
 
 
 def _joined(node: ast.JoinedStr) -> Iterator[ast.AST | str]:
-    """The parts of an f-string. How adjoining texts are parted, and whether there are empty ones, is up to Python."""
+    """The parts of an f-string. How adjacent texts are split, and whether there are empty ones, depends on Python's
+    version.
+    """
     for is_text, group in groupby(node.values, lambda part: isinstance(part, ast.Constant)):
         if not is_text:
             yield from group
@@ -76,5 +79,5 @@ def _joined(node: ast.JoinedStr) -> Iterator[ast.AST | str]:
 
 
 def _stands_alone(item: object) -> bool:
-    """Returns whether this is a docstring, or another text that is only a statement."""
+    """Returns whether this is a docstring, or another string that is a statement of its own."""
     return isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant) and isinstance(item.value.value, str)

@@ -17,12 +17,13 @@ from rewarden_verifiers.models.seen import Seen
 
 _OURS = frozenset({"metrics", "embedding", "threshold", "graded"})
 _AS_GIVEN = {"part": "full", "special_tokens": []}
-"""The view for a text that is viewed already, as this verifier was shown it."""
+"""The view for a text that was viewed already: this verifier received it that way."""
 
 
 def _of_text(params: SimilarityParams) -> Use:
-    """`similarity` by the text metrics among these. It judges what no metric pays, too; so if there is none, one that
-    costs little is measured, and its value is not read."""
+    """`similarity` with only the text metrics. It also rejects texts that no metric rewards, so if no text metric is
+    left, a cheap one is computed, and its value is ignored.
+    """
     given = {item.name: getattr(params, item.name) for item in fields(params) if item.name not in _OURS}
     weights = {name: weight for name, weight in params.weights.items() if name != "embedding"}
     return Use(name="similarity", params={**given, "metrics": weights or "rouge1", "view": _AS_GIVEN})
@@ -37,13 +38,14 @@ def _of_text(params: SimilarityParams) -> Use:
     children=lambda params: [_of_text(params)],
 )
 async def by_meaning(response: str, params: SimilarityParams, ctx: Context, reference: Reference) -> Outcome:
-    """`similarity` with the metric `embedding`, alone or beside others, which are measured where they always are.
+    """`similarity` with the metric `embedding`, alone or together with text metrics, which `similarity` computes
+    itself.
 
-    What earns nothing without it earns nothing here: whether it does is asked first. Raises InvalidReference for a
-    reference beyond the model's context, ModelError where it gives no vectors.
+    A text that earns nothing there earns nothing here, which is checked first. Raises InvalidReference for a reference
+    beyond the model's context, and ModelError if the model returns no valid vectors.
     """
     judged = await ctx.verify(_of_text(params), response=response)
-    if not judged.components:  # nothing was measured: no answer, a copy, a loop, a bad reference
+    if not judged.components:  # not measured: no answer, a copy, a loop, an invalid reference
         return judged
     text = response
     if params.extraction is not None and (found := extract(response, params.extraction)) is not None:

@@ -25,10 +25,12 @@ Tokenizer = Literal["13a", "intl", "char", "zh", "none"]
 Metric = Callable[[Read, Sequence[Read]], float]
 
 MOST_TER_WORDS = 500
-"""Words (as white space parts them) of a text for TER: its search for shifts takes up to half a second for so many."""
+"""Maximum number of words of a text for TER, split at white space: the search for shifts then takes up to half a
+second.
+"""
 
 JOINT = frozenset(("bleu", "chrf", "chrf++", "ter"))
-"""Metrics that define themselves what several references mean."""
+"""Metrics that define their own handling of several references."""
 
 
 @lru_cache(maxsize=64)
@@ -44,14 +46,14 @@ def _sacrebleu(kind: str, options: tuple[tuple[str, Any], ...]) -> Any:
 
 
 def load() -> None:
-    """Import sacrebleu and numpy, where they are installed."""
+    """Imports sacrebleu and numpy, if they are installed."""
     with suppress(MissingDependency):
         _sacrebleu("CHRF", ())
         _edits()
 
 
 def _sentence_score(kind: str, **options: Any) -> Metric:
-    """The score of an object of sacrebleu with these options, over 100."""
+    """The score of a sacrebleu metric with these options, divided by 100."""
     given = tuple(options.items())
 
     def score(hypothesis: Read, references: Sequence[Read]) -> float:
@@ -70,7 +72,9 @@ def bleu(
     lowercase: bool,
     effective: bool,
 ) -> Metric:
-    """Sentence BLEU (Papineni 2002), as `BLEU(effective_order=effective).sentence_score` computes it, over 100."""
+    """Sentence BLEU (Papineni 2002), as computed by `BLEU(effective_order=effective).sentence_score`, divided by
+    100.
+    """
     return _sentence_score(
         "BLEU",
         tokenize=tokenizer,
@@ -83,12 +87,12 @@ def bleu(
 
 
 def chrf(*, word_order: int, lowercase: bool) -> Metric:
-    """chrF (Popović 2015), or chrF++ with word bigrams, over 100; of several references the best."""
+    """chrF (Popović 2015), or chrF++ with word bigrams, divided by 100; the best of several references counts."""
     return _sentence_score("CHRF", word_order=word_order, lowercase=lowercase)
 
 
 def ter(*, lowercase: bool) -> Metric:
-    """1 - TER (Snover 2006), at least 0: the edits, shifts of blocks among them, a word of the reference."""
+    """1 - TER (Snover 2006), at least 0: the number of edits, including shifts of blocks, per word of the reference."""
 
     def words(text: Read) -> list[str]:
         return (text.text.lower() if lowercase else text.text).split()
@@ -97,7 +101,7 @@ def ter(*, lowercase: bool) -> Metric:
         ours, theirs = words(hypothesis), [words(reference) for reference in references]
         mean = sum(map(len, theirs)) / len(theirs)
         if len(ours) >= max(map(len, theirs)) + mean:
-            return 0.0  # what must be left out is more than TER's unit, so that nothing need be searched
+            return 0.0  # the deletions alone make TER at least 1, so skip the search
         edits = _edits()
         return max(0.0, 1 - min(edits(ours, reference) for reference in theirs) / mean)
 
@@ -119,7 +123,7 @@ def _best(one: Callable[[Read, Read], float]) -> Metric:
 
 
 def rouge_metric(name: Name, measure: rouge.Measure) -> Metric:
-    """ROUGE of a kind: F1, precision or recall; of several references the best."""
+    """One kind of ROUGE, as F1, precision or recall; the best of several references counts."""
 
     def one(hypothesis: Read, reference: Read) -> float:
         if name == "rougeL":
@@ -134,7 +138,7 @@ def rouge_metric(name: Name, measure: rouge.Measure) -> Metric:
 
 
 def edit(*, lowercase: bool) -> Metric:
-    """1 - Levenshtein's distance by the longer text's length; of several references the best."""
+    """1 - Levenshtein distance / length of the longer text; the best of several references counts."""
 
     def one(hypothesis: Read, reference: Read) -> float:
         a, b = hypothesis.text, reference.text

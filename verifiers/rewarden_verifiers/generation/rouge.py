@@ -37,7 +37,7 @@ def _rouge(shared: int, hypothesis: int, reference: int) -> Rouge:
 
 
 def rouge_n(hypothesis: Sequence[str], reference: Sequence[str], n: int) -> Rouge:
-    """Overlap of n-grams, each counted as often as it is in both."""
+    """Overlap of n-grams, with multiplicity."""
     found, wanted = _ngrams(hypothesis, n), _ngrams(reference, n)
     return _rouge((found & wanted).total(), found.total(), wanted.total())
 
@@ -47,24 +47,24 @@ def _ngrams(words: Sequence[str], n: int) -> Counter[Hashable]:
 
 
 def lcs(a: Sequence[str], b: Sequence[str]) -> int:
-    """The length of the longest common subsequence; 64 cells of the table at a time."""
+    """The length of the longest common subsequence, computed bit-parallel, 64 cells of the table at a time."""
     numbers: dict[str, int] = {}
     return LCSseq.similarity(*([numbers.setdefault(word, len(numbers)) for word in words] for words in (a, b)))
 
 
 def rouge_l(hypothesis: Sequence[str], reference: Sequence[str]) -> Rouge:
-    """The longest common subsequence, as a share of both."""
+    """ROUGE-L: the longest common subsequence, as a share of each side."""
     return _rouge(lcs(hypothesis, reference), len(hypothesis), len(reference))
 
 
 def lsum_work(hypothesis: Sequence[Sequence[str]], reference: Sequence[Sequence[str]]) -> int:
-    """Steps that walking back takes: every sentence of one side with every sentence of the other."""
+    """The number of backtracking steps: every sentence of one side with every sentence of the other."""
     return len(reference) * sum(map(len, hypothesis)) + len(hypothesis) * sum(map(len, reference))
 
 
 def rouge_lsum(hypothesis: Sequence[Sequence[str]], reference: Sequence[Sequence[str]]) -> Rouge:
-    """For each sentence of the reference the union of its longest common subsequences with all sentences; words count
-    at most as often as they stand on each side.
+    """For each sentence of the reference, the union of its longest common subsequences with all sentences; a word
+    counts at most as often as it occurs on each side.
     """
     found = Counter(word for sentence in hypothesis for word in sentence)
     wanted = Counter(word for sentence in reference for word in sentence)
@@ -84,10 +84,10 @@ def rouge_lsum(hypothesis: Sequence[Sequence[str]], reference: Sequence[Sequence
 
 
 def _common_places(reference: Sequence[str], hypothesis: Sequence[str]) -> set[int]:
-    """The places in `reference` of one longest common subsequence: the one that walking back from the ends finds,
-    going back in `reference` where both ways are as good, as the reference implementation does.
+    """The indices in `reference` of one longest common subsequence: the one found by backtracking from the ends,
+    preferring a step back in `reference` in a tie, as the reference implementation does.
 
-    The table is kept as one integer a row, a bit for each place of `hypothesis`: 0 if the length grows there.
+    Each row of the table is one integer with a bit for each index of `hypothesis`: 0 if the length grows there.
     """
     places: dict[str, int] = {}
     for place, word in enumerate(hypothesis):
@@ -116,5 +116,5 @@ def _common_places(reference: Sequence[str], hypothesis: Sequence[str]) -> set[i
 
 
 def _length(grown: int, width: int) -> int:
-    """The length of the longest common subsequence with the first `width` places."""
+    """The length of the longest common subsequence with the first `width` words."""
     return (grown & ((1 << width) - 1)).bit_count()

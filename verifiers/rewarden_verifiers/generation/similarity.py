@@ -25,16 +25,16 @@ MOST_CHARACTERS: Mapping[str, int] = {
     **dict.fromkeys(("chrf", "chrf++", "rougeLsum", "edit"), 50_000),
     "ter": 20_000,  # and MOST_TER_WORDS
 }
-"""Characters of a text that each metric looks at: what it takes for them stays within half a second."""
+"""Maximum number of characters of a text, by metric: the computation then takes at most half a second."""
 _MOST_LSUM_WORK = 500_000
-"""Steps of ROUGE-Lsum: two texts of 2,500 words in 100 lines each."""
+"""Maximum number of backtracking steps of ROUGE-Lsum: two texts of 2,500 words in 100 lines each."""
 _COPIED_WORDS = 4
 _LONGEST_SOURCE = 100_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expected:
-    """The references, read, with the metrics that compare them."""
+    """The prepared references, with the metrics that compare them."""
 
     references: tuple[Read, ...]
     source: Read | None
@@ -43,7 +43,9 @@ class Expected:
 
 
 def expect(reference: Reference, params: SimilarityParams) -> Expected:
-    """The references, read. Raises InvalidReference if there is none, one is blank or beyond the metrics' bounds."""
+    """Prepares the references. Raises InvalidReference if there are none, one is blank, or one exceeds the metrics'
+    limits.
+    """
     given = reference.texts if isinstance(reference, SimilarityReference) else reference
     texts = (given,) if isinstance(given, str) else given
     if not texts:
@@ -74,7 +76,7 @@ def expect(reference: Reference, params: SimilarityParams) -> Expected:
 
 
 def _affordable(hypothesis: Read, reference: Read, params: SimilarityParams) -> bool:
-    """Returns whether the metrics that take more than linear time are within their bounds."""
+    """Returns whether the metrics that take more than linear time are within their limits."""
     if "ter" in params.weights:
         found, wanted = len(hypothesis.text.split()), len(reference.text.split())
         if wanted > metrics.MOST_TER_WORDS or metrics.MOST_TER_WORDS < found < 2 * wanted:
@@ -147,11 +149,12 @@ def similarity(response: str, prepared: Expected, params: SimilarityParams, prom
 
 
 def _degenerate(hypothesis: Read, prepared: Expected, params: SimilarityParams, prompt: str | None) -> str | None:
-    """Returns why a text is paid by no metric, or None."""
+    """Returns the reason why no metric may reward a text, or None."""
     if loops(hypothesis) and not all(loops(one) for one in prepared.references):
         return "repeated"  # a loop over the reference's frequent words earns unigram overlap
     if not any(_fits(hypothesis, one, params) for one in prepared.references):
-        # Attack: several translations one after another. chrF is mostly recall, and pays most of the best one's worth.
+        # Attack: several translations one after another. chrF is mostly recall, and gives nearly the credit of the best
+        # one.
         return "wrong_length"
     source = prepared.source
     if source is None and params.copied is not None and prompt is not None:
@@ -165,7 +168,7 @@ def _degenerate(hypothesis: Read, prepared: Expected, params: SimilarityParams, 
 
 
 def _fits(hypothesis: Read, reference: Read, params: SimilarityParams) -> bool:
-    """Returns whether a text is as long as it may be beside a reference, counted in letters and digits."""
+    """Returns whether a text's length is allowed for a reference, counted in letters and digits."""
     found, wanted = (sum(map(len, text.words)) for text in (hypothesis, reference))
     return (params.shortest or 0.0) * wanted <= found <= (params.longest or math.inf) * max(wanted, 1)
 

@@ -1,4 +1,4 @@
-"""Options of `similarity`, the forms of its reference, and the outcome for the metrics' values."""
+"""Options of `similarity`, the forms of its reference, and the outcome for the values of the metrics."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class SimilarityParams:
 
     @cached_property
     def weights(self) -> dict[Name, float]:
-        """Each metric and its weight."""
+        """Each metric with its weight."""
         if isinstance(self.metrics, dict):
             return dict(self.metrics)
         return dict.fromkeys((self.metrics,) if isinstance(self.metrics, str) else self.metrics, 1.0)
@@ -140,10 +140,10 @@ Reference = str | tuple[str, ...] | SimilarityReference
 def weighed(
     values: Mapping[Name, float], params: SimilarityParams, evidence: Mapping[str, Any], flags: tuple[str, ...] = ()
 ) -> Outcome:
-    """The outcome of a text of which each metric has a value."""
+    """Combines a text's values of all metrics into an outcome."""
     total = sum(params.weights.values())
     raw = min(1.0, sum(values[name] * weight for name, weight in params.weights.items()) / total)
-    if raw >= 1.0 - 1e-9:  # sacrebleu's sums end a little beside 100
+    if raw >= 1.0 - 1e-9:  # sacrebleu's sums can miss 100 slightly
         raw = 1.0
     passed = raw >= params.threshold
     return scored(

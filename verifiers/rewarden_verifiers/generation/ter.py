@@ -1,7 +1,7 @@
-"""Translation edit rate (Snover 2006): the edits of words, shifts of blocks among them, that a greedy search finds.
+"""Translation edit rate (Snover 2006): the number of word edits, including shifts of blocks, found by a greedy search.
 
-The search is Tercom's as sacrebleu follows it, with the same bounds, so that both count the same edits; here all shifts
-of a round are measured in one pass over arrays, which makes texts of hundreds of words affordable.
+The search is Tercom's as implemented by sacrebleu, with the same limits, so that both count the same edits; here all
+shifts of a round are measured in one pass over arrays, which makes texts of hundreds of words affordable.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 _LONGEST_BLOCK = 10
-"""Words of a block that is shifted."""
+"""Maximum number of words of a shifted block."""
 _FARTHEST = 50
-"""Words between where a block stands and where the reference has it."""
+"""Maximum distance in words between a block and its counterpart in the reference."""
 _BEAM = 25
-"""Cells on either side of the table's diagonal in which the edit distance is looked for."""
+"""Number of cells on either side of the table's diagonal in which the edit distance is computed."""
 _MOST_CANDIDATES = 1000
-"""Shifts that are tried. The round in which as many are reached shifts nothing, which also bounds the work."""
+"""Maximum number of shifts to try. The round that reaches it shifts nothing, which also bounds the work."""
 _FAR = 1 << 28
 """The distance of a cell outside the beam."""
 
@@ -28,7 +28,7 @@ Bounds = Sequence[tuple[int, int]]
 
 
 class _Shift(NamedTuple):
-    """A block of the hypothesis and the place in front of which it is put."""
+    """A block of the hypothesis, and the index before which it is inserted."""
 
     start: int
     length: int
@@ -36,7 +36,9 @@ class _Shift(NamedTuple):
 
 
 class _Alignment(NamedTuple):
-    """A cheapest way to the reference: the last word of ours at each of its words, and which words are errors."""
+    """A cheapest alignment: for each word of the reference, the last word of ours aligned with it, and which words are
+    errors.
+    """
 
     at: Ids
     ours_wrong: Ids
@@ -44,7 +46,9 @@ class _Alignment(NamedTuple):
 
 
 def edits(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
-    """The number of words inserted, deleted or replaced and of blocks shifted that turn a text into the reference."""
+    """The number of edits that turn a text into the reference: words inserted, deleted or replaced, and blocks
+    shifted.
+    """
     if not hypothesis or not reference:
         return max(len(hypothesis), len(reference))
     known: dict[str, int] = {}
@@ -73,7 +77,7 @@ def edits(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
 
 
 def _bounds(ours: int, theirs: int) -> Bounds:
-    """The columns of each row of the table within the beam, which follows the diagonal; the last one has its end."""
+    """The columns of each row within the beam, which follows the diagonal; the last row includes the end."""
     slope = theirs / ours
     beam = math.ceil(slope / 2 + _BEAM) if slope / 2 > _BEAM else _BEAM
     found = [(0, theirs + 1)]
@@ -84,26 +88,26 @@ def _bounds(ours: int, theirs: int) -> Bounds:
 
 
 def _rows(texts: Ids, reference: Ids, bounds: Bounds) -> Iterator[Ids]:
-    """The rows of the table of edit distances within their bounds, each for all texts (of one length) at once."""
+    """The rows of the edit distance table within the bounds, each for all texts (of equal length) at once."""
     (before, until), *others = bounds
     row: Ids = np.tile(np.arange(before, until, dtype=np.int32), (len(texts), 1))
     yield row
     for place, (low, high) in enumerate(others):
-        above = np.full((len(texts), 1 + high - low), _FAR, np.int32)  # from the column left of the bounds
+        above = np.full((len(texts), 1 + high - low), _FAR, np.int32)  # one column more on the left
         left, right = max(before, low - 1), min(until, high)
         above[:, left - low + 1 : right - low + 1] = row[:, left - before : right - before]
         first = max(low, 1)
         differs = texts[:, place, None] != reference[first - 1 : high - 1]
-        cells = above[:, 1:] + 1  # a word deleted
+        cells = above[:, 1:] + 1  # deletion
         np.minimum(cells[:, first - low :], above[:, first - low : -1] + differs, out=cells[:, first - low :])
         steps = np.arange(high - low, dtype=np.int32)
-        row = np.minimum(np.minimum.accumulate(cells - steps, axis=1) + steps, _FAR)  # words inserted
+        row = np.minimum(np.minimum.accumulate(cells - steps, axis=1) + steps, _FAR)  # insertions
         before, until = low, high
         yield row
 
 
 def _table(text: Ids, reference: Ids, bounds: Bounds) -> Ids:
-    """The whole table of one text."""
+    """The complete table of one text."""
     table: Ids = np.full((len(bounds), len(reference) + 1), _FAR, np.int32)
     for place, (row, (low, high)) in enumerate(zip(_rows(text[None], reference, bounds), bounds, strict=True)):
         table[place, low:high] = row[0]
@@ -118,7 +122,7 @@ def _distances(texts: Ids, reference: Ids, bounds: Bounds) -> Ids:
 
 
 def _aligned(table: Ids, ours: Ids, theirs: Ids) -> _Alignment:
-    """The alignment by a cheapest path; of equal ways to a cell, keeping or replacing comes first, then deleting."""
+    """The alignment along a cheapest path; ties prefer a match or replacement, then a deletion."""
     row, column = len(ours), len(theirs)
     at, ours_wrong, theirs_wrong = np.zeros(column, np.int32), np.ones(row, np.int32), np.ones(column, np.int32)
     while row or column:
@@ -138,13 +142,13 @@ def _aligned(table: Ids, ours: Ids, theirs: Ids) -> _Alignment:
 
 
 def _shifts(ours: Ids, theirs: Ids, alignment: _Alignment, most: int) -> list[_Shift]:
-    """The shifts to try, at least `most` where there are as many: blocks that are in the reference elsewhere, wrong
-    here and missing there.
+    """The shifts to try: blocks that occur elsewhere in the reference, are wrong here and missing there. Stops once
+    there are at least `most`.
     """
     start = np.arange(len(ours))[:, None]
     goal = start + np.arange(-_FARTHEST, _FARTHEST + 1)
-    # Bounds of a block's length: as long as the words agree, from where it holds an error on both sides, and not
-    # reaching over the place that its goal is aligned with.
+    # Limits of a block's length: it extends as long as the words agree, must contain an error on both sides, and must
+    # not reach beyond the word that its goal is aligned with.
     run = np.zeros(goal.shape, np.int64)
     same = np.ones(goal.shape, bool)
     for length in range(_LONGEST_BLOCK):
@@ -169,13 +173,13 @@ def _shifts(ours: Ids, theirs: Ids, alignment: _Alignment, most: int) -> list[_S
 
 
 def _to_next(wrong: Ids) -> Any:
-    """The number of words from each one to the next that is wrong; more than a block has where none follows."""
+    """The number of words from each one to the next error; more than a block has if no error follows."""
     places = np.where(wrong > 0, np.arange(len(wrong)), len(wrong) + _LONGEST_BLOCK)
     return np.minimum.accumulate(places[::-1])[::-1] - np.arange(len(wrong))
 
 
 def _shifted(words: Ids, shift: _Shift) -> Ids:
-    """The words with a block moved. A target within the block moves it on by as many words."""
+    """The words after shifting a block. A target within the block moves it to the right by as many words."""
     start, length, target = shift
     end = start + length
     if target < start:

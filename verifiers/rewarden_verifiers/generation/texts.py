@@ -1,4 +1,4 @@
-"""Texts read for comparison: each split into words and lines once, however many metrics use it."""
+"""Texts prepared for comparison: each is split into words and lines once, however many metrics use it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from rewarden_verifiers.words import tokens
 
 _LOOP_WORDS = 12
-"""Words from which on a text can be a loop."""
+"""Minimum number of words of a loop."""
 _LOOP_DISTINCT = 0.4
-"""The share of distinct 4-grams below which it is one."""
+"""The share of distinct 4-grams below which a text is a loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Read:
 
 
 def read(text: str) -> Read:
-    """The text, composed (NFC), without halves of surrogate pairs, which no metric's library can hold."""
+    """Prepares a text: normalised (NFC), without lone surrogates, which no metric library can handle."""
     clean = text
     if not text.isascii():
         clean = unicodedata.normalize("NFC", text.encode("utf-8", "replace").decode("utf-8"))
@@ -32,7 +32,7 @@ def read(text: str) -> Read:
 
 
 def loops(text: Read) -> bool:
-    """Returns whether a text says the same again and again: few of its 4-grams are distinct."""
+    """Returns whether a text keeps repeating itself: few of its 4-grams are distinct."""
     count = len(text.words) - 3
     if len(text.words) < _LOOP_WORDS:
         return False

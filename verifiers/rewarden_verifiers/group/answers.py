@@ -21,10 +21,10 @@ from rewarden_verifiers.outcome import no_answer, wrong
 from rewarden_verifiers.words import visible
 
 SHOWN = 200
-"""Characters of a whole response that its verdict shows."""
+"""Number of characters of a whole response shown in its verdict."""
 
 Answer = tuple[str, str | None] | None
-"""An answer and its key; None is none."""
+"""An answer and its key; None: no answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +40,10 @@ class Meaning(Embedding):
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The answers, by place. failed: outcomes of members that could not be judged, so that nobody knows what they
-    answered. shown: what stands for an answer in its verdict, where that is not the answer itself. beneath: outcomes of
-    members whose text is not an answer though there is one. same: compares answers that have different keys."""
+    """The answers, by index. failed: outcomes of members that could not be judged, so that their answers are unknown.
+    shown: the value to show in the verdict, if it is not the answer itself. beneath: outcomes of members whose text
+    does not count as an answer. same: compares answers with different keys.
+    """
 
     answers: Sequence[Answer]
     failed: Mapping[int, Outcome | SampleError] = field(default_factory=dict)
@@ -52,7 +53,7 @@ class Given:
 
 
 async def by_use(ctx: Context, samples: Sequence[Member], use: Use) -> Given:
-    """Answers as another verifier reads them: by its `Equivalence`, or what it extracted where it has none."""
+    """Answers as another verifier reads them: through its `Equivalence` if it has one, else its extracted answers."""
     equivalence = ctx.equivalence(use)
     if equivalence is not None:
         texts = list(dict.fromkeys(member.response for member in samples if member.response is not None))
@@ -67,8 +68,9 @@ async def by_use(ctx: Context, samples: Sequence[Member], use: Use) -> Given:
 
 
 async def by_meaning(ctx: Context, samples: Sequence[Member], how: Meaning, seen: Seen) -> Given:
-    """Whole responses as answers, the same where a model finds them near. Loops and texts without substance are near
-    to nothing: they are not answers; nor is one beyond the model's context, if it is the policy's doing."""
+    """Whole responses as answers, equal if a model finds them similar. Loops and texts without substance are not
+    answers, nor are texts that exceed the model's context through the policy's own doing.
+    """
     beneath, _ = await unfit(samples)
     texts = {place: member.response or "" for place, member in enumerate(samples) if place not in beneath}
     found = await vectors(ctx, list(texts.values()), how, seen)
@@ -83,7 +85,7 @@ async def by_meaning(ctx: Context, samples: Sequence[Member], how: Meaning, seen
 
     async def same(pairs: Pairs) -> Sequence[bool | None]:
         near: dict[tuple[str, str], bool] = {}
-        for first in dict.fromkeys(a for a, _ in pairs):  # `cluster` compares one with many
+        for first in dict.fromkeys(a for a, _ in pairs):  # `cluster` compares one answer with many
             others = [b for a, b in pairs if a == first]
             values = await cosines(found.of[first], [found.of[one] for one in others])
             near |= {(first, one): value >= how.threshold - 1e-9 for one, value in zip(others, values, strict=True)}
@@ -97,8 +99,9 @@ async def by_meaning(ctx: Context, samples: Sequence[Member], how: Meaning, seen
 
 
 async def unfit(samples: Sequence[Member]) -> tuple[dict[int, Outcome], dict[int, tuple[str, ...]]]:
-    """By place, the outcomes of members whose text is next to no other (there is none, it has no substance, or it
-    loops), and the words of all others. On a thread: a group can contain megabytes."""
+    """Returns the outcomes, by index, of members whose text cannot be compared (missing, without substance, or a loop),
+    and the words of all others. Runs in a thread: a group can contain megabytes.
+    """
     return await asyncio.to_thread(_unfit, samples)
 
 
@@ -118,9 +121,7 @@ def _unfit(samples: Sequence[Member]) -> tuple[dict[int, Outcome], dict[int, tup
 
 
 def failed(outcome: Outcome) -> bool:
-    """Returns whether a member could not be judged for a reason that is not its own, so that nobody knows what it
-    answered.
-    """
+    """Returns whether a member could not be judged through no fault of its own, so that its answer is unknown."""
     return outcome.status == "error" or (outcome.status == "undecided" and outcome.extracted is None)
 
 

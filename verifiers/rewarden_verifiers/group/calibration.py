@@ -99,7 +99,7 @@ async def calibration(samples: list[Member], params: CalibrationParams, ctx: Con
 
 
 def _right(outcome: Outcome, params: CalibrationParams) -> float | None:
-    """1 or 0; None for a member that could not be judged."""
+    """1 if the member is right, else 0; None if it could not be judged."""
     if outcome.status != "scored" or outcome.score is None:
         return None
     if params.passing is not None:
@@ -120,13 +120,13 @@ def _stated(found: Extracted | None, scale: int) -> _Stated:
 
 
 def _loss(params: CalibrationParams, confidence: float, target: float) -> float:
-    """The loss, from 0 to 1, in the mean over answers of which the share `target` is right."""
+    """The mean loss, from 0 to 1, over answers of which the share `target` is right."""
     right, wrong_ = (_of_probability(params, chance) for chance in (confidence, 1.0 - confidence))
     return min(1.0, target * right + (1.0 - target) * wrong_)
 
 
 def _of_probability(params: CalibrationParams, chance: float) -> float:
-    """The loss if what had that chance happens."""
+    """The loss if an event with this stated probability happens."""
     if params.rule == "brier":
         return (1.0 - chance) ** 2
     if params.rule == "log":
@@ -166,7 +166,7 @@ def _outcome(
 
 
 def _statistics(stated: Sequence[_Stated], rights: Sequence[float | None]) -> dict[str, Any]:
-    """The calibration of the members that were judged and state a confidence."""
+    """The calibration statistics of the judged members that state a confidence."""
     pairs = [
         (one.value, right)
         for one, right in zip(stated, rights, strict=True)

@@ -10,15 +10,15 @@ Pairs = Sequence[tuple[str, str]]
 Same = Callable[[Pairs], Awaitable[Sequence[bool | None]]]
 
 EXACT = 64
-"""Distinct answers up to which every two that could be equal are compared."""
+"""Maximum number of distinct answers for which all pairs that could be equal are compared."""
 
 NEAREST = 16
-"""Beyond `EXACT`: each answer is compared with so many of the biggest clusters, and no others."""
+"""With more than `EXACT` answers: each answer is only compared with this many of the largest clusters."""
 
 
 @dataclass(slots=True)
 class Cluster:
-    """Members (places in the group) whose answers are equal; `answer` is the first of them."""
+    """Members (indices in the group) with equal answers; `answer` is the first of these answers."""
 
     answer: str
     members: list[int] = field(default_factory=list)
@@ -26,8 +26,8 @@ class Cluster:
 
 @dataclass(slots=True)
 class Clustering:
-    """Clusters, biggest first (the earlier first among equals). `unclear`: comparisons that could not be decided;
-    `limited`: whether some pairs of small clusters were never compared.
+    """Clusters, largest first (the earlier one first among equals). `unclear`: the number of comparisons that could not
+    be decided; `limited`: whether some pairs of small clusters were never compared.
     """
 
     clusters: list[Cluster]
@@ -37,27 +37,27 @@ class Clustering:
 
     @property
     def sizes(self) -> list[int]:
-        """The clusters' members."""
+        """The number of members of each cluster."""
         return [len(made.members) for made in self.clusters]
 
     @property
     def entropy(self) -> float | None:
-        """Shannon entropy of the answers, in bits; semantic entropy where the sameness is semantic."""
+        """Shannon entropy of the answers, in bits; semantic entropy if the equivalence is semantic."""
         answered = sum(self.sizes)
         shares = [size / answered for size in self.sizes]
         return max(0.0, -math.fsum(share * math.log2(share) for share in shares)) if shares else None
 
     def flags(self) -> list[str]:
-        """`comparisons_limited`, `comparisons_unclear`: see there."""
+        """The flags `comparisons_limited` and `comparisons_unclear`, according to the fields."""
         return ["comparisons_limited"] * self.limited + ["comparisons_unclear"] * (self.unclear > 0)
 
 
 async def cluster(answers: Sequence[tuple[str, str | None] | None], same: Same | None) -> Clustering:
-    """Group the (answer, key) of a group's members; None is not an answer and in no cluster.
+    """Clusters the (answer, key) pairs of a group; None is not an answer and in no cluster.
 
-    Equal keys are equal answers, at no cost. What is left are representatives: the biggest cluster's is compared with
-    all others at once, then the next biggest's, so that a thousand members that agree cost a few comparisons. An
-    undecided comparison never merges.
+    Answers with equal keys are equal without a comparison. One representative of each remains: the largest cluster's is
+    compared with all others at once, then the next largest's, so that a thousand members that agree cost a few
+    comparisons. An undecided comparison never merges clusters.
     """
     by_key: dict[Hashable, Cluster] = {}
     for place, found in enumerate(answers):

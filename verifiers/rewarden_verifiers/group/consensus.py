@@ -149,12 +149,12 @@ def _judge(
 
 
 def _said(made: Cluster, params: ConsensusParams) -> str:
-    """The answer, of a whole response its beginning."""
+    """The answer; for a whole response, its beginning."""
     return made.answer if params.embedding is None else made.answer[:SHOWN]
 
 
 def _winners(params: ConsensusParams, found: Clustering, answered: int, size: int) -> tuple[list[Cluster], str | None]:
-    """The clusters that have the majority, or none and why."""
+    """The clusters that have the majority, or none and the reason."""
     if answered < params.min_answered:
         return [], "too_few_answers"
     most = len(found.clusters[0].members)

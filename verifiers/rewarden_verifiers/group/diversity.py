@@ -61,7 +61,9 @@ class DiversityParams:
 
 @dataclass(slots=True)
 class _Compared:
-    """The findings of a way of comparing. distances: by place; ended: of members that it could not compare."""
+    """The result of one kind of comparison. distances: by index; ended: outcomes of members that it could not
+    compare.
+    """
 
     distances: Mapping[int, float]
     ended: Mapping[int, Ended] = field(default_factory=dict)
@@ -149,7 +151,7 @@ def _ended(known: Ended, evidence: Mapping[str, Any]) -> Ended:
 async def _outside(
     ctx: Context, samples: Sequence[Member], ended: Mapping[int, Ended], params: DiversityParams
 ) -> dict[int, Ended]:
-    """The outcomes of members that `among` does not pass, or of which it cannot tell."""
+    """The outcomes of members that `among` does not pass, or cannot decide about."""
     assert params.among is not None
     places = [place for place in range(len(samples)) if place not in ended]
     if not places:
@@ -169,10 +171,10 @@ async def _outside(
 
 
 def _copies(samples: Sequence[Member], words: Mapping[int, tuple[str, ...]]) -> set[int]:
-    """The places of those whose words are another's."""
+    """The indices of members whose words another member has too."""
     alike: dict[tuple[str, ...] | str, list[int]] = {}
     for place, found in words.items():
-        # Of symbols alone there are no words: they are compared as they stand.
+        # Texts of symbols alone have no words, so compare them as they are.
         alike.setdefault(found or (samples[place].response or "").strip(), []).append(place)
     return {place for same in alike.values() if len(same) > 1 for place in same}
 
@@ -223,7 +225,7 @@ async def _by_answers(
 
 
 def _apart(size: int, others: int, reduce: str) -> float:
-    """The distance of a member of a cluster to the others: the share of them that answered otherwise."""
+    """The distance of a cluster's member to the others: the share of them with a different answer."""
     if reduce == "nearest" or others < 1:
         return float(size == 1 and others > 0)
     return (others - (size - 1)) / others

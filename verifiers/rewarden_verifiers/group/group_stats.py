@@ -137,7 +137,7 @@ def _outcome(own: Outcome, stats: Group, scores: Sequence[float], params: GroupS
 
 
 def _rank(own: float, scores: Sequence[float]) -> float:
-    """The share of the other scores that are lower; equal ones count half."""
+    """The share of the other scores that are lower; equal scores count half."""
     if len(scores) < 2:
         return 0.5
     lower = sum(score < own for score in scores)

@@ -9,15 +9,17 @@ from dataclasses import dataclass
 Gram = tuple[str, ...]
 
 MOST_WORDS = 200_000
-"""Words of all texts of a group together that are compared, in two or three seconds; each may have its equal part of
-them."""
+"""Maximum number of words of a group that are compared, which takes two or three seconds; each text gets an equal
+part.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Novelty:
-    """distances: of each text, from 0 (all of it is in others) to 1. distinct: for n = 1, 2 … the distinct n-grams of
-    all texts by all n-grams (distinct-n, Li et al. 2016, arXiv 1510.03055); None if there is none. cut: whether only
-    the beginnings of some texts were compared."""
+    """distances: for each text, from 0 (all of it is in others) to 1. distinct: for n = 1, 2 …, distinct n-grams
+    divided by all n-grams (distinct-n, Li et al. 2016, arXiv 1510.03055); None if there are none. cut: whether some
+    texts were truncated for the comparison.
+    """
 
     distances: Sequence[float]
     distinct: Sequence[float | None]
@@ -25,10 +27,11 @@ class Novelty:
 
 
 def novelty(texts: Sequence[Sequence[str]], orders: int) -> Novelty:
-    """Of each text, given as its words, 1 - the share of its n-grams that are in one of the others, each as often as
-    there: the mean over n up to `orders`, or to the longest that the text has. This is self-BLEU (Zhu et al. 2018,
-    arXiv 1802.01886) by an arithmetic mean, so that it is not 0 if no 4-gram is shared, and without its penalty for
-    brevity, so that short texts are not thought distant."""
+    """Measures for each text, given as words, the share of its n-grams that no other text has, with multiplicity: 1 -
+    the mean over n up to `orders`, or up to the longest n-gram of the text. This is self-BLEU (Zhu et al. 2018, arXiv
+    1802.01886) with an arithmetic mean, so that it is not 0 if no 4-gram is shared, and without the brevity penalty, so
+    that short texts do not count as distant.
+    """
     most = MOST_WORDS // max(1, len(texts))
     words = [text[:most] for text in texts]
     shares: list[list[float]] = [[] for _ in texts]
@@ -50,8 +53,9 @@ def novelty(texts: Sequence[Sequence[str]], orders: int) -> Novelty:
 
 
 def _highest(counts: Sequence[Counter[Gram]], holders: Mapping[Gram, int]) -> dict[Gram, tuple[int, int, int]]:
-    """Of each n-gram that several texts hold the text that has it most often, how often, and how often another has it
-    at most."""
+    """For each n-gram that several texts contain: the text that has it most often, its count there, and the highest
+    count in any other text.
+    """
     found: dict[Gram, tuple[int, int, int]] = {}
     for place, own in enumerate(counts):
         for gram, count in own.items():
@@ -62,6 +66,6 @@ def _highest(counts: Sequence[Counter[Gram]], holders: Mapping[Gram, int]) -> di
 
 
 def _shared(highest: tuple[int, int, int], place: int, count: int) -> int:
-    """Returns how often an n-gram of this text is in another one too."""
+    """Returns how many occurrences of an n-gram in this text another text has too."""
     owner, most, second = highest
     return min(count, second if owner == place else most)

@@ -23,17 +23,17 @@ def pass_at_k(n: int, c: int, k: int) -> float:
 
 
 def powers_of_two(n: int) -> list[int]:
-    """1, 2, 4 … up to n: the k for which pass@k is given unless the caller asks for others."""
+    """1, 2, 4 … up to n: the values of k for which pass@k is reported by default."""
     return [1 << i for i in range(n.bit_length())]
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """The mean, or None of nothing."""
+    """The mean; None if there are no values."""
     return math.fsum(values) / len(values) if values else None
 
 
 def std(values: Sequence[float], ddof: int = 0) -> float | None:
-    """The standard deviation with `ddof` degrees of freedom taken off; None if none are left."""
+    """The standard deviation with `ddof` degrees of freedom subtracted; None if none are left."""
     if len(values) <= ddof:
         return None
     centre = math.fsum(values) / len(values)
@@ -46,9 +46,9 @@ def estimates(n: int, c: int, ks: Iterable[int] | None = None) -> Mapping[int, f
 
 
 def passes(outcome: Outcome, threshold: float | None = None) -> bool:
-    """Returns whether an outcome passed: as its verifier says; where it has no notion of it, with full marks.
+    """Returns whether an outcome passed: as its verifier says, or with full marks if the verifier does not decide.
 
-    With a threshold, whether its score reaches it. An unscored outcome never passes.
+    With a threshold, returns whether its score reaches it. An unscored outcome never passes.
     """
     if outcome.score is None:
         return False
@@ -65,9 +65,9 @@ def describe(
     ks: Iterable[int] | None = None,
     threshold: float | None = None,
 ) -> Group:
-    """The statistics of a group's outcomes. Unscored members are counted apart and never as zeros.
+    """The statistics of a group's outcomes. Unscored members are counted separately, never as zeros.
 
-    `all_pass` and `all_fail` speak of whole groups: with an unscored member neither is known, so neither is true.
+    `all_pass` and `all_fail` describe whole groups: with an unscored member neither is known, so neither is true.
     """
     scores = [outcome.score for outcome in outcomes if outcome.score is not None]
     passed = sum(passes(outcome, threshold) for outcome in outcomes)
@@ -89,7 +89,7 @@ def describe(
 
 
 def wilson(successes: int, trials: int, z: float = 1.959964) -> tuple[float, float]:
-    """The 95 % interval of a share (Wilson 1927); (0, 1) without trials."""
+    """The 95 % confidence interval of a proportion (Wilson 1927); (0, 1) without trials."""
     if trials == 0:
         return 0.0, 1.0
     share = successes / trials

@@ -23,11 +23,11 @@ Verify = Callable[[Candidate, Use], Awaitable[Outcome]]
 """The function that returns a candidate's outcome for this sample."""
 
 _NEAR = 1e-9
-"""A score this close to an end of the range counts as that end: sums of weights are rarely exact."""
+"""A score this close to an end of the range counts as that end: weighted sums are rarely exact."""
 
 
 _OF_COMPONENTS = frozenset({"status", "score", "passed", "reason", "fault"})
-"""The fields of a component that are always bound, if it has a score."""
+"""The fields of a component that are always available if it has a score."""
 
 
 class _Unscored(Exception):
@@ -57,11 +57,11 @@ class _Part:
 
 
 class Shared:
-    """The data that do not depend on the sample: made once for samples with the same parameters and progress.
+    """Data that do not depend on the sample, made once for samples with the same parameters and progress.
 
-    known: the values known before anything runs. fields: for each root of expressions, the fields that the recipe reads
-    of it, beside those of every component. uses: for the path of each candidate whose parameters read nothing but the
-    recipe's, its use, once it was needed.
+    known: the values known before anything runs. fields: for each root of expressions, the fields of it that the recipe
+    reads, besides those of every component. uses: by path, the use of each candidate whose parameters read only the
+    recipe's own, once it was needed.
     """
 
     __slots__ = ("fields", "known", "params", "progress", "recipe", "uses")
@@ -141,8 +141,8 @@ class Run:
         raise PluginError(f"recipe {self._recipe.name!r}: no row of the table holds")  # the last row has no `when`
 
     async def _passed(self, base: float) -> tuple[bool | None, bool]:
-        """Returns whether the sample passed, as the verdict says it (None: no notion of it), and for shaping's
-        sides.
+        """Returns whether the sample passed, for the verdict (None: the recipe does not define it) and for the sides of
+        shaping.
         """
         if self._recipe.passed is not None:
             told = await self._read(self._recipe.passed, "passed", Expression.holds)
@@ -238,7 +238,7 @@ class Run:
             elif root == "schedule":
                 self._known["schedule"][name] = await self._scheduled(name)
             elif root in self._parts:
-                raise _Unscored(root)  # it ran, but the field needs a score
+                raise _Unscored(root)  # the component ran, but the field requires a score
             elif root not in names:
                 names.append(root)
         if not names:

@@ -33,7 +33,7 @@ class Expression:
     __slots__ = ("_constant", "_needs", "_programs", "_reads", "_root", "reads", "roots", "text", "type")
 
     def __init__(self, text: str, scope: Scope) -> None:
-        """Raises ExpressionError with the place of what is wrong."""
+        """Raises ExpressionError with the position of the mistake."""
         self.text = text
         self._root = parse(text)
         checked = check(self._root, scope)
@@ -47,8 +47,8 @@ class Expression:
         self._find_needs(self._root)
 
     def lacks(self, known: Known) -> list[Read]:
-        """Returns the values that are certainly needed next and not yet known, in the order of the text; empty if none
-        is.
+        """Returns the values that are certainly needed next and not yet known, in the order of the text; empty if there
+        are none.
 
         Raises EvaluationError if a condition fails.
         """
@@ -79,7 +79,7 @@ class Expression:
         return found
 
     def filled(self, known: Known) -> str:
-        """Returns the text with each value that is known in the place where it is read."""
+        """Returns the text with each known value in place of the read."""
         pieces: list[str] = []
         end = 0
         for (start, stop), read in sorted(self._reads.items()):
@@ -101,15 +101,16 @@ class Expression:
     # --- the walk -----------------------------------------------------------------------------------------------
 
     def _find_needs(self, node: Node) -> tuple[Read | Node, ...]:
-        """Notes what each part needs whenever it is evaluated, in the order of the text: reads, and the nodes with
-        branches within it, which say for themselves what they need."""
+        """Records what each part needs whenever it is evaluated, in the order of the text: reads, and nested nodes with
+        branches, which determine their own needs.
+        """
         below = [need for child in node.children for need in self._find_needs(child)]
         if node.kind in ("if", "and", "or"):
             needs: list[Read | Node] = [node]
             conditions = node.children[:1] if node.kind == "if" else node.children
             self._programs.update((condition, Program(condition)) for condition in conditions)
         elif node.kind == "macro":
-            # Its body runs for every item, with its own variable: everything in it is needed.
+            # The body runs for every item, with its own variable, so it needs everything it reads.
             needs = list(self._within(node))
         else:
             read = self._reads.get((node.start, node.end)) if node.kind in ("select", "index") else None
@@ -153,7 +154,8 @@ class Expression:
 
 
 def as_cel(value: Any) -> Any:
-    """Returns a JSON-like value as CEL sees it: integers become doubles, other values than JSON's become their text.
+    """Returns a JSON-like value as CEL sees it: integers become doubles, and values that JSON does not have become
+    text.
 
     Raises OverflowError for integers beyond the range of a double.
     """
@@ -180,6 +182,6 @@ def _present(read: Read, known: Known) -> bool:
     try:
         for part in read.path:
             inside = inside[part]
-    except (KeyError, TypeError):  # TypeError: what stands there has no fields
+    except (KeyError, TypeError):  # TypeError: the value has no fields
         return False
     return True

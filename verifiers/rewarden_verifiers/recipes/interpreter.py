@@ -29,7 +29,7 @@ long.
 """
 
 _PATTERN = 10_000
-"""The steps of a pattern that the evaluation has not used before: it is compiled."""
+"""The cost, in steps, of compiling a pattern that the evaluation has not used before."""
 
 
 class Absent(Exception):
@@ -37,7 +37,7 @@ class Absent(Exception):
 
 
 class Exhausted(Exception):
-    """The evaluation has used up its work. Not a Failure, which `||` can hide."""
+    """The evaluation has used up its budget of work. Not a Failure, because `||` can hide those."""
 
 
 class Work:
@@ -226,7 +226,7 @@ def _if(node: Node, variable: str | None) -> _Compiled:
 
 
 def _equal(one: Any, other: Any, work: Work) -> bool:
-    """Returns True if two values are equal. Values of different types are not."""
+    """Returns whether two values are equal. Values of different types never are."""
     if is_number(one) and is_number(other):
         return bool(one == other)
     if type(one) is not type(other):
@@ -292,7 +292,7 @@ def _arithmetic(op: str, one: Any, other: Any, work: Work) -> Any:
             return _whole(_OF_NUMBERS[op](one, other))
         if other == 0:
             raise Failure("division by zero")
-        # Truncated towards zero; the remainder has the sign of the dividend.
+        # Truncates towards zero; the remainder has the sign of the dividend.
         part = abs(one) // abs(other) if op == "/" else abs(one) % abs(other)
         return _whole(-part if (one < 0) != (op == "/" and other < 0) else part)
     raise Failure(f"{short(one)} {op} {short(other)} has no value: both must be doubles, or both whole numbers")

@@ -76,7 +76,7 @@ def for_groups(
 
 
 def _sharing(recipe: Recipe) -> Callable[[Any, Progress | None], Shared]:
-    """Returns a function that keeps what it made last: the samples of a batch have the same parameters and progress."""
+    """Returns a function that caches its last result: the samples of a batch share parameters and progress."""
     last: Shared | None = None
 
     def shared_by(params: Any, progress: Progress | None) -> Shared:
@@ -90,7 +90,9 @@ def _sharing(recipe: Recipe) -> Callable[[Any, Progress | None], Shared]:
 
 
 def _own_fields(candidate: Candidate, sample: Sample) -> dict[str, Any]:
-    """Returns the fields of the sample that this candidate sees otherwise: its own reference, which is there."""
+    """Returns the fields of the sample that are replaced for this candidate: the reference, if the candidate has its
+    own.
+    """
     if candidate.reference is None or sample.metadata is None:
         return {}
     return {"reference": sample.metadata[candidate.reference]}

@@ -37,7 +37,7 @@ class Resolver(Protocol):
 
 
 _loading: ContextVar[tuple[str, ...]] = ContextVar("_loading", default=())
-"""The recipes being loaded, each used by the one before."""
+"""The recipes being loaded, each used by the previous one."""
 
 _DETERMINISM: tuple[Determinism, ...] = ("exact", "tolerance", "sampled", "stateful")
 
@@ -64,11 +64,11 @@ def parse_recipe(recipe: Mapping[str, Any] | str) -> Recipe:
 def recipe_spec(
     recipe: Recipe, registry: Resolver, name: str | None = None, on_step: OnStep | None = None
 ) -> VerifierSpec:
-    """Returns the recipe as a verifier. `name` is the name it is registered under, which must be its own. `on_step`
-    gets the steps of its evaluation.
+    """Returns the recipe as a verifier. `name` is the name it is registered under, which must match its own. `on_step`
+    receives the steps of its evaluation.
 
     Raises the recipe source's error (RecipeError with file and line, or InvalidParams) for unknown verifiers,
-    parameters that they refuse, a wrong name, and circles. MissingDependency and similar errors pass through.
+    parameters that they reject, a wrong name, and cycles. MissingDependency and similar errors pass through.
     """
     if name is not None and name != recipe.name:
         raise recipe.source.problem(("name",), f"the recipe is registered as {name!r}: use one name for both")
@@ -126,7 +126,7 @@ def _child(recipe: Recipe, candidate: Candidate, known: Known, params: Any, regi
 
 
 def _typical(recipe: Recipe, params: Any) -> Known:
-    """Returns a stand-in for a sample's known values when a recipe is checked: its parameters, at the first step."""
+    """Returns typical known values for checking a recipe: its default parameters, at the first training step."""
     known = known_before(params, Progress(step=0, total_steps=1))
     scheduled: dict[str, Any] = {}
     for name, expression in recipe.schedule.items():

@@ -156,7 +156,7 @@ class _Reader:
         natural = {bool: "boolean", int: "number", float: "number", str: "string", list: "list", dict: "object"}
         type_ = given.get("type", natural.get(type(default)))
         type_ = self._one_of(*_PARAMETER)(type_, (*path, "type"))
-        unset = default is None and "type" in given  # the verifier that receives it decides then
+        unset = default is None and "type" in given  # then the verifier that receives it decides
         if not unset and not _fits(default, type_):
             self._fail((*path, "default") if full else path, f"the default is not of type {type_}")
         low, high = (self._number_only(given[key], (*path, key)) if key in given else None for key in ("min", "max"))
@@ -380,7 +380,7 @@ class _Reader:
         return self._text(value, ("source",)).strip()
 
     def _all_used(self, components: Mapping[str, Any], params: Mapping[str, Any], schedule: Mapping[str, Any]) -> None:
-        """Refuses parts that are never read: they are mistakes, because their author believes that they count."""
+        """Rejects parts that are never read: they are mistakes, because the author expects them to count."""
         read = {read.path[:2] for read in self._reads}
         for name in components:
             if not any(path[0] == name for path in read):

@@ -50,7 +50,7 @@ def soft_overlong(length: float, *, max: float, buffer: float) -> float:
     """
     if not 0 < buffer <= max:
         raise ValueError(f"0 < buffer <= max is needed, not buffer {buffer:g} and max {max:g}")
-    return 0.0 - _unit((length - (max - buffer)) / buffer)  # 0.0 - 0.0 is 0.0, where -0.0 would look odd
+    return 0.0 - _unit((length - (max - buffer)) / buffer)  # so that the result is 0.0 instead of -0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def length_of(sample: Sample, by: Unit) -> int:
 
 
 def _between(start: float, end: float, share: float) -> float:
-    """Returns `start` at share 0 and `end` at 1, and never a value outside, even by a rounding error."""
+    """Returns `start` at share 0 and `end` at 1, and never a value outside, despite rounding."""
     share = _unit(share)
     return start * (1.0 - share) + end * share if share < 1.0 else end
 

@@ -13,8 +13,8 @@ from rewarden.types import Sample
 class Step:
     """A verifier that ran, an expression that was evaluated, or a term for length.
 
-    where: the field of the recipe. text: the expression, or the verifier's name. filled: the expression with the values
-    that it read in their places, or what the verifier said. value: the result; None: the verifier has no score.
+    where: the field of the recipe. text: the expression, or the verifier's name. filled: the expression with values in
+    place of its reads, or the verifier's verdict. value: the result; None: the verifier has no score.
     """
 
     where: str

@@ -24,25 +24,27 @@ State = Literal["right", "wrong", "no_answer", "fails"]
 
 _STATES: tuple[State, ...] = ("right", "wrong", "no_answer", "fails")
 _MOST = 7
-"""Verifiers of a recipe whose combinations are all evaluated: 16,384."""
+"""The maximum number of verifiers for which all combinations are evaluated: 16,384 of them."""
 
 _FORM = frozenset({"format", "length", "repetition", "language", "style_metric"})
-"""Verifiers of how a response is written, which is no answer."""
+"""Verifiers that judge the form of a response, not its answer."""
 
 _VARIED = 4
-"""Verifiers of a recipe that is also evaluated on long and on truncated responses."""
+"""The maximum number of verifiers for which long and truncated responses are evaluated too."""
 
 _LONG = 20_000
-"""Tokens and words of a long response."""
+"""The number of tokens and words of a long response."""
 
 _KNOWN = frozenset({"score", "passed", "status", "reason", "fault", "flags"})
-"""The fields of an outcome that can be made up without running its verifier."""
+"""The fields of an outcome that can be made up without running the verifier."""
 
 _LARGE = 0.5
-"""The share of the full reward from which a reward without an answer is worth a word."""
+"""The share of the full reward from which a reward without an answer is reported."""
 
 _ALL = 0.99
-"""The share from which length pays as much as a right answer. A short response has some length, too."""
+"""The share of the full reward from which length pays as much as a right answer. Less than 1, since a short response
+has some length, too.
+"""
 
 _NEAR = 1e-9
 
@@ -51,8 +53,9 @@ _SAID: Mapping[State, str] = {"right": "right", "wrong": "wrong", "no_answer": "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weakness:
-    """A way to earn without a right answer. where: the field of the recipe. says: what it pays, and for what. severe:
-    it pays as much as a right answer, or more than a wrong one for a failure."""
+    """A way to earn reward without a right answer. where: the field of the recipe. says: the reward, and what earns it.
+    severe: it pays as much as a right answer, or a failure pays more than a wrong answer.
+    """
 
     where: str
     says: str
@@ -61,7 +64,7 @@ class Weakness:
 
 @dataclass(frozen=True, slots=True)
 class _Paid:
-    """A score, and where the recipe gives it. kind: how the response differs from an ordinary one."""
+    """A score, and the part of the recipe that gives it. kind: how the response differs from an ordinary one."""
 
     states: Mapping[str, State]
     score: float
@@ -71,7 +74,7 @@ class _Paid:
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """No score, although no verifier fails; or a score that the trainer is asked to leave out (why: None)."""
+    """No score, although no verifier fails; or a score that the trainer is asked to exclude (why: None)."""
 
     states: Mapping[str, State]
     why: str | None
@@ -114,7 +117,7 @@ async def weaknesses(recipe: Recipe, spec: VerifierSpec, registry: Resolver) -> 
 
 
 class _Unknown:
-    """The recipe reads what cannot be made up."""
+    """The recipe reads something that cannot be made up."""
 
 
 _UNKNOWN = _Unknown()
@@ -125,7 +128,7 @@ _UNDECIDED = Outcome(status="undecided", reason="failed", fault="verifier")
 
 @dataclass(frozen=True, slots=True)
 class _Rehearsed:
-    """A recipe that is evaluated on made-up outcomes. failure: the outcome of a verifier that fails."""
+    """A recipe evaluated on made-up outcomes. failure: the outcome of a verifier that fails."""
 
     shared: Shared
     registry: Resolver
@@ -148,11 +151,11 @@ class _Rehearsed:
         try:
             outcome = await Run(self.shared, sample, verify).outcome()
         except PluginError as error:
-            # Made-up values of the caller's can break a formula that is sound with real ones.
+            # Made-up caller values can break a formula that is sound with real ones.
             if any(path[:2] in (("sample", "metadata"), ("sample", "signals")) for path in recipe.reads):
                 return None if kind else _UNKNOWN
             if not {"wrong", "no_answer"} & set(states.values()):
-                return _UNKNOWN  # no escape from a bad answer: a made-up full score is not one of this verifier's
+                return _UNKNOWN  # no bad answer escapes here: this verifier never gives the made-up full score
             return _Left(states, str(error).removeprefix(f"recipe {recipe.name!r}: "), kind)
         except SampleError:
             return _UNKNOWN
@@ -189,7 +192,7 @@ def _samples(recipe: Recipe) -> dict[str, Sample]:
 
 
 def _sample(recipe: Recipe) -> Sample:
-    """Returns a sample with what recipes commonly read of one."""
+    """Returns a sample with the fields that recipes commonly read."""
     return Sample(
         prompt="question",
         response="answer",
@@ -214,7 +217,7 @@ def _is_form(recipe: Recipe, name: str) -> bool:
 
 
 def _without_answer(answers: list[str], paid: list[_Paid]) -> list[Weakness]:
-    """Returns what the recipe pays while none of its verifiers of answers finds a right one, and none fails."""
+    """Returns the reward while none of the recipe's answer verifiers finds a right answer, and none fails."""
     sound = [one for one in paid if "fails" not in one.states.values()]
     without = [one for one in sound if not any(one.states[name] == "right" for name in answers)]
     having = [one for one in sound if any(one.states[name] == "right" for name in answers)]
@@ -232,7 +235,8 @@ def _without_answer(answers: list[str], paid: list[_Paid]) -> list[Weakness]:
     by = f" for {needed} alone{truncated}" if needed else truncated or " for nothing"
     says = f"pays {best.score:g}{by}, without a right answer; with one, at most {most:g}"
     alone = max((one.score for one in having if not _formed(one, answers)), default=best.score)
-    # Behind a gate, a right answer alone earns the least, or a penalty: that is no bonus larger than the answer.
+    # Behind a gate, a right answer alone earns the lowest score or a penalty, so other rewards are not a bonus larger
+    # than the answer.
     more = max(least, 0.0) + _NEAR < alone < best.score - _NEAR
     if more:
         says = f"{says}, and {alone:g} for the answer alone"
@@ -240,7 +244,7 @@ def _without_answer(answers: list[str], paid: list[_Paid]) -> list[Weakness]:
 
 
 def _formed(one: _Paid, answers: list[str]) -> bool:
-    """Returns whether a verifier that judges no answer is right."""
+    """Returns whether a verifier that does not judge the answer passes."""
     return any(state == "right" for name, state in one.states.items() if name not in answers)
 
 
@@ -310,7 +314,7 @@ def _for_escape(names: list[str], paid: list[_Paid], left: list[_Left]) -> list[
 
 
 def _for_failure(recipe: Recipe, paid: list[_Paid]) -> list[Weakness]:
-    """Returns the verifiers whose failure pays more than a wrong answer, the others unchanged."""
+    """Returns the verifiers whose failure pays more than a wrong answer, all others being equal."""
     scores = {tuple(one.states.items()): one for one in paid}
     found: list[Weakness] = []
     for name, component in recipe.components.items():
