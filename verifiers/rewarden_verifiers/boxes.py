@@ -13,13 +13,14 @@ T = TypeVar("T")
 
 
 class BoxFault(Exception):
-    """Work on a box's files failed because of what is in the box: a missing file, a full disk, a member that does not
-    fit. Nothing of ours is broken."""
+    """Work on a box's files failed because of the box's content: a missing file, a full disk, an archive member that
+    does not fit. Nothing on our side is broken.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class BoxEntry:
-    """A name in a box's folder. path: relative to the listed folder."""
+    """An entry of a folder in a box. path: relative to the listed folder."""
 
     path: str
     kind: Literal["file", "folder", "link", "other"]
@@ -28,19 +29,20 @@ class BoxEntry:
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Requests of a box's programs that went wrong, each as `HOST:PORT`. unserved: the box's network allows them, and
-    the host was not reached, or did not answer. refused: the network does not allow them."""
+    """Failed requests by a box's programs, each as `HOST:PORT`. unserved: allowed by the box's network, but the host
+    could not be reached or did not answer. refused: not allowed by the network.
+    """
 
     unserved: Sequence[str] = ()
     refused: Sequence[str] = ()
 
 
 class LiveBox(Protocol):
-    """A box that a rollout lives in. Judging it neither changes it nor ends it."""
+    """The box of a rollout. Judging neither changes nor ends it."""
 
     @property
     def image(self) -> str:
-        """Returns the name of the image, as the box was opened with it."""
+        """Returns the name of the image with which the box was opened."""
 
     @property
     def image_id(self) -> str:
@@ -48,18 +50,21 @@ class LiveBox(Protocol):
 
     @property
     def disk_mb(self) -> int:
-        """Returns the MiB that the box's changes may take; 0 if that is unknown."""
+        """Returns the disk limit of the box's changes in MiB; 0 if unknown."""
 
     @property
     def task(self) -> str | None:
         """Returns the id of the task with which the box was opened."""
 
     def trajectory(self, instruction: str) -> bytes | None:
-        """Returns a record of what was run in the box, as a file in ATIF that begins with this instruction. None: no
-        record was kept."""
+        """Returns a record of the programs run in the box, as an ATIF file that begins with this instruction. None: no
+        record was kept.
+        """
 
     def changes(self) -> AsyncGenerator[bytes, None]:
-        """Yields a tar stream of all that the box has changed in its image. Its programs stand still meanwhile."""
+        """Yields a tar stream of everything that the box has changed in its image. Its programs are paused
+        meanwhile.
+        """
 
 
 class FreshBox(Protocol):
@@ -70,31 +75,31 @@ class FreshBox(Protocol):
         """Returns the identity of the image's content; empty if there is none."""
 
     async def run(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limits: Limits) -> Report:
-        """Runs a program to its end. Raises BoxFault if its working folder is not one."""
+        """Runs a program until it ends. Raises BoxFault for an invalid working folder."""
 
     async def start(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> None:
-        """Starts a program that lives until the box ends."""
+        """Starts a program that runs until the box ends."""
 
     async def stop(self) -> None:
-        """Has all programs stand still until `resume`."""
+        """Pauses all programs until `resume`."""
 
     async def resume(self) -> None:
-        """Has them go on."""
+        """Continues all programs."""
 
     async def processes(self) -> int:
-        """Returns the number of processes that live in the box, also of those that programs left behind."""
+        """Returns the number of processes running in the box, including orphans."""
 
     async def requests(self) -> Requests:
-        """Returns the requests of its programs, so far, that went wrong. Without a network, none is made."""
+        """Returns the failed requests of its programs so far. Without a network, there are none."""
 
     async def list(self, path: str, depth: int) -> Sequence[BoxEntry]:
         """Returns the entries of a folder. Raises BoxFault."""
 
     async def read(self, path: str, most: int) -> bytes:
-        """Returns the bytes of a file. Raises BoxFault, also for a file of more than `most` bytes."""
+        """Returns the content of a file. Raises BoxFault, also for a file of more than `most` bytes."""
 
     async def extract(self, path: str, data: AsyncIterable[bytes]) -> None:
-        """Extracts a tar stream below a folder. Raises BoxFault."""
+        """Extracts a tar stream into a folder. Raises BoxFault."""
 
     def archive(self, path: str) -> AsyncGenerator[bytes, None]:
         """Yields a tar stream of a folder. Raises BoxFault."""
@@ -103,8 +108,9 @@ class FreshBox(Protocol):
         """See `LiveBox.changes`."""
 
     async def restore(self, data: AsyncIterable[bytes]) -> None:
-        """Makes the changes of a tar stream that `changes` yielded, in a box in which nothing has run. Raises
-        BoxFault."""
+        """Applies the changes in a tar stream yielded by `changes` to a box in which nothing has run. Raises
+        BoxFault.
+        """
 
 
 class Boxes(Protocol):
@@ -113,12 +119,15 @@ class Boxes(Protocol):
     def open(
         self, image: str, *, limits: Limits, env: Mapping[str, str], network: Sequence[str] = ()
     ) -> AbstractAsyncContextManager[FreshBox]:
-        """Opens a box, when it is its turn: a holder must not open another. network: names that its programs may
-        reach. Raises InvalidSample for an unknown image or limits that no host gives, SandboxError where no box could
-        be had, also because a host does not allow the network."""
+        """Opens a box, once it is this caller's turn. Open only one at a time. network: names that its programs may
+        reach. Raises InvalidSample for an unknown image or limits that no host provides, and SandboxError if no box was
+        available, for instance because a host does not allow the network.
+        """
 
     async def identity(self, image: str, limits: Limits) -> str:
-        """Returns the identity of an image's content; empty if there is none. Raises as `open` does."""
+        """Returns the identity of an image's content; empty if there is none. Raises the errors of `open`."""
 
     async def together(self, key: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Does a piece of work once for all who want it at the same time. It ends when the last of them leaves."""
+        """Runs a piece of work once for all callers that request it at the same time. It ends when the last of
+        them leaves.
+        """

@@ -1,4 +1,4 @@
-"""Canonical JSON: one text for each value, for digests and for keys of caches."""
+"""Canonical JSON: one text for each value, for digests and cache keys."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def canonical(value: Any) -> str:
-    """JSON text that is equal exactly when the values are. Raises TypeError for what is not JSON-like."""
+    """JSON text that is equal if and only if the values are. Raises TypeError for values that are not JSON-like."""
 
     def default(item: Any) -> Any:
         if dataclasses.is_dataclass(item) and not isinstance(item, type):

@@ -43,8 +43,9 @@ class Case:
 
 
 def cases_path(spec: VerifierSpec, folder: Path | None = None) -> Path | None:
-    """Returns where a verifier's cases lie: next to its module, or a recipe's YAML; None when the module is not a
-    file."""
+    """Returns the path of a verifier's cases: next to its module, or next to a recipe's YAML; None if the module is not
+    a file.
+    """
     if folder is None and "cases_folder" in spec.extra:
         folder = Path(spec.extra["cases_folder"])
     if folder is not None:
@@ -56,9 +57,9 @@ def cases_path(spec: VerifierSpec, folder: Path | None = None) -> Path | None:
 
 
 def load_cases(spec: VerifierSpec, folder: Path | None = None) -> list[Case]:
-    """The cases of a verifier, in the file's order; none when there is no file.
+    """The cases of a verifier, in the file's order; none if there is no file.
 
-    Raises ValueError with the file and line for a case that is not of the form.
+    Raises ValueError with the file and line for an invalid case.
     """
     path = cases_path(spec, folder)
     if path is None or not path.exists():
@@ -115,7 +116,7 @@ def _case(row: Any, verifier: str, where: str) -> Case:
 
 
 def mismatches(expect: Mapping[str, Any], verdict: Mapping[str, Any], path: str = "") -> list[str]:
-    """Returns how a verdict (its JSON form) differs from what a case expects; empty when it does not."""
+    """Returns how a verdict (its JSON form) differs from a case's expectation; empty if it matches."""
     found: list[str] = []
     for name, wanted in expect.items():
         got = verdict.get(name)

@@ -1,7 +1,7 @@
 """A verifier's questions to a language model, and the replies to them. `ctx.judge` is a `Judge`.
 
-A question is a chat in OpenAI's form; the server's configuration (`[judges]`) decides who answers it, with how many
-attempts and at what price. A reply is only text, which the verifier reads strictly.
+A question is a chat in OpenAI's format; the server's configuration (`[judges]`) decides who answers it, with how many
+attempts and at what price. A reply is plain text, which the verifier reads strictly.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ Finish = Literal["stop", "length", "content_filter", "refusal"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A chat to be completed once.
+    """A chat to complete once.
 
-    schema: the JSON Schema that the reply should follow; it is enforced by the model's server where that can do so, and
-    nobody may rely on it. alternatives: how many candidates for the reply's first token are wanted, with their
-    log-probabilities. temperature, top_p, max_tokens, seed: None: as the judge is configured. verdicts: how many one
-    reply holds, by which the configured tokens grow. more: as many times the tokens are allowed, for a reply that was
-    cut off. sample: which of several answers to the same question this is; attempt: 0, then 1, 2 … for a question that
-    is asked again. tools: the functions that the model may call, in OpenAI's form. Questions that are equal in all of
-    these have one answer, which is remembered.
+    schema: the JSON Schema that the reply should follow. The model's server enforces it if it can, so never rely on it.
+    alternatives: how many candidates for the reply's first token to return, with their log-probabilities. temperature,
+    top_p, max_tokens, seed: None: as the judge is configured. verdicts: how many verdicts one reply contains, by which
+    the configured token limit grows. more: the factor of the token limit for retrying a truncated reply. sample: the
+    number of this answer among several to the same question; attempt: 0, then 1, 2 … for retries. tools: the functions
+    that the model can call, in OpenAI's format. Questions that are equal in all of these have one answer, which is
+    cached.
     """
 
     messages: Sequence[Message]
@@ -53,7 +53,7 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A model's call of a function. arguments: as the model wrote them, which need not be JSON."""
+    """A function call by a model. arguments: as the model wrote them, which may not be JSON."""
 
     name: str
     arguments: str
@@ -61,8 +61,9 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """The tokens and cost of a reply. cost_usd: None if the judge has no price. estimated: the model's server did not
-    say, and these are upper bounds."""
+    """The tokens and cost of a reply. cost_usd: None if the judge has no price. estimated: the model's server reported
+    no usage, and these are upper bounds.
+    """
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -72,11 +73,11 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A model's answer. judge: the name of the judge that answered, which is not the asked one where that one
-    failed and has a fallback (`fallback`). model: as its server calls it. finish: `length`: cut off. alternatives: of
-    the first token, where they were asked for and the server gives them. calls: of the question's tools, none of a
-    reply that was cut off. usage: of this reply, whether or not it was remembered (`cached`: then nothing was spent).
-    weak: the judge is configured as too weak for its verdicts to count.
+    """A model's answer. judge: the name of the judge that answered; another one than requested if that one failed and
+    has a fallback (`fallback`). model: the server's name for it. finish: `length`: truncated. alternatives: for the
+    first token, if requested and supported by the server. calls: calls of the question's tools; none if the reply was
+    truncated. usage: of this reply, even if it was cached (`cached`: then nothing was spent). weak: the judge is
+    configured as too weak for its verdicts to count.
     """
 
     text: str
@@ -92,17 +93,17 @@ class Reply:
 
 
 class Judge(Protocol):
-    """The judges that are configured. Inherits the request's deadline and cancellation."""
+    """The configured judges. Inherits the request's deadline and cancellation."""
 
     async def ask(self, question: Question, judge: str | None = None) -> Reply:
-        """The reply of the judge of that name (None: the default one), or of the first of its fallbacks that answers.
+        """The reply of the named judge (None: the default), or of the first of its fallbacks that answers.
 
-        Raises InvalidParams (`params.judge`) for a name that is not configured, ProviderError where no judge of the
-        chain could be reached, BudgetExhausted where its budget is spent.
+        Raises InvalidParams (`params.judge`) for a name that is not configured, ProviderError if no judge of the chain
+        could be reached, and BudgetExhausted if its budget is spent.
         """
 
     async def spare(self, question: Question, judge: str | None = None) -> int | None:
-        """The tokens that the question and its reply leave of the judge's context, or of a fallback's with a smaller
-        one; below 0: it does not fit. None: not known, or the question is short. A question's tokens are estimated, and
-        rather too many. Raises InvalidParams (`params.judge`) for a name that is not configured.
+        """The number of tokens that the question and its reply leave in the context of the judge, or of the fallback
+        with the smallest one; below 0 if they do not fit. None: unknown, or the question is short. The question's
+        tokens are estimated, rather too high. Raises InvalidParams (`params.judge`) for a name that is not configured.
         """

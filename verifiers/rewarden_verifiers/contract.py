@@ -81,16 +81,16 @@ class Member:
 
 
 class Expired(BaseException):
-    """The time that a piece of work has where it is now is used up. A BaseException, so that `except Exception` in a
-    library cannot swallow it. On a fast worker the work begins anew on a slow one; there the limit is reached.
+    """A piece of work has used up its time on this worker. Derives from BaseException, so that `except Exception` in a
+    library cannot swallow it. On a fast worker, the work restarts on a slow one; there, the limit is reached.
     """
 
 
 class Watch(Protocol):
-    """The backstop of a verifier that waits: it keeps its own time, and this ends it where it cannot.
+    """The backstop for a verifier that limits its own time: it ends work that the verifier itself cannot end.
 
-    quick_s: seconds after which the work should raise `Expired`, to begin anew where long work harms nobody; None if it
-    is there already.
+    quick_s: seconds after which the work should raise `Expired`, to restart where long work does no harm; None if it
+    already runs there.
     """
 
     @property
@@ -98,20 +98,19 @@ class Watch(Protocol):
         """See the class."""
 
     def limit(self, *, cpu_s: float | None = None, wall_s: float | None = None) -> AbstractContextManager[None]:
-        """The process is killed soon after the block has used so much CPU, or lasted so long: for calls into C code
-        that never come back to the interpreter."""
-
-    def preparing(self) -> AbstractContextManager[None]:
-        """Returns what ends the work within the block is the reference's doing, as in `prepare`, and not the
-        response's.
+        """Kills the process soon after the block exceeds this CPU or wall time: for calls into C code that never return
+        to the interpreter.
         """
 
+    def preparing(self) -> AbstractContextManager[None]:
+        """Marks a block in which exceeding a limit is the reference's fault, as in `prepare`, not the response's."""
+
     def loading(self) -> AbstractContextManager[None]:
-        """Around the import of a library that few items need: neither its time nor its memory is the item's."""
+        """Wraps the import of a library that few items need: neither its time nor its memory counts for the item."""
 
 
 class Unwatched:
-    """The watch of a verifier that is called directly: nobody kills anything."""
+    """The watch of a verifier that is called directly: nothing is killed."""
 
     quick_s: float | None = None
 
@@ -129,59 +128,62 @@ class Unwatched:
 
 
 class Resources(Protocol):
-    """Resources that a server's configuration provides for a verifier. Picklable; sent to each worker once a use."""
+    """Resources that a server's configuration provides for a verifier. Picklable; sent to each worker once per use."""
 
     @property
     def fingerprint(self) -> str:
-        """Changes whenever what is provided may change a verdict."""
+        """Changes whenever the resources may change a verdict."""
 
 
 class AsyncEquivalence(Protocol):
-    """An `Equivalence` whose work runs in the cpu workers, each item by itself, so that none harms its neighbours."""
+    """An `Equivalence` that runs in the CPU workers, each item separately, so that none harms its neighbours."""
 
     async def read(self, texts: Sequence[str]) -> Sequence[tuple[str, str | None] | SampleError | None]:
-        """For each viewed response its (answer, key); None if there is no answer; an error where reading failed for a
-        reason that is not the text's, so that nobody knows what it says.
+        """The (answer, key) of each viewed response; None if it has no answer; an error if reading failed through no
+        fault of the text, so that its answer is unknown.
         """
 
     async def same(self, pairs: Sequence[tuple[str, str]]) -> Sequence[bool | None]:
-        """For each pair whether the answers are equal; None if that cannot be told."""
+        """For each pair, whether the answers are equal; None if undecidable."""
 
 
 class Context(Protocol):
-    """An orchestrator's means of reaching out. Inherits the request's admission, deadline and cancellation."""
+    """An orchestrator's access to everything outside it. Inherits the request's admission, deadline and
+    cancellation.
+    """
 
     async def verify(self, use: Use, *, sample: Sample | None = None, **replace: Any) -> Outcome:
-        """The outcome of another verifier or recipe on this sample (or on `sample`), some fields replaced.
+        """The outcome of another verifier or recipe on this sample (or on `sample`), with some fields replaced.
 
-        Never raises for what happens inside: an `error` outcome comes back as one, so that a recipe can fall back.
+        Never raises for failures inside: they return an `error` outcome, so that a recipe can fall back.
         """
 
     async def verify_group(self, use: Use, members: Sequence[Member]) -> Sequence[Outcome]:
-        """The members' outcomes, in order: by a group verifier at once, by any other each for itself."""
+        """The members' outcomes, in order: a group verifier judges all at once, any other one each separately."""
 
     def recheck(self, recheck: Recheck) -> None:
-        """Has another verifier judge this sample after its verdict, off the request's path, for the server's counts.
+        """Schedules another verifier to judge this sample after its verdict, outside the request, for the server's
+        counts.
 
-        Returns at once. Neither the other verifier's failures nor its time reach the sample's verdict.
+        Returns at once. Neither the other verifier's failures nor its time affect the sample's verdict.
         """
 
     def equivalence(self, use: Use) -> AsyncEquivalence | None:
-        """The sameness that a verifier declares, or None if it declares none."""
+        """The equivalence that a verifier declares, or None."""
 
     @property
     def sandbox(self) -> Sandbox:
-        """Returns where programs run: in locked rooms, by a host in another process. See
+        """Returns the sandbox, which runs programs in locked rooms, by a host in another process. See
         `rewarden_verifiers.sandbox`.
         """
 
     @property
     def boxes(self) -> Boxes:
-        """Returns where fresh boxes are opened. See `rewarden_verifiers.boxes`."""
+        """Returns the source of fresh boxes. See `rewarden_verifiers.boxes`."""
 
     @property
     def box(self) -> LiveBox | None:
-        """Returns the live box whose final state is judged; None for a sample that came without one."""
+        """Returns the live box whose final state is judged; None if the sample has none."""
 
     @property
     def prover(self) -> Prover:
@@ -198,10 +200,10 @@ class Context(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifierSpec:
-    """All that is known of a verifier. Made by `@verifier`, or from a recipe; never by hand.
+    """Everything known about a verifier. Made by `@verifier`, or from a recipe; never by hand.
 
-    module: where the function stands. plugin: the module that a plug-in's entry point names, which may have the
-    function from elsewhere; none for what is built in or added by hand.
+    module: the module that defines the function. plugin: the module named by a plug-in's entry point, which may import
+    the function from elsewhere; empty for built-in verifiers and those added by hand.
     """
 
     name: str
@@ -245,7 +247,7 @@ SPEC_ATTRIBUTE = "__rewarden_spec__"
 
 
 _RENAMED = {"waits": "blocking", "instead": "variant", "site": "resources"}
-"""Arguments of `@verifier` that had another name before the first release."""
+"""Arguments of `@verifier` that were renamed before the first release."""
 
 
 def verifier(
@@ -273,25 +275,24 @@ def verifier(
     variant: Callable[[Any], VerifierSpec | None] | None = None,
     **unknown: Never,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare a function to be a verifier.
+    """Declares a function to be a verifier.
 
     version: raised whenever a verdict may change, and only then. graded: scores between the ends of the range occur.
     requires: extras of `rewarden-server` that must be installed. optional: extras that only some samples or parameters
-    need, each with a phrase in the plural that names them; without the extra these raise MissingDependency. libraries:
-    distributions whose version is part of the fingerprint although the code does not import them; those that it imports
-    always are. per_python: verdicts may differ between minor versions of Python, as when it parses Python; that version
-    is then part of the fingerprint.
-    blocking: it waits for something outside (see the module). live_box: it judges the live box of a rollout
-    (`Context.box`), so that a request to score one needs no response. resources(): what it has where the server's
-    configuration provides nothing. prepare(reference, params): parsed once per distinct reference; it may name
-    `resources` and `watch` as well. equivalence(params): makes the verifier's `Equivalence`. children(params): the uses
-    that an orchestrator will verify, for finding cycles early. warm(): loads what every item needs, before the first.
-    preload(): loads what few items need, and load themselves within `Watch.loading`; a server calls it when it starts.
-    bounds(params): the score range, where it depends on parameters. variant(params): the form of this verifier, by the
-    same name and with the same parameters, that is bound in its place where parameters ask for what it does not do
-    itself: a pure verifier that with some of them asks a model.
+    need, each with a plural phrase that names these; without the extra, they raise MissingDependency. libraries:
+    distributions whose version is part of the fingerprint although the code does not import them; imported ones always
+    are. per_python: verdicts may differ between minor versions of Python, for instance if the verifier parses Python;
+    that version is then part of the fingerprint. blocking: it waits for something outside (see the module). live_box:
+    it judges the live box of a rollout (`Context.box`), so that a request to score one needs no response. resources():
+    the default if the server's configuration provides nothing. prepare(reference, params): parses the reference once;
+    it can also take `resources` and `watch`. equivalence(params): makes the verifier's `Equivalence`. children(params):
+    the uses that an orchestrator will verify, to find cycles early. warm(): loads what every item needs, before the
+    first item. preload(): loads what few items need, which they otherwise load themselves within `Watch.loading`; a
+    server calls it when it starts. bounds(params): the score range, if it depends on parameters. variant(params):
+    another form of this verifier with the same name and parameters, which replaces it if the parameters ask for
+    something that it does not do itself, such as a pure verifier that asks a model only with some parameters.
 
-    Raises TypeError when the signature is not one that the contract knows, naming the argument.
+    Raises TypeError, naming the argument, if the signature does not follow the contract.
     """
     for argument in unknown:
         now = f": it is {_RENAMED[argument]}= now" if argument in _RENAMED else ""
@@ -358,7 +359,7 @@ def _inspect(function: Callable[..., Any], **declared: Any) -> VerifierSpec:
         raise TypeError(f"{label}: a group verifier orchestrates; make it 'async def'")
     reference = signature.parameters.get("reference")
     params_type = hints.get("params")
-    # A verifier that prepares reads the reference through `prepare`, whose annotation is then the schema.
+    # If a verifier has a `prepare`, that reads the reference, so its annotation is the schema.
     prepare_hints = get_type_hints(declared["prepare"]) if declared["prepare"] is not None else {}
     reference_type = hints.get("reference", prepare_hints.get("reference", Any))
     required = (reference is not None and reference.default is inspect.Parameter.empty) or "prepared" in reads
@@ -380,7 +381,7 @@ def _inspect(function: Callable[..., Any], **declared: Any) -> VerifierSpec:
 
 
 def call_prepare(spec: VerifierSpec, reference: Any, params: Any, resources: Any, watch: Watch) -> Any:
-    """Returns what a verifier makes of a reference, once for all its siblings. Raises what it raises."""
+    """Prepares a reference once for all its siblings. Raises what the verifier's `prepare` raises."""
     assert spec.prepare is not None
     more = {"resources": resources, "watch": watch}
     named = _arguments(spec.prepare)
@@ -389,25 +390,26 @@ def call_prepare(spec: VerifierSpec, reference: Any, params: Any, resources: Any
 
 @lru_cache(maxsize=1024)
 def _arguments(function: Callable[..., Any]) -> frozenset[str]:
-    """The names of its arguments. Kept: to find them takes longer than many references take to prepare."""
+    """The names of a function's arguments. Cached: finding them takes longer than preparing many references."""
     return frozenset(inspect.signature(function).parameters)
 
 
 def call_pure(spec: VerifierSpec, arguments: Mapping[str, Any]) -> Outcome:
-    """Run a pure verifier on its arguments. What it raises by mistake becomes PluginError, named for the verifier."""
+    """Runs a pure verifier on its arguments. Unexpected exceptions become PluginError, with the verifier's name."""
     try:
         outcome = spec.function(**arguments)
     except (SampleError, MemoryError, RecursionError):
-        raise  # memory and depth are limits that the text reached, not defects of the verifier
+        raise  # the text reached a limit of memory or depth, which is not a defect of the verifier
     except Exception as error:
         raise PluginError(f"verifier {spec.name!r} raised {type(error).__name__}: {error}") from error
     return checked(spec, outcome)
 
 
 async def call_orchestrator(spec: VerifierSpec, arguments: Mapping[str, Any]) -> Any:
-    """Run an orchestrator: an Outcome, or for a group verifier a list with one for each member.
+    """Runs an orchestrator. Returns an Outcome, or for a group verifier a list with one per member.
 
-    A group verifier gives a `SampleError` for a member that cannot be judged, so that it costs no sibling its verdict.
+    A group verifier returns a `SampleError` for a member that cannot be judged, so that its siblings keep their
+    verdicts.
     """
     try:
         made: Awaitable[Any] = spec.function(**arguments)
@@ -425,14 +427,14 @@ async def call_orchestrator(spec: VerifierSpec, arguments: Mapping[str, Any]) ->
 
 
 def checked(spec: VerifierSpec, outcome: Any) -> Outcome:
-    """The outcome, if it is one that a verifier may return: `error` outcomes are the engine's alone to make."""
+    """Checks that a verifier returned a valid outcome: only the engine makes `error` outcomes."""
     if not isinstance(outcome, Outcome):
         raise PluginError(f"verifier {spec.name!r} returned {type(outcome).__name__}, not an Outcome")
     if (outcome.status == "scored") != (outcome.score is not None):
         raise PluginError(f"verifier {spec.name!r}: only status 'scored' can have a score")
     if outcome.status == "error" and not spec.orchestrates:
         raise PluginError(f"verifier {spec.name!r} returned an error; raise instead")
-    if spec.built_in:  # what follows is held by the tests of ours
+    if spec.built_in:  # our own verifiers are tested for the rest
         return outcome
     for name in ("raw", "extracted", "evidence", "effective"):
         if not _is_json(getattr(outcome, name)):
@@ -443,13 +445,13 @@ def checked(spec: VerifierSpec, outcome: Any) -> Outcome:
 
 
 def _is_json(value: Any, depth: int = 0) -> bool:
-    """Returns whether a value survives every transport as it is."""
+    """Returns whether a value survives every transport unchanged."""
     if value is None or isinstance(value, (str, bool, int)):
         return True
     if isinstance(value, float):
         return math.isfinite(value)
     if depth > 50:
         return False
-    if isinstance(value, (dict, Mapping)):  # a dict is told apart from others fast
+    if isinstance(value, (dict, Mapping)):  # a fast path for dicts
         return all(isinstance(key, str) and _is_json(item, depth + 1) for key, item in value.items())
     return isinstance(value, (list, tuple)) and all(_is_json(item, depth + 1) for item in value)

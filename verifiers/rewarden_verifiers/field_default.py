@@ -7,5 +7,5 @@ from typing import Any
 
 
 def default_of(field: Field[Any]) -> Any:
-    """Returns the value of a field that is not given; `MISSING` if it must be given."""
+    """Returns the default value of a field; `MISSING` if the field is required."""
     return field.default if field.default_factory is MISSING else field.default_factory()

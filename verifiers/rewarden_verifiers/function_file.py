@@ -23,11 +23,11 @@ from rewarden_verifiers.contract import VerifierSpec, spec_of, verifier
 from rewarden_verifiers.outcome import right, scored, wrong
 
 VERSION = "0"
-"""The version of a function that declares none: its fingerprint tells what it is."""
+"""The version of a function that declares none: its fingerprint identifies it."""
 
 
 def load(text: str) -> VerifierSpec:
-    """The verifier that `FILE.py:FUNCTION` names. Raises InvalidRequest, saying what is wrong with it."""
+    """The verifier named by `FILE.py:FUNCTION`. Raises InvalidRequest with the problem."""
     file, _, name = text.rpartition(":")
     path = Path(file).resolve()
     if not path.is_file():
@@ -35,7 +35,7 @@ def load(text: str) -> VerifierSpec:
     if "." in path.stem:
         raise InvalidRequest(f"{text}: a file with dots in its name cannot be imported; rename it")
     if str(path.parent) not in sys.path:
-        # Last, so that no file next to it takes the place of an installed module.
+        # Last, so that no neighbouring file replaces an installed module.
         sys.path.append(str(path.parent))
     importlib.invalidate_caches()
     try:
@@ -53,8 +53,8 @@ def load(text: str) -> VerifierSpec:
 
 
 def declared(function: Callable[..., Any]) -> VerifierSpec:
-    """The spec of a function in a file, `FILE.py:FUNCTION` by name: what it declares itself, or else that of a verifier
-    around it. Raises InvalidRequest for a signature that is none.
+    """The spec of a function in a file, named `FILE.py:FUNCTION`: the one it declares itself, or that of a wrapper
+    around it. Raises InvalidRequest for an invalid signature.
     """
     name = f"{function.__module__}.py:{function.__name__}"
     own = spec_of(function)
@@ -65,25 +65,25 @@ def declared(function: Callable[..., Any]) -> VerifierSpec:
     made = _of_sample(function) if list(inspect.signature(function).parameters) == ["sample"] else _of_parts(function)
     try:
         spec = spec_of(verifier(version=VERSION, name=name, graded=True)(made))
-    except (TypeError, NameError) as error:  # NameError: an annotation that names nothing
+    except (TypeError, NameError) as error:  # NameError: an undefined name in an annotation
         raise InvalidRequest(f"{name}: {error}; or take one argument named 'sample'") from None
     assert spec is not None
     return spec
 
 
 def outcome_of(value: Any) -> Outcome:
-    """The outcome of what a function returned: True and False, a number from 0 to 1, or an outcome.
+    """Converts the return value of a function: True or False, a number from 0 to 1, or an outcome.
 
-    Raises TypeError or ValueError for anything else: a defect of the function, and never a zero.
+    Raises TypeError or ValueError for anything else: that is a defect of the function, and never a zero.
     """
     if isinstance(value, Outcome):
         return value
     if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
-        value = value.item()  # a scalar of NumPy's or torch's
+        value = value.item()  # a NumPy or torch scalar
     if value is True or value is False:
         return right() if value else wrong()
     if isinstance(value, numbers.Real):
-        if not 0 <= float(value) <= 1:  # NaN included
+        if not 0 <= float(value) <= 1:  # also rejects NaN
             raise ValueError(
                 f"returned {float(value)}; other than from 0 to 1, return scored(…, range=(low, high)) of "
                 "rewarden_verifiers.outcome"
@@ -93,7 +93,7 @@ def outcome_of(value: Any) -> Outcome:
 
 
 def _of_parts(function: Callable[..., Any]) -> Callable[..., Outcome]:
-    """A verifier that reads what the function's arguments name."""
+    """A verifier that reads the parts named by the function's arguments."""
 
     @functools.wraps(function)
     def made(**arguments: Any) -> Outcome:
@@ -103,7 +103,7 @@ def _of_parts(function: Callable[..., Any]) -> Callable[..., Outcome]:
 
 
 def _of_sample(function: Callable[[Sample], Any]) -> Callable[..., Outcome]:
-    """A verifier that reads all of a sample, as text where that is viewed, and hands it to the function."""
+    """A verifier that reads a whole sample, with viewed parts as text, and passes it to the function."""
 
     def made(
         response: str,

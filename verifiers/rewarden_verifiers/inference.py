@@ -1,8 +1,8 @@
 """Computations that a verifier requests from a model, and their results. `ctx.model` is a `Model`.
 
-Unlike a judge (`chat.py`), which replies, such a model gives numbers: logits of a head, probabilities of tokens,
-vectors; or texts, several for one prompt. The server's configuration (`[models]`) decides which models exist and where
-they run. The verifier decides what a number means.
+Unlike a judge (`chat.py`), which replies, such a model returns numbers (logits of a head, probabilities of tokens,
+vectors) or texts, several per prompt. The server's configuration (`[models]`) decides which models exist and where they
+run. The verifier decides what a number means.
 """
 
 from __future__ import annotations
@@ -20,19 +20,18 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Input:
-    """The input that the model reads: a chat, which its own template renders, or a text as it stands.
+    """The input for a model: a chat, which the model's own template renders, or a literal text.
 
-    messages: OpenAI's form; content is text or parts (text; image_url with a data: address, for models that see). Where
-    the last message is the assistant's it is closed as the template does it, or left open (`open`), so that what is
-    appended continues it. begin: the template's beginning of the assistant's turn is at the end. text: instead of
-    messages; tokens that a tokenizer adds by itself (such as [CLS]) are added. pair: a second text, for models that
-    read two.
+    messages: in OpenAI's format; content is text or parts (text; image_url with a data: address, for vision models). If
+    the last message is the assistant's, the template closes it, or it is left open (`open`), so that appended text
+    continues it. begin: append the template's beginning of an assistant turn. text: instead of messages; tokens that
+    the tokenizer adds by itself (such as [CLS]) are added. pair: a second text, for models that read two.
 
-    candidate: what of this the policy wrote; where the whole is too long, its length says whose doing that is. fit:
-    what happens to a whole beyond the model's context: an error, or tokens are dropped at its beginning (`left`) or
-    in the middle of it (`middle`).
+    candidate: the part of the input that the policy wrote; if the input is too long, its length shows who is to blame.
+    fit: what to do with an input beyond the model's context: raise an error, or drop tokens at its beginning (`left`)
+    or in its middle (`middle`).
 
-    Control tokens of the model's that stand within a message's content or a text are made harmless.
+    The model's control tokens within a message's content or a text are neutralised.
     """
 
     messages: Sequence[Message] | None = None
@@ -47,9 +46,9 @@ class Input:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """The provenance of a result. model: its configured name; version: identifies weights, revision and dtype, and
-    changes when they are swapped. tokens: that were read; written: that were generated. truncated: the policy `fit` had
-    to drop some; neutralised: control tokens were made harmless. cached: remembered, or computed for another too.
-    weak: the model is configured as too small for its numbers to count.
+    changes when they are swapped. tokens: the number read; written: the number generated. truncated: `fit` dropped
+    some; neutralised: control tokens were neutralised. cached: taken from the cache, or computed for another request
+    too. weak: the model is configured as too small for its numbers to count.
     """
 
     model: str
@@ -64,8 +63,9 @@ class Facts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logits:
-    """Raw outputs of a classification head, one a label, before any activation. labels: as the model names them.
-    multi: the model's configuration says that its labels do not exclude each other."""
+    """Raw outputs of a classification head, one per label, before any activation. labels: the model's names for them.
+    multi: the model's configuration says that its labels are not mutually exclusive.
+    """
 
     values: Sequence[float]
     labels: Sequence[str]
@@ -75,8 +75,9 @@ class Logits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """logprobs: natural logarithm of the probability with which the model goes on with each of the texts that were
-    asked for, in their order; a text of several tokens has the sum of theirs."""
+    """logprobs: for each requested text, the natural log-probability that the model continues with it, summed over its
+    tokens.
+    """
 
     logprobs: Sequence[float]
     facts: Facts
@@ -84,8 +85,9 @@ class Choices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Likelihoods:
-    """Of a continuation's tokens: their texts, which together are the continuation, and natural logarithms of their
-    probabilities given all before them."""
+    """The tokens of a continuation: their texts, which together are the continuation, and their natural
+    log-probabilities given everything before them.
+    """
 
     tokens: Sequence[str]
     logprobs: Sequence[float]
@@ -94,8 +96,9 @@ class Likelihoods:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepValues:
-    """One row a step, in order. With a token-classification head: raw outputs, one a label (`labels`); otherwise the
-    log-probabilities of the texts that were asked for (`marks`), at the place of the step's mark."""
+    """One row per step, in order: with a token-classification head, its raw outputs, one per label (`labels`);
+    otherwise, the log-probabilities of the requested texts at the step's mark.
+    """
 
     values: Sequence[Sequence[float]]
     labels: Sequence[str]
@@ -104,7 +107,7 @@ class StepValues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """One text that the model wrote. finish: `length`: it was cut off at its limit."""
+    """A text written by the model. finish: `length`: truncated at its limit."""
 
     text: str
     finish: Literal["stop", "length"] = "stop"
@@ -113,7 +116,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Texts:
-    """Samples, as many as were asked for."""
+    """The requested number of samples."""
 
     texts: Sequence[Written]
     facts: Facts
@@ -129,32 +132,32 @@ class Margin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vector:
-    """An embedding as the model's own pooling makes it; of length 1 if it was to be normalised."""
+    """An embedding, pooled as the model defines it; of length 1 if normalisation was requested."""
 
     values: Sequence[float]
     facts: Facts
 
 
 class Task(Generic[R]):
-    """A piece of work for a model; `R` is what comes back."""
+    """A piece of work for a model; `R` is the type of its result."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classify(Task[Logits]):
-    """Run a sequence-classification head over the input."""
+    """Runs a sequence-classification head over the input."""
 
     input: Input
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair(Task[Margin]):
-    """Compare two responses to a prompt with a head that reads all three at once. Such a head may like a place: what
-    counts is asked in both orders.
+    """Compares two responses to a prompt with a head that reads all three at once. Such a head can have a position
+    bias, so ask in both orders if the result matters.
 
-    candidate: what of the two the policy wrote; fit: as in `Input`, of each of the three texts. The prompt gives way
-    first, to three fifths of the context; what it leaves the two share equally.
+    candidate: the part of the two that the policy wrote; fit: as in `Input`, for each of the three texts. The prompt is
+    shortened first, to three fifths of the context; the two texts share the rest equally.
     """
 
     prompt: str
@@ -166,7 +169,7 @@ class Pair(Task[Margin]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choose(Task[Choices]):
-    """The probability of each of these texts as what comes next. Texts must differ and not be empty."""
+    """The probability that each of these texts comes next. Texts must be distinct and not empty."""
 
     input: Input
     choices: Sequence[str]
@@ -174,8 +177,9 @@ class Choose(Task[Choices]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Likelihood(Task[Likelihoods]):
-    """The probability of this continuation of the input, token by token. Not empty. Siblings that share the input and
-    continuations that share their beginning cost it once."""
+    """The probability of this continuation of the input, token by token. Not empty. Siblings that share the input, and
+    continuations that share their beginning, compute it once.
+    """
 
     input: Input
     continuation: str
@@ -183,13 +187,13 @@ class Likelihood(Task[Likelihoods]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate(Task[StepValues]):
-    """Values of steps, which stand one after another after the input (an open chat or a text), each followed by `mark`;
-    they are read at the mark's last token (`at` "mark"), or from what is predicted to follow it (`at` "next").
+    """Values of steps. The steps follow the input (an open chat or a text), each followed by `mark`. Values are read at
+    the mark's last token (`at` "mark"), or from the prediction of the token after it (`at` "next").
 
-    choices: the texts that are compared at that place, for a model without a token-classification head: with `at`
-    "next" the probability that they follow the mark (as Math-Shepherd's published code reads " +" and " -" at its tag,
-    arXiv 2312.08935), with "mark" that they stand where the mark does; empty for a model with such a head. A blank at
-    the beginning counts: it makes another token.
+    choices: for a model without a token-classification head, the texts to compare at that position: with `at` "next",
+    the probability that they follow the mark (as Math-Shepherd's published code reads " +" and " -" at its tag, arXiv
+    2312.08935); with "mark", the probability that they stand in place of the mark. Empty for a model with such a head.
+    A leading space counts: it makes another token.
     """
 
     input: Input
@@ -201,12 +205,11 @@ class Rate(Task[StepValues]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write(Task[Texts]):
-    """Write `samples` continuations of the input, each at most `max_tokens` long. temperature 0: the most probable
-    token each time. seed: the same for the same. stop: texts at which a sample ends, without them.
+    """Writes `samples` continuations of the input, each of at most `max_tokens`. temperature 0: greedy. seed: equal
+    seeds give equal samples. stop: texts that end a sample, and are not part of it.
 
-    thinking_tokens: a thought (from the beginning of what is written up to `close`) longer than this is closed by
-    putting `close` there, and what follows is written after it (a budget, as J1 has it, arXiv 2505.11875); None: no
-    bound but max_tokens.
+    thinking_tokens: reasoning (from the beginning of the output to `close`) longer than this is ended by inserting
+    `close`, after which the model continues (a budget, as in J1, arXiv 2505.11875); None: no limit but max_tokens.
     """
 
     input: Input
@@ -230,8 +233,10 @@ class Embed(Task[Vector]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """Known facts about a model. kinds: names of the tasks that it can do; context: tokens that it reads at most;
-    labels: of its head; version: see `Facts`; source: the folder or name that it was loaded from, without its place."""
+    """Facts about a model. kinds: names of the tasks it supports; context: the maximum number of tokens it reads;
+    labels: those of its head; version: see `Facts`; source: the name of the folder or repository it was loaded from,
+    without its location.
+    """
 
     model: str
     version: str
@@ -245,12 +250,12 @@ class About:
 
 
 class Model(Protocol):
-    """The models that are configured. Inherits the request's deadline and cancellation."""
+    """The configured models. Inherits the request's deadline and cancellation."""
 
     async def run(self, task: Task[R], model: str | None = None) -> R:
-        """Returns what the model of that name (None: the default one) makes of the task. Equal tasks are done once.
+        """Runs the task on the named model (None: the default). Equal tasks are run once.
 
-        Raises InvalidParams (`params.model`) for a name that is not configured or a model that cannot do such a task,
-        InputTooLong, InvalidSample for an input that the model cannot read, and ModelError where the model cannot be
-        reached, runs out of memory even alone, or gives what is not a finite number.
+        Raises InvalidParams (`params.model`) for a name that is not configured or a model that does not support the
+        task, InputTooLong, InvalidSample for an input that the model cannot read, and ModelError if the model cannot be
+        reached, runs out of memory even with this task alone, or returns numbers that are not finite.
         """

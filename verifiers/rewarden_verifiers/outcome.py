@@ -13,8 +13,8 @@ UNIT = (0.0, 1.0)
 
 
 class _Draft:
-    """An outcome that is being made: plain stores into the same slots, five times as fast as a frozen dataclass's own
-    `__init__`. CPython lets it become an `Outcome`, because the layouts are equal.
+    """An outcome under construction: plain stores into the same slots, five times as fast as the `__init__` of a frozen
+    dataclass. CPython lets it become an `Outcome`, because the layouts are equal.
     """
 
     __slots__ = Outcome.__slots__
@@ -38,10 +38,10 @@ def scored(
     exclude: bool = False,
     exclude_reason: str | None = None,
 ) -> Outcome:
-    """A number within `range`. Short of full marks the fault is the policy's, unless `fault` or `passed` says other.
+    """A number within `range`. Below full marks, the fault is the policy's, unless `fault` or `passed` says otherwise.
 
-    Raises ValueError for a score that is not finite or lies outside `range`: a defect of the verifier, which becomes
-    an `error` verdict and never a reward.
+    Raises ValueError for a score that is not finite or outside `range`: a defect of the verifier, which becomes an
+    `error` verdict and never a reward.
     """
     low, high = range
     score = float(score)
@@ -79,32 +79,32 @@ def right(**details: Any) -> Outcome:
 
 
 def wrong(reason: str = "wrong", **details: Any) -> Outcome:
-    """The bottom of the range, not passed, the policy's fault."""
+    """The lowest score of the range, not passed, the policy's fault."""
     low = details.get("range", UNIT)[0]
     return scored(low, passed=False, reason=reason, fault="policy", **details)
 
 
 def loosely(outcome: Outcome) -> Outcome:
-    """The outcome, flagged as one whose answer was found by its place and not by a mark."""
+    """Flags the outcome: its answer was found by its position, not by a mark."""
     return replace(outcome, flags=(*outcome.flags, "loose_extraction"))
 
 
 def no_answer(reason: str = "no_answer", **details: Any) -> Outcome:
-    """The response holds no answer: scored at the bottom, because not answering must not pay (promise 2)."""
+    """The response has no answer: it gets the lowest score, because not answering must not pay (promise 2)."""
     flags = (*details.pop("flags", ()), "no_answer")
     return wrong(reason, flags=flags, **details)
 
 
 def too_expensive(**details: Any) -> Outcome:
-    """Returns what the policy wrote exceeds the verifier's bounds: scored at the bottom, flagged (promise 2)."""
+    """The response exceeds the verifier's limits: it gets the lowest score and a flag (promise 2)."""
     flags = (*details.pop("flags", ()), "too_expensive")
     return wrong("too_expensive", flags=flags, **details)
 
 
 def undecided(reason: str, *, fault: Fault = "verifier", **details: Any) -> Outcome:
-    """The verifier cannot tell, and not because of what the policy wrote: no number.
+    """The verifier cannot decide, through no fault of the policy: no number.
 
-    `fault` is `reference` for a bad expected answer and `verifier` for a real limit of the verifier's.
+    `fault` is `reference` for an invalid expected answer, and `verifier` for a real limit of the verifier.
     """
     if fault == "policy":
         raise ValueError("what the policy causes is scored at the bottom, never undecided")

@@ -1,4 +1,4 @@
-"""Presets: the parameters under which a verifier gives the official verdict of a benchmark."""
+"""Presets: the parameters under which a verifier gives a benchmark's official verdict."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rewarden_verifiers.field_default import default_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
-    """One benchmark's parameters. A verifier lists them by name in the class variable `presets` of its parameters,
-    and takes the name as its parameter `preset`.
+    """One benchmark's parameters. A verifier lists them by name in the class variable `presets` of its parameters, and
+    takes the name as its parameter `preset`.
 
-    sets: values in place of the parameters' defaults. free: parameters that may be given beside the preset, which the
-    official rule leaves open; all others stand as `sets` or their defaults have them.
+    sets: values that replace the parameters' defaults. free: parameters that can be given together with the preset,
+    because the official rule leaves them open; all others keep the value in `sets` or their default.
     """
 
     sets: Mapping[str, Any] = field(default_factory=dict)
@@ -25,14 +25,14 @@ class Preset:
 
 
 def presets_of(params_type: type | None) -> Mapping[str, Preset]:
-    """The presets that a verifier's parameters list, by name."""
+    """The presets listed by a verifier's parameters, by name."""
     return getattr(params_type, "presets", {})
 
 
 def filled(params_type: type, params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The parameters with those that their preset sets. Raises InvalidParams if one that was given contradicts it.
+    """Fills in the parameters that their preset sets. Raises InvalidParams if a given parameter contradicts it.
 
-    An unknown preset, and parameters that are none, are left for who reads the types.
+    Unknown presets and parameters are left to the type check.
     """
     presets = presets_of(params_type)
     name = params.get("preset")
@@ -54,5 +54,5 @@ def filled(params_type: type, params: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it: a default may be a tuple where a list is given."""
+    """Converts a value to its JSON form: a default can be a tuple where JSON has a list."""
     return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value

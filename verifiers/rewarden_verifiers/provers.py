@@ -21,7 +21,7 @@ CheckStatus = Literal["ok", "time_limit", "memory_limit", "output_limit", "crash
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """A place in the text as it was given. line: from 1. column: from 0, in characters."""
+    """A position in the text as given. line: from 1. column: from 0, in characters."""
 
     line: int
     column: int
@@ -29,7 +29,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """A message of the assistant about a stretch of the text. end: None if it names none."""
+    """A message by the assistant about a range of the text. end: None if it gives none."""
 
     severity: Severity
     text: str
@@ -39,8 +39,9 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """The goals left to be proved at a place: of a `sorry`, or of a tactic (before it ran). text: the source there.
-    goals: none where the assistant says nothing about that place."""
+    """The open goals at a position: of a `sorry`, or of a tactic (before it ran). text: the source there. goals: empty
+    if the assistant reports none for that position.
+    """
 
     text: str
     start: Position
@@ -50,12 +51,12 @@ class Goal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snippet:
-    """A whole file to be elaborated in a warm process.
+    """A whole file to elaborate in a warm process.
 
-    project: a name of the server's `[lean.projects]`. limits: `cpu_s` and `wall_s` (idle) of this text alone;
-    `memory_mb` is the process's and the server's to set. sorries: goals at each `sorry`. tactics: goals at each
-    tactic. infotree: what the assistant knows of each term and tactic, as text. alone: in a process that nothing ran
-    in before and nothing will after.
+    project: a name in the server's `[lean.projects]`. limits: `cpu_s` and `wall_s` (idle) for this text alone; the
+    server sets the process's `memory_mb`. sorries: report the goals at each `sorry`. tactics: report the goals at each
+    tactic. infotree: report the assistant's information on each term and tactic, as text. alone: use a process in which
+    nothing else runs before or after.
     """
 
     project: str
@@ -69,10 +70,11 @@ class Snippet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """The result of checking a snippet. status `ok`: the assistant came to the text's end, whatever it said on the way.
+    """The result of checking a snippet. status `ok`: the assistant reached the end of the text, whatever it reported on
+    the way.
 
-    limit: which one was reached. cpu_s, wall_s: of this text alone, without waiting in line; without the imports where
-    `warm`. infotree: None where not asked for.
+    limit: the limit that was reached. cpu_s, wall_s: for this text alone, without queueing; without the imports if
+    `warm`. infotree: None if not requested.
     """
 
     status: CheckStatus
@@ -90,7 +92,8 @@ class Checked:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiled:
     """A text compiled in a room of its own. module: the compiled module (Lean: the .olean file), None if there is none.
-    messages: as the compiler printed them, which a text that runs code of its own may have forged."""
+    messages: as printed by the compiler; a text that runs code of its own can have forged them.
+    """
 
     status: CheckStatus
     limit: str | None = None
@@ -102,10 +105,10 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """The place where texts are elaborated. kind `local`: a toolchain, and a built lake project where there is one;
-    `remote`: a server of Kimina's protocol, which checks and compiles nothing. identity: changes whenever the toolchain
-    or the libraries do. version: Lean's, such as `4.35.0`, where it is known. path: the folders of its compiled
-    modules, as rooms see them. replays: `leanchecker` is part of the toolchain.
+    """The environment in which texts are elaborated. kind `local`: a toolchain, with a built lake project if there is
+    one; `remote`: a server with Kimina's protocol, which checks and compiles nothing. identity: changes whenever the
+    toolchain or the libraries do. version: Lean's, such as `4.35.0`, if known. path: the folders of its compiled
+    modules, as seen from within rooms. replays: whether `leanchecker` is part of the toolchain.
     """
 
     name: str
@@ -120,19 +123,21 @@ class Prover(Protocol):
     """Proof assistants. All inherit the request's deadline and cancellation.
 
     All raise InvalidSample for a project that is not configured (`params.project`), and SandboxError or ProviderError
-    where something of ours broke: no room could be had, a remote server does not answer.
+    for failures on our side: no room was available, or a remote server does not answer.
     """
 
     def project(self, name: str | None) -> Project:
         """The project of that name; None: the server's default."""
 
     async def check(self, snippet: Snippet) -> Checked:
-        """Elaborate in a warm process. A death that nobody can explain is tried once more, alone."""
+        """Elaborates in a warm process. If that dies without explanation, it retries once, alone."""
 
     async def compile(self, project: str, text: str, limits: Limits, *, keep: bool = False) -> Compiled:
-        """Compile in a room of its own, as the module `Main`. keep: the caller expects the same text again (a
-        reference): what came of it is kept, and equal texts that are under way are compiled once."""
+        """Compiles in a room of its own, as the module `Main`. keep: the caller expects the same text again (a
+        reference): the result is cached, and equal texts are compiled once even if requested at the same time.
+        """
 
     async def axioms(self, project: str, header: str, names: Sequence[str]) -> Mapping[str, tuple[str, ...] | None]:
         """The axioms on which constants of the imported modules depend, as Lean prints them; None for a name that it
-        does not know. Asked of a process that has seen `header` (import lines) and never a submission; kept."""
+        does not know. Runs in a process that has seen `header` (import lines) and never a submission; cached.
+        """

@@ -9,11 +9,11 @@ from rewarden.types import Outcome, Use
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recheck:
-    """The verifier to ask, and what it is compared with.
+    """The verifier to ask, and the verdict to compare it with.
 
-    use: the other verifier. rule, then: the names of the first verifier and of the other one, by which the comparison
-    is counted. passed: whether the first one passed the sample. threshold: the other one's lowest score that passes;
-    None: its own `passed`, or full marks if it has none. expected: the agreement that there should be.
+    use: the other verifier. rule, then: the names of the first verifier and of the other one, under which the
+    comparison is counted. passed: whether the first one passed the sample. threshold: the other one's lowest score that
+    passes; None: its own `passed`, or full marks if it has none. expected: the expected agreement.
     """
 
     use: Use
@@ -29,6 +29,6 @@ class Recheck:
             return None
         passed = outcome.passed
         if passed is None:
-            # A sum of floats that should reach it may lack a rounding.
+            # Rounding can leave a sum of floats just below the threshold.
             passed = outcome.score >= (outcome.range[1] if self.threshold is None else self.threshold - 1e-9)
         return passed == self.passed

@@ -104,9 +104,10 @@ GALLERY = Path(__file__).parent / "recipes" / "gallery"
 
 
 class Registry:
-    """Verifiers and recipes that can judge. Thread-safe; cheap to make; modules are imported on first use of a name.
+    """The verifiers and recipes that can judge. Thread-safe and cheap to create; modules are imported on first use of a
+    name.
 
-    functions: functions in files, `FILE.py:FUNCTION`, known by these texts and loaded at once. Raises InvalidRequest.
+    functions: functions in files, named `FILE.py:FUNCTION` and loaded at once. Raises InvalidRequest.
     """
 
     def __init__(self, functions: Iterable[str] = ()) -> None:
@@ -119,7 +120,7 @@ class Registry:
             for point in importlib.metadata.entry_points(group=group):
                 distribution = point.dist.name if point.dist is not None else "?"
                 if point.name in self._modules or point.name in self._recipes:
-                    # A plug-in must not quietly take the place of a verifier that others rely on.
+                    # A plug-in must not silently replace a verifier that others rely on.
                     raise PluginError(
                         f"package {distribution!r} declares {point.name!r}, a name already taken; rename it there"
                     )
@@ -136,9 +137,10 @@ class Registry:
             self.add(load_function(text), text)
 
     def add(self, spec: VerifierSpec, name: str | None = None) -> None:
-        """Make a verifier known that is declared in this process: notebooks, tests. Raises PluginError if taken.
+        """Registers a verifier declared in this process, as in notebooks and tests. Raises PluginError if the name is
+        taken.
 
-        name: what uses call it, if not by its own name.
+        name: the name for uses, if not the verifier's own.
         """
         name = spec.name if name is None else name
         with self._lock:
@@ -148,17 +150,18 @@ class Registry:
             self._specs[name] = spec
 
     def names(self) -> list[str]:
-        """Every verifier's name, built-in ones first."""
+        """The names of all verifiers, built-in ones first."""
         return list(self._modules)
 
     def recipe_names(self) -> list[str]:
-        """Every recipe's name."""
+        """The names of all recipes."""
         return list(self._recipes)
 
     def get(self, name: str) -> VerifierSpec:
         """The verifier or recipe of that name.
 
-        Raises UnknownVerifier with near names, MissingDependency with the pip command, PluginError for broken code.
+        Raises UnknownVerifier with similar names, MissingDependency with the pip command, and PluginError for broken
+        code.
         """
         spec = self._specs.get(name)
         if spec is not None:
@@ -177,7 +180,7 @@ class Registry:
             return spec
 
     def resolve(self, use: Use) -> VerifierSpec:
-        """The spec of a use, inline recipes included."""
+        """The spec of a use, including inline recipes."""
         if use.recipe is not None:
             from rewarden_verifiers.recipes.load import parse_recipe, recipe_spec
 
@@ -193,7 +196,7 @@ class Registry:
         return self._recipes[name]
 
     def plugin_of(self, name: str) -> str | None:
-        """The distribution that declares a name, or None for a built-in one."""
+        """The distribution that declares a name; None for a built-in one."""
         return self._plugin_of.get(name)
 
     def __iter__(self) -> Iterator[str]:
@@ -229,15 +232,15 @@ class Registry:
 
 _PACKAGE = "rewarden-server"
 _EVERYTHING = "all"
-"""The extra that has the others: a wheel's metadata lists their packages under it as well."""
+"""The extra that includes all others: a wheel's metadata lists their packages under it as well."""
 
 _OF_EXTRA = re.compile(r"""(?P<package>[A-Za-z0-9._-]+).*;.*\bextra == ["'](?P<extra>[^"']+)["']""")
-"""A requirement of an extra, as an installed distribution states it."""
+"""A requirement of an extra, as written in an installed distribution's metadata."""
 
 
 def packages_of_extras(requirements: Iterable[str] | None = None) -> dict[str, set[str]]:
-    """Returns by extra the packages that a distribution's metadata requires for it: by default, that of
-    `rewarden-server`, which has none if it runs from its sources.
+    """Returns the packages required by each extra in a distribution's metadata: by default, `rewarden-server`'s, which
+    has none if it runs from source.
     """
     if requirements is None:
         try:
@@ -253,7 +256,7 @@ def packages_of_extras(requirements: Iterable[str] | None = None) -> dict[str, s
 
 
 def extras_with(module: str) -> list[str]:
-    """Returns the extras of `rewarden-server` that bring a module's package."""
+    """Returns the extras of `rewarden-server` that install a module's package."""
     package = _canonical(module.partition(".")[0])
     return [extra for extra, packages in packages_of_extras().items() if package in packages]
 

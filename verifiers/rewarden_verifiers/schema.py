@@ -1,5 +1,6 @@
-"""Reading and JSON Schema of loosely typed values, such as parameters and references: the one module that knows
-Pydantic."""
+"""Reads loosely typed values, such as parameters and references, and makes their JSON Schema: the one module that knows
+Pydantic.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
-from pydantic import AfterValidator as AfterValidator  # for who may not know Pydantic
+from pydantic import AfterValidator as AfterValidator  # for modules that must not know Pydantic
 from pydantic import BeforeValidator as BeforeValidator
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError, with_config
 
@@ -21,17 +22,18 @@ from rewarden_verifiers.contract import VerifierSpec
 from rewarden_verifiers.preset import filled
 
 Place = tuple[str | int, ...]
-"""The steps from a value to a value within it: fields, keys and indices."""
+"""The path from a value to a nested value: fields, keys and indices."""
 
 _STRICT = ConfigDict(extra="forbid")
 """A misspelt parameter must not be silently ignored."""
 
 _DESCRIBED = ConfigDict(extra="forbid", use_attribute_docstrings=True)
-"""For schemas that are shown. To find the docstrings of fields, Pydantic parses the source of the whole module, which
-takes ten times as long as all else."""
+"""For schemas that are displayed. To find the docstrings of fields, Pydantic parses the source of the whole module,
+which takes ten times as long as everything else.
+"""
 
 _building = threading.Lock()
-"""Held while an adapter is built: what it is built with is an attribute of the class."""
+"""Held while an adapter is built: its configuration is an attribute of the class."""
 
 
 @lru_cache(maxsize=1024)
@@ -44,7 +46,7 @@ def _adapter(annotation: Any, *, described: bool = False) -> TypeAdapter[Any]:
 
 @lru_cache(maxsize=1024)
 def _strict_adapter(annotation: Any) -> TypeAdapter[Any]:
-    """Refuses unknown fields of dataclasses within the annotation as well."""
+    """Rejects unknown fields of nested dataclasses as well."""
     if dataclasses.is_dataclass(annotation):
         return _adapter(cast(type, annotation))
     return TypeAdapter(annotation, config=_STRICT)
@@ -56,10 +58,10 @@ _UNKNOWN = "{}: there is no such field"
 class Misfit(ValueError):
     """A value does not fit its type.
 
-    words: what belongs there, as they follow its path. Of what stood there only numbers are repeated: a text may be a
-    secret, or a sample's. path: from the root that the reader was given; message: both.
+    words: the expected value, in words that follow its path. Of the actual value only numbers are repeated: a text may
+    be a secret, or come from a sample. path: from the root given to the reader; message: both.
 
-    Checks that go with a type (`AfterValidator`) raise it too, with the words, and the path from their own value.
+    Validators of a type (`AfterValidator`) raise it too, with the words, and the path from their own value.
     """
 
     def __init__(self, words: str, path: str = "", message: str | None = None) -> None:
@@ -69,11 +71,11 @@ class Misfit(ValueError):
 
 
 def read(annotation: Any, value: Any, path: str, *, unknown: str = _UNKNOWN, table: str = "an object") -> Any:
-    """A loosely typed value, such as JSON or TOML gives, as its type: dataclasses from objects all of whose fields are
-    known, numbers also from texts, and nothing but true or false from these.
+    """Converts a loosely typed value, such as one from JSON or TOML, to its type: objects become dataclasses without
+    unknown fields, numbers can also come from texts, and booleans and numbers are never taken for each other.
 
-    unknown: what is said of a field that there is not. table: what an object is called where the value comes from.
-    Raises Misfit for the first thing that is wrong.
+    unknown: the message for an unknown field. table: the name for an object where the value comes from. Raises Misfit
+    for the first mistake.
     """
     try:
         made = _strict_adapter(annotation).validate_python(value)
@@ -105,13 +107,13 @@ _BOUNDS: Mapping[str, str] = {
     "less_than_equal": "at most {le}",
     "finite_number": "finite",
 }
-"""The words for bounds, by Pydantic's names of the errors."""
+"""The words for limits, by Pydantic's error types."""
 
 
 def _misfit(
     error: ValidationError, annotation: Any, path: str, unknown: str = _UNKNOWN, table: str = "an object"
 ) -> Misfit:
-    # Of a union's errors, the one that went deepest is of the form that was meant.
+    # Of a union's errors, the deepest one belongs to the member that was meant.
     first = max(error.errors(include_url=False), key=lambda found: len(found["loc"]))
     place, context = first["loc"], first.get("ctx", {})
     where, kind = _at(annotation, place, path)
@@ -133,7 +135,7 @@ def _misfit(
         wanted = _BOUNDS[first["type"]].format_map({name: f"{bound:.15g}" for name, bound in context.items()})
     else:
         wanted = _words(kind, table) or first["msg"].removeprefix("Input should be ")
-    if first["type"] == "literal_error" and isinstance(first["input"], str):  # a text belongs there, but not this one
+    if first["type"] == "literal_error" and isinstance(first["input"], str):  # a text is right, but not this one
         return Misfit(
             f"must be {wanted}{near(first['input'], list(map(str, get_args(_bare(kind)))), otherwise='')}", where
         )
@@ -148,11 +150,11 @@ def _shown(value: Any, table: str) -> str:
 
 
 def _at(annotation: Any, place: Place, path: str) -> tuple[str, Any]:
-    """Returns the path of a place, and the annotation of what stands there."""
+    """Returns the path of a place, and the annotation there."""
     for part in place:
         bare = _bare(annotation)
         origin, arguments = get_origin(bare), get_args(bare)
-        if origin in (Union, UnionType):  # the name of its member that was meant, which is no place
+        if origin in (Union, UnionType):  # a name of the union's member, which is not part of the path
             annotation = next((one for one in arguments if getattr(_bare(one), "__name__", "") == part), Any)
             continue
         if dataclasses.is_dataclass(bare):
@@ -165,13 +167,14 @@ def _at(annotation: Any, place: Place, path: str) -> tuple[str, Any]:
 
 @lru_cache(maxsize=1024)
 def _hints(kind: type) -> Mapping[str, Any]:
-    """The annotations of a dataclass. Kept: every row of a data set may be refused, and to evaluate them anew for each
-    takes two milliseconds."""
+    """The annotations of a dataclass. Cached: every row of a data set may be invalid, and evaluating them takes two
+    milliseconds each time.
+    """
     return get_type_hints(kind, include_extras=True)
 
 
 def _bare(annotation: Any) -> Any:
-    """An annotation without what it says beside its type, and without None."""
+    """An annotation without its metadata, and without None."""
     if get_origin(annotation) is Annotated:
         return _bare(annotation.__origin__)
     members = [one for one in get_args(annotation) if one is not type(None)]
@@ -179,7 +182,7 @@ def _bare(annotation: Any) -> Any:
 
 
 def _said_of(annotation: Any) -> str:
-    """The words that an annotation brings for its values (`doc`)."""
+    """The description of values that an annotation carries (`doc`)."""
     if get_origin(annotation) is Annotated:
         own = (getattr(one, "documentation", "") for one in annotation.__metadata__)
         return next(filter(None, own), "") or _said_of(annotation.__origin__)
@@ -197,7 +200,7 @@ _KINDS: Mapping[Any, str] = {
 
 
 def _words(annotation: Any, table: str) -> str:
-    """The values that an annotation stands for, in words; empty if there are none."""
+    """Describes the values of an annotation; empty if there is no description."""
     bare = _bare(annotation)
     if said := _said_of(annotation):
         return said
@@ -221,17 +224,17 @@ def _holds_texts(annotation: Any) -> bool:
 
 
 def parse_params(spec: VerifierSpec, params: Mapping[str, Any]) -> Any:
-    """The verifier's parameters as its own type, defaults filled in; None if it takes none.
+    """The verifier's parameters as its own type, with defaults filled in; None if it takes none.
 
-    Raises InvalidParams with the JSON path of the first field at fault, and what the verifier does accept; or with
-    that of a parameter which contradicts the preset that was asked for.
+    Raises InvalidParams with the JSON path of the first invalid field and the accepted parameters; or with the path of
+    a parameter that contradicts the requested preset.
     """
     if spec.params_type is None:
         if params:
             raise InvalidParams(f"verifier {spec.name!r} takes no parameters", path=f"params.{next(iter(params))}")
         return None
     if not params and spec.source_text is not None:
-        return spec.params_type()  # a recipe's: they all have defaults, which were checked when it was read
+        return spec.params_type()  # a recipe's parameters all have defaults, which were checked when it was loaded
     try:
         return _adapter(spec.params_type).validate_python(dict(filled(spec.params_type, params)))
     except ValidationError as error:
@@ -242,7 +245,7 @@ def parse_params(spec: VerifierSpec, params: Mapping[str, Any]) -> Any:
 
 
 def parse_reference(spec: VerifierSpec, reference: Any) -> Any:
-    """The reference as the verifier's annotation has it. Raises InvalidReference with the JSON path."""
+    """The reference as the type that the verifier's annotation gives. Raises InvalidReference with the JSON path."""
     if reference is None and spec.reference_required:
         raise InvalidReference(f"verifier {spec.name!r} needs a reference", path="reference")
     if reference is None or spec.reference_type is Any:
@@ -274,8 +277,8 @@ def params_schema(spec: VerifierSpec) -> dict[str, Any]:
 
 
 def field_meanings(annotation: type) -> dict[str, str]:
-    """Returns what a dataclass's docstring says of its fields, in paragraphs that begin with `name:` or `name, name:`;
-    of those that it inherits, what the base's says.
+    """Returns the descriptions of fields in a dataclass's docstring, in paragraphs that begin with `name:` or `name,
+    name:`; for inherited fields, those in the base class's docstring.
     """
     names = {field.name for field in dataclasses.fields(annotation)} if dataclasses.is_dataclass(annotation) else set()
     meanings: dict[str, str] = {}
@@ -302,5 +305,5 @@ def _said(doc: str, names: set[str]) -> dict[str, str]:
 
 
 def reference_schema(spec: VerifierSpec) -> dict[str, Any]:
-    """The JSON Schema of a verifier's reference; `{}` where anything goes or none is read."""
+    """The JSON Schema of a verifier's reference; `{}` if it accepts anything or reads none."""
     return json_schema(spec.reference_type)

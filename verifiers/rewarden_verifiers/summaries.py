@@ -55,7 +55,7 @@ class Summary:
 
 @lru_cache(maxsize=1)
 def summaries() -> Mapping[str, Summary]:
-    """Returns the summaries of the built-in ones by name; plug-ins are not among them."""
+    """Returns the summaries of the built-in verifiers and recipes by name, without plug-ins."""
     known = json.loads(FILE.read_text(encoding="utf-8"))
     return {name: _summary(item) for name, item in known.items()}
 

@@ -1,9 +1,9 @@
 """The reasoning of a message: where it begins, where it ends, and which tags do not mark reasoning.
 
-Reasoning begins a message, or ends at a closing tag without an opening one, because the chat template wrote that. Tags
-elsewhere, in a sentence or in code, are text: an answer can be about them. A message that begins with reasoning can
-have more of it, as agents write it between their calls: each block begins a line, or directly follows another tag or
-word.
+Reasoning begins a message, or ends at a closing tag without an opening one, because the chat template wrote the opening
+one. Tags elsewhere, in a sentence or in code, are text: an answer can be about them. A message that begins with
+reasoning can have more of it, as agents write it between their calls: each block begins a line, or directly follows
+another tag or word.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ _SPAN = re.compile(r"(?<!`)(`{1,2})(?!`)[^`\n]+\1(?!`)")
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """A message's thought, from `start` to `end`, and where the `answer` begins; `first`: where the text begins that
-    follows the first of several thoughts. closed: False if it never ends."""
+    """A message's thought, from `start` to `end`, and where the `answer` begins; `first`: where the text after the
+    first of several thoughts begins. closed: False if the thought never ends.
+    """
 
     start: int
     end: int
@@ -29,10 +30,10 @@ class Thought:
 
 
 def thought_of(text: str, opening: str, closing: str, *, starts_open: bool, apart: bool = False) -> Thought | None:
-    """The thought of a message, all of its thoughts as one; None if there is none.
+    """The thought of a message, with several thoughts joined into one; None if there is none.
 
-    starts_open: the chat template wrote the opening tag. apart: the chat server set the thought apart, so that only an
-    opening tag begins another.
+    starts_open: the chat template wrote the opening tag. apart: the chat server already separated the thought, so only
+    an opening tag begins another one.
     """
     begun = text.lstrip().startswith(opening)
     if not (begun or starts_open or (closing in text and not apart)):
@@ -43,7 +44,7 @@ def thought_of(text: str, opening: str, closing: str, *, starts_open: bool, apar
     if not begun and not starts_open and (end < 0 or 0 <= bare.find(opening) < end):
         return None
     if end < 0:
-        # A thought that opened ends, though marks of code that do not pair may make its end look like code.
+        # An opened thought ends even if unpaired code marks make its closing tag look like code.
         end = text.find(closing, start)
     if end < 0:
         return Thought(start, len(text), len(text), len(text), closed=False)
@@ -54,14 +55,15 @@ def thought_of(text: str, opening: str, closing: str, *, starts_open: bool, apar
         if further is not None:
             answer = further.end()
             end = answer - len(closing)
-    # Attack: an answer, and then another thought that never ends, in which it may be taken back.
+    # Attack: an answer, followed by another thought that never ends and may retract it.
     closed = _opener(opening).search(bare, answer) is None and not bare[answer:].lstrip().startswith(opening)
     return Thought(start, end, first, answer, closed)
 
 
 _BEFORE = r"(?:^[ \t]*|(?<=>)[ \t\n]*|(?<=[^\s>\"'“‘«(\[{*_`/|=\0]))"
-"""A further thought begins with a line, after a tag, or glued to what was said. In a sentence that is about the tag a
-space, a quotation mark or a bracket comes before it."""
+"""A further thought begins at the start of a line, after a tag, or directly after a word. In a sentence about the tag,
+a space, quotation mark or bracket comes before it.
+"""
 
 
 @lru_cache(maxsize=64)
@@ -71,13 +73,14 @@ def _opener(opening: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=64)
 def _further(opening: str, closing: str) -> re.Pattern[str]:
-    """Up to the end of the last thought within the text that is searched. That ends with a closing tag, so that each
-    opening tag finds one, and the time grows with the text's length."""
+    """Matches up to the end of the last thought in the searched text. That text ends with a closing tag, so that each
+    opening tag finds one, and the time is linear in the text's length.
+    """
     return re.compile(rf"(?sm:.*{_BEFORE}{re.escape(opening)}.*?{re.escape(closing)})")
 
 
 def _without_code(text: str) -> str:
-    """The text, as long as it was, without what is in code fences that end and in inline code."""
+    """The text, of unchanged length, with closed code fences and inline code blanked out."""
     if "`" not in text and "~~~" not in text:
         return text
     pieces: list[str] = []
@@ -86,7 +89,7 @@ def _without_code(text: str) -> str:
     for line in _FENCE.finditer(text):
         marks, info = line.group(1), line.group(2).strip()
         if "`" in info:
-            continue  # inline code, or a fence within one line
+            continue  # inline code, or a fence on one line
         if opened is not None:
             own = opened.group(1)
             if marks[0] != own[0] or len(marks) < len(own):
@@ -95,7 +98,7 @@ def _without_code(text: str) -> str:
                 pieces += [text[done : opened.start()], "\0" * (line.end() - opened.start())]
                 done, opened = line.end(), None
                 continue
-        # Behind a fence that never ended, as in a thought that broke off, another word for code begins one anew.
+        # After a fence that never ended, as in an interrupted thought, another info string begins a new one.
         opened = line
     bare = "".join([*pieces, text[done:]])
     return _SPAN.sub(lambda found: "\0" * len(found.group()), bare)

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Models of one kind. turns: markers that stand anywhere. lines: those that begin a line. calls: markers of tool
-    calls that the models write."""
+    """A family of models. turns: markers that occur anywhere. lines: markers that begin a line. calls: markers of tool
+    calls that the models write.
+    """
 
     models: str
     turns: tuple[str, ...] = ()
@@ -257,13 +258,13 @@ FAMILIES: tuple[Family, ...] = (
     ),
     Family("BERT", ("[CLS]", "[MASK]")),
 )
-"""Over seventy families. A new one is a line here, and `tests/verifiers/test_turn_markers.py` holds it to the text."""
+"""Over seventy families. To add one, add an entry here; `tests/verifiers/test_turn_markers.py` tests it."""
 
 _FORMS = (
     r"<\|[^\s<>|]{2,64}\|>"  # ChatML, Llama 3, Phi, GLM and others: <|im_start|>, <|eot_id|>
     r"|<\|reserved special token \d{1,4}\|>"
     r"|<｜[^<>｜\n]{1,64}｜>|</?｜DSML｜[^<>\n]{0,80}>?"  # DeepSeek's full-width bars
-    r"|<\|[a-z_]{2,32}>|<[a-z_]{2,32}\|>"  # bars at one side only
+    r"|<\|[a-z_]{2,32}>|<[a-z_]{2,32}\|>"  # bars on one side only
     r"|</?(?:seed|minimax|steptml|antml|atem|mm):[a-z_]{1,32}>?|</?longcat_[a-z_0-9]{1,32}>"
     r"|</?s>|<(?:bos|eos|pad|unk|sop|eop|unused\d{1,4}|reserved_\d{1,4}|extra_id_\d{1,3}|special_\d{1,4}|mask:\d{1,3})>"
     r"|<</?SYS>>"
@@ -284,7 +285,7 @@ def _marker_pattern() -> re.Pattern[str]:
     rest = sorted((marker for marker in named if forms.fullmatch(marker) is None), key=lambda one: (-len(one), one))
     angled = "|".join(re.escape(marker) for marker in rest if marker.startswith("<"))
     others = "|".join(re.escape(marker) for marker in rest if not marker.startswith("<"))
-    # At most places nothing more than a first character is tried.
+    # At most positions, only the first character is tested.
     return re.compile(
         rf"(?=[<\[\]>|✿f])(?:(?=<(?:[|｜/_A-Za-z用]|<[/Ss]))(?:(?i:{_FORMS})|{angled})|{_BRACKETS}|{others})"
     )
@@ -306,14 +307,14 @@ _ENDS = tuple(sorted(_TURNS, key=lambda one: (-len(one), one)))
 
 
 def replace_markers(text: str, shown: Callable[[str], str]) -> tuple[str, int]:
-    """The text with each marker replaced by what it is to be shown as, and how many there were."""
+    """Replaces each marker by its visible form, and counts them."""
     text, count = _MARKER.subn(lambda found: shown(found.group()), text)
     text, lines = _LINE.subn(lambda found: shown(found.group()), text)
     return text, count + lines
 
 
 def turn_end(text: str) -> int:
-    """Returns where the turn ends that a text is: before the turn markers at its end, and the blanks between them."""
+    """Returns where the turn in a text ends: before the turn markers at its end, and the white space between them."""
     end = len(text.rstrip())
     while text.endswith(_ENDS, 0, end):
         end -= len(next(marker for marker in _ENDS if text.endswith(marker, 0, end)))
@@ -323,7 +324,9 @@ def turn_end(text: str) -> int:
 
 
 def call_marker(text: str) -> str | None:
-    """The first marker of a tool call in a text: one of a family, or one that no family's turns are known by."""
+    """The first marker of a tool call in a text: a known one, or any marker that does not belong to a family's
+    turns.
+    """
     found = _CALL.search(text)
     unknown = next((one for one in _MARKER.finditer(text) if one.group() not in _TURNS), None)
     first = min((one for one in (found, unknown) if one is not None), key=lambda one: one.start(), default=None)

@@ -9,14 +9,16 @@ from rewarden.errors import InvalidParams
 from rewarden.types import Use
 
 _DEEPEST = 64
-"""Nesting of a use. A reference that is a text can contain JSON of any depth, which no limit of a request sees."""
+"""Maximum nesting of a use. A reference that is a text can contain JSON of any depth, which the request's own limits do
+not see.
+"""
 
 UseLike = str | dict[str, Any]
 """A name, `{"name", "params"}`, or `{"recipe": {…}}`, as in a request."""
 
 
 def parse_use(value: UseLike, path: str = "params.use") -> Use:
-    """The use that a parameter names. Raises InvalidParams with the parameter's path."""
+    """The use named by a parameter. Raises InvalidParams with the parameter's path."""
     if isinstance(value, str):
         return Use(name=value)
     if not _shallow(value):

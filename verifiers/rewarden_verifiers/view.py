@@ -35,7 +35,7 @@ SPECIAL_TOKENS = (
     "<｜end▁of▁sentence｜>",
     "</s>",
 )
-"""Ends of turn that trainers often leave in decoded text."""
+"""End-of-turn tokens that trainers often leave in decoded text."""
 
 Part = Literal["final", "full", "thinking"]
 
@@ -44,11 +44,11 @@ Part = Literal["final", "full", "thinking"]
 class View:
     """Parameters of the view, given to any verifier as `view` (a part's name, or an object of these fields).
 
-    `open`, `close`: the thought's tags. With others than the usual ones, `thinking` is what is between them, wherever
-    that is: a recipe may ask for what an `<answer>` holds. `starts_open`: the chat template itself opened the thought,
-    so that the response holds only the closing tag. `special_tokens`: dropped from the text. `keep_tokens`: only at its
-    ends; within the text they are text, which verifiers that show it to a model make harmless and flag. `calls`: what a
-    message calls (`tool_calls`, as OpenAI's protocol has them) comes after its content, each call as
+    `open`, `close`: the tags of the thought. With other tags than the usual ones, `thinking` is the text between them,
+    wherever they are: a recipe can select the content of `<answer>`. `starts_open`: the chat template itself opened the
+    thought, so the response contains only the closing tag. `special_tokens`: removed from the text. `keep_tokens`:
+    remove them only at the ends; elsewhere they are text, which verifiers that show it to a model neutralise and flag.
+    `calls`: append a message's calls (`tool_calls`, as in OpenAI's protocol) to its content, each as
     `<tool_call>{"name": …, "arguments": …}</tool_call>`.
     """
 
@@ -64,11 +64,12 @@ class View:
 DEFAULT_VIEW = View()
 
 SHOWN_TO_MODELS = View(keep_tokens=True)
-"""The view of verifiers that show the text to a model. Attack: a forged end of turn that the view dropped within the
-text was never flagged."""
+"""The view of verifiers that show the text to a model. Attack: a forged end of turn within the text, which was never
+flagged because the view removed it.
+"""
 
 ALL_SHOWN_TO_MODELS = View(part="full", keep_tokens=True)
-"""The same, of verifiers that see the thought too."""
+"""The same for verifiers that see the thought too."""
 
 
 class Viewed(NamedTuple):
@@ -79,8 +80,7 @@ class Viewed(NamedTuple):
 
 
 def view_of(params: Any, default: View = DEFAULT_VIEW) -> View:
-    """The `view` parameter as a `View`; whether calls are shown and tokens kept is the default's matter where it is not
-    said.
+    """Reads the `view` parameter; `calls` and `keep_tokens` default to those of the verifier's view.
 
     Raises InvalidParams, naming the field.
     """
@@ -116,14 +116,14 @@ def view_of(params: Any, default: View = DEFAULT_VIEW) -> View:
 def plain(text: Text, path: str = "response") -> str:
     """A text, or the content of the last assistant message (reasoning fields become a thought in front of it).
 
-    Raises InvalidSample when messages hold no assistant message or content of an unknown form.
+    Raises InvalidSample if the messages contain no assistant message, or content of an unknown form.
     """
     thought, content, _ = _last(text, path)
     return content if thought is None else f"{DEFAULT_VIEW.open}{thought}{DEFAULT_VIEW.close}{content}"
 
 
 def transcript(text: Text, path: str = "prompt") -> str:
-    """All messages' contents joined by blank lines, or the plain text: what a verifier that reads `prompt` gets."""
+    """The contents of all messages joined by blank lines, or the plain text: the value of a verifier's `prompt`."""
     if isinstance(text, str):
         return text
     return "\n\n".join(_content(_message(message, path).get("content"), path) for message in text)
@@ -131,7 +131,7 @@ def transcript(text: Text, path: str = "prompt") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message: who wrote it, its content, and what it calls (in tags, see `View.calls`; else empty)."""
+    """A message: its role, its content, and its calls (in tags, see `View.calls`; else empty)."""
 
     role: str
     content: str
@@ -139,7 +139,7 @@ class Turn:
 
 
 def turns(text: Text, path: str = "response") -> list[Turn]:
-    """The messages one by one; plain text is one of the assistant's. Raises InvalidSample for what is not a message."""
+    """The messages one by one; plain text is one assistant message. Raises InvalidSample for an invalid message."""
     if isinstance(text, str):
         return [Turn("assistant", text)]
     found: list[Turn] = []
@@ -152,7 +152,7 @@ def turns(text: Text, path: str = "response") -> list[Turn]:
 
 
 def _last(text: Text, path: str) -> tuple[str | None, str, Mapping[str, Any]]:
-    """The last assistant message: its thought, where the chat server set it apart, its content, and itself."""
+    """The last assistant message: its thought if the chat server separated it, its content, and the message itself."""
     if isinstance(text, str):
         return None, text, {}
     for item in reversed(text):
@@ -165,9 +165,8 @@ def _last(text: Text, path: str) -> tuple[str | None, str, Mapping[str, Any]]:
 
 
 def _calls(message: Mapping[str, Any], path: str) -> str:
-    """Returns what a message calls, in tags: its `tool_calls`, a `function_call` of the older protocol, or parts of its
-    content of type `tool_use`. Arguments that came as text stay text, within quotes: what is wrong with it cannot leave
-    it.
+    """Returns a message's calls, in tags: its `tool_calls`, the `function_call` of the older protocol, or content parts
+    of type `tool_use`. Arguments given as text stay a JSON string, so that malformed ones cannot escape from it.
     """
     calls = message.get("tool_calls")
     if calls is not None and (not isinstance(calls, Sequence) or isinstance(calls, str)):
@@ -189,7 +188,7 @@ def _calls(message: Mapping[str, Any], path: str) -> str:
 
 
 def _call(name: Any, arguments: Any) -> str:
-    # "<" is escaped, so that no argument closes the tag that it stands in.
+    # Escape "<", so that no argument can close the tag that contains it.
     given = {} if arguments is None or arguments == "" else arguments
     return json.dumps({"name": name, "arguments": given}, ensure_ascii=False).replace("<", "\\u003c")
 
@@ -220,7 +219,7 @@ def _content(content: Any, path: str) -> str:
 
 @lru_cache(maxsize=64)
 def _token_pattern(tokens: tuple[str, ...]) -> re.Pattern[str]:
-    # The longest first, so that a token that begins another does not leave the other's end standing.
+    # Longest first, so that a token that is a prefix of another does not leave the rest of it behind.
     return re.compile("|".join(re.escape(token) for token in sorted(tokens, key=len, reverse=True)))
 
 
@@ -232,8 +231,8 @@ def _first_characters(tokens: tuple[str, ...]) -> frozenset[str]:
 def _stripped(text: str, view: View) -> str:
     if view.keep_tokens:
         return _trimmed(text, view.special_tokens)
-    # Looking for one character is far cheaper than looking for ten tokens, and most texts hold none. One pass: what
-    # the removal of a token joins together is text, not a token.
+    # Searching for one character is far cheaper than for ten tokens, and most texts contain none. A single pass: if
+    # removing a token joins its surroundings into another one, that is text.
     for char in _first_characters(view.special_tokens):
         if char in text:
             return _token_pattern(view.special_tokens).sub("", text)
@@ -241,11 +240,11 @@ def _stripped(text: str, view: View) -> str:
 
 
 def _trimmed(text: str, tokens: tuple[str, ...]) -> str:
-    """The text without the tokens at its ends, and the blanks between and around those."""
+    """The text without the tokens at its ends, and the white space around them."""
     if text.lstrip().startswith(tokens):
         text = text[_run(tokens, False).match(text).end() :]  # type: ignore[union-attr]  # there is one
     if text.rstrip().endswith(tokens):
-        # Backwards, so that a run of tokens within the text is not tried at each of them.
+        # Backwards, so that a run of tokens within the text is not tried at each token.
         text = text[: len(text) - _run(tokens, True).match(text[::-1]).end()]  # type: ignore[union-attr]
     return text
 
@@ -257,17 +256,17 @@ def _run(tokens: tuple[str, ...], backwards: bool) -> re.Pattern[str]:
 
 
 def apply_view(response: Text, view: View = DEFAULT_VIEW) -> Viewed:
-    """The part of the response that `view` names. Raises InvalidSample for messages without an assistant."""
+    """The part of the response selected by `view`. Raises InvalidSample for messages without an assistant message."""
     thought, text, message = _last(response, "response")
     viewed = _viewed(thought, text, view)
     if not view.calls or viewed.text is None or view.part == "thinking":
         return viewed
-    # Afterwards, so that nothing in a call's arguments is taken for a tag of the view.
+    # Appended last, so that nothing in a call's arguments is taken for a tag of the view.
     return Viewed(viewed.text + _calls(message, "response"))
 
 
 def _viewed(apart: str | None, text: str, view: View) -> Viewed:
-    """apart: the thought that the chat server set apart."""
+    """apart: the thought that the chat server separated."""
     if view.special_tokens:
         text = _stripped(text, view)
         apart = None if apart is None else _stripped(apart, view)
@@ -291,7 +290,7 @@ def _viewed(apart: str | None, text: str, view: View) -> Viewed:
 
 
 def _named(text: str, view: View) -> Viewed:
-    """The part that a caller names by tags of its own; none where the tags are those of thoughts."""
+    """The part selected by the caller's own tags; none if they are the tags of thoughts."""
     opened, closed = text.find(view.open), text.rfind(view.close)
     if view.open == DEFAULT_VIEW.open or not 0 <= opened < closed:
         return Viewed(None, "no_thought")
