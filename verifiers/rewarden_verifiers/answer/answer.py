@@ -21,17 +21,17 @@ from rewarden_verifiers.view import transcript
 
 _PLACED = frozenset(("boxed", "answer_tag"))
 _TYPED = {"type", "value"}
-# A LaTeX command, or a sign that something should follow or precede; but "Na^+" is whole, and so is "18+".
+# A LaTeX command, or a sign that expects something before or after it; but "Na^+" is complete, and so is "18+".
 _BROKEN = re.compile(r"\\[A-Za-z$%]|[*/^=]\s*$|\s[-+]\s*$|^\s*[*/^]")
 _UNSURE = re.compile(r"\d.*\b(?:maybe|perhaps|possibly)\b|\b(?:maybe|perhaps|possibly)\b.*\d", re.IGNORECASE)
 _BRACKETS = (("{", "}"), ("([", ")]"))
-# A sign between or beside values, but not a hyphen, an apostrophe or a stroke within words.
+# A sign between or next to values, but not a hyphen, an apostrophe or a slash within words.
 _SIGN = re.compile(r"[+*=<>^±≤≥≠∧∨∀∃√]|(?<![^\W\d_]{2})[-−/](?=[\s\d(]|[^\W_](?![^\W_]))|(?<![^\W\d_]{2})['!]")
 _WORD = re.compile(r"[^\W\d_]{2,}|(?<!\S)[^\W\d_](?!\S)")
 _LONGEST_NAME = 4
-"""Words from which on a text is prose, and an answer an echo."""
+"""Number of words from which a text is prose, so that an answer to it may be an echo."""
 _SHORT = 80
-"""Characters of a reference that is one answer, and not a text in which numbers stand."""
+"""Maximum number of characters of a reference that is a single answer, not a text that contains numbers."""
 _TRUE, _FALSE = frozenset(("true", "yes")), frozenset(("false", "no"))
 
 
@@ -69,7 +69,7 @@ class AnswerParams:
 
 
 def _children(params: AnswerParams) -> list[Use]:
-    """All that can be asked: a reference or metadata may name any branch, whatever the parameters say."""
+    """All verifiers that can be called: a reference or metadata can name any branch, whatever the parameters say."""
     uses = [_use(name, params) for name in BRANCHES]
     return uses if params.fallback is None else [*uses, parse_use(params.fallback, "params.fallback")]
 
@@ -112,9 +112,9 @@ async def answer(response: str, sample: Sample, params: AnswerParams, ctx: Conte
     reference = _formed(reference, branch, by, params)
     outcome = await ctx.verify(_use(branch, params), response=response, reference=reference, reference_key=None)
     unreadable = by == "form" and branch == "math" and outcome.reason == "unreadable_reference"
-    # A formula that broke off stays undecided: no right answer need equal its text.
+    # A truncated formula stays undecided: a right answer need not equal its text.
     if unreadable and not _is_broken(reference):
-        branch = "text"  # it looked like a formula ("Fe^{2+}", "x^2 is even"), and is none
+        branch = "text"  # it looked like a formula ("Fe^{2+}", "x^2 is even"), but is not one
         outcome = await ctx.verify(_use(branch, params), response=response, reference=reference, reference_key=None)
     if by == "form" and branch == "text" and _is_unsure(reference) and outcome.passed is False:
         outcome = undecided(
@@ -126,7 +126,7 @@ async def answer(response: str, sample: Sample, params: AnswerParams, ctx: Conte
         outcome = await _beside_prose(response, reference, outcome, sample, params, ctx)
     if by == "form" and branch == "choice" and outcome.reason == "unparseable_answer":
         given = isinstance(reference, Mapping) or "options" in params.params.get("choice", {})
-        # Attack: box a value of no option, to be undecided instead of wrong.
+        # Attack: box a value that belongs to no option, to be undecided instead of wrong.
         given = given or (sample.prompt is not None and listed_in(transcript(sample.prompt)) is not None)
         if not given and outcome.evidence.get("rule") in _PLACED and is_value(outcome.extracted):
             outcome = undecided(
@@ -153,7 +153,8 @@ async def _beside_prose(
 ) -> Outcome:
     """The outcome for an answer that is not literally the prose of a reference.
 
-    Attack: be undecided instead of wrong, by no answer at all. What was cut off or repeats the prompt stays wrong.
+    Attack: give no answer at all, to be undecided instead of wrong. A response that was cut off or repeats the prompt
+    stays wrong.
     """
     inner = within(reference)
     if inner is not None:
@@ -174,13 +175,14 @@ def _plain(text: str) -> str:
 
 
 def _is_prose(reference: Any) -> bool:
-    """Returns whether a text says something in words, as many others may; a name has fewer."""
+    """Returns whether a text says something in words, which other texts could say too; a name has fewer words."""
     return isinstance(reference, str) and len(_WORD.findall(reference)) >= _LONGEST_NAME
 
 
 def _is_broken(reference: Any) -> bool:
-    """Returns whether a text is the remains of a formula: it has a LaTeX command, brackets that do not match, or a sign
-    that something is missing beside."""
+    """Returns whether a text is an incomplete formula: it has a LaTeX command, unbalanced brackets, or a sign with a
+    missing operand.
+    """
     if not isinstance(reference, str):
         return False
     unmatched = any(
@@ -190,7 +192,7 @@ def _is_broken(reference: Any) -> bool:
 
 
 def _differs_in_signs(reference: Any, answer: Any) -> bool:
-    """Returns whether a text that was found equal has other signs: punctuation carries nothing in words, but C++ is not
+    """Returns whether two texts found to be equal differ in signs: punctuation means nothing in words, but C++ is not
     C, and -(yes) is not yes.
     """
     if not isinstance(reference, str) or not isinstance(answer, str):
@@ -200,13 +202,13 @@ def _differs_in_signs(reference: Any, answer: Any) -> bool:
 
 
 def _is_unsure(reference: Any) -> bool:
-    """Returns whether a text offers a number and takes it back: "12 or maybe 13"."""
+    """Returns whether a text offers a number and retracts it: "12 or maybe 13"."""
     return isinstance(reference, str) and len(reference) <= _SHORT and _UNSURE.search(reference) is not None
 
 
 class Route(NamedTuple):
-    """The branch that judges, the reference as it is given to it, what decided, and the rule by which the reference
-    was reduced, where it was a worked solution.
+    """The branch that judges, the reference to give it, what selected the branch, and the rule that reduced the
+    reference if it was a worked solution.
     """
 
     branch: Branch
@@ -216,12 +218,14 @@ class Route(NamedTuple):
 
 
 def route(sample: Sample, params: AnswerParams) -> Route:
-    """The branch of a sample by its reference, metadata and data source. Raises InvalidReference, InvalidSample."""
+    """Selects the branch of a sample from its reference, metadata and data source. Raises InvalidReference,
+    InvalidSample.
+    """
     reference = sample.reference
     if reference is None:
         raise InvalidReference("verifier 'answer' needs a reference", path="reference")
     spellings = spellings_in(reference) if isinstance(reference, str) else None
-    # Several words can be a list that is asked for; one word, and other forms, have no second meaning.
+    # Several words can be a list that the task asks for; a single word, and other forms, are unambiguous.
     if spellings is not None and (len(spellings) == 1 or branch_of(spellings) != "text"):
         reference = spellings
     if isinstance(reference, Mapping) and set(reference) >= _TYPED:
@@ -244,20 +248,20 @@ def route(sample: Sample, params: AnswerParams) -> Route:
 
 
 def _with_more(given: Mapping[str, Any], branch: Branch) -> Any:
-    """A typed reference that says more than its value, as its branch has it."""
+    """A typed reference with more fields than its value, in the form of its branch."""
     if branch == "number":
         return dict(given)
     return {("answer" if name == "value" else name): value for name, value in given.items()}
 
 
 def _formed(reference: Any, branch: Branch, by: str, params: AnswerParams) -> Any:
-    """The reference in the form that its branch reads where its own form is that of text."""
+    """The reference in the form that its branch reads, if it was given as text."""
     said = reference.strip().lower() if isinstance(reference, str) else None
     if branch == "label" and said in _TRUE | _FALSE and "labels" not in params.params.get("label", {}):
         return said in _TRUE
     listed = isinstance(reference, (list, tuple)) and all(isinstance(item, str) for item in reference)
     if listed and by == "form" and branch in ("number", "time"):
-        return {"any": list(reference)}  # spellings of one answer, as lists of texts are
+        return {"any": list(reference)}  # lists of texts are alternative spellings of one answer
     return reference
 
 

@@ -53,12 +53,12 @@ _DATE = re.compile(
     r"|(?:\d{1,2}(?:st|nd|rd|th)? )?(?:January|February|March|April|May|June|July|August|September|October|November|"
     r"December|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.?)(?: \d{1,2}(?:st|nd|rd|th)?)?,? \d{4}"
 )
-# "2 h 30 min"; one unit alone is a quantity.
+# "2 h 30 min"; a single unit is a quantity.
 _DURATION = re.compile(
     r"(?:\d+(?:\.\d+)? ?(?:d|days?|h|hrs?|hours?|mins?|minutes?|s|secs?|seconds?|weeks?|months?|years?)"
     r"(?:,? (?:and )?|$)){2,}"
 )
-# The usual units; other words after a number ("3 apples") make it a text.
+# The usual units; with other words after a number ("3 apples"), it is a text.
 _UNIT = (
     r"(?:[kMGmcµμn]?(?:m|g|s|N|J|W|V|A|Hz|Pa|mol|L|l|eV|cal|bar)|°C|°F|K|kWh|mph|GB|MB|degrees?|min|h|d|Ω|"
     r"meters?|metres?|kilometers?|kilometres?|miles?|feet|foot|ft|inch(?:es)?|grams?|kilograms?|tons?|pounds?|lbs?|"
@@ -69,9 +69,9 @@ _QUANTITY = re.compile(
     r"[-+\u2212]?(?:\d{1,3}(?:,\d{3}){1,10}|\d{1,40})(?:\.\d{1,30})?(?:[eE][-+]?\d{1,3})? ?"
     rf"{_UNIT}(?:[/·* ]{_UNIT}){{0,3}}"
 )
-# Years, scores, phone numbers, "50/50": arithmetic would make -6 of "1939-1945". "14:30" is a clock or a ratio.
+# Years, scores, phone numbers, "50/50": as arithmetic, "1939-1945" would be -6. "14:30" is a clock or a ratio.
 _SPAN = re.compile(r"\d[\d.,]*(?:(?<!,) ?[-\u2013] ?\d[\d.,]*)+|(\d{2,})/\1|\d{3}0s|\d{1,2}:[0-5]\d")
-# H2O, C6H12O6, R2D2: letters would commute.
+# H2O, C6H12O6, R2D2: as mathematics, the letters would commute.
 _CHEMICAL = re.compile(r"(?=.*\d)(?:[A-Z][a-z]?\d{0,3}){2,}")
 _NUMERIC_DATE = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2\d{4}|\d{4}([/.])\d{1,2}\4\d{1,2}")
 _CLOCK = re.compile(r"\d{1,2}(?::[0-5]\d){0,2} ?[ap]\.?m\.?", re.IGNORECASE)
@@ -82,7 +82,7 @@ _TEX = re.compile(
     r"|\d\s{0,2}[-+*/=<>]\s{0,2}[\d(A-Za-z]"
 )
 _FORMULA = re.compile(r"[-+\u2212±]?[\s\d.,:;()\[\]{}+*/=<>^|!%°π∞√−–-]{1,400}")
-# "x", "2x + 1", "n(n+1)": letters that stand alone among signs and digits; but not "C++", nor "a b".
+# "x", "2x + 1", "n(n+1)": single letters among signs and digits; but not "C++" or "a b".
 _LONE_LETTERS = re.compile(r"(?:[\d\s.,()+*/=<>^−–-]|(?<![A-Za-z])[A-Za-z](?![A-Za-z]))+")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _SIGN = re.compile(r"[-\u2212+*/=<>^!'\u221a\u2264\u2265\u2260\u2261\u2208\u2227\u2228]")
@@ -92,30 +92,30 @@ _ORDINAL = re.compile(r"\d{1,6}(?:st|nd|rd|th)\b")
 _SAID = (
     {"mod"} | FUNCTIONS | words.JOINERS | words.CONDITION_WORDS | words.QUANTIFIED | words.CURRENCIES | words.ORDINALS
 )
-# What a condition says of a number: "2k for all integers k", "|c| < 2 where c is real".
+# Conditions on a number: "2k for all integers k", "|c| < 2 where c is real".
 _CONDITIONS = words.CONDITION_WORDS | words.QUANTIFIED
 _OF_NUMBERS = frozenset(words.PROPERTIES) | frozenset(
     ("is", "are", "an", "integer", "integers", "real", "reals", "natural", "whole", "number", "numbers", "constant")
 )
 _SCALES = frozenset(("hundred", "thousand", "million", "billion", "trillion", "dozen", "score", "half"))
 _MAX_PRODUCT = 3
-"""Letters of a product that is written without signs; more of them are a word."""
+"""Maximum number of letters of a product written without signs; a longer run is a word."""
 _MAX_COUNTED = 4
-"""Words that name what a number counts ("70 miles per hour"); more of them are a sentence."""
+"""Maximum number of words that name what a number counts ("70 miles per hour"); more of them are a sentence."""
 _OPERATED = re.compile(r"\d|^[A-Za-z]$|[A-Za-z)]\s?[-+*/=<>^]\s?[A-Za-z(]")
 
 
 def branch_named(name: str) -> Branch | None:
-    """The branch that a type's name means, in any of the names that datasets use; None for an unknown one."""
+    """The branch meant by a type's name, in any of the names that datasets use; None for an unknown one."""
     return _ALIASES.get(name.strip().lower().replace("-", "_").replace(" ", "_"))
 
 
 def branch_of(reference: Any) -> Branch:
-    """The branch for a reference that says no type, by its form alone; `text` where nothing else fits.
+    """The branch for a reference without a type, by its form alone; `text` if nothing else fits.
 
-    Numbers, vectors, ranges and quantities ("3.2 km") are `number`, truth values `label`, one letter or a thing with
+    Numbers, vectors, ranges and quantities ("3.2 km") are `number`, truth values `label`, one letter or an object with
     options `choice`, dates and durations `time`, digits and formulas `math`. A bare list of four numbers is a vector: a
-    box must be named, or stand under a key such as `bbox`.
+    box must be named, or be given under a key such as `bbox`.
     """
     if isinstance(reference, bool):
         return "label"
@@ -142,7 +142,7 @@ def branch_of(reference: Any) -> Branch:
 
 
 def _of_figures(text: str) -> Branch | None:
-    """The branch of a short text of figures that are not a formula."""
+    """The branch of a short text of digits and signs that is not a formula."""
     if _SPAN.fullmatch(text) or _CHEMICAL.fullmatch(text):
         return "text"
     if _QUANTITY.fullmatch(text) or _MONEY.fullmatch(text):
@@ -150,7 +150,7 @@ def _of_figures(text: str) -> Branch | None:
     if _CLOCK.fullmatch(text):
         return "time"
     if (date := _NUMERIC_DATE.fullmatch(text)) is not None:
-        # Day or month first? Where only the writer knows, the same figures are the same date.
+        # Day or month first? An ambiguous date is compared as text: the same digits are the same date.
         sure = date.group(1) is None or (int(date.group(1)) > 12) != (int(date.group(3)) > 12)
         return "time" if sure else "text"
     return None
@@ -181,9 +181,11 @@ def _of_text(text: str) -> Branch:
 
 
 def _is_mathematics(text: str) -> bool:
-    """Returns whether the mathematical reader understands a plain text, and reads no word of it as letters multiplied.
+    """Returns whether the mathematical reader understands a plain text without reading a word of it as a product of
+    letters.
 
-    In "y = mx + b" and "2xy" letters stand together; in "New York", "AC/DC", "x-ray" and "Bob" they spell.
+    In "y = mx + b" and "2xy", adjacent letters are a product; in "New York", "AC/DC", "x-ray" and "Bob", they spell a
+    word.
     """
     try:
         node = read(text).node
@@ -213,7 +215,7 @@ def _is_mathematics(text: str) -> bool:
 
 
 def is_value(text: Any) -> bool:
-    """Returns whether an answer is a value, which an option's letter may stand for: mathematics with a number in it and
+    """Returns whether an answer is a value that an option's letter may stand for: mathematics with a number in it and
     without a letter that names an option.
     """
     try:
@@ -230,7 +232,7 @@ def _holds_measure(node: Node) -> bool:
 
 
 def _is_written_in_mathematics(word: str, text: str, nouns: set[str], ordinal: bool) -> bool:
-    """Returns whether letters that stand together are a word of mathematics, what a number counts, or a product."""
+    """Returns whether adjacent letters are a mathematical word, something that a number counts, or a product."""
     lower = word.lower()
     if lower in _SAID or lower in words.NUMBER_WORDS or is_unit(lower):
         return True

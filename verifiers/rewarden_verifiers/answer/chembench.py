@@ -6,7 +6,7 @@ import re2
 
 from rewarden_verifiers.extraction import encodable
 
-# All that Python takes for white space.
+# Everything that Python considers white space.
 _BLANKS = r"[\s\x0b\x1c-\x1f\x{85}\p{Z}]*"
 _MARKED = re2.compile(
     r"(?s)(?:\[(?:ANSWER|ANS)\]|<(?:ANSWER|ANS|ans)>)"
@@ -17,8 +17,8 @@ _MARKED = re2.compile(
 
 
 def marked_letters(response: str) -> frozenset[str] | None:
-    """The letters between its marks, of all such places together; None if there is none, and ChemBench asks a model.
-    What follows a full stop or a comma after the letters is passed over.
+    """The letters between all marks together; None if there are none, in which case ChemBench asks a model. Text after
+    a full stop or comma behind the letters is ignored.
     """
     places = _MARKED.findall(encodable(response))
     return frozenset(letter for place in places for letter in place if letter.isalpha()) if places else None

@@ -22,26 +22,26 @@ from rewarden_verifiers.preset import Preset
 
 OptionTexts = tuple[str, ...] | dict[str, str]
 Problem = Literal["hedged", "contradictory"]
-Gold = str | int | bool  # bool is named so that `true` is refused instead of being read as the index 1
+Gold = str | int | bool  # bool is listed so that `true` is refused instead of being read as the index 1
 
 _REFERENCES = 4096
-"""Questions that are kept read, for each distinct set of parameters."""
+"""Number of prepared questions to cache, for each distinct set of parameters."""
 _SHORT_LINE = 40
-"""Characters of a line that may name several labels without a box, tag or phrase."""
+"""Maximum number of characters of a line that can name several labels without a box, tag or phrase."""
 _EXCERPT = 200
 _MOST_WORDS = 12
-"""Words of an option with which a sentence may end."""
+"""Maximum number of words of an option that can end a sentence."""
 _SHORT_TEXT = 400
-"""Characters of a response whose every sentence is looked at: a list of the options is not a choice."""
+"""Maximum number of characters of a response in which every sentence is read: a list of the options is not a choice."""
 _IS = re.compile(r"\b(?:is|are|was|were|be)\s+(?:\*\*|the |a |an )*$", re.IGNORECASE)
 _CHOSEN = re.compile(
     r"\b(?:is|are|be|in|as|choose|select|pick)\s+(?:\*\*|the |option |choice |answer )*$", re.IGNORECASE
 )
-# "D（8）" is an option and its text where "C(5,2)" is a number of combinations.
+# "D（8）" is an option with its text, whereas "C(5,2)" is a number of combinations.
 _BESIDE = re.compile(r"([A-Z])\(([^()]{1,200})\)")
 _BRACKETED = re.compile(r"\(([A-Za-z0-9]{1,4})\)")
 _ABSTAINED = -1
-"""An option's index for "abstained"."""
+"""The option index that means "abstained"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,22 +111,22 @@ class ChoiceParams:
 
     @cached_property
     def own_labels(self) -> tuple[str, ...] | None:
-        """The labels that the parameters themselves give."""
+        """The labels given by the parameters themselves."""
         return expand(self.labels) if isinstance(self.labels, str) else self.labels
 
     @cached_property
     def reader(self) -> Reader:
-        """Returns what is computed once for all samples with these parameters."""
+        """Returns the precomputed data shared by all samples with these parameters."""
         return Reader(self)
 
 
 def _ladder(extraction: Any) -> Ladder:
-    # The rules need the labels and options, which a sample may bring.
+    # These rules need the labels and options, which a sample can supply.
     return Ladder(extraction, dict.fromkeys(_OWN), loose=tuple(_OWN))
 
 
 def _flawed(options: OptionTexts, labels: tuple[str, ...] | None) -> str | None:
-    """Returns what is wrong with options, or None."""
+    """Returns the problem with the options, or None."""
     if not 2 <= len(options) <= MAX_LABELS:
         return f"there must be between 2 and {MAX_LABELS} options, not {len(options)}"
     if isinstance(options, dict):
@@ -141,9 +141,9 @@ def _flawed(options: OptionTexts, labels: tuple[str, ...] | None) -> str | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
-    """A reference, read: which of the labelled options are right.
+    """A prepared reference: which of the labelled options are right.
 
-    `settled` keeps the outcome for each option named by each rule: siblings give the same few answers, and making an
+    `settled` caches the outcome for each option named by each rule: siblings give the same few answers, and building an
     outcome costs as much as reading one.
     """
 
@@ -156,7 +156,9 @@ class Question:
     settled: dict[tuple[int, str], Outcome] = field(default_factory=dict)
 
     def read(self, text: str) -> tuple[tuple[int, ...], Problem | None]:
-        """The options that an answer names (none: it names no option), and what is wrong with naming them so."""
+        """Returns the options that an answer names (none: it names no option), and the problem with naming them in this
+        way.
+        """
         reading = self.alphabet.read(text)
         if reading is None and self.options is not None and (beside := _BESIDE.fullmatch(normal(text))) is not None:
             place = self.alphabet.index.get(beside.group(1))
@@ -193,7 +195,7 @@ class Question:
 
 
 class Reader:
-    """Parameters, worked out: the rules of extraction, and references as questions."""
+    """Prepared parameters: the rules of extraction, and questions made from references."""
 
     def __init__(self, params: ChoiceParams) -> None:
         self._params = params
@@ -202,7 +204,7 @@ class Reader:
         self._with_options = lru_cache(maxsize=_REFERENCES)(_with_options)
 
     def ask(self, reference: Reference) -> Question:
-        """The question of a reference. Raises InvalidReference."""
+        """Makes the question of a reference. Raises InvalidReference."""
         labels: tuple[str, ...] | None = None
         options = self._params.options
         if isinstance(reference, ChoiceReference):
@@ -210,7 +212,7 @@ class Reader:
             options = reference.options if reference.options is not None else options
         else:
             golds = reference if isinstance(reference, tuple) else (reference,)
-        # Before the cache, to which True and 1 are the same.
+        # Checked before the cache, which cannot tell True from 1.
         if any(isinstance(gold, bool) for gold in golds):
             raise InvalidReference("the reference must be a label, an index or a text, not true or false")
         if isinstance(options, dict):
@@ -220,13 +222,13 @@ class Reader:
     def extract(
         self, response: str, question: Question, prompt: str | None = None, finish_reason: str | None = None
     ) -> Extracted | None:
-        """The answer of a response, by the first rule that fires."""
+        """The answer of a response, from the first rule that matches."""
         return self._ladder.find(
             response, prompt=prompt, finish_reason=finish_reason, own=lambda name: _own(name, question)
         )
 
     def shown(self, question: Question, prompt: str) -> Question | None:
-        """The question with the options that its prompt lists; None if it lists none, or too few."""
+        """The question with the options listed in its prompt; None if it lists none, or too few."""
         texts = listed_in(prompt)
         if texts is None or max(question.right) >= len(texts) or len(texts) > len(question.alphabet.labels):
             return None
@@ -282,7 +284,7 @@ class Reader:
         )
 
     def _place(self, gold: Gold, letters: Alphabet, options: Options | None) -> int:
-        """The option that a reference means. Raises InvalidReference if it means none, or two."""
+        """The option meant by a reference. Raises InvalidReference if it matches none, or two."""
         kind = self._params.gold
         numbered = all(label.isdigit() for label in letters.labels)
         if isinstance(gold, int):
@@ -350,8 +352,8 @@ def _golds(reference: ChoiceReference) -> tuple[Gold, ...]:
 
 
 def label_line(text: str, letters: Alphabet) -> Extracted | None:
-    """A label that is the last line, or the first one, of a response ("B", "(B)", "B) Paris", "A, C"), or that the last
-    line chooses in words ("so B is correct").
+    """A label that is the last or the first line of a response ("B", "(B)", "B) Paris", "A, C"), or that the last line
+    chooses in words ("so B is correct").
 
     A line within a list of the options is not an answer: echoing the question must not pay.
     """
@@ -374,7 +376,7 @@ def _own(name: str, question: Question) -> Rule:
 
 
 def option_line(text: str, question: Question) -> Extracted | None:
-    """The last line where it is an option's text, and the line before it is not an option."""
+    """The last line if it is an option's text, unless the previous line is an option too."""
     if question.options is None:
         return None
     line, at, before = _last_line(text)
@@ -384,8 +386,8 @@ def option_line(text: str, question: Question) -> Extracted | None:
 
 
 def concluding_option(text: str, question: Question) -> Extracted | None:
-    """The label in brackets ("… is shown in (C).") or the option's text with which the last sentence ends, if it doubts
-    nothing and names no other.
+    """The label in brackets ("… is shown in (C).") or the option's text at the end of the last sentence, if the
+    sentence expresses no doubt and names no other option.
     """
     sentence = last_sentence(text)
     if sentence is None or DOUBT.search(text, *sentence) is not None:
@@ -413,7 +415,7 @@ def concluding_option(text: str, question: Question) -> Extracted | None:
 
 
 def opening_option(text: str, question: Question) -> Extracted | None:
-    """The option's text before a comma in the first or the last sentence ("Yes, because …")."""
+    """The option's text before a comma in the first or last sentence ("Yes, because …")."""
     options = question.options
     if options is None:
         return None
@@ -429,7 +431,7 @@ _OWN: Mapping[str, Callable[[str, Question], Extracted | None]] = {
 
 
 def _last_line(text: str) -> tuple[str, int, str]:
-    """The last line that is not blank, where it begins, and the one before it."""
+    """The last line that is not blank, its position, and the line before it."""
     body = text.rstrip()
     start = body.rfind("\n") + 1
     before = body[:start].rstrip()
@@ -438,14 +440,14 @@ def _last_line(text: str) -> tuple[str, int, str]:
 
 
 def _first_line(text: str) -> tuple[str, int, str]:
-    """The first line that is not blank, where it begins, and the one after it."""
+    """The first line that is not blank, its position, and the line after it."""
     body = text.lstrip()
     line, _, rest = body.partition("\n")
     return line.rstrip(), len(text) - len(body), rest.lstrip().partition("\n")[0].strip()
 
 
 def _labels_alone(line: str, letters: Alphabet) -> tuple[int, ...]:
-    """The options that a line names when it is an answer by itself or an entry of a list; none for prose."""
+    """The options named by a line that is an answer by itself or an entry of a list; none for prose."""
     found = letters.exact.get(line)
     if found is None and (letters.leads(line) is not None or len(line) <= _SHORT_LINE):
         found = letters.read(line)
@@ -455,7 +457,7 @@ def _labels_alone(line: str, letters: Alphabet) -> tuple[int, ...]:
 
 
 class ChoiceEquivalence:
-    """Sameness of answers without a reference: equal labels, or equal texts where no option is named."""
+    """Equivalence of answers without a reference: equal labels, or equal texts if they name no option."""
 
     def __init__(self, params: ChoiceParams) -> None:
         self._reader = params.reader
@@ -468,7 +470,7 @@ class ChoiceEquivalence:
         self._question = Question(alphabet(labels), options, frozenset(), frozenset(), frozenset(), None)
 
     def extract(self, text: str) -> str | None:
-        """The labels named ("B", "A, C"), or the answer's text; None if there is none or it hedges."""
+        """The labels named ("B", "A, C"), or the answer's text; None if there is no answer or it hedges."""
         found = self._reader.extract(text, self._question)
         if found is None:
             return None
@@ -481,7 +483,7 @@ class ChoiceEquivalence:
         return ", ".join(self._question.label(place) for place in sorted(places))
 
     def key(self, answer: str) -> str | None:
-        """The answer without what carries no meaning."""
+        """The answer without details that carry no meaning."""
         return normal(answer).casefold()
 
     def same(self, a: str, b: str) -> bool | None:
@@ -539,7 +541,7 @@ def _verdict(
     if found is None:
         return no_answer(feedback=reader.missed(response, question, prompt, finish_reason))
     if found.rule == "boxed" and not any(question.read(text)[0] for text in found.texts):
-        # "…= \boxed{45 km}. The answer is (E).": the box holds a value on the way to an option.
+        # "…= \boxed{45 km}. The answer is (E).": the box holds an intermediate value, not an option.
         later = reader.extract(response[found.span[1] :], question, prompt, finish_reason)
         if later is not None and not later.loose and all(question.read(text)[0] for text in later.texts):
             found = later
@@ -548,7 +550,7 @@ def _verdict(
 
 
 def _official(response: str, question: Question) -> Outcome:
-    """ChemBench's own verdict, which knows no hedges: several letters are an answer like one."""
+    """ChemBench's own verdict, which knows no hedges: several letters are an answer like any other."""
     letters = marked_letters(response)
     if letters is None:
         return no_answer()

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 MAX_LABELS = 100
-"""More options than that are not a multiple-choice question."""
+"""Maximum number of options of a multiple-choice question."""
 
 _LETTERS = tuple(string.ascii_uppercase)
 _ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii", "xiii", "xiv", "xv")
@@ -40,8 +40,8 @@ _JOIN = re.compile(
 )
 _EITHER = re.compile(r"or\b|/|或", re.IGNORECASE)
 _CLOSE = r"[)\]>）】」]"
-# After a label without brackets. Upper case: an end, punctuation that is not part of a number or a word, or a word that
-# goes on about the option; "A train" is an article and "I think" a pronoun.
+# What can follow a label without brackets. Upper case: an end, punctuation that is not part of a number or a word, or a
+# word that continues with the option; "A train" is an article and "I think" a pronoun.
 _AFTER = re.compile(
     r"\s{0,8}$|\s{0,4}[)\]>:;：；。、）】」](?!\d)|\s{0,4}\n|[.,，．](?!\d)|\s{1,8}[(\[（-]|\s{0,2}[–—]|\s{0,4}(?:因为|是)|"
     r"\s{1,8}(?:because|since|as|due|given|or|and|is|are|where|which|in this)\b"
@@ -52,15 +52,15 @@ _DOUBT = re.compile(
     r"n[\u2019']t\b|\b(?:not|never|neither|nor|if|whether|unless|unlikely|cannot|could|might|may)\b", re.I
 )
 _SEARCHED = 300
-"""Characters of a wordy answer or sentence in which a label is looked for."""
+"""Number of characters of a wordy answer or sentence that are searched for a label."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
     """The options that an answer names, by index, in its order.
 
-    `rest` is the text after leading labels, or the whole text where the labels stand within it. `either` says that
-    they are offered as alternatives ("A or B", "A/B").
+    `rest` is the text after leading labels, or the whole text if the labels are within it. `either` means that they are
+    offered as alternatives ("A or B", "A/B").
     """
 
     labels: tuple[int, ...]
@@ -82,13 +82,13 @@ class Alphabet:
     run: re.Pattern[str] | None
 
     def read(self, text: str) -> Reading | None:
-        """The options that an answer names; None when it names none. Linear; never raises."""
+        """Reads the options that an answer names; None if it names none. Linear; never raises."""
         found = self.exact.get(text)
         if found is not None:
             return found
         if not text.isascii():
             text = unicodedata.normalize("NFKC", text)
-        if text.count("{") != text.count("}"):  # cut off within a command: what was coming is unknown
+        if text.count("{") != text.count("}"):  # truncated within a command, so the rest of the answer is unknown
             return None
         text = _MARKUP.sub("", text).strip(_QUOTES)
         found = self.exact.get(text)
@@ -104,14 +104,14 @@ class Alphabet:
         return found or self._anywhere(text)
 
     def states(self, line: str) -> tuple[int, ...]:
-        """The options that a sentence chooses ("B is correct", "I choose B"); none where it denies or doubts."""
+        """The options that a sentence chooses ("B is correct", "I choose B"); none if it negates or doubts."""
         if len(line) > _SEARCHED or _DOUBT.search(line):
             return ()
         found = (next(filter(None, match.groups())) for match in self.stated.finditer(line))
         return tuple(dict.fromkeys(self.index[label] for label in found))
 
     def leads(self, line: str) -> int | None:
-        """The option whose label leads this line as in a list ("B) Paris", "**(B)** Paris"), or None."""
+        """The option whose label begins this line as in a list ("B) Paris", "**(B)** Paris"), or None."""
         match = self.listed.match(unicodedata.normalize("NFKC", line) if not line.isascii() else line)
         return None if match is None else self.index[match.group(1)]
 
@@ -147,7 +147,7 @@ class Alphabet:
         label = match.group(2)
         after = _AFTER_LOWER if label.islower() and len(label) == 1 else _AFTER
         if after.match(text, end) is None:
-            # Another label may follow where no other word may ("A/B", "A, B").
+            # Another label can follow where no other word can ("A/B", "A, B").
             join = _JOIN.match(text, end) if not label.islower() else None
             if join is None or (following := self.item.match(text, join.end())) is None:
                 return None
@@ -156,7 +156,7 @@ class Alphabet:
         return self.index[label], end
 
     def _anywhere(self, text: str) -> Reading | None:
-        """A label in brackets, or after "option", within a wordy answer; several different ones are all read."""
+        """Labels in brackets, or after "option", within a wordy answer; if they differ, all are read."""
         found: list[int] = []
         for match in self.anywhere.finditer(text[:_SEARCHED]):
             label = self.index[match.group(1) or match.group(2)]
@@ -167,7 +167,7 @@ class Alphabet:
 
 @lru_cache(maxsize=1024)
 def alphabet(labels: tuple[str, ...]) -> Alphabet:
-    """The alphabet of these labels. Case counts only where two labels differ in nothing else."""
+    """Makes the alphabet of these labels. Case only matters if two labels differ in nothing else."""
     index: dict[str, int] = {label: number for number, label in enumerate(labels)}
     for number, label in enumerate(labels):
         for variant in (label.upper(), label.lower(), label.capitalize()):
@@ -217,9 +217,9 @@ def alphabet(labels: tuple[str, ...]) -> Alphabet:
 
 
 def expand(labels: str) -> tuple[str, ...]:
-    """A range of labels such as "A-J", "a-d", "1-4" or "i-v", written out.
+    """Expands a range of labels such as "A-J", "a-d", "1-4" or "i-v".
 
-    Raises ValueError for what is not a range, saying which are.
+    Raises ValueError for other texts, listing the ranges.
     """
     first, _, last = labels.partition("-")
     if first.isascii() and last.isascii():
@@ -239,7 +239,9 @@ def expand(labels: str) -> tuple[str, ...]:
 
 
 def usual(gold: tuple[str | int, ...], count: int | None) -> tuple[str, ...]:
-    """The labels that a question probably has, from how its gold answer is written: letters, numbers or Roman ones."""
+    """The labels that a question probably uses, judged by how its gold answer is written: letters, numbers or Roman
+    numerals.
+    """
     texts = [item.strip() for item in gold if isinstance(item, str)]
     if texts and all(text.isascii() and text.isdigit() and len(text) <= 2 for text in texts):
         first = 0 if "0" in texts else 1

@@ -40,12 +40,12 @@ _WORDS_OF_TWO = frozenset(
 _JOINING = frozenset(("or", "and", "pi", "oo", "infinity", "sqrt", "inf", "mod"))
 _STATES = re.compile(r"(?:\b(?:is|are|was|were|equals?|be)|=)[\s$\\(\[]{0,6}$", re.IGNORECASE)
 _MOST_UNITS = 3
-"""Words after a number that say what it counts."""
+"""Maximum number of words after a number that say what it counts."""
 _NAME = re.compile(r"[\s\\A-Za-z'_{}\d]*")
 
 
 def bare_line(text: str) -> Extracted | None:
-    """The last line where it is only a number, a label or one formula; also a whole response that is a formula."""
+    """The last line if it is only a number, a label or one formula; also a whole response that is a formula."""
     end = len(text.rstrip())
     start = text.rfind("\n", 0, end) + 1
     whole = not text[:start].strip()
@@ -58,7 +58,7 @@ def bare_line(text: str) -> Extracted | None:
     found = Extracted((body,), "bare_line", (at, at + len(body)))
     before = text[:start].rstrip().rpartition("\n")[2].strip(_ENDING)
     if before != body.strip(_ENDING) and _is_bare(before):
-        return None  # Attack: a list of answers, a line each
+        return None  # Attack: a list of answers, one per line
     if _LABEL.fullmatch(body) or (_AMOUNT.fullmatch(body) and any(char.isdigit() for char in body)):
         return found
     span = SPAN.fullmatch(body[1:-1] if body.startswith("[") and body.endswith("]") else body)
@@ -114,7 +114,7 @@ def concluding_number(text: str) -> Extracted | None:
 
 
 def within(text: str) -> str | None:
-    """The formula or number that the prose of a reference comes to ("The area is 5 square units"): what it says that
+    """The formula or number that the prose of a reference arrives at ("The area is 5 square units"): what it says that
     something is or equals. None for a number in another role ("Apollo 11 landed").
     """
     sentence = text if text.rstrip().endswith(ENDS) else text + "."
@@ -130,13 +130,13 @@ def _inner(span: re.Match[str]) -> str:
 
 @lru_cache(maxsize=1024)
 def _is_formula(text: str) -> bool:
-    """Returns whether a text is mathematics that says something: no prose, no money, no name of a thing."""
+    """Returns whether a text is mathematics with content: not prose, money or the name of a thing."""
     named = _NAME.fullmatch(text) and not any(char.isdigit() for char in text)
     return not named and _is_mathematics(text)
 
 
 def _is_mathematics(text: str) -> bool:
-    """Returns whether a whole text is mathematics, without prose next to it."""
+    """Returns whether a whole text is mathematics, without adjacent prose."""
     if SPAN.search(text) is not None or not all(map(_belongs, _WORD.findall(_COMMAND.sub(" ", text)))):
         return False
     try:
@@ -158,9 +158,9 @@ FORMULAS: Mapping[str, Rule] = {
     "last_span": last_span,
     "concluding_number": concluding_number,
 }
-"""The loose rules for answers that are mathematics, in the order in which they are asked."""
+"""The loose rules for mathematical answers, in the order in which they are tried."""
 
 
 def formula_ladder(extraction: Any) -> Ladder:
-    """The parameter `extraction` of a verifier of mathematics. Raises InvalidParams, naming what is wrong."""
+    """Reads the `extraction` parameter of a mathematical verifier. Raises InvalidParams with the problem."""
     return Ladder(extraction, FORMULAS, marks=("answer_line",), loose=tuple(FORMULAS), lax=("last_number",))

@@ -7,7 +7,9 @@ from rewarden_verifiers.answer.label.params import LabelParams
 
 
 class LabelEquivalence:
-    """Sameness of labels, of sets in any order, and of vectors in theirs. An answer is the names, joined by "; "."""
+    """Equivalence of labels, of sets in any order, and of vectors in their own order. An answer is the names, joined by
+    "; ".
+    """
 
     def __init__(self, params: LabelParams) -> None:
         self._params = params
@@ -18,7 +20,7 @@ class LabelEquivalence:
         return self._reader.names
 
     def extract(self, text: str) -> str | None:
-        """The labels named; None if there is none, for hedges, and for labels that mean "I do not know"."""
+        """The labels named; None if there are none, for hedges, and for labels that mean "I do not know"."""
         found = self._reader.extract(text, self._names)
         if found is None or found.oversized:
             return None
@@ -32,7 +34,7 @@ class LabelEquivalence:
         return "; ".join(labels)
 
     def key(self, answer: str) -> str | None:
-        """The labels in one order."""
+        """The labels in a canonical order."""
         if self._params.mode == "single":
             return self._names.find(answer) or self._names.normal(answer)
         read = self._names.read(answer, several=True)

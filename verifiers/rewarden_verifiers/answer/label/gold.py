@@ -1,4 +1,4 @@
-"""References of `label`, read once for all their responses."""
+"""References of `label`, prepared once for all their responses."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ Reference = Gold | tuple[Gold, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """The right labels, in the reference's order, and the names by which an answer is read."""
+    """The right labels, in the reference's order, and the names used to read an answer."""
 
     labels: tuple[str, ...]
     names: Names
 
 
 def prepare(reference: Reference, params: LabelParams) -> Prepared:
-    """The reference, read. Raises InvalidReference for a label that is not in the set, or none where one is needed."""
+    """Prepares the reference. Raises InvalidReference for a label outside the set, or if a required label is
+    missing.
+    """
     golds = reference if isinstance(reference, tuple) else (reference,)
     reader, mode = params.reader, params.mode
     if len(golds) > MAX_ENTRIES:

@@ -1,4 +1,4 @@
-"""Hierarchies of labels: paths ("animal/dog"), or an object from each label to the one above it."""
+"""Hierarchies of labels: paths ("animal/dog"), or an object that maps each label to its parent."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ MAX_DEPTH = 64
 
 
 class Hierarchy:
-    """The labels above a label. Raises ValueError for a map with a cycle or deeper than 64.
+    """The ancestors of labels. Raises ValueError for a map with a cycle or deeper than 64.
 
-    A root that all labels share earns nothing: everybody has named it before thinking. It is left out.
+    A root shared by all labels earns nothing, because every answer implies it. It is left out.
     """
 
     def __init__(self, separator: str | None, parents: Mapping[str, str], labels: tuple[str, ...]) -> None:
@@ -23,12 +23,14 @@ class Hierarchy:
             self._root = tops.pop()
 
     def line(self, label: str) -> tuple[str, ...]:
-        """The labels from the top down to this one, without a root that all share; the root alone where it is it."""
+        """The labels from the top down to this one, without a root shared by all; only the root if the label is the
+        root.
+        """
         line = self._line(label)
         return line[1:] if len(line) > 1 and line[0] == self._root else line
 
     def closure(self, labels: frozenset[str]) -> frozenset[str]:
-        """Labels with all those above them; themselves if there is no hierarchy."""
+        """Labels with all their ancestors; the labels themselves if there is no hierarchy."""
         if self._separator is None and not self._parents:
             return labels
         return frozenset(node for label in labels for node in self.line(label) if node != self._root)

@@ -16,27 +16,27 @@ from rewarden_verifiers.answer.text.normalise import Normaliser
 
 MAX_LABELS = 10_000
 MAX_ENTRIES = 1000
-"""Entries of an answer that are read."""
+"""Maximum number of entries of an answer."""
 _MAX_ENTRY = 500
 _MAX_MENTION = 300
 _JOINED = 4
-"""Entries that may be one label whose name holds commas."""
+"""Maximum number of adjacent entries that may be one label whose name contains commas."""
 
 _NORMAL = Normaliser(articles=(), punctuation=False)
 _LEFT = " \t\r\n\"'`*_()[]{}$:\uff1a"
 _RIGHT = _LEFT + ".;,!?\u3002\uff0c\uff1b"
-# "not_entailed" and "not-entailed" are "not entailed"; the sign of "-1" is none of that.
+# "not_entailed" and "not-entailed" are "not entailed"; the sign of "-1" is kept.
 _TIE = re.compile(r"(?<=[^\W\d_])[-_](?=[^\W\d_])")
 _WORD = re.compile(r"\w+|[^\w\s]")
 _MAX_TEXT = 5000
-"""Characters of an answer in which one label is looked for; with more to say it is none."""
+"""Maximum number of characters of an answer that is searched for one label; a longer text is not a label."""
 _ENTRY = re.compile(r"[,;\n|\u3001\uff0c\uff1b]")
 _AND = re.compile(r"\s(?:and|&|und|et|y)\s|\s?[和及]\s?", re.IGNORECASE)
 _OR = re.compile(r"\s(?:or|and/or)\s|\s?或\s?", re.IGNORECASE)
 _OR_FIRST = re.compile(r"\s{0,8}or\s", re.IGNORECASE)
 _JOINT_FIRST = re.compile(r"(?:and|or)\s", re.IGNORECASE)
 _BULLET = re.compile(r"\s{0,8}(?:[-*+\u2022]\s{1,8}|\(?\d{1,4}[.):]\s{1,8}|[a-z]\)\s{1,8})")
-# "- 1" may be a sign.
+# "- 1" may be a negative number.
 _MARK = re.compile(r"[ \t]{0,8}[-*+\u2022][ \t]{1,8}(?=[^\W\d])")
 _BOTH_FIRST = re.compile(r"both\s", re.IGNORECASE)
 _BOTH_LAST = re.compile(r"\(both\)\W{0,3}$", re.IGNORECASE)
@@ -52,7 +52,7 @@ _PREFIX = re.compile(
 _REMARK = re.compile(
     r"[,.:](?!\d)|[;\n(\u2013\u2014\u3002\uff0c]|\s-\s|\s(?:because|since|as|for|given|due)\s", re.IGNORECASE
 )
-# In a sentence that mentions a label, what it is set against does not count again.
+# In a sentence that mentions a label, a contrasting phrase does not count as another answer.
 _TURN = re.compile(rf"{_REMARK.pattern}|\s(?:rather than|instead of|as opposed to|not(?!\sat all))\s", re.IGNORECASE)
 _CONTRAST = re.compile(
     r"\W{0,3}(?:(?:and )?not|rather than|instead of|unlike|as opposed to|because|since|as|given|due)\b", re.IGNORECASE
@@ -61,15 +61,15 @@ _DOUBT = re.compile(
     r"\b(?:not|never|neither|nor|no|if|whether|unless|unlikely|cannot|could|might|may|maybe|perhaps|either)\b|n['\u2019]t\b",
     re.IGNORECASE,
 )
-# Words that deny a label, unless they are labels themselves.
+# Words that negate a label, unless they are labels themselves.
 _DENIAL = re.compile(
     r"\b(?:hardly|scarcely|barely|rarely|seldom|far from|(?:any|every)thing but|all but|other than|wrong(?:ly)?|"
     r"incorrect(?:ly)?|opposite|false(?:ly)?|lack(?:s|ing)?|non|un|without)\b",
     re.IGNORECASE,
 )
 _OPPOSED = (frozenset(("true", "false")), frozenset(("yes", "no")))
-# Words of verdicts in a reason that gives none: "it has no roots", "it isn't always true". A doubt in the same clause
-# makes them verdicts again.
+# Verdict words in a clause that merely gives a reason: "it has no roots", "it isn't always true". A doubt in the same
+# clause makes them verdicts again.
 _REASON_END = re.compile(rf"{_REMARK.pattern}|[?!)]", re.IGNORECASE)
 _HESITANT = re.compile(
     r"\b(?:or|but|if|unless|may|maybe|perhaps|possibly|might|could|whether|either|although|though|also|both|"
@@ -88,8 +88,8 @@ _DENIED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The reading of an answer: labels in order (None: an entry that is not a label), entries that are none, and
-    whether labels are offered as alternatives or contradict each other.
+    """The result of reading an answer: its labels in order (None: an entry that is not a label), the entries that are
+    not labels, and whether labels are offered as alternatives or contradict each other.
     """
 
     entries: tuple[str | None, ...] = ()
@@ -104,10 +104,11 @@ class Read:
 
 
 class Names:
-    """The names of a label set, or any text if there is none (`closed` is false).
+    """The names of a label set, or any text if there is no set (`closed` is false).
 
-    spelled: for each label its spellings. exact: the spelling is the name, letter by letter. separator: what is between
-    the parts of a path; blanks next to it say nothing. Raises ValueError for a spelling that two labels share.
+    spelled: the spellings of each label. exact: the spelling must be the name, letter by letter. separator: the
+    separator between the parts of a path; spaces around it are ignored. Raises ValueError for a spelling shared by two
+    labels.
     """
 
     def __init__(self, spelled: Mapping[str, Sequence[str]], exact: bool, separator: str | None = None) -> None:
@@ -129,7 +130,7 @@ class Names:
         self._longest = max((form.count(",") for form in self._places), default=0) + 1
 
     def normal(self, text: str) -> str:
-        """The form in which spellings are compared."""
+        """The normalised form in which spellings are compared."""
         if self.exact:
             return text.strip()
         form = _NORMAL(text)
@@ -138,12 +139,12 @@ class Names:
         return _TIE.sub(" ", form.lstrip(_LEFT).rstrip(_RIGHT) or form)
 
     def find(self, text: str) -> str | None:
-        """The label whose spelling this text is; any text's own form if there is no set."""
+        """The label with this spelling; without a set, the text's own normalised form."""
         form = self.normal(text)
         return self._places.get(form) if self.closed else form or None
 
     def read(self, text: str, *, several: bool, mention: bool = False) -> Read:
-        """The labels that an answer names. Linear; never raises."""
+        """Reads the labels that an answer names. Linear; never raises."""
         if not self.exact:
             text = _json_value(text)
         if self.exact and not several:
@@ -157,7 +158,7 @@ class Names:
         return self._list(text)
 
     def _one(self, text: str) -> Read | None:
-        """A text that is one label: by its name, after "the label is", or with its code."""
+        """A text that consists of one label: by its name, after "the label is", or with its code."""
         if len(text) > _MAX_ENTRY:
             return None
         found = self.find(text)
@@ -170,7 +171,7 @@ class Names:
         return Read((found,)) if found is not None else self._paired(bare)
 
     def _unprefixed(self, text: str) -> str:
-        """A text without "the label is"; as it is where one of these words is itself a label ("true false")."""
+        """The text without "the label is"; unchanged if one of these words is itself a label ("true false")."""
         mark = _MARK.match(text)
         bare = text[0 if mark is None else mark.end() :].lstrip(_LEFT)
         prefix = _PREFIX.match(bare)
@@ -179,7 +180,7 @@ class Names:
         return bare[prefix.end() :]
 
     def _paired(self, text: str) -> Read | None:
-        """A code with a name ("3: sports", "sports (3)"): both must say the same."""
+        """A code with a name ("3: sports", "sports (3)"): both must mean the same label."""
         for mark in ("(", ":", ". ", " - "):
             first, _, second = text.partition(mark)
             if second and not (mark == ":" and second[0].isdigit()):  # "1:1" is something else
@@ -189,7 +190,7 @@ class Names:
         return None
 
     def _remarked(self, text: str, mention: bool) -> Read:
-        """One label before a remark, or mentioned in a sentence; several are a hedge."""
+        """A single label before a remark, or mentioned in a sentence; several are a hedge."""
         unknown = (text[:_MAX_ENTRY],)
         if len(text) > _MAX_TEXT:
             return Read((None,), unknown)
@@ -198,7 +199,7 @@ class Names:
                 return Read(tuple(self.normal(part) for part in _OR.split(text)[:MAX_ENTRIES]), either=True)
             return Read((None,), unknown)
         whole = text.lstrip(_LEFT)
-        # The stop of "Label: positive, because …" that comes first is part of what goes before.
+        # In "Label: positive, because …", the first separator belongs to the prefix, so try again without the prefix.
         for head in dict.fromkeys((whole, self._unprefixed(whole))):
             cut = (_TURN if mention else _REMARK).search(head[:_MAX_ENTRY])
             found = self._one(head[: cut.start()]) if cut is not None else None
@@ -216,13 +217,15 @@ class Names:
         return Read((None,), unknown)
 
     def _doubted(self, text: str) -> bool:
-        """Returns whether a sentence denies or doubts what it mentions. A label is not a denial ("it is false")."""
+        """Returns whether a sentence negates or doubts what it mentions. A label is not a negation ("it is false")."""
         if _DOUBT.search(text) is not None:
             return True
         return any(match.group().lower() not in self._places for match in _DENIAL.finditer(text))
 
     def _offered(self, rest: str) -> list[str]:
-        """The labels mentioned after a label. Words of verdicts are common: what only gives a reason names none."""
+        """The labels mentioned after a label. Verdict words are common, so a clause that merely gives a reason names
+        none.
+        """
         if not self._opposed:
             return self._mentioned(rest)
         found: dict[str, None] = {}
@@ -234,7 +237,7 @@ class Names:
         return list(found)
 
     def _mentioned(self, text: str) -> list[str]:
-        """The labels whose spellings stand in a text, on borders of words; the longest spelling at each place."""
+        """The labels whose spellings occur in a text at word boundaries; the longest spelling at each position."""
         words = _WORD.findall(_TIE.sub(" ", _NORMAL(text)))
         found: dict[str, None] = {}
         place = 0
@@ -284,7 +287,7 @@ class Names:
         )
 
     def _undressed(self, text: str) -> str:
-        """A list without braces, ties of LaTeX and "(both)"."""
+        """A list without braces, LaTeX ties and "(both)"."""
         bare = text.strip().replace("\\{", "").replace("\\}", "")
         if self.closed and not self._tilded:
             bare = bare.replace("~", " ")
@@ -292,7 +295,7 @@ class Names:
         return (bare if both is None else bare[: both.start()]).strip("[]{}() ")
 
     def _joined(self, entry: str) -> list[Read]:
-        """The labels of an entry that is none itself: "b and c", "b or c", "b/c"."""
+        """The labels in an entry that is not a label itself: "b and c", "b or c", "b/c"."""
         entry = _unlisted(entry)
         pieces = _OR.split(entry)
         slashed = entry.split("/")
@@ -315,12 +318,14 @@ def _unlisted(entry: str) -> str:
 
 
 def _json_value(text: str) -> str:
-    """The value of an answer that is a JSON object of one label or list under a name such as "label"; else the text."""
+    """The value of an answer that is a JSON object with one label or list under a name such as "label"; else the
+    text.
+    """
     bare = text.strip()
     if not bare.startswith("{") or len(bare) > 20_000:
         return text
     try:
-        # As pairs: a key that is listed twice must not hide its first value.
+        # Read as pairs, so that a duplicate key cannot hide its first value.
         pairs: Any = json.loads(bare, object_pairs_hook=tuple, parse_constant=str)
     except (ValueError, RecursionError):
         return text

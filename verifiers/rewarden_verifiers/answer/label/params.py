@@ -43,13 +43,13 @@ VERDICTS = (
         "unsupported", "否", "错", "错误", "不正确",
     )),
 )  # fmt: skip
-"""The label set of verdicts. "Not proved" is none of them: what is not proved need not be false."""
+"""The label set of verdicts. "Not proved" is not one of them: something not proved may still be true."""
 
 _OPENERS = frozenset(("yes", "no", "true", "false", "是", "否"))
-"""Labels that may open a sentence. "Right, let us check" and "Correct me if" commit to nothing."""
+"""Labels that can open a sentence without a verdict: "Right, let us check" and "Correct me if" commit to nothing."""
 _SHORT_LINE = 200
 _LINES = 20_000
-"""Characters at the end of a response in which lines of labels are looked for."""
+"""Number of characters at the end of a response that are searched for lines of labels."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,23 +114,23 @@ class LabelParams:
 
     @property
     def hierarchical(self) -> bool:
-        """Returns whether labels stand in a hierarchy."""
+        """Returns whether the labels form a hierarchy."""
         return self.separator is not None or bool(self.parents)
 
     @cached_property
     def reader(self) -> Reader:
-        """Returns what is computed once for all samples with these parameters."""
+        """Returns the precomputed data shared by all samples with these parameters."""
         return Reader(self)
 
 
 def _ladder(extraction: Any) -> Ladder:
-    # The rule needs the labels, which a sample may bring.
+    # This rule needs the labels, which a sample can supply.
     own = {"label_line": None, "opening_label": None}
     return Ladder(extraction, own, loose=("label_line", "opening_label"))
 
 
 class Reader:
-    """Parameters, worked out: rules of extraction, names of labels, the hierarchy and weights."""
+    """Prepared parameters: rules of extraction, names of labels, the hierarchy and weights."""
 
     def __init__(self, params: LabelParams) -> None:
         self.params = params
@@ -155,7 +155,7 @@ class Reader:
         self.metric: Metric = params.metric or ("f1" if params.mode == "multi" or params.hierarchical else "exact")
 
     def _named(self, given: tuple[str, ...], parameter: str) -> list[str]:
-        """The canonical names of labels that a parameter mentions."""
+        """The canonical names of the labels given in a parameter."""
         made = []
         for text in given:
             name = self.names.find(text)
@@ -165,13 +165,13 @@ class Reader:
         return made
 
     def weight(self, label: str) -> float:
-        """Returns how much a label weighs."""
+        """Returns the weight of a label."""
         return self.weights.get(label, 1.0)
 
     def extract(
         self, response: str, names: Names, prompt: str | None = None, finish_reason: str | None = None
     ) -> Extracted | None:
-        """The answer of a response, by the first rule that fires."""
+        """The answer of a response, from the first rule that matches."""
         return self.ladder.find(
             response, prompt=prompt, finish_reason=finish_reason, own=lambda name: self._own(name, names)
         )
@@ -196,7 +196,7 @@ class Reader:
 
 
 def _listed(params: LabelParams) -> list[Label]:
-    """The label set, with the labels above it and those that say "I do not know"."""
+    """The label set, including all ancestors and the labels for "I do not know"."""
     given = VERDICTS if params.labels == "verdicts" else params.labels
     labels = [Label(name=item) if isinstance(item, str) else item for item in given]
     names = [label.name for label in labels]
@@ -221,8 +221,8 @@ def _names(labels: list[Label], exact: bool, separator: str | None) -> Names:
 
 
 def label_line(text: str, names: Names, params: LabelParams) -> Extracted | None:
-    """The last line of a response where it is only labels, with the lines above it that are too, where several are
-    asked. Any line where no set is known and it is the only one.
+    """The last line of a response if it consists of labels, with the preceding lines of labels if several are expected.
+    Without a label set, any line if it is the only one.
     """
     end = len(text.rstrip())
     start = end
@@ -246,7 +246,7 @@ def _is_labels(line: str, names: Names, params: LabelParams) -> bool:
 
 
 def is_empty(text: str, names: Names, params: LabelParams) -> bool:
-    """Returns whether an answer names the empty set. A label that is called so is a label."""
+    """Returns whether an answer names the empty set. A label with that name takes precedence."""
     if params.mode != "multi":
         return False
     form = names.normal(text)

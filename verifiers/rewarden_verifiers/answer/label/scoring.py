@@ -16,17 +16,17 @@ class Overlap:
 
     @property
     def precision(self) -> float:
-        """The share of what was named that is right."""
+        """The share of the named labels that are right."""
         return self.shared / self.named if self.named else 0.0
 
     @property
     def recall(self) -> float:
-        """The share of what is right that was named."""
+        """The share of the right labels that are named."""
         return self.shared / self.wanted if self.wanted else 0.0
 
     @property
     def jaccard(self) -> float:
-        """Shared by named or right."""
+        """The intersection divided by the union."""
         return self.shared / (self.named + self.wanted - self.shared) if self.named or self.wanted else 0.0
 
     def fbeta(self, beta: float) -> float:
@@ -37,9 +37,11 @@ class Overlap:
 
 
 def overlap(named: frozenset[str], wanted: frozenset[str], weight: Callable[[str], float]) -> Overlap:
-    """The overlap of two sets. Sums run in one order, so that the same sets always give the same number."""
+    """Computes the overlap of two sets. Sums run in a fixed order, so that the same sets always give the same
+    number.
+    """
     shared = sum(weight(label) for label in sorted(named & wanted))
-    # Sums of the same weights in another order may exceed one another by rounding.
+    # Rounding can make sums of the same weights differ by their order.
     return Overlap(shared, shared + _sum(named - wanted, weight), shared + _sum(wanted - named, weight))
 
 
@@ -48,7 +50,9 @@ def _sum(labels: frozenset[str], weight: Callable[[str], float]) -> float:
 
 
 def shared_depth(named: tuple[str, ...], wanted: tuple[str, ...]) -> float:
-    """The shared beginning of two paths, by the longer: who goes on past what is right names something wrong."""
+    """The length of the common beginning of two paths, divided by the length of the longer: a path that goes beyond the
+    right label names something wrong.
+    """
     shared = 0
     for one, other in zip(named, wanted, strict=False):
         if one != other:

@@ -100,7 +100,7 @@ def _score(outcome: Outcome) -> float:
 
 
 def _near(named: str, wanted: str, reader: Reader, details: Details) -> Outcome:
-    """The outcome for a label that is not the right one, but may share its beginning."""
+    """The outcome for a wrong label, which may share the beginning of its path with the right one."""
     if reader.metric == "depth":
         share = shared_depth(reader.hierarchy.line(named), reader.hierarchy.line(wanted))
         return _partial(share * reader.weight(wanted) / reader.largest, {"depth": share}, details)
@@ -111,7 +111,7 @@ def _multi(found: Extracted, prepared: Prepared, reader: Reader, details: Detail
     params, wanted = reader.params, frozenset(prepared.labels)
     blank = all(is_empty(text, prepared.names, params) for text in found.texts)
     reads = [] if blank else [prepared.names.read(text, several=True) for text in found.texts]
-    # One answer is a list; of several that stand together each must say the same.
+    # One answer can be a list; if there are several answers, each must give the same.
     named = frozenset(_labels(reads))
     details["extracted"] = sorted(named)[:_SHOWN]
     unknown = [text for read in reads for text in read.unknown]
@@ -134,7 +134,7 @@ def _multi(found: Extracted, prepared: Prepared, reader: Reader, details: Detail
         return _uncertain(reader, details)
     if reader.metric == "exact":
         return wrong(**details)
-    # What is not a label is named all the same: it lowers precision like a label that is wrong.
+    # An entry that is not a label still counts as named: it lowers precision like a wrong label.
     return _overlapping(named | {f"\x00{text}" for text in unknown}, wanted, reader, details)
 
 
@@ -172,9 +172,9 @@ def _labels(reads: Sequence[Read]) -> tuple[str, ...]:
 
 
 def _differ(reads: Sequence[Read]) -> bool:
-    """Returns whether answers that stand together are lists that differ: each alone would be a set, both are a hedge.
+    """Returns whether several answers are lists that differ: each would be a set on its own, together they are a hedge.
 
-    Boxes with one label each are one list.
+    Boxes with one label each form one list.
     """
     if all(len(read.entries) == 1 for read in reads):
         return False

@@ -58,7 +58,7 @@ class FirstOrderParams:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wanted:
-    """A reference, read. Where quantifiers count, variables are marked by theirs."""
+    """A prepared reference. If quantifiers count, variables are marked by theirs."""
 
     formula: Formula
     literals: Sequence[str]
@@ -66,7 +66,7 @@ class Wanted:
 
 
 def prepare(reference: str, params: FirstOrderParams) -> Wanted:
-    """The reference, read. Raises InvalidReference."""
+    """Prepares the reference. Raises InvalidReference."""
     try:
         formula = formulas.read(reference)
     except NoFormulaError as error:
@@ -129,8 +129,9 @@ def first_order(response: str, prepared: Wanted, params: FirstOrderParams) -> Ou
 
 
 def _orders(formula: Formula, quantifiers: str) -> Iterator[Formula]:
-    """Yields the formula with its variables marked by the reference's quantifiers, for each order of neighbouring ones
-    of one kind."""
+    """Yields the formula with its variables marked by the reference's quantifiers, for each order of adjacent
+    quantifiers of one kind.
+    """
     runs: list[list[int]] = []
     for place, kind in enumerate(quantifiers):
         if place and kind == quantifiers[place - 1]:
@@ -146,8 +147,9 @@ def _orders(formula: Formula, quantifiers: str) -> Iterator[Formula]:
 def _agreement(
     formula: Formula, own: Sequence[str], wanted: Wanted, params: FirstOrderParams
 ) -> tuple[float, float] | None:
-    """Returns the share of rows in which two formulas agree under the best of the pairings, and the share that the
-    better constant would have; None if every pairing gives a predicate other variables."""
+    """Returns the share of rows in which two formulas agree under the best pairing, and the share that the better
+    constant would reach; None if every pairing gives a predicate the wrong variables.
+    """
     count = max(len(own), len(wanted.literals))
     columns, rows = formulas.columns(count), 1 << count
     expected = formulas.table(wanted.formula, dict(zip(wanted.literals, columns, strict=False)), rows)
@@ -172,14 +174,15 @@ def _crossed(own: str, wanted: str) -> bool:
     ones, others = formulas.arguments(own), formulas.arguments(wanted)
     if len(ones) != len(others):
         return False
-    # A single letter that no quantifier binds is a slip of the reference's, and can mean any.
+    # A single letter bound by no quantifier is a mistake in the reference, and can mean any variable.
     pairs = [(one, other) for one, other in zip(ones, others, strict=True) if not _LETTER.fullmatch(other)]
     return any(formulas.marks(one) != formulas.marks(other) for one, other in pairs)
 
 
 def _bindings(wanted: Sequence[str], own: Sequence[str], count: int, most: int) -> Iterator[list[int]]:
-    """Yields pairings: for each literal of the response, the place of one of the reference or beyond them, the most
-    similar names first."""
+    """Yields pairings: for each literal of the response, the index of a literal of the reference, or one beyond them;
+    the most similar names first.
+    """
     near = sorted(
         (Levenshtein.distance(one, other), place, at)
         for place, one in enumerate(wanted)

@@ -16,9 +16,9 @@ Kind = Literal["literal", "not", "and", "or", "xor", "implies", "iff", "all", "s
 
 MOST_CHARACTERS = 4_000
 _MOST_TOKENS = 400
-"""Tokens of a formula, which bound the depth of a chain of implications."""
+"""Maximum number of tokens of a formula, which bounds the depth of a chain of implications."""
 MOST_LITERALS = 12
-"""Literals of a formula: a truth table of 4,096 rows."""
+"""Maximum number of literals of a formula: a truth table of 4,096 rows."""
 _DEEPEST = 60
 
 _SYMBOLS: Mapping[str, str] = {
@@ -39,13 +39,13 @@ _TOKEN = re.compile(
 
 
 _ARGUMENT = re.compile(r"(?<=[(,])[\w-]+(?=[,)])")
-"""A variable or a constant as an argument of a literal; names of literals and functions have a bracket after them."""
+"""A variable or constant as an argument of a literal; names of literals and functions are followed by a bracket."""
 _FIRST_MARK = 0xF0000
-"""Of a plane for private use: no text has a name with these characters."""
+"""In a private-use plane: no text contains names with these characters."""
 
 
 class NoFormulaError(ValueError):
-    """The text is no formula."""
+    """The text is not a formula."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Formula:
 
 
 def read(text: str) -> Formula:
-    """Returns the formula of a text. Raises NoFormulaError. Linear in the text."""
+    """Parses the formula in a text. Raises NoFormulaError. Linear in the text."""
     if len(text) > MOST_CHARACTERS:
         raise NoFormulaError(f"it is longer than {MOST_CHARACTERS} characters")
     reader = _Reader(_tokens(text))
@@ -81,7 +81,7 @@ def literals(formula: Formula) -> list[str]:
 
 
 def quantifiers(formula: Formula) -> str:
-    """Returns the quantifiers in the order of the text, as they stand once negations are moved inwards: ∀ or ∃."""
+    """Returns the quantifiers, ∀ or ∃, in the order of the text, after negations are moved inwards."""
     found: list[str] = []
 
     def walk(node: Formula, upright: bool) -> None:
@@ -97,9 +97,9 @@ def quantifiers(formula: Formula) -> str:
 
 
 def numbered(formula: Formula) -> Formula:
-    """Returns the formula with each bound variable written as the mark of its quantifier, in the order of the text.
+    """Returns the formula with each bound variable replaced by the mark of its quantifier, in the order of the text.
 
-    So formulas that differ in the names of their variables alone are equal.
+    Formulas that differ only in the names of their variables become equal.
     """
     count = 0
 
@@ -116,17 +116,17 @@ def numbered(formula: Formula) -> Formula:
 
 
 def mark(place: int) -> str:
-    """Returns the character that stands for the variable of a quantifier."""
+    """Returns the character that replaces the variable of a quantifier."""
     return chr(_FIRST_MARK + place)
 
 
 def marks(text: str) -> list[int]:
-    """Returns the places of the quantifiers whose variables a text has, in order."""
+    """Returns the indices of the quantifiers whose variables occur in a text, in order."""
     return [ord(character) - _FIRST_MARK for character in text if ord(character) >= _FIRST_MARK]
 
 
 def marked(formula: Formula, order: Sequence[int]) -> Formula:
-    """Returns a numbered formula with other marks: in the place of each, that of the place in `order`."""
+    """Returns a numbered formula with its marks permuted: each is replaced by the mark at its index in `order`."""
     changed = {_FIRST_MARK + place: mark(other) for place, other in enumerate(order)}
 
     def walk(node: Formula) -> Formula:
@@ -149,7 +149,9 @@ def arguments(literal: str) -> list[str]:
 
 
 def table(formula: Formula, inputs: Mapping[str, int], rows: int) -> int:
-    """Returns the truth table of a formula as bits, one a row. inputs: that of each literal. rows: their number."""
+    """Returns the truth table of a formula as bits, one per row. inputs: the column of each literal. rows: their
+    number.
+    """
     every = (1 << rows) - 1
 
     def value(node: Formula) -> int:
@@ -213,11 +215,11 @@ class _Reader:
 
     @property
     def next(self) -> tuple[str, str] | None:
-        """The token that is read next; None at the end."""
+        """The next token to read; None at the end."""
         return self._tokens[self._place] if self._place < len(self._tokens) else None
 
     def loosest(self) -> Formula:
-        """Reads a whole formula."""
+        """Parses a whole formula."""
         self._depth += 1
         if self._depth > _DEEPEST:
             raise NoFormulaError("it is nested too deeply")
@@ -287,7 +289,7 @@ class _Reader:
         return self._tokens[self._place - 1][1]
 
     def _name(self) -> str:
-        """Returns a name, which can be of several words: `dc universe` is DcUniverse."""
+        """Returns a name, which can consist of several words: `dc universe` is DcUniverse."""
         words: list[str] = []
         while self.next is not None and self.next[0] == "name" and (not words or len(self.next[1]) > 1):
             words.append(self.next[1].replace("'", ""))
