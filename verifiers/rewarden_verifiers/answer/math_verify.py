@@ -65,7 +65,7 @@ class MathVerifyParams:
 
 
 def load() -> None:
-    """Import the library and SymPy. Raises MissingDependency."""
+    """Imports the library and SymPy. Raises MissingDependency."""
     try:
         importlib.import_module("math_verify")
         importlib.import_module("sympy")
@@ -77,7 +77,7 @@ def load() -> None:
 
 
 def _parsed(text: str, targets: tuple[Target, ...], params: MathVerifyParams) -> list[Any]:
-    """Returns what the library finds: an expression and its text, a text alone, or nothing."""
+    """Returns the result of the library's parser: an expression and its text, only a text, or nothing."""
     from math_verify import ExprExtractionConfig, LatexExtractionConfig, StringExtractionConfig, parse
 
     anchor = params.try_extract_without_anchor
@@ -100,23 +100,23 @@ def _parsed(text: str, targets: tuple[Target, ...], params: MathVerifyParams) ->
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The reference as the library reads it. sound: it read more than a text, and what it read equals itself."""
+    """The reference as the library reads it. sound: it read more than a text, and the result equals itself."""
 
     found: list[Any]
     sound: bool
 
 
 def prepare(reference: str | int | float, params: MathVerifyParams) -> Prepared:
-    """The reference, read once for all its candidates. Raises MissingDependency."""
+    """Prepares the reference, once for all its candidates. Raises MissingDependency."""
     load()
     from sympy import Integer
 
     text = str(reference)
     boxed = params.reference_as == "boxed" or (params.reference_as == "auto" and not _DELIMITED.search(text))
     found = _parsed(f"\\boxed{{{text}}}" if boxed else text, params.reference_targets, params)
-    # A reference that cannot even be compared with a plain number in time ends here, where no response is blamed.
+    # If a reference cannot even be compared with a plain number in time, stop here, where no response is blamed.
     _same(found, [Integer(1)], params)
-    # Of what cannot be parsed the text alone is left. A letter that was looked for (`string`) is found, and has both.
+    # A reference that cannot be parsed only yields its text. A requested letter (`string`) yields both.
     return Prepared(found, sound=len(found) > 1 and _same(found, found, params))
 
 
@@ -124,7 +124,7 @@ def _same(reference: list[Any], found: list[Any], params: MathVerifyParams) -> b
     from math_verify import verify
     from sympy.core.random import seed
 
-    seed(0)  # SymPy tests some identities at random points: one pair, one verdict
+    seed(0)  # SymPy tests some identities at random points: make the verdict on a pair reproducible
     same: bool = verify(
         reference,
         found,
@@ -138,8 +138,8 @@ def _same(reference: list[Any], found: list[Any], params: MathVerifyParams) -> b
 
 
 def warm() -> None:
-    """Import SymPy and the library's grammar, and compare once: in a fresh worker that takes two seconds."""
-    # It warns, once in each process, that nobody limits its time. The worker's CPU limit does.
+    """Imports SymPy and the library's grammar, and compares once: in a fresh worker this takes two seconds."""
+    # It warns, once per process, that its time is not limited. The worker's CPU limit does that.
     logging.getLogger("math_verify").setLevel(logging.ERROR)
     params = MathVerifyParams()
     with contextlib.suppress(MissingDependency):
@@ -173,7 +173,7 @@ def math_verify(response: str, prepared: Prepared, params: MathVerifyParams) -> 
     found = _parsed(response, params.response_targets, params)
     if not found:
         return no_answer()
-    # Its texts alone: to write an expression down may take forever.
+    # Only its texts: writing an expression out can take forever.
     extracted = next((each for each in reversed(found) if isinstance(each, str)), None)
     if _same(prepared.found, found, params):
         return right(extracted=extracted)

@@ -62,7 +62,7 @@ _OFTEN_FUNCTIONS = frozenset({"h", "H", "P", "Q", "p", "q", "T", "u", "v", r"\ph
 
 
 class Atoms(Cursor):
-    """Parses the terms that stand for a value by themselves."""
+    """Parses terms that are a value by themselves."""
 
     def atom(self, plain: bool = False) -> Node:
         """A number, name, bracket, fraction, root, function ... `plain`: without arguments read by juxtaposition."""
@@ -128,7 +128,7 @@ class Atoms(Cursor):
         kind, text, spaced = self.peek()
         if kind == "n" and not spaced and not plain and "_" not in name and len(name) == 1 and text.isdecimal():
             self.index += 1
-            name += "_" + text  # y1 is y_1: as a product, y1 > y3 would be y1 > y2 up to a factor
+            name += "_" + text  # y1 is y_1: as a product, y1 > y3 would equal y1 > y2 up to a factor
         if not plain and self.at("(") and not self.peek()[2]:
             base = name.split("_")[0]
             if base in _ALWAYS_FUNCTIONS or (base in _OFTEN_FUNCTIONS and self._lone_argument()):
@@ -204,7 +204,7 @@ class Atoms(Cursor):
         return Root(lone(self.argument()), index)
 
     def logarithm(self, name: str, base: Node | None, argument: Node) -> Node:
-        """Natural unless a base says otherwise; a bare `log` may be common in another style."""
+        """Natural unless a base is given; a bare `log` can be common in another style."""
         if base is None and name == "log":
             self.saw_log = True
             name = "log10" if self.style.common_log else "ln"
@@ -215,7 +215,7 @@ class Atoms(Cursor):
         return Quotient(Call("ln", (argument,)), Call("ln", (base,)))
 
     def function_arguments(self) -> tuple[Node, ...]:
-        """Brackets, or factors standing together up to the next sign or function."""
+        """Brackets, or adjacent factors up to the next sign or function."""
         self.enter()
         if self.at("(", "["):
             group = self.group()
@@ -346,7 +346,7 @@ class Atoms(Cursor):
         raise Unreadable("argument")
 
     def group(self) -> Node:
-        """Round or square brackets. One item in round ones is only bracketed; a lone item in square ones too."""
+        """Round or square brackets. A single item in round ones is just bracketed; so is one in square brackets."""
         self.enter()
         opening = self.peek()[1]
         self.index += 1
@@ -427,7 +427,7 @@ class Atoms(Cursor):
         return Call("det", (matrix,)) if name == "vmatrix" else matrix
 
     def lines(self, name: str) -> Node:
-        """Lines of an arranging environment, as a list."""
+        """The lines of an environment that only arranges them, as a list."""
         self.enter()
         items: list[Node] = []
         outer, self.conditions = self.conditions, []
@@ -452,7 +452,7 @@ class Atoms(Cursor):
         return items[0] if len(items) == 1 else Listing(tuple(items), "and")
 
     def cases_condition(self, items: list[Node]) -> None:
-        """The condition beside a case: kept as a second item of a pair, so that both must agree."""
+        """The condition next to a case: kept as the second item of a pair, so that both must agree."""
         while self.peek()[0] == "w":
             self.index += 1
         if self.at(r"\\", r"\end"):

@@ -51,7 +51,9 @@ def times(left: Node, right: Node) -> Node:
 
 
 def fraction(top: Node, bottom: Node) -> Node:
-    """A quotient, unless it is a derivative: `dy/dx` is a name, `d/dx` an operator that this parser does not know."""
+    """A quotient, unless it is a derivative: `dy/dx` is a name, and `d/dx` an operator that this parser does not
+    support.
+    """
     below = bottom.factors if isinstance(bottom, Product) else ()
     if len(below) == 2 and below[0] in _DIFFERENTIALS:
         operator = below[0]
@@ -63,7 +65,7 @@ def fraction(top: Node, bottom: Node) -> Node:
 
 
 def mixed(whole: Number, factor: Node) -> Node:
-    """A numeral before a fraction: a mixed number where the fraction is proper, whatever sign or unit follows it."""
+    """A numeral before a fraction: a mixed number if the fraction is proper, whatever sign or unit follows it."""
     match factor:
         case Quotient():
             return Mixed(whole, factor) if is_proper(factor) else times(whole, factor)
@@ -83,7 +85,7 @@ def lone(node: Node) -> Node:
 
 
 def is_proper(part: Quotient) -> bool:
-    """Returns whether a fraction may follow a whole number: both parts whole, the value below one."""
+    """Returns whether a fraction can follow a whole number: both parts whole, the value below one."""
     top, bottom = part.top, part.bottom
     return (
         isinstance(top, Number)
@@ -99,12 +101,12 @@ def is_set(node: Node) -> bool:
 
 
 def is_domain(node: Node) -> bool:
-    """Returns whether an item only says where a variable lives: `k in Z`."""
+    """Returns whether an item only states the domain of a variable: `k in Z`."""
     return isinstance(node, Membership) and isinstance(node.container, NamedSet)
 
 
 def conditioned(node: Node, conditions: Sequence[Node]) -> Node:
-    """The node under these conditions, together with those that it has."""
+    """The node with these conditions, in addition to its own."""
     if not conditions:
         return node
     if isinstance(node, Conditioned):
@@ -113,7 +115,7 @@ def conditioned(node: Node, conditions: Sequence[Node]) -> Node:
 
 
 def shared(items: Sequence[Node], joiner: str) -> Node:
-    """Several items as a list. What comes after the last one alone holds for all: `1, 3 (mod 8)`."""
+    """Several items as a list. A condition after the last one alone applies to all: `1, 3 (mod 8)`."""
     *others, last = items
     if isinstance(last, Conditioned) and not any(isinstance(item, Conditioned) for item in others):
         return Conditioned(Listing((*others, last.body), joiner), last.conditions)
@@ -121,7 +123,7 @@ def shared(items: Sequence[Node], joiner: str) -> Node:
 
 
 def disjunction(items: Sequence[Node], signs: Sequence[str]) -> Node:
-    """Propositions joined by the signs for "and" and "or", of which "and" binds tighter."""
+    """Propositions joined by the signs for "and" and "or", where "and" binds tighter."""
     if len(set(signs)) == 1:
         return Listing(tuple(items), signs[0])
     parts: list[list[Node]] = [[items[0]]]

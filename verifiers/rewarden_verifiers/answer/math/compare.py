@@ -70,11 +70,11 @@ class Comparison:
 
     @property
     def method(self) -> str:
-        """Returns how the last decision was reached."""
+        """Returns the method of the last decision."""
         return self.scalars.method
 
     def same(self, reference: Node, candidate: Node) -> bool | None:
-        """The verdict on whole answers, with variables renamed where their names are free to choose."""
+        """The verdict on whole answers, with variables renamed if their names can be chosen freely."""
         try:
             verdict = self.answers(reference, candidate)
             if verdict or self.rules.strict:
@@ -87,7 +87,7 @@ class Comparison:
         return verdict
 
     def answers(self, reference: Node, candidate: Node) -> bool | None:
-        """The verdict on two answers or on two items of them."""
+        """The verdict on two answers, or on two of their items."""
         if reference == candidate:
             return True
         self.budget.spend(COMPARISON_COST)
@@ -122,7 +122,7 @@ class Comparison:
         return False
 
     def conditioned(self, reference: Node, candidate: Node) -> bool | None:
-        """Answers of which one states conditions: they must not contradict those of the other."""
+        """Answers of which at least one states conditions: these must not contradict the other's."""
         (ours, first), (theirs, second) = parted(reference), parted(candidate)
         if first and second and contradict(first, second, self.answers, self.pieces, self.budget):
             return False
@@ -131,9 +131,9 @@ class Comparison:
     # --- preparing
 
     def settled(self, node: Node, *, exactly: bool = False) -> Node:
-        """The node without what only announces it: `S = {1, 2}`, `x in {1, 2}`, `(a, b) = (1, 2)`, `x = ±2`.
+        """The node without a part that only introduces it: `S = {1, 2}`, `x in {1, 2}`, `(a, b) = (1, 2)`, `x = ±2`.
 
-        `exactly`: an approximation beside the exact value must be its rounding.
+        `exactly`: an approximation given with the exact value must be its rounding.
         """
         if isinstance(node, Membership) and isinstance(node.container, Braces | Listing):
             return node.container
@@ -159,7 +159,7 @@ class Comparison:
         return node
 
     def _approximated(self, node: Relation, exactly: bool) -> Node:
-        """`x = sqrt(2) ~ 1.41` without its approximation, which must be near or the answer says two things."""
+        """`x = sqrt(2) ~ 1.41` without its approximation, which must be close, or else the answer gives two values."""
         at = node.operators.index("~")
         kept = node.operands[: at + 1]
         if len(kept) == 1 and is_name(kept[0]):
@@ -173,9 +173,10 @@ class Comparison:
         return self.scalars.near(exact, rough, 0.01)
 
     def _renamed(self, reference: Node, candidate: Node) -> Node | None:
-        """The candidate with its one foreign variable named as the reference names it, where that name is free.
+        """The candidate with its one unknown variable renamed to the reference's, if that name can be chosen freely.
 
-        Free are integer parameters of a periodic answer (pi k, pi n) and letters that differ in case only (C, c).
+        This applies to integer parameters of a periodic answer (pi k, pi n) and letters that differ only in case (C,
+        c).
         """
         ours, theirs = _variables(reference), _variables(candidate)
         missing, foreign = ours - theirs, theirs - ours
@@ -239,7 +240,7 @@ class Comparison:
         return verdict
 
     def alike(self, reference: Node, candidate: Node) -> bool | None:
-        """Structures of one type that nothing else understands: part by part."""
+        """Structures of one type without rules of their own: part by part."""
         match reference, candidate:
             case Membership(), Membership():
                 return self.ordered((reference.element, reference.container), (candidate.element, candidate.container))
@@ -299,7 +300,9 @@ class Comparison:
         return self.unordered([_value(item) for item in ours], [_value(item) for item in theirs])
 
     def labelled(self, ours: Sequence[Node], theirs: Sequence[Node], *, ordered: bool) -> bool | None:
-        """Lists whose items may be labelled, `p = 3, q = 4`: labels that all differ fix which value is which."""
+        """Lists whose items can have labels, `p = 3, q = 4`: if all labels differ, they determine which values to
+        compare.
+        """
         if len(ours) != len(theirs):
             return False
         our_labels, their_labels = _labels(ours), _labels(theirs)
@@ -317,7 +320,7 @@ class Comparison:
         return self.unordered(our_values, their_values)
 
     def unordered(self, ours: Sequence[Node], theirs: Sequence[Node]) -> bool | None:
-        """Returns whether each item has its own partner. Exact numbers find theirs by value, the rest by trying."""
+        """Returns whether the items match one to one. Exact numbers are matched by value, the rest by trying."""
         if len(ours) != len(theirs):
             return False
         if len(ours) > MAX_ITEMS:
@@ -348,7 +351,7 @@ class Comparison:
         return True
 
     def distinct(self, items: Sequence[Node]) -> tuple[Node, ...]:
-        """Items without repetitions, as in a set."""
+        """Items without duplicates, as in a set."""
         if len(items) > MAX_ITEMS:
             raise TooExpensive("too many items")
         values: set[Fraction] = set()
@@ -422,7 +425,7 @@ class Comparison:
         return verdict
 
     def symbolic_regions(self, reference: Node, candidate: Node) -> bool | None:
-        """Intervals whose ends hold variables: `a < x < a + 1` and `(a, a + 1)`."""
+        """Intervals whose ends contain variables: `a < x < a + 1` and `(a, a + 1)`."""
         if isinstance(reference, Relation) and isinstance(candidate, Relation):
             return self.inequalities(reference, candidate)
         ours, theirs = as_interval(reference), as_interval(candidate)
@@ -435,7 +438,7 @@ class Comparison:
         return False
 
     def inequalities(self, reference: Relation, candidate: Relation) -> bool | None:
-        """Chains of inequalities: the same differences with the same signs, up to positive factors; of numbers, the
+        """Chains of inequalities: the same differences with the same signs, up to positive factors; for numbers, the
         same numbers in the same order.
         """
         if not free_symbols(reference) and not free_symbols(candidate):
@@ -456,8 +459,8 @@ class Comparison:
         return True
 
     def _chains(self, reference: Relation, candidate: Relation) -> bool | None:
-        """Relations between constants: side by side, as written or turned around. Two numbers are always multiples of
-        each other, and so are two values of an unknown function.
+        """Relations between constants: compared side by side, as written or reversed. A test for multiples is useless
+        here, since two numbers always are multiples of each other, and so are two values of an unknown function.
         """
         turned = tuple(_TURNED.get(operator, operator) for operator in reversed(candidate.operators))
         verdict: bool | None = False
@@ -485,16 +488,16 @@ class Comparison:
         return self.value_of_equation(reference, candidate)
 
     def stated_value(self, relation: Relation) -> Node | None:
-        """Returns what `x = 3 + 2 = 5` says x is: the last of the values, which must agree with one another."""
+        """Returns the value that `x = 3 + 2 = 5` gives to x: the last one. All values must agree."""
         operands = relation.operands
         if set(relation.operators) != {"="}:
             return None
         if len(operands) == 2 and is_name(operands[1]) and not is_name(operands[0]):
             return None if _speaks_of(operands[0], operands[1]) else operands[0]
         if _speaks_of(operands[-1], operands[0]):
-            return None  # "x = x + x + x" says nothing of x: the task's own expression, echoed
+            return None  # "x = x + x + x" gives no value: it echoes the task's own expression
         if _is_unsolved(operands[0]):
-            return None  # "2x = 7" says that x is 7/2
+            return None  # "2x = 7" means that x is 7/2
         values = operands[1:] if free_symbols(operands[0]) or is_name(operands[0]) else operands
         for one, two in pairwise(values):
             if not self.answers(one, two) and not self._near_scalars(one, two):
@@ -506,7 +509,7 @@ class Comparison:
         return isinstance(one, Scalar) and isinstance(two, Scalar) and not free_symbols(one) and self._near(one, two)
 
     def value_of_equation(self, reference: Relation, candidate: Node) -> bool | None:
-        """A plain value where the reference is an equation: its right side, or the solution of a linear equation."""
+        """A plain value compared with an equation: its right side, or the solution of a linear equation."""
         if set(reference.operators) != {"="}:
             return False
         operands = reference.operands
@@ -522,15 +525,15 @@ class Comparison:
             return self.answers(operands[-1], candidate)
         if not isinstance(candidate, Scalar) or self.rules.strict or len(operands) != 2:
             return False
-        if self.scalars.same(operands[0], operands[1]):  # an identity: its value, but not the task's own side again
+        if self.scalars.same(operands[0], operands[1]):  # an identity: its value, but not the task's own side
             if _is_logarithm(operands[0]) or (candidate == operands[0] and not isinstance(candidate, Number)):
                 return False
             return self.scalars.same(operands[1], candidate)
         return self.solves(Sum((operands[0], Negation(operands[1]))), candidate)
 
     def solves(self, difference: Node, value: Node) -> bool:
-        """Returns whether the value solves difference = 0 for the one variable that it lacks, in which that is
-        linear.
+        """Returns whether the value solves difference = 0 for the one variable missing from it, in which the difference
+        is linear.
         """
         missing = free_symbols(difference) - free_symbols(value)
         if len(missing) != 1 or not free_symbols(value) <= free_symbols(difference):
@@ -561,7 +564,7 @@ class Comparison:
         return tested >= 2
 
     def equations(self, reference: Relation, candidate: Relation) -> bool | None:
-        """Equations: the same thing defined alike, or differences that are proportional."""
+        """Equations: equal definitions of the same thing, or proportional differences."""
         if set(reference.operators) != {"="} or set(candidate.operators) != {"="}:
             return self.inequalities(reference, candidate)
         ours, theirs = reference.operands, candidate.operands
@@ -585,14 +588,14 @@ class Comparison:
         if len(ours) != len(theirs) or len(ours) > 4:
             return False
         if _is_solved(reference) and not _is_solved(candidate):
-            return False  # "2x = 18" for "x = 9": the task's own equation, echoed
+            return False  # "2x = 18" for "x = 9" echoes the task's own equation
         return all(
             self.proportional(Sum((a, Negation(b))), Sum((c, Negation(d))), positive=False)
             for a, b, c, d in zip(ours, ours[1:], theirs, theirs[1:], strict=False)
         )
 
     def _stated_alike(self, reference: Relation, candidate: Relation) -> bool | None:
-        """Returns whether one constant, such as f(1) or 2 + 3, is said to be the same: `f(1) = 3 + 4 = 7`."""
+        """Returns whether the same constant, such as f(1) or 2 + 3, gets the same value: `f(1) = 3 + 4 = 7`."""
         if not self.answers(reference.operands[0], candidate.operands[0]):
             return False
         value = self.stated_value(candidate)
@@ -631,7 +634,7 @@ class Comparison:
             except Undefined:
                 continue
             if row >= 6 and (context.im(one) or context.im(two)):
-                continue  # "ln |x|" for "ln x", which is meant where it makes sense
+                continue  # "ln |x|" for "ln x": compare only where the latter is defined
             if one and two:
                 pairs.append((one, two))
         if len(pairs) < 3 or not names:
@@ -692,8 +695,8 @@ def as_interval(node: Node) -> Group | None:
 
 
 def in_order(node: Node) -> tuple[str, ...] | None:
-    """Names in an order that counts, from the least: those of a chain `b < a < c`, or of a list that is not sorted by
-    the alphabet and therefore tells an order itself.
+    """Names in a meaningful order, from the smallest: those of a chain `b < a < c`, or of a list, which states an order
+    if it is not sorted alphabetically.
     """
     match node:
         case Relation(operands=operands, operators=operators):
@@ -708,7 +711,7 @@ def in_order(node: Node) -> tuple[str, ...] | None:
 
 
 def _names(items: Sequence[Node]) -> tuple[str, ...] | None:
-    """Three or more different names; None where anything else is among the items."""
+    """Three or more distinct names; None if there are other items."""
     names = [item.name for item in items if isinstance(item, Symbol) or item in (Constant("e"), Constant("i"))]
     return tuple(names) if len(names) == len(items) == len(set(names)) > 2 else None
 
@@ -727,7 +730,7 @@ def _is_conjunction(node: Node) -> bool:
 
 
 def _opposed(reference: Listing, candidate: Listing) -> bool:
-    """Returns whether one list says "and" where the other says "or". Of values both words may mean that all are."""
+    """Returns whether one list says "and" and the other "or". Between values, both words can mean that all hold."""
     joiners = {reference.joiner, candidate.joiner}
     if joiners.isdisjoint(words.BOTH) or joiners.isdisjoint(words.EITHER):
         return False
@@ -736,14 +739,14 @@ def _opposed(reference: Listing, candidate: Listing) -> bool:
 
 
 def _in_words(items: Sequence[Node]) -> bool:
-    """Returns whether values are labelled with words, which others may choose differently."""
+    """Returns whether values are labelled with words, for which others can choose different words."""
     bodies = (parted(item)[0] for item in items)
     return any(isinstance(body, Relation) and isinstance(body.operands[0], Text) for body in bodies)
 
 
 def _is_unsolved(left: Node) -> bool:
-    """Returns whether a left side is an expression in one bare variable, such as `2x`, so that an equation still has to
-    be solved: `x`, `x^2`, `sin x` and `x + y` are quantities that an answer may give.
+    """Returns whether a left side is an expression in one bare variable, such as `2x`, so that the equation still has
+    to be solved: `x`, `x^2`, `sin x` and `x + y` are quantities that can be an answer.
     """
     if is_name(left) or isinstance(left, Power) or len(free_symbols(left)) != 1:
         return False
@@ -769,17 +772,17 @@ def _is_ratio(left: Node) -> bool:
 
 
 def _is_quantity(node: Node) -> bool:
-    """Returns whether a name is that of a quantity and not of a variable: with a capital or a subscript."""
+    """Returns whether a name is a quantity's, not a variable's: with a capital letter or a subscript."""
     return any(isinstance(part, Symbol) and ("_" in part.name or part.name[0].isupper()) for part in walk(node))
 
 
 def _is_logarithm(node: Node) -> bool:
-    """Returns whether a side is a logarithm, so that the equation itself was asked for: `log_6 216 = 3`."""
+    """Returns whether a side is a logarithm, so that the task asked for the equation itself: `log_6 216 = 3`."""
     return any(isinstance(part, Call) and part.name == "ln" for part in (node, *children(node)))
 
 
 def _variables(node: Node) -> frozenset[str]:
-    """The free variables of an answer, labels before its values left out."""
+    """The free variables of an answer, without labels before its values."""
     node = parted(node)[0]
     if isinstance(node, Listing | Braces):
         return frozenset().union(*map(_variables, node.items)) if node.items else frozenset()
@@ -787,12 +790,12 @@ def _variables(node: Node) -> frozenset[str]:
 
 
 def _speaks_of(value: Node, label: Node) -> bool:
-    """Returns whether a value holds the very variable that its label gives it to."""
+    """Returns whether a value contains the variable that it defines."""
     return isinstance(label, Symbol) and label.name in free_symbols(value)
 
 
 def _is_solved(relation: Relation) -> bool:
-    """Returns whether an equation gives one variable a value without variables, on either side."""
+    """Returns whether an equation gives a variable a value without variables, on either side."""
     if len(relation.operands) != 2:
         return False
     return any(
@@ -811,7 +814,7 @@ def _value(item: Node) -> Node:
 
 
 def _labels(items: Sequence[Node]) -> dict[str, Node]:
-    """Values by label, where every item has one and all differ; empty otherwise."""
+    """Values by label, if all items have labels and all labels differ; else empty."""
     found: dict[str, Node] = {}
     for item in items:
         body = parted(item)[0]
@@ -839,7 +842,7 @@ def _entries(node: Node) -> tuple[tuple[int, int], tuple[Node, ...]] | None:
 
 
 def _matching_names(ours: Call, theirs: Call) -> dict[str, str] | None:
-    """Returns how to rename the candidate's arguments to the reference's; None if they are not plain variables."""
+    """Returns the renaming of the candidate's arguments to the reference's; None if they are not plain variables."""
     if len(ours.arguments) != len(theirs.arguments):
         return None
     names: dict[str, str] = {}
@@ -852,7 +855,7 @@ def _matching_names(ours: Call, theirs: Call) -> dict[str, str] | None:
 
 
 def _differences(relation: Relation) -> list[tuple[str, Node]] | None:
-    """Each step of a chain as an operator and a difference compared with zero."""
+    """Each step of a chain, as an operator and a difference to compare with zero."""
     found: list[tuple[str, Node]] = []
     for left, operator, right in zip(relation.operands, relation.operators, relation.operands[1:], strict=False):
         if operator in _INEQUALITIES:

@@ -1,4 +1,4 @@
-"""Contradictions between the conditions that two answers state. A condition that only one of them states is ignored."""
+"""Contradictions between the conditions of two answers. A condition that only one of them states is ignored."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Same: TypeAlias = Callable[[Node, Node], bool | None]
 SamePieces: TypeAlias = Callable[[Region, Region], bool | None]
 
 _COUNTING = frozenset({"Z+", "Z^+", "Z_+", "N", "N+", "N*", "N^*", "N_+", "N^+"})
-"""Sets of whole numbers that writers do not tell apart: some begin at zero, some at one."""
+"""Sets of whole numbers that authors do not distinguish: some begin at zero, some at one."""
 
 
 def parted(node: Node) -> tuple[Node, tuple[Node, ...]]:
@@ -35,8 +35,8 @@ def parted(node: Node) -> tuple[Node, tuple[Node, ...]]:
 def contradict(
     ours: Sequence[Node], theirs: Sequence[Node], same: Same, same_pieces: SamePieces, budget: Budget
 ) -> bool:
-    """Returns whether conditions of two answers exclude each other: another modulus, "exists" for "for all", "odd" for
-    "even", another restriction of a variable that both restrict.
+    """Returns whether the conditions of two answers exclude each other: a different modulus, "exists" for "for all",
+    "odd" for "even", or a different restriction of a variable that both restrict.
     """
     kinds = [[part.kind for part in side if isinstance(part, Quantifier)] for side in (ours, theirs)]
     if all(kinds) and (set(kinds[0]) != set(kinds[1]) or (len(kinds[0]) == len(kinds[1]) and kinds[0] != kinds[1])):
@@ -60,7 +60,7 @@ def contradict(
 
 
 def _differ(ours: Sequence[Node], theirs: Sequence[Node], same_pieces: SamePieces, budget: Budget) -> bool:
-    """Returns whether restrictions of the same variables, taken together, differ for certain."""
+    """Returns whether the combined restrictions of the same variables certainly differ."""
     try:
         regions = [region(Listing(tuple(side), "and"), budget, together=True) for side in (ours, theirs)]
         return same_pieces(*regions) is False

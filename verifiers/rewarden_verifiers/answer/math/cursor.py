@@ -1,4 +1,4 @@
-"""A position in a list of tokens, and the state that reading carries along."""
+"""A position in a list of tokens, and the state carried along while reading."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ class Style(NamedTuple):
 
 
 class Cursor(ABC):
-    """Looks at and takes tokens. The layers of the grammar are subclasses; what a tighter layer needs of looser ones is
-    declared here."""
+    """Looks at and takes tokens. The layers of the grammar are subclasses; methods that a tighter layer needs from
+    looser ones are declared here.
+    """
 
     def __init__(self, tokens: list[Token], style: Style) -> None:
         self.tokens = tokens
@@ -29,8 +30,8 @@ class Cursor(ABC):
         self.index = 0
         self.depth = 0
         self.bars = 0  # open absolute values
-        self.in_builder = False  # inside braces, where a bar separates
-        self.conditions: list[Node] = []  # what was said about the item being read
+        self.in_builder = False  # inside braces, where a bar is a separator
+        self.conditions: list[Node] = []  # conditions on the item being read
         self.saw_tight = False
         self.saw_log = False
         self.end: Token = ("end", "", False)
@@ -49,7 +50,7 @@ class Cursor(ABC):
         self.index += 1
 
     def at_remark(self) -> bool:
-        """Returns whether brackets here hold words only and end the answer: "12 (square units)"."""
+        """Returns whether the brackets here contain only words and end the answer: "12 (square units)"."""
         if not self.at("("):
             return False
         index = self.index + 1
@@ -58,7 +59,7 @@ class Cursor(ABC):
         return self.index + 1 < index == len(self.tokens) - 1 and self.tokens[index][1] == ")"
 
     def at_currency(self) -> bool:
-        """Returns whether a currency stands here before its amount: "Rs. 930"."""
+        """Returns whether a currency precedes its amount here: "Rs. 930"."""
         return self.peek()[0] == "w" and self.peek()[1] in words.CURRENCIES and self.peek(1)[0] == "n"
 
     def enter(self) -> None:
@@ -96,4 +97,4 @@ class Cursor(ABC):
 
     @abstractmethod
     def starts_factor(self) -> bool:
-        """Returns whether the next token begins a factor that is next to this one."""
+        """Returns whether the next token begins a factor of an implicit product."""

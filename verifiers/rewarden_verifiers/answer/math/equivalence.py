@@ -39,7 +39,7 @@ class MathEquivalence:
         self.rules = rules or Rules()
 
     def extract(self, text: str) -> str | None:
-        """The answer of a response; None if there is none, or where several are offered that differ."""
+        """The answer of a response; None if there is none, or if it offers several different ones."""
         found = self.ladder.find(text)
         if found is None:
             return None
@@ -48,7 +48,7 @@ class MathEquivalence:
         return found.text
 
     def key(self, answer: str) -> str | None:
-        """A canonical form: equal keys mean equal answers. None for what is too long to be one."""
+        """A canonical form: equal keys mean equal answers. None if the answer is too long for one."""
         try:
             node = read(answer).node
             return canonical(node, Budget()) or "text " + clean(answer)
@@ -56,7 +56,7 @@ class MathEquivalence:
             return None
 
     def same(self, a: str, b: str) -> bool | None:
-        """Returns whether two answers are equal in either direction; None if that cannot be told."""
+        """Returns whether two answers are equal in either direction; None if undecidable."""
         if a == b:
             return True
         unknown = False
@@ -79,7 +79,7 @@ class MathEquivalence:
 
 
 def canonical(node: Node, budget: Budget) -> str | None:
-    """A text that equal answers of common kinds share: numbers, expressions, tuples, sets and lists of them."""
+    """A text shared by equal answers of common kinds: numbers, expressions, tuples, sets and lists of these."""
     match node:
         case Listing(items=items) | Braces(items=items):
             keys = [canonical(item, budget) for item in items]

@@ -30,13 +30,13 @@ Function = Callable[[list[Fraction]], Fraction]
 
 
 class Irrational(Exception):
-    """The node is not rational by rational steps."""
+    """The node has no rational value that rational steps can compute."""
 
 
 def rational(node: Node, budget: Budget, bindings: Bindings | None = None) -> Fraction | None:
-    """The value of a node that is rational by rational steps, else None.
+    """The value of a node if rational steps can compute it, else None.
 
-    Raises TooExpensive if the value is rational but too large, ZeroDivisionError where it does not exist.
+    Raises TooExpensive if the value is rational but too large, and ZeroDivisionError if it does not exist.
     """
     try:
         return _value(node, budget, bindings or {})
@@ -50,7 +50,7 @@ def bits(value: Fraction) -> int:
 
 
 def _charged(value: Fraction, budget: Budget) -> Fraction:
-    """The value, bounded in size and paid for: reducing a fraction takes time like the square of its size."""
+    """Bounds the size of the value and charges for it: reducing a fraction takes quadratic time in its size."""
     size = bits(value)
     if size > 2048:
         if size > MAX_BITS:
@@ -143,7 +143,7 @@ def _log2_of(value: int) -> float:
 
 
 def _root(value: Fraction, index: int) -> Fraction:
-    """The rational root; of a negative number only for the odd index. Raises Irrational if there is none."""
+    """The rational root; for a negative number only with an odd index. Raises Irrational if there is none."""
     if index > 1000 or (value < 0 and index % 2 == 0):
         raise Irrational
     if value < 0:
@@ -174,7 +174,9 @@ def _integer_root(value: int, index: int) -> int:
 
 
 def _natural(values: list[Fraction]) -> int:
-    """The argument of a factorial. Raises Irrational if it has none, TooExpensive where it has too many digits."""
+    """The argument of a factorial. Raises Irrational for an invalid one, and TooExpensive if the result has too many
+    digits.
+    """
     (value,) = values
     if value.denominator != 1 or value < 0:
         raise Irrational
@@ -214,7 +216,7 @@ def _remainder(value: int, modulus: int) -> int:
 
 
 def _series(node: Series, budget: Budget, bindings: Bindings) -> Fraction:
-    # Both ends are read, also where the first is not rational: the second may be too expensive.
+    # Evaluate both ends, even if the first is not rational: the second can be too expensive.
     lower, upper = rational(node.lower, budget, bindings), rational(node.upper, budget, bindings)
     if lower is None or upper is None or lower.denominator != 1 or upper.denominator != 1:
         raise Irrational
@@ -222,7 +224,7 @@ def _series(node: Series, budget: Budget, bindings: Bindings) -> Fraction:
         raise TooExpensive("too many terms")
     total = Fraction(0) if node.kind == "sum" else Fraction(1)
     for index in range(lower.numerator, upper.numerator + 1):
-        budget.spend()  # a term that is a number costs nothing itself: sums within sums of 1 took minutes
+        budget.spend()  # terms that are numbers cost nothing themselves: nested sums of 1 took minutes
         value = _value(node.body, budget, {**bindings, node.variable: Fraction(index)})
         total = _charged(total + value if node.kind == "sum" else total * value, budget)
     return total

@@ -1,4 +1,4 @@
-"""Plus-minus signs written out, and the collections that answers list their values in."""
+"""Expands plus-minus signs, and the collections in which answers list their values."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from rewarden_verifiers.answer.math.syntax import (
 
 
 def count_signs(node: Node) -> int:
-    """Returns how many plus-minus signs the tree holds."""
+    """Returns the number of plus-minus signs in the tree."""
     return sum(1 for part in walk(node) if isinstance(part, PlusMinus))
 
 
 def written_out(node: Node, *, together: bool = False) -> tuple[Node, ...]:
-    """The node for every choice of its signs; `together` chooses all of them at once, as a minus-plus sign demands."""
+    """The node for every choice of its signs; `together` chooses all at once, as a minus-plus sign requires."""
     signs = count_signs(node)
     if not signs:
         return (node,)
@@ -49,7 +49,7 @@ def _chosen(node: Node, signs: list[int]) -> Node:
 
 
 def elements(node: Node, *, together: bool = False) -> tuple[Node, ...] | None:
-    """The members of a list, a set or an expression with plus-minus signs; None for everything else."""
+    """The members of a list, a set or an expression with plus-minus signs; None for any other node."""
     match node:
         case Listing(items=items) | Braces(items=items):
             found: list[Node] = []

@@ -25,7 +25,7 @@ _NOTHING = 1e-15
 _PRECISION = 36
 """Bits to which a reference's value must be known: eleven digits."""
 DIGITS = 10
-"""Significant digits of a reference's value. The quadrature after it is good for more."""
+"""Significant digits of a reference's value. The quadrature is more precise than that."""
 
 
 def concerns(reference: str) -> bool:
@@ -34,7 +34,7 @@ def concerns(reference: str) -> bool:
 
 
 def load() -> None:
-    """Import both libraries, so that no reference of this kind pays for it. Raises MissingDependency."""
+    """Imports both libraries, so that no reference of this kind pays for it. Raises MissingDependency."""
     try:
         import latex2sympy2_extended  # noqa: F401
         import sympy  # noqa: F401
@@ -47,8 +47,9 @@ def load() -> None:
 
 
 def value_of(reference: str) -> Fraction | None:
-    """The number that a reference in such notation is, rounded to `DIGITS` significant digits; None if it holds
-    letters, is complex or cannot be read. Raises MissingDependency."""
+    """The number that a reference in such notation evaluates to, rounded to `DIGITS` significant digits; None if it
+    contains variables, is complex or cannot be read. Raises MissingDependency.
+    """
     read = _read(reference)
     if read is None or len(read) != 1 or read[0].free_symbols:
         return None
@@ -62,7 +63,7 @@ def value_of(reference: str) -> Fraction | None:
 
 
 def same(reference: str, candidate: str) -> bool | None:
-    """Returns whether two short LaTeX expressions agree; None if that cannot be told. Raises MissingDependency."""
+    """Returns whether two short LaTeX expressions agree; None if undecidable. Raises MissingDependency."""
     read = _read(reference, candidate)
     if read is None:
         return None
@@ -74,7 +75,7 @@ def same(reference: str, candidate: str) -> bool | None:
 
 
 def _read(reference: str, *candidates: str) -> list[Any] | None:
-    """The expressions; None if the reference has no such notation, or a text is none that may be handed over."""
+    """The parsed expressions; None if the reference has no such notation, or a text must not be passed on."""
     texts = [text.replace("$", " ").strip() for text in (reference, *candidates)]
     if not _FOREIGN.search(texts[0]):
         return None
@@ -93,7 +94,7 @@ def _read(reference: str, *candidates: str) -> list[Any] | None:
 
 
 def _resolved(expression: Any) -> Any:
-    """The expression with derivatives and limits carried out."""
+    """The expression with derivatives and limits evaluated."""
     from sympy import Derivative, Limit
 
     if not hasattr(expression, "replace"):
@@ -110,15 +111,16 @@ def _agree(ours: Any, theirs: Any) -> bool | None:
         one, two = _value(ours.subs(point)), complex(theirs.subs(point).evalf(20))
         if one is None:
             return None
-        # Without this `0/0` and infinity would agree with everything: no comparison with them is true.
+        # Otherwise `0/0` and infinity would agree with everything, since every comparison with them is false.
         if not cmath.isfinite(two) or abs(one - two) > 1e-10 * max(abs(one), abs(two), 1e-6):
             return False
     return True
 
 
 def _value(reference: Any) -> complex | None:
-    """The value of an expression without letters; None if it has none, or where it is known to a few digits only, as
-    that of an integral which diverges."""
+    """The value of an expression without variables; None if it has none, or if only a few digits are known, as for a
+    divergent integral.
+    """
     from sympy import Float
 
     value = reference.evalf(20)

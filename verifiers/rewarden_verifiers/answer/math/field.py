@@ -39,7 +39,7 @@ from rewarden_verifiers.answer.math.syntax import (
 )
 
 PRIME = 85070591730234615960994710020075346121
-_LARGEST_PRIME_FACTOR = 1_000  # trial division; a cofactor below its square is prime
+_LARGEST_PRIME_FACTOR = 1_000  # trial division; a cofactor below the square of the last trial is prime
 
 
 class Outside(Exception):
@@ -47,7 +47,7 @@ class Outside(Exception):
 
 
 def image(node: Node, point: int, budget: Budget) -> int:
-    """The element that the node maps to at one of the fixed random points. Raises Outside, or TooExpensive."""
+    """The image of the node at one of the fixed random points. Raises Outside, or TooExpensive."""
     kind = type(node)
     if kind is Number:
         return _fraction(node.value)  # type: ignore[union-attr]
@@ -150,7 +150,7 @@ def _root(node: Root, point: int, budget: Budget) -> int:
 
 
 def _positive_root(radicand: Node, budget: Budget) -> int:
-    """The image of the principal square root of a rational; of a negative one, i times a root."""
+    """The image of the principal square root of a rational; for a negative one, i times a root."""
     value = rational(radicand, budget)
     if value is None:
         raise Outside
@@ -174,7 +174,7 @@ def _root_of_integer(value: int) -> int:
 
 @lru_cache(maxsize=4096)
 def factors(value: int) -> dict[int, int]:
-    """The prime factors of a positive integer, where trial division finds them."""
+    """The prime factors of a positive integer, if trial division finds them."""
     if value < 1:
         return {0: 1} if value == 0 else {}
     found: dict[int, int] = {}

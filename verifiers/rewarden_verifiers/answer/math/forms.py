@@ -37,9 +37,10 @@ Form = Literal["simplified", "lowest_terms", "factored", "expanded", "as_written
 
 
 def has_form(form: Form, candidate: Node, reference: Node, budget: Budget) -> bool:
-    """Returns whether the candidate, already known to equal the reference, has the form.
+    """Returns whether the candidate, already known to equal the reference, has the required form.
 
-    An answer that is written as the reference is accepted before it is read, so that one which arrives here is not.
+    With `as_written`, a literally equal answer was accepted before parsing, so any answer that gets here does not have
+    the form.
     """
     if form == "as_written":
         return False
@@ -62,7 +63,7 @@ def _value(node: Node) -> Node:
 
 
 def _size(node: Node) -> int:
-    """Returns how many numbers, names and operations are written."""
+    """Returns the number of numbers, names and operations in the notation."""
     return sum(1 for part in walk(node) if not isinstance(part, Negation))
 
 
@@ -104,7 +105,7 @@ def _content(node: Node, budget: Budget) -> int:
 
 
 def _nonconstant(node: Node) -> list[Node]:
-    """The factors that hold variables, each as often as its whole exponent says."""
+    """The factors that contain variables, each repeated by its integer exponent."""
     if isinstance(node, Negation):
         return _nonconstant(node.body)
     if isinstance(node, Product):
@@ -119,7 +120,7 @@ def _nonconstant(node: Node) -> list[Node]:
 
 
 def _factored(candidate: Node, reference: Node) -> bool:
-    """At least as many factors as the reference, none of them a quotient that it does not have."""
+    """Requires at least as many factors as the reference has, and no quotient that it does not have."""
     ours, theirs = _nonconstant(candidate), _nonconstant(reference)
     if not ours and not theirs:
         return not isinstance(candidate, Sum)
@@ -142,7 +143,7 @@ def _is_sum(node: Node) -> bool:
 
 
 def _undone(node: Node, budget: Budget) -> bool:
-    """Returns whether arithmetic was left undone at this node."""
+    """Returns whether this node contains arithmetic that should have been done."""
     if isinstance(node, Quotient):
         return not _lowest(node, budget) or _rational(node.top, budget) == 0
     if isinstance(node, Root):
@@ -161,7 +162,7 @@ def _undone(node: Node, budget: Budget) -> bool:
 
 
 def _small(node: Node, budget: Budget) -> bool:
-    """Returns whether the value could reasonably have been written out: 2^5 could, 2^100 could not."""
+    """Returns whether the value can reasonably be written out: 2^5 can, 2^100 cannot."""
     value = _rational(node, budget)
     return value is not None and abs(value.numerator) < 10**9 and value.denominator < 10**9
 
@@ -176,7 +177,7 @@ def _has_power(value: Fraction, index: int) -> bool:
 
 
 def _like_terms(node: Sum, budget: Budget) -> bool:
-    """Returns whether two terms of a sum differ in their coefficients only."""
+    """Returns whether two terms of a sum differ only in their coefficients."""
     seen: set[str] = set()
     for term in node.terms:
         body = term.body if isinstance(term, Negation) else term

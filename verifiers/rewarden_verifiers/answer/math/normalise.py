@@ -44,7 +44,8 @@ _TABLE = str.maketrans({**_SIGNS, **_FULLWIDTH_DIGITS})
 _RAISED = re.compile("[" + "".join(_SUPERSCRIPTS) + "]+")
 _LOWERED = re.compile("[" + "".join(_SUBSCRIPTS) + "]+")
 
-# A JSON decoder turns "\frac" into form feed + "rac", "\text" into tab + "ext"; where that is lost too, "rac{" stays.
+# A JSON decoder turns "\frac" into form feed + "rac", "\text" into tab + "ext"; if that character is lost too, "rac{"
+# remains.
 _DAMAGED = {
     "\x0crac": r"\frac", "\x0corall": r"\forall", "\text": r"\text", "\times": r"\times", "\theta": r"\theta",
     "\tan": r"\tan", "\tfrac": r"\tfrac", "\triangle": r"\triangle", "\tau": r"\tau", "\tbinom": r"\tbinom",
@@ -61,21 +62,21 @@ _HTML_LOWERED = re.compile(r"<sub>([^<]{0,200})</sub>", re.IGNORECASE)
 _DELIMITERS = re.compile(r"(?<!\\)\$|\\\(|\\\)|\\\[(?!\d+(?:pt|em|ex|mm)\])|\\\](?!\w)")
 _BRACED_COMMA = re.compile(r"(?<=\d)\{,\}(?=\d{3})|(?<=\d)\\[,!](?=\d{3}(?!\d))")
 _SET_COMMA = re.compile(r"(?:\{,\}|,)\\!\s?")
-# "1 000", "12 345 678.9": blanks between groups of three, which multiply nothing.
+# "1 000", "12 345 678.9": spaces between groups of three, which do not multiply.
 _SPACED = re.compile(r"(?<![\d.,^_{/] )(?<![\d.,^_/])[1-9]\d{0,2}(?: \d{3})+(?! ?\d)")
-# "1.000,99", "1.000.000": points that group in threes, before a decimal comma or another group.
+# "1.000,99", "1.000.000": points that separate groups of three, before a decimal comma or another group.
 _POINTED = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:\.\d{3}){1,12}(?:,\d{1,40}|(?<=\.\d{3}\.\d{3}))(?![\d.,])")
 _COMMA = re.compile(r"([-+]?\$?)(\d{1,12}),(\d{1,12})(?!\d|,)([^\d,;=]*)")
 _COUNTED = re.compile(r"\$?\s?(?:\\?%|\^|°|\\(?:text|mathrm)\b|[A-Za-z]{1,6}\b)")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
-# "5!=120", "7!/2!=2520": without a variable, what looks like "is not" is a factorial that equals.
+# "5!=120", "7!/2!=2520": without a variable, an apparent "is not" is a factorial followed by "equals".
 _FACTORIAL = re.compile(r"(?<=[\d)}])!=(?!=)")
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 _PLAIN = re.compile(r"[0-9A-Za-z+\-*/^=().,\\{} ]*")
 
 
 def clean(text: str, limit: int = MAX_TEXT) -> str:
-    """The text in the parser's spelling. Refuses text longer than `limit`."""
+    """The text in the parser's spelling. Rejects text longer than `limit`."""
     if len(text) > limit:
         raise TooExpensive("too long")
     if "\\" in text or "{,}" in text or not _PLAIN.fullmatch(text):
@@ -94,7 +95,7 @@ def clean(text: str, limit: int = MAX_TEXT) -> str:
 
 def _mend(text: str) -> str:
     if not text.isascii():
-        text = _PRICE.sub(r"\2\1", text)  # the unit behind its number
+        text = _PRICE.sub(r"\2\1", text)  # the unit after its number
         text = _RAISED.sub(lambda run: "^{" + "".join(_SUPERSCRIPTS[sign] for sign in run[0]) + "}", text)
         text = _LOWERED.sub(lambda run: "_{" + "".join(_SUBSCRIPTS[sign] for sign in run[0]) + "}", text)
         text = text.translate(_TABLE)
@@ -112,17 +113,17 @@ def _mend(text: str) -> str:
     if "$" in text or "\\(" in text or "\\[" in text:
         text = _DELIMITERS.sub("", text)
     if ",\\!" in text or "}\\!" in text:
-        text = _SET_COMMA.sub(",", text)  # as MATH writes thousands: 10,\!080
+        text = _SET_COMMA.sub(",", text)  # as in MATH's thousands: 10,\!080
     if "{,}" in text or "\\," in text or "\\!" in text:
         text = _BRACED_COMMA.sub("", text)
     return text
 
 
 def decimal_comma(text: str, surely: bool = False) -> str | None:
-    """A number whose decimal sign is a comma, with a point in its place; None for any other text.
+    """A number with a decimal comma, rewritten with a point; None for any other text.
 
-    "2,74", "0,5" and "3,5 cm" are such numbers unless a blank is missing in a list; "3,5" is a list, and "1,234" has
-    groups of thousands. surely: the commas are known to be decimal signs, so that these are numbers as well.
+    "2,74", "0,5" and "3,5 cm" are such numbers unless they are a list without spaces; "3,5" is a list, and "1,234" has
+    groups of thousands. surely: the commas are known to be decimal commas, so that these are numbers as well.
     """
     match = _COMMA.fullmatch(text.strip())
     if match is None:
@@ -135,9 +136,9 @@ def decimal_comma(text: str, surely: bool = False) -> str | None:
 
 
 def join_thousands(text: str) -> str:
-    """Remove commas that group digits in threes, outside brackets where they would separate items.
+    """Removes commas that group digits in threes, unless brackets make them separators.
 
-    `12,345` is a number; in `(12,345)` and `1,2,345` the commas separate.
+    `12,345` is a number; in `(12,345)` and `1,2,345` the commas are separators.
     """
     parts: list[str] = []
     depth = start = 0

@@ -30,16 +30,16 @@ from rewarden_verifiers.answer.math.syntax import (
     Symbol,
 )
 
-Value = Any  # mpmath's mpf or mpc; it ships no types
+Value = Any  # mpmath's mpf or mpc; it has no type hints
 Bindings = Mapping[str, Value]
 
 
 class Undefined(Exception):
-    """The expression has no finite value here, or holds what has no value."""
+    """The expression has no finite value here, or contains a part without a value."""
 
 
 class Evaluator:
-    """Evaluates trees at one working precision. A context of its own, so that no global precision changes."""
+    """Evaluates trees at one working precision. Has its own context, so that no global precision changes."""
 
     def __init__(self, digits: int) -> None:
         self.context = mpmath.MPContext()
@@ -122,7 +122,7 @@ class Evaluator:
         return rounded
 
     def bounded(self, magnitude: Value) -> None:
-        """Refuse a result whose log2 is this large."""
+        """Rejects a result with this log2 if it is too large."""
         if abs(self.context.re(magnitude)) > MAX_MAGNITUDE:
             raise TooExpensive("magnitude too large")
 
@@ -176,7 +176,7 @@ def _call(at: Evaluator, node: Call, bindings: Bindings, budget: Budget) -> Valu
 
 
 def opaque(at: Evaluator, name: str, values: list[Value]) -> Value:
-    """A function nobody defined: a fixed pseudo-random value for each argument, equal for equal arguments."""
+    """An unknown function: a fixed pseudo-random value for each argument, equal for equal arguments."""
     context = at.context
     text = name + "".join(":" + context.nstr(value, 12) for value in values)
     digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
@@ -237,7 +237,7 @@ def _binomial(at: Evaluator, top: Value, bottom: Value) -> Value:
 
 
 def _settled(at: Evaluator, value: Value) -> Value:
-    """A value that rounding left a hair beside an integer, as that integer."""
+    """Rounds a value that is an integer up to rounding errors."""
     if at.context.mag(value) > 200:
         raise Undefined("too large to round")
     nearest = at.context.nint(value)

@@ -1,4 +1,4 @@
-"""A recursive-descent parser for the LaTeX and ASCII that answers are written in. Bounded in depth, never evaluating.
+"""A recursive-descent parser for the LaTeX and ASCII in answers. Bounded in depth; it never evaluates anything.
 
 From loose to tight: separators (`,` `;` and, or), relations and membership, set operations, sums, products (`/`, `:`
 and juxtaposition included), signs, powers, postfix signs (`!` `%` degrees, units), atoms.
@@ -117,7 +117,7 @@ class Parser(Atoms):
         return shared(items, "or" if "or" in separators else separators[-1])
 
     def separator(self) -> str | None:
-        """Commas, semicolons, line breaks, "and" and "or", several in a row counting as one."""
+        """Commas, semicolons, line breaks, "and" and "or"; several in a row count as one."""
         found = None
         while True:
             kind, text, _ = self.peek()
@@ -132,8 +132,8 @@ class Parser(Atoms):
             self.index += 1
 
     def label(self) -> str:
-        """Skip words before a colon, which are returned ("Maximum: 3"), leading words, and quantifiers, which are a
-        condition.
+        """Skips words before a colon and returns them ("Maximum: 3"); also skips leading words, and quantifiers, which
+        become conditions.
         """
         index = self.index
         while index < len(self.tokens):
@@ -155,7 +155,7 @@ class Parser(Atoms):
         return ""
 
     def quantifier(self) -> None:
-        """A quantifier with its variable, up to what it speaks of."""
+        """Takes a quantifier with its variable, up to the statement it applies to."""
         self.conditions.append(Quantifier(self.peek()[1][1:]))
         self.index += 1
         builder, self.in_builder = self.in_builder, True
@@ -169,11 +169,11 @@ class Parser(Atoms):
             self.index += 1
 
     def at_condition(self) -> bool:
-        """Returns whether a word that begins a condition stands here."""
+        """Returns whether the next token is a word that begins a condition."""
         return self.peek()[0] == "w" and self.peek()[1] in words.CONDITION_WORDS
 
     def condition(self) -> None:
-        """Take "for all integers n" and the like, up to the next separator outside brackets."""
+        """Takes "for all integers n" and similar conditions, up to the next separator outside brackets."""
         start = self.index
         if not self.at_condition() and not self.at_remark() and not self.at(r"\forall", r"\exists"):
             return
@@ -181,7 +181,7 @@ class Parser(Atoms):
         self.conditions.extend(self.stated(self.tokens[start : self.index]))
 
     def pass_condition(self) -> None:
-        """Go after a condition. A second answer hidden in one makes the text unreadable."""
+        """Moves past a condition. A second answer hidden in it makes the text unreadable."""
         depth = 0
         while self.index < len(self.tokens):
             kind, text, _ = self.peek()
@@ -203,7 +203,7 @@ class Parser(Atoms):
             self.index += 1
 
     def stated(self, tokens: list[Token]) -> list[Node]:
-        """The conditions in these tokens, as far as they are understood: what is not is forgiven."""
+        """The conditions in these tokens that can be understood; others are ignored."""
         said = [text for kind, text, _ in tokens if kind == "w"]
         found: list[Node] = []
         if tokens[0][1] in (r"\forall", r"\exists"):
@@ -226,7 +226,7 @@ class Parser(Atoms):
         return [*found, *(item for item in items if isinstance(item, (Relation, Membership)))]
 
     def item(self) -> Node:
-        """A relation, a membership or an expression; or words, where a list has items of words."""
+        """A relation, a membership or an expression; or words, for lists of words."""
         start = self.index
         kind, text, _ = self.peek()
         if kind == "w" and text not in words.NUMBER_WORDS and not self.at_currency():
@@ -342,7 +342,7 @@ class Parser(Atoms):
             terms.append(self.product())
 
     def product(self) -> Node:
-        """Factors joined by signs or by standing together."""
+        """Factors joined by signs or by juxtaposition."""
         node = self.signed()
         ratio: list[Node] | None = None
         while True:
@@ -379,14 +379,14 @@ class Parser(Atoms):
         return node
 
     def modulo(self, node: Node, modulus: Node) -> Node:
-        """A remainder where an equation goes on ("17 mod 5 = 2"); elsewhere the residue, and a condition."""
+        """A remainder if an equation follows ("17 mod 5 = 2"); else the residue, with a condition."""
         if self.peek()[1] in _RELATIONS:
             return Call("remainder", (node, modulus))
         self.conditions.append(Modulus(modulus))
         return node
 
     def _juxtapose(self, node: Node) -> Node:
-        """Multiply by what follows, unless the pair is a mixed number."""
+        """Multiplies by the next factor, unless the pair is a mixed number."""
         kind, text, spaced = self.peek()
         if isinstance(node, Number) and node.places is None:
             if kind == "c" and text == r"\frac":
@@ -400,7 +400,7 @@ class Parser(Atoms):
                         return Mixed(node, part)
                 raise Unreadable("two numbers side by side")
         elif kind == "n" and not isinstance(node, (Group, Call, Measure)):
-            # "x2" is a product; "x 2" is none that anyone writes
+            # "x2" is a product; nobody writes "x 2" for one
             beside = not spaced and isinstance(node, (Symbol, Product))
             if not beside:
                 raise Unreadable("a number after an expression")
@@ -413,7 +413,7 @@ class Parser(Atoms):
         return times(node, factor)
 
     def starts_factor(self) -> bool:
-        """Returns whether the next token begins a factor that is next to this one."""
+        """Returns whether the next token begins a factor of an implicit product."""
         kind, text, _ = self.peek()
         if kind in ("n", "f", "t"):
             return True

@@ -1,4 +1,4 @@
-"""A reference read once: its alternatives, each under every style in which its text can be read."""
+"""A prepared reference: its alternatives, each parsed under every style that its text allows."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from rewarden_verifiers.answer.math.reading import read
 from rewarden_verifiers.answer.math.syntax import Node, Number, Text
 from rewarden_verifiers.answer.worked import answer_in, reduced, spellings_in
 
-# One answer, or several of which one must be met.
+# One answer, or several alternatives.
 Reference: TypeAlias = str | int | float | list[str | int | float] | dict[Literal["any_of"], list[str | int | float]]
 Problem: TypeAlias = Literal["empty_reference", "unreadable_reference", "reference_too_expensive"]
 
 _SEGMENT = re.compile(r"\$\$?([^$]{1,2000})\$\$?")
 _MATHEMATICAL = re.compile(r"\\(?!text|mathrm|mbox|,|;|!| )[A-Za-z]|[\^_=<>]")
-# Remains of mathematics: numerals and signs. A dash or stroke between letters ("N/A") is none.
+# Traces of mathematics: numerals and signs. A dash or slash between letters ("N/A") is not one.
 _REMAINS = re.compile(r"\d|[+*|]|(?<![^\W\d_])[-/]|[-/](?![^\W\d_])")
-# "Class 3", "Player 1": a name may end in a numeral.
+# "Class 3", "Player 1": a name can end in a numeral.
 _NUMBERED = re.compile(r"((?:[^\W\d_]+ ){1,4})\d+")
-# "1.000,99", "12 345,6": who groups so writes a comma before decimals.
+# "1.000,99", "12 345,6": with such groups, the comma is a decimal comma.
 _GROUPED_WITH_COMMA = re.compile(r"\d[. \u00a0\u2009\u202f]\d{3},\d")
 _UNGROUPED = re.compile(r"(?<=\d)[. \u00a0\u2009\u202f](?=\d{3})")
 _LONGEST_NAME = 6
-"""Words of a reference that is the name of something. A sentence has more, and many others say the same."""
+"""Maximum number of words of a reference that is a name. A longer text is a sentence, and many others say the same."""
 
 
 @dataclass(slots=True)
 class Alternative:
     """One reference: its text and its trees, the usual reading first.
 
-    beyond: it has notation beyond the parser, which `fallback` reads. unreadable: nobody reads it: words where
-    mathematics was meant, the remains of a formula, or prose.
+    beyond: its notation is beyond the parser, so `fallback` reads it. unreadable: nothing can read it: words instead of
+    mathematics, an incomplete formula, or prose.
     """
 
     text: str
@@ -54,20 +54,20 @@ class PreparedReference:
 
     alternatives: list[Alternative] = field(default_factory=list)
     problem: Problem | None = None
-    limit: int = MAX_TEXT  # how long a candidate may be
-    decimal_comma: bool = False  # it writes a comma before decimals, and so may a candidate
-    reduced: str | None = None  # the rule by which a worked solution was reduced
+    limit: int = MAX_TEXT  # maximum length of a candidate
+    decimal_comma: bool = False  # it has decimal commas, so a candidate can have them too
+    reduced: str | None = None  # the rule that reduced a worked solution
 
     @property
     def fault(self) -> Problem | None:
-        """Returns what is wrong with the reference, so that no answer can be called wrong by it."""
+        """Returns the problem with the reference, because of which no answer can be called wrong."""
         if self.problem is None and any(alternative.unreadable for alternative in self.alternatives):
             return "unreadable_reference"
         return self.problem
 
 
 def prepare_reference(reference: Reference) -> PreparedReference:
-    """Read all alternatives. What is wrong with the reference is `problem`. Raises MissingDependency alone."""
+    """Prepares all alternatives. Problems with the reference are in `problem`; only MissingDependency is raised."""
     prepared = PreparedReference()
     for text in texts_of(reference):
         found = reduced(text)
@@ -96,7 +96,7 @@ def prepare_reference(reference: Reference) -> PreparedReference:
 
 
 def readings(text: str, limit: int) -> Iterator[Node]:
-    """The usual reading of a text, then the others, lazily."""
+    """Yields the usual reading of a text, then the others, lazily."""
     first = read(text, limit=limit)
     yield first.node
     seen: list[Style] = []
@@ -112,7 +112,7 @@ def readings(text: str, limit: int) -> Iterator[Node]:
 def _alternative(text: str) -> Alternative:
     nodes = list(readings(text, MAX_REFERENCE_TEXT))
     if not isinstance(nodes[0], Text):
-        # The missing value of a table, written out, reads as a product of letters, and "12 or maybe 13" as a list.
+        # A missing value of a table, "nan", parses as a product of letters, and "12 or maybe 13" as a list.
         said = words.plain(text).split()
         return Alternative(text, nodes, unreadable=said == ["nan"] or not words.DOUBTS.isdisjoint(said))
     segments = _SEGMENT.findall(text)
@@ -137,9 +137,9 @@ def _valued(value: Fraction) -> Number:
 
 
 def _is_name(text: str, plain: str) -> bool:
-    """Returns whether a reference in words, `plain` without its markup, is the name of something ("odd", "First
-    player"), which an answer has or has not. An answer that differs from prose, or from a formula that broke off, may
-    be right all the same.
+    """Returns whether a reference in words is the name of something ("odd", "First player"), so that an answer either
+    has it or is wrong. An answer that differs from prose, or from an incomplete formula, can still be right. plain: the
+    reference without markup.
     """
     bare = text.replace("$", "")
     if _MATHEMATICAL.search(bare) or sum(map(str.isalpha, plain.split())) > _LONGEST_NAME:

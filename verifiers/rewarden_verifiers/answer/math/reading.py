@@ -29,14 +29,14 @@ _WRAPPER = re.compile(r"(?:\\(?:text|textbf|textrm|textit|mathrm|mathbf|mbox|box
 
 
 class Reading(NamedTuple):
-    """A tree, and the other styles under which the text would read differently."""
+    """A tree, and the other styles in which the text would parse differently."""
 
     node: Node
     others: tuple[Style, ...]
 
 
 def read(text: str, style: Style | None = None, limit: int = MAX_TEXT) -> Reading:
-    """Read an answer: mathematics where it parses, words otherwise. Raises Unreadable only for an empty answer."""
+    """Reads an answer: as mathematics if it parses, else as words. Raises Unreadable only for an empty answer."""
     style = style or Style()
     cleaned = unwrap(clean(text, limit))
     if not cleaned:
@@ -65,7 +65,7 @@ def read(text: str, style: Style | None = None, limit: int = MAX_TEXT) -> Readin
 
 
 def unwrap(text: str) -> str:
-    """The inside of a text command, or of braces, that spans the whole answer."""
+    """The content of a text command, or of braces, that enclose the whole answer."""
     for _ in range(8):
         wrapper = _WRAPPER.match(text)
         if wrapper is None or not text.endswith("}") or not _spans(text, wrapper.end()):
@@ -89,7 +89,7 @@ def _spans(text: str, start: int) -> bool:
 
 
 def _by_name(text: str) -> Node | None:
-    """Phrases that name a mathematical object."""
+    """A mathematical object named by a phrase."""
     if len(text) > 40 or not text[-1].isalpha():
         return None
     phrase = words.plain(text)
@@ -109,7 +109,7 @@ def _by_name(text: str) -> Node | None:
 
 
 def _as_words(text: str) -> Node:
-    """Words, or a list of them where commas or "and" join short items."""
+    """Words, or a list of them if commas or "and" join short items."""
     letter = words.choice(text)
     if letter is not None:
         return Symbol(letter)
@@ -120,7 +120,7 @@ def _as_words(text: str) -> Node:
 
 
 def join_words(node: Text) -> Node:
-    """Words as a list, where "and" or "or" joins short items; the node itself where nothing does."""
+    """Words as a list if "and" or "or" joins short items; else the node itself."""
     for joiner in ("or", "and"):
         parts = node.words.split(f" {joiner} ")
         if len(parts) > 1 and all(len(part.split()) <= 4 for part in parts):

@@ -59,12 +59,14 @@ Region = list[Piece]
 
 
 def is_interval(node: Node) -> bool:
-    """Returns whether brackets hold two items, and so may be an interval."""
+    """Returns whether brackets contain two items, and so can be an interval."""
     return isinstance(node, Group) and len(node.items) == 2
 
 
 def is_region(node: Node) -> bool:
-    """Returns whether a node can only mean a set of reals: an inequality, a union, half-open brackets, a condition."""
+    """Returns whether a node can only mean a set of reals: an inequality, a union, half-open brackets, or a
+    condition.
+    """
     match node:
         case Relation(operators=operators):
             return any(operator in "<=>=!=" and operator != "=" for operator in operators) and "~" not in operators
@@ -87,8 +89,8 @@ def is_region(node: Node) -> bool:
 
 
 def region(node: Node, budget: Budget, variable: str | None = None, *, together: bool = False) -> Region:
-    """The set of reals that a node describes. Raises NoRegion. `together`: the conditions of a list hold at once,
-    though nothing remain.
+    """The set of reals that a node describes. Raises NoRegion. `together`: the conditions of a list hold at once, even
+    if nothing remains.
     """
     match node:
         case Group(opening=opening, items=(low, high), closing=closing):
@@ -128,7 +130,7 @@ def region(node: Node, budget: Budget, variable: str | None = None, *, together:
             result = parts[0]
             conditions = joiner not in EITHER and all(isinstance(item, Relation) for item in items)
             for part in parts[1:]:
-                # "x > 1, x < 3" holds at once; of "x < 1, x > 2" nothing would remain: it lists two parts
+                # "x > 1, x < 3" holds at once; "x < 1, x > 2" would leave nothing, so it lists two parts
                 common = _intersect(result, part)
                 if joiner not in EITHER and not conditions and any(piece.low is not piece.high for piece in common):
                     raise NoRegion  # a domain and a range, not two parts of one set
@@ -141,7 +143,7 @@ def region(node: Node, budget: Budget, variable: str | None = None, *, together:
 
 
 def variable_of(node: Node) -> str | None:
-    """The variable that a described set constrains, where it names one."""
+    """The variable that a set description constrains, if there is exactly one."""
     match node:
         case Relation(operands=operands):
             names = {symbol.name for symbol in map(_symbol, operands) if symbol is not None}
@@ -156,7 +158,9 @@ def variable_of(node: Node) -> str | None:
 
 
 def _symbol(node: Node) -> Symbol | None:
-    """The variable that a node is, or whose size `|c|` it is. Of z and w the latter is a disc, and no set of reals."""
+    """The variable that a node is, or the variable c of `|c|`. For z and w, the latter is a disc, not a set of
+    reals.
+    """
     match node:
         case Symbol():
             return node
@@ -173,7 +177,7 @@ def _name(element: Node) -> str | None:
 
 
 def _relation(operands: tuple[Node, ...], operators: tuple[str, ...], budget: Budget, variable: str | None) -> Region:
-    """A chain in one variable that stands alone on its side, or its size does: `-2 < c < 2`, `|c| < 2`."""
+    """A chain in one variable that is alone on its side, possibly as an absolute value: `-2 < c < 2`, `|c| < 2`."""
     result: Region = [_everything()]
     constrained = 0
     for left, operator, right in zip(operands, operators, operands[1:], strict=False):
@@ -205,7 +209,7 @@ def _half(operator: str, bound: Node, budget: Budget) -> Region:
 
 
 def _size(operator: str, bound: Node, budget: Budget) -> Region:
-    """The numbers whose absolute value is so."""
+    """The numbers whose absolute value satisfies the comparison."""
     if operator in (">", ">="):
         return _complement(_size("<=" if operator == ">" else "<", bound, budget))
     if operator in ("<", "<="):

@@ -56,29 +56,29 @@ class Rules:
 
 
 _FIELD_POINTS = (1, 2, 3)
-_TIGHT = 50  # digits at which values without variables are compared first
+_TIGHT = 50  # digits of the first comparison of values without variables
 _CONFIRM = 400  # digits at which agreement is confirmed
 _AT_POINTS = 30
 
 
 @lru_cache(maxsize=8)
 def evaluator(digits: int) -> Evaluator:
-    """The evaluator of a precision."""
+    """The evaluator for a precision."""
     return Evaluator(digits)
 
 
 def has_infinity(node: Node) -> bool:
-    """Returns whether infinity occurs in the tree."""
+    """Returns whether the tree contains infinity."""
     return any(isinstance(part, Constant) and part.name == "oo" for part in walk(node))
 
 
 def has_decimals(node: Node) -> bool:
-    """Returns whether a literal with a decimal point occurs in the tree."""
+    """Returns whether the tree contains a literal with a decimal point."""
     return any(isinstance(part, Number) and part.places is not None for part in walk(node))
 
 
 def resolution(node: Node) -> Fraction | None:
-    """The unit of the last written place, for a lone decimal, percentage or number in scientific notation."""
+    """The unit of the last written place, for a single decimal, percentage or number in scientific notation."""
     match node:
         case Number(places=places):
             return None if places is None else Fraction(1, 10**places)
@@ -122,7 +122,7 @@ def strip_units(node: Node) -> tuple[Node, str | None]:
 
 
 def _added(parts: tuple[Node, ...]) -> tuple[Node, str | None]:
-    """Measures of one dimension, added in the first one's unit."""
+    """Adds measures of one dimension, in the unit of the first one."""
     first = parts[0]
     assert isinstance(first, Measure)
     terms: list[Node] = []
@@ -136,7 +136,7 @@ def _added(parts: tuple[Node, ...]) -> tuple[Node, str | None]:
 
 
 def _bare(node: Node, kind: type[Degrees] | type[Percent]) -> Node | None:
-    """The node without its degree or percent sign, where that is the outermost thing."""
+    """The node without an outermost degree or percent sign."""
     if isinstance(node, kind):
         return node.body
     if isinstance(node, Negation) and isinstance(node.body, kind):
@@ -151,10 +151,10 @@ class Scalars:
         self.rules = rules
         self.budget = budget
         self.method = "identical"
-        self.converted = False  # the candidate is the reference's value in another base
+        self.converted = False  # the candidate writes the reference's value in another base
 
     def same(self, reference: Node, candidate: Node) -> bool | None:
-        """Returns whether the candidate equals the reference; None if that could not be told."""
+        """Returns whether the candidate equals the reference; None if undecidable."""
         if reference == candidate:
             return True
         rules = self.rules
@@ -198,7 +198,7 @@ class Scalars:
         return verdict
 
     def _based(self, reference: Node, candidate: Node) -> bool | None:
-        """Numerals in a base are equal digit by digit; a missing base is forgiven, another base is another answer."""
+        """Numerals in a base are equal digit by digit; a missing base is accepted, another base is another answer."""
         ours = (reference.digits, reference.base) if isinstance(reference, Based) else (_digits(reference), None)
         theirs = (candidate.digits, candidate.base) if isinstance(candidate, Based) else (_digits(candidate), None)
         if ours[0] is None or theirs[0] is None:
@@ -229,7 +229,7 @@ class Scalars:
         verdict = self._in_field(reference, candidate)
         if verdict is not None and (verdict or not (inexact or self.rules.rel_tol is not None)):
             self.method = "identity"
-            # What the field calls equal must also agree in floating point.
+            # Values that are equal in the field must also agree in floating point.
             return self.near(reference, candidate, 1e-9, 1e-9) if verdict and not symbols else verdict
         if symbols:
             self.method = "points"
@@ -238,7 +238,7 @@ class Scalars:
         return self._numerically(reference, candidate, inexact)
 
     def _rational(self, node: Node) -> tuple[Fraction | None, bool]:
-        """The exact value where there is one, and whether it is too large to write out."""
+        """The exact value if there is one, and whether it is too large to write out."""
         try:
             return rational(node, self.budget), False
         except ZeroDivisionError:
@@ -249,7 +249,7 @@ class Scalars:
             return None, True
 
     def _close(self, ours: Value, theirs: Value, reference: Node, candidate: Node, *, exact: bool) -> bool:
-        """The rules for decimals and for the asked tolerance; `ours` and `theirs` are Fractions or real mpf."""
+        """Applies the rules for decimals and the requested tolerance; `ours` and `theirs` are Fractions or real mpf."""
         rules = self.rules
         difference = abs(ours - theirs)
         size = abs(ours)
@@ -263,7 +263,7 @@ class Scalars:
         narrow = Fraction(1, 10**9) if whole or rules.strict else Fraction(1, 10**6)
         ours_place, theirs_place = resolution(reference), resolution(candidate)
         if ours_place is not None and ours_place == theirs_place:
-            return False  # written to the same place, decimals that differ in it are two numbers
+            return False  # two decimals with the same number of places that differ are two numbers
         if difference <= (narrow * size if exact else float(narrow) * size):
             self.method = "decimal"
             return True
@@ -283,7 +283,7 @@ class Scalars:
         return False
 
     def _in_field(self, reference: Node, candidate: Node) -> bool | None:
-        """Equality of images; None if an expression has none."""
+        """Returns whether the images are equal; None if an expression has none."""
         try:
             for point in _FIELD_POINTS:
                 if image(reference, point, self.budget) != image(candidate, point, self.budget):
@@ -293,8 +293,8 @@ class Scalars:
         return True
 
     def near(self, reference: Node, candidate: Node, share: float, least: float = 0) -> bool:
-        """Returns whether values agree in floating point, but for a share of the larger one (or of `least`); so do
-        those that have none.
+        """Returns whether values agree in floating point, within a share of the larger one (or of `least`). Expressions
+        without a value count as agreeing.
         """
         try:
             ours = evaluator(20).value(reference, {}, self.budget)
@@ -304,7 +304,7 @@ class Scalars:
         return bool(abs(ours - theirs) <= share * max(abs(ours), abs(theirs), least))
 
     def rounds(self, exact: Node, rough: Node) -> bool:
-        """Returns whether a decimal is the rounding of a value, or its digits cut off; so is what has no places."""
+        """Returns whether a decimal is the rounding or truncation of a value. Always true without decimal places."""
         place = resolution(rough)
         if place is None:
             return True
@@ -317,8 +317,10 @@ class Scalars:
         return bool(-0.5 - 1e-9 <= left < 1)
 
     def _large(self, reference: Node, candidate: Node, ours_large: bool, theirs_large: bool) -> bool | None:
-        """Rationals too large to write out. Beside a moderate reference a candidate's size is its own fault; otherwise
-        images in the field refute, and confirm together with the leading digits."""
+        """Compares rationals too large to write out. If the reference is moderate, a candidate's size is its own fault.
+        Otherwise, different images in the field refute equality, and equal ones together with the leading digits
+        confirm it.
+        """
         if theirs_large and not ours_large:
             raise TooExpensive("value too large")
         self.method = "identity"
@@ -328,7 +330,7 @@ class Scalars:
         return verdict and self.near(reference, candidate, 1e-9, 1e-9)
 
     def _numerically(self, reference: Node, candidate: Node, inexact: bool) -> bool | None:
-        """Values without variables."""
+        """Compares values without variables."""
         try:
             ours = evaluator(_TIGHT).value(reference, {}, self.budget)
         except Undefined:
@@ -345,12 +347,13 @@ class Scalars:
             return False
         if size == 0:
             return True
-        # a difference of one must show however large the values are
+        # a difference of one must be visible however large the values are
         places = max(0, int(evaluator(_TIGHT).context.mag(size)) * 3 // 10)
         digits = _CONFIRM + places
         if digits > MAX_CONFIRMED_DIGITS:
             raise TooExpensive("value too large")
-        # sqrt(a + 1) and sqrt(a + 2) differ by half of 1 / sqrt(a): roots of neighbours need places after the point
+        # sqrt(a + 1) and sqrt(a + 2) differ by half of 1 / sqrt(a): roots of adjacent numbers need places after the
+        # point
         behind = 2 * places if digits + 3 * places <= MAX_CONFIRMED_DIGITS else 0
         digits += behind + places if behind else 0
         at = evaluator(-(-digits // _CONFIRM) * _CONFIRM)
@@ -362,10 +365,11 @@ class Scalars:
         return bool(abs(ours - theirs) <= at.context.mpf(10) ** (40 - _CONFIRM - behind))
 
     def _at_points(self, reference: Node, candidate: Node, symbols: frozenset[str], inexact: bool) -> bool | None:
-        """Values at fixed points. Where both are real they must agree; where neither ever is, as complex numbers.
+        """Compares values at fixed points. Where both are real they must agree; if neither ever is, they are compared
+        as complex numbers.
 
-        Points where only one side is real do not count as long as they are the minority: log(x(x-1)) and
-        log(x) + log(x-1) are equal wherever the latter makes sense.
+        Points where only one side is real are ignored as long as they are a minority: log(x(x-1)) and log(x) + log(x-1)
+        are equal wherever the latter is defined.
         """
         at = evaluator(_AT_POINTS)
         context = at.context
@@ -412,7 +416,7 @@ class Scalars:
 
 
 def _counts(node: Node) -> bool:
-    """Returns whether a variable counts something: the range of a sum, the argument of a factorial or binomial."""
+    """Returns whether a variable is a count: the range of a sum, or the argument of a factorial or binomial."""
     for part in walk(node):
         if isinstance(part, Series) and free_symbols(part):
             return True
@@ -422,18 +426,22 @@ def _counts(node: Node) -> bool:
 
 
 def takes_size(node: Node) -> bool:
-    """Returns whether the size of what holds a variable is taken, so that signs decide: `|ab|` is not `ab`."""
+    """Returns whether the absolute value of an expression with variables is taken, so that signs matter: `|ab|` is not
+    `ab`.
+    """
     return any(isinstance(part, Call) and part.name == "abs" and free_symbols(part) for part in walk(node))
 
 
 def opposite(name: str, row: int, column: int) -> bool:
-    """Returns whether a variable is negative where signs are mixed. Letters of points are not: `|AB|` is `AB`."""
+    """Returns whether a variable is negative at points with mixed signs. Letters that name points never are: `|AB|` is
+    `AB`.
+    """
     return not name[0].isupper() and (row + column) % 2 == 1
 
 
 def _points(names: list[str], whole_numbers: bool, sized: bool) -> Iterator[dict[str, Fraction]]:
-    """Fixed points: between 0 and 1, above 1, negative, and whole numbers of both parities; or the last alone. sized:
-    also such whose signs are mixed.
+    """Fixed points: between 0 and 1, above 1, negative, and whole numbers of both parities; or only the last kind.
+    sized: also points with mixed signs.
     """
     for row in range(8 if whole_numbers else 0, 15 if sized else 13):
         bindings: dict[str, Fraction] = {}
@@ -446,7 +454,7 @@ def _points(names: list[str], whole_numbers: bool, sized: bool) -> Iterator[dict
             elif row < 8:
                 value = -1 - 2 * wobble
             else:
-                # larger for earlier letters reversed, so that n over k makes sense for k < n
+                # later letters get larger values, so that n over k is defined for k < n
                 value = Fraction(row - 5 + (3 * column if len(names) < 4 else column) + (row * column) % 2)
                 if row >= 13 and opposite(name, row, column):
                     value = -value
@@ -471,7 +479,7 @@ def _digits(node: Node) -> str | None:
 
 
 def _infinity_sign(node: Node) -> int | None:
-    """The sign of an infinite scalar that is plainly infinite."""
+    """The sign of an infinite scalar, if it is obvious."""
     match node:
         case Constant(name="oo"):
             return 1

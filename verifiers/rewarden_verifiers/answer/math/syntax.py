@@ -1,7 +1,7 @@
 """The tree of a parsed answer: scalars, and the structures that contain them.
 
 Nodes are plain data. They keep the notation (a quotient stays a quotient, a decimal keeps its places), because some
-tasks reward a form, and because a rounded decimal may match where an exact number may not.
+tasks reward a form, and because a rounded decimal can match where an exact number cannot.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 @dataclass(slots=True)
 class Number:
-    """A literal. `places` counts the digits after the decimal point where there was one."""
+    """A literal. `places` is the number of digits after the decimal point, if it has one."""
 
     value: Fraction
     places: int | None = None
@@ -238,7 +238,7 @@ class Quantifier:
 
 @dataclass(slots=True)
 class Conditioned:
-    """An answer with what is said about its variables: `x^2 where x > 0`, `3 (mod 7)`, `2k for all k in Z`."""
+    """An answer with conditions on its variables: `x^2 where x > 0`, `3 (mod 7)`, `2k for all k in Z`."""
 
     body: Node
     conditions: tuple[Node, ...]
@@ -369,7 +369,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def height(node: Node) -> int:
-    """Levels of the tree, counted without recursion."""
+    """The number of levels of the tree, counted without recursion."""
     levels = 0
     current = [node]
     while current:
@@ -379,7 +379,7 @@ def height(node: Node) -> int:
 
 
 def free_symbols(node: Node) -> frozenset[str]:
-    """Names of the variables; the index of a sum is bound."""
+    """The names of free variables; the index of a sum is bound."""
     names: set[str] = set()
     bound: set[str] = set()
     for part in walk(node):

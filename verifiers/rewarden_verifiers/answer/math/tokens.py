@@ -45,7 +45,7 @@ _TEXT = frozenset(
     r"\text \textrm \textnormal \textbf \textit \textup \textsf \mbox \hbox \mathrm \operatorname \operatorname* \rm "
     r"\mathsf \mathtt \texttt \emph \textsc".split()
 )
-# Commands that only move ink or change the face of letters.
+# Commands that only change spacing or the typeface.
 _IGNORED = frozenset(
     r"""\left \right \mleft \mright \displaystyle \textstyle \scriptstyle \limits \nolimits \big \Big \bigg \Bigg \bigl
     \bigr \Bigl \Bigr \biggl \biggr \Biggl \Biggr \bigm \Bigm \middle \mathbf \boldsymbol \mathit \mathcal \mathfrak
@@ -76,12 +76,12 @@ _NAMES = {"pi": r"\pi", "infinity": r"\infty", "infty": r"\infty", "inf": r"\inf
           "degree": r"\degree", "deg": r"\degree", "percent": "%", "intersect": r"\cap", "cdot": "*", "times": "*",
           "frac": r"\frac", "dfrac": r"\frac", "infinite": r"\infty", "dot": "*", "mod": r"\bmod"}  # fmt: skip
 _SETS = {"R": r"\reals", "N": r"\naturals", "Z": r"\integers", "Q": r"\rationals", "C": r"\complexes"}
-_CURRENCIES = frozenset({"Rs", *(name.upper() for name in CURRENCIES if name != "rs")})  # RS is a segment
+_CURRENCIES = frozenset({"Rs", *(name.upper() for name in CURRENCIES if name != "rs")})  # RS is a line segment
 _ALPHABETS = frozenset({r"\mathbb", r"\Bbb", r"\mathds"})
 
 
 def tokenize(text: str, in_words: bool = False) -> list[Token]:
-    """Tokens of the text; `in_words` where it came out of a text command."""
+    """Tokens of the text; `in_words`: the text is the content of a text command."""
     tokens: list[Token] = []
     spaced = False
     position = 0
@@ -117,7 +117,7 @@ def tokenize(text: str, in_words: bool = False) -> list[Token]:
 
 
 def _command(command: str, text: str, position: int, spaced: bool, tokens: list[Token]) -> int:
-    """Append what the command stands for; where reading goes on."""
+    """Appends the tokens for the command, and returns where reading continues."""
     if command in _TEXT:
         content, after = _argument(text, position)
         if content is not None:
@@ -149,7 +149,7 @@ def _command(command: str, text: str, position: int, spaced: bool, tokens: list[
 
 
 def _argument(text: str, position: int) -> tuple[str | None, int]:
-    """The braced argument that starts at or after blank space at `position`, without its braces."""
+    """The braced argument that begins at or after white space at `position`, without its braces."""
     while position < len(text) and text[position] == " ":
         position += 1
     if position >= len(text) or text[position] != "{":

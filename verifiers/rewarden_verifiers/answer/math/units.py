@@ -1,7 +1,7 @@
-"""Units that follow a number: their names, and factors to a common base where two units measure the same thing.
+"""Units that follow a number: their names, and conversion factors between units of the same dimension.
 
-A unit is recognised only after a value. Names outside this table ("apples") still count as a unit when they are
-written as text, but have no dimension: they neither convert nor conflict.
+A unit is recognised only after a value. Names outside this table ("apples") still count as a unit if they are written
+as text, but have no dimension: they neither convert nor conflict.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ for _dimension, _table in (
 
 _SPEED = {"mph": F(1609344, 3600000), "kmh": F(1000, 3600), "kph": F(1000, 3600)}
 
-# Letters that are a unit even without \text, directly after a number. Single letters would be variables.
+# Letters that are a unit even without \text, directly after a number. Other single letters are variables.
 BARE_UNITS = frozenset(
     name
     for name in (*_FACTORS, *_OTHER, *_SPEED)
@@ -57,7 +57,7 @@ BARE_UNITS = frozenset(
 
 
 def singular(word: str) -> str:
-    """The word without a plural ending, where one is likely."""
+    """The word without its plural ending, if it probably has one."""
     if word in _FACTORS or word in _OTHER:
         return word
     for ending in ("es", "s"):
@@ -73,7 +73,7 @@ def is_unit(word: str) -> bool:
 
 
 def reduce_unit(text: str) -> dict[str, tuple[F, int]] | None:
-    """The unit as `{dimension: (factor, power)}`; empty for words without a dimension, None if it is not understood.
+    """The unit as `{dimension: (factor, power)}`; empty for words without a dimension, None if the unit is unknown.
 
     Understands products, quotients and powers of known names: `km/h`, `m^2`, `square feet`, `cm^{3}`.
     """
@@ -119,15 +119,15 @@ def reduce_unit(text: str) -> dict[str, tuple[F, int]] | None:
 
 
 def _counted(unit: str) -> frozenset[str]:
-    """The words of a name, each without a plural ending."""
+    """The words of a name, without plural endings."""
     return frozenset(word.removesuffix("s") for word in unit.split())
 
 
 def conversion(reference: str, candidate: str) -> F | None:
-    """Returns what a value in the candidate's unit is multiplied by to be in the reference's. None: they conflict.
+    """Returns the factor that converts a value from the candidate's unit to the reference's. None: the units conflict.
 
-    A unit that is not understood neither converts nor conflicts with one that is: the factor is one. Two things that
-    are counted conflict where their names share no word: 3 apples are not 3 oranges.
+    An unknown unit neither converts nor conflicts: the factor is one. Two counted things conflict if their names share
+    no word: 3 apples are not 3 oranges.
     """
     if reference == candidate:
         return F(1)

@@ -80,7 +80,7 @@ class MathParams:
 
 
 def prepare(reference: Reference, params: MathParams, watch: Watch) -> PreparedReference:
-    """The reference, read once for all its candidates."""
+    """Prepares the reference, once for all its candidates."""
     if any(map(fallback.concerns, texts_of(reference))):
         with watch.loading():
             preload()
@@ -88,18 +88,18 @@ def prepare(reference: Reference, params: MathParams, watch: Watch) -> PreparedR
 
 
 def preload() -> None:
-    """Import SymPy, where it is installed. Not every reference that may need it does, as `\\frac{d}{2}`."""
+    """Imports SymPy, if it is installed. Not every reference that may need it really does, such as `\\frac{d}{2}`."""
     with contextlib.suppress(MissingDependency):
         fallback.load()
 
 
 def equivalence(params: MathParams) -> Equivalence:
-    """Sameness of answers under these parameters."""
+    """The equivalence of answers under these parameters."""
     return MathEquivalence(params.ladder, rules_of(params))
 
 
 def rules_of(params: MathParams) -> Rules:
-    """Returns what counts as equal."""
+    """Returns the rules of equality."""
     return Rules(
         rel_tol=params.rel_tol,
         significant_digits=0 if params.strict else params.significant_digits,
@@ -109,7 +109,7 @@ def rules_of(params: MathParams) -> Rules:
 
 
 def warm() -> None:
-    """Evaluate once, so that a fresh worker's first pair is no slower than its second."""
+    """Evaluates once, so that the first pair in a fresh worker is no slower than the second."""
     comparison = Comparison(Rules())
     comparison.same(next(readings(r"\sin 1", 100)), next(readings(r"\cos(\frac{\pi}{2} - 1)", 100)))
 
@@ -161,7 +161,7 @@ def math(
 
 
 def judge(found: Extracted, prepared: PreparedReference, params: MathParams) -> Outcome:
-    """The outcome for what was extracted."""
+    """The outcome for the extracted answer."""
     evidence: dict[str, Any] = {"rule": found.rule}
     if prepared.reduced is not None:
         evidence["reference_reduced"] = prepared.reduced
@@ -230,7 +230,7 @@ def judge(found: Extracted, prepared: PreparedReference, params: MathParams) -> 
 def _agreed(reference: str, texts: Sequence[str]) -> bool | None:
     """Returns whether all answers agree with a reference in notation beyond the parser; None if one is unreadable.
 
-    Of "f'(x) = 2x" and of the reference's own text before the sign, the right side is the answer.
+    The right side of "f'(x) = 2x", or of an equation whose left side is the reference's own text, is the answer.
     """
     agreed: bool | None = True
     for text in dict.fromkeys(texts):
@@ -245,14 +245,14 @@ def _agreed(reference: str, texts: Sequence[str]) -> bool | None:
 
 
 def _spelled(text: str) -> str:
-    """The text without what LaTeX may be written with or without: sizes of brackets, display style, idle blanks."""
+    """The text without optional LaTeX: sizes of brackets, display style, unneeded spaces."""
     if "\\" in text:
         text = _STYLE.sub(lambda command: "\\frac" if command[0].endswith("frac") else " ", text)
     return _IDLE_BLANK.sub("", " ".join(text.replace("$", " ").split()))
 
 
 def _candidates(texts: Sequence[str], prepared: PreparedReference) -> list[Node]:
-    """The readings of an answer; several texts at once are one list of alternatives."""
+    """The readings of an answer; several texts form one list of alternatives."""
     if len(texts) > 64:
         raise TooExpensive("too many answers")
     if len(texts) > 1:
@@ -263,7 +263,7 @@ def _candidates(texts: Sequence[str], prepared: PreparedReference) -> list[Node]
 
 
 def _blame(prepared: PreparedReference, candidates: Sequence[Node], details: dict[str, Any]) -> Outcome:
-    """Returns whose expression was too expensive: the reference's, when it cannot even be compared with a plain
+    """Returns whose expression was too expensive: the reference's, if it cannot even be compared with a plain
     number.
     """
     for alternative in prepared.alternatives:

@@ -1,4 +1,4 @@
-"""English words in answers: those to ignore, those that join, and those with a mathematical meaning."""
+"""English words in answers: words to ignore, words that join, and words with a mathematical meaning."""
 
 # ruff: noqa: SIM905 (long word lists read better as text)
 from __future__ import annotations
@@ -7,12 +7,12 @@ import re
 
 from rewarden_verifiers.answer.number.words import SMALL
 
-# The signs for "and" and "or", which join propositions; the words also join the values of a list.
+# The signs for "and" and "or", which join propositions; the words can also join the values of a list.
 CONJUNCTION, DISJUNCTION = r"\wedge", r"\vee"
 BOTH = frozenset({"and", CONJUNCTION})
 EITHER = frozenset({"or", DISJUNCTION})
 JOINERS = BOTH | EITHER
-# Of the words in a condition, those that exclude one another within their group: an even n is not odd.
+# Words in a condition that exclude each other within a group: an even n is not odd.
 PROPERTIES = {
     "even": "parity", "odd": "parity", "positive": "sign", "negative": "sign", "nonnegative": "sign",
     "nonpositive": "sign", "prime": "divisors", "composite": "divisors", "rational": "rationality",
@@ -25,15 +25,15 @@ CURRENCIES = frozenset({"rs", "inr", "usd", "eur", "gbp"})
 ORDINALS = frozenset({"st", "nd", "rd", "th"})
 OR_WORDS = frozenset({"or"})
 AND_WORDS = frozenset({"and"})
-# What follows one of these is a condition on the answer, not part of it: "2k for all integers k".
+# After one of these comes a condition on the answer, which is not part of it: "2k for all integers k".
 CONDITION_WORDS = frozenset({"for", "if", "where", "when", "with", "such", "provided", "given", "whenever", "unless"})
-# After a value these are neither its unit nor a remark on it: what follows changes or doubles the answer.
+# After a value these are neither its unit nor a remark: the text after them changes the answer or adds another one.
 HEDGES = frozenset(
     """not maybe perhaps possibly otherwise else but never alternatively nor versus vs wrong incorrect false""".split()
 )
 DOUBTS = frozenset({"maybe", "perhaps", "possibly"})
 NEVER_UNITS = frozenset({*JOINERS, "is", "are", "base"})
-# Words that may come before the answer proper.
+# Words that can come before the actual answer.
 LEADING_WORDS = frozenset({"answer", "is", "the", "are", "only", "about", "approximately", "exactly", "either", "both"})
 
 ENGLISH = frozenset(
@@ -66,20 +66,22 @@ _CHOICE = re.compile(r"(?:option|choice|answer)?\s*[(\[]?\s*([A-Za-z])\s*[)\]]?\
 
 
 def plain(text: str) -> str:
-    """Words and numbers in lower case, single spaces; signs and decimal points of numbers stay, a lone article too."""
+    """Words and numbers in lower case, with single spaces; signs and decimal points of numbers stay, and so does a lone
+    article.
+    """
     tokens = _TOKEN.findall(_COMMAND.sub(" ", text).casefold())
     kept = [token for token in tokens if token not in _ARTICLES]
     return " ".join(kept or tokens)
 
 
 def choice(text: str) -> str | None:
-    """The letter of an answer that is one letter, bracketed or not: `(A)`, `A.`, `option a`."""
+    """The letter of an answer that consists of one letter, bracketed or not: `(A)`, `A.`, `option a`."""
     found = _CHOICE.fullmatch(_COMMAND.sub(" ", text).replace("{", " ").replace("}", " ").strip())
     return found[1].upper() if found else None
 
 
 def tidy(phrase: str) -> str:
-    """Plain words without what only introduces an answer."""
+    """Plain words without an introduction to the answer."""
     parts = phrase.split()
     while len(parts) > 1 and parts[0] in LEADING_WORDS:
         parts.pop(0)
