@@ -17,7 +17,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 MAX_TEXT = 4000
-"""Characters of an answer that are compared with options; a longer one repeats none."""
+"""Maximum number of characters of an answer that is compared with options; a longer one repeats none."""
 
 _FOLDED = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {
     ord(char): to
@@ -36,15 +36,15 @@ _WRAPPED = re.compile(
     r"|\$\$(.*)\$\$|\$([^$]*)\$|\*\*(.*)\*\*|__(.*)__|`([^`]*)`|\"([^\"]*)\"|'([^']*)'",
     re.DOTALL,
 )
-# What may follow a repeated option: a remark set off by punctuation. "1,500" does not go on about "1".
+# The separator after a repeated option: a remark set off by punctuation. "1,500" is not "1" with a remark.
 _REMARK = re.compile(r"(?:,\s|;|:\s|\s\(|\s-\s|\.\s|\s(?:because|since|as|which)\b)")
 
 _ADVERB = re.compile(r"^(?:definitely|certainly|clearly|indeed|simply|obviously|most likely|likely|probably)\s", re.I)
-# Remarks that may name other options without choosing them.
+# Remarks that can name other options without choosing them.
 _EXPLAINED = re.compile(r",?\s(?:not|rather than|instead of|unlike|because|since|as)\b")
 
 _MAX_VALUE = 80
-"""Characters of an amount."""
+"""Maximum number of characters of an amount."""
 _MAX_FIGURES = 40
 _AMOUNT = re.compile(
     r"(?:[^\W\d]{1,3}\s?=\s?)?([-+\u2212]?)\s?([$€£¥]?)\s?(\d{1,3}(?:,\d{3})+|\d*)(\.\d+)?(?:/(\d+))?\s?(\D.*)?"
@@ -57,7 +57,7 @@ _MARK = re.compile(r"(?:^|(?<=\s))[*_]{0,2}(?:(\()([A-Z])\)|([A-Z])[.):、．])[
 
 
 def normal(text: str) -> str:
-    """The text without what carries no meaning; case is kept."""
+    """The text without details that carry no meaning; case is kept."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", text.translate(_FOLDED))
     text = " ".join(text.split())
@@ -72,14 +72,14 @@ def normal(text: str) -> str:
 
 
 class Amount(NamedTuple):
-    """A number and what it counts: a currency or a unit, empty if it has neither."""
+    """A number and what it counts: a currency or a unit; empty if it has neither."""
 
     value: Fraction
     unit: str
 
 
 def amount(text: str) -> Amount | None:
-    r"""The amount that a text is and nothing else: "3.0", "1,200", "$\\frac{1}{2}$", "50 cm", "x = 5"; or None."""
+    r"""The amount, if the text is nothing else: "3.0", "1,200", "$\\frac{1}{2}$", "50 cm", "x = 5"; or None."""
     if len(text) > _MAX_VALUE:
         return None
     plain = _FRACTION.sub(r" \1/\2", normal(text))
@@ -95,15 +95,15 @@ def amount(text: str) -> Amount | None:
         return None
     value = Fraction(whole.replace(",", "") + part) / (int(below) if below else 1)
     if below and value.denominator != int(below):
-        return None  # "26/2" is a sum to be done, not another way to write 13
+        return None  # "26/2" is an exercise, not another way to write 13
     return Amount(-value if sign in ("-", "\u2212") else value, (currency + unit).casefold())
 
 
 @lru_cache(maxsize=512)
 def listed_in(prompt: str) -> tuple[str, ...] | None:
-    """The options that a prompt lists last, as "A. …" or "(A) …", each on a line of its own or all in one; or None.
+    """The last list of options in a prompt, as "A. …" or "(A) …", each on its own line or all on one; or None.
 
-    Examples before the question have lists as well, and an instruction after it ("answer (A) or (B)") is none.
+    Examples before the question also have lists, and an instruction after it ("answer (A) or (B)") is not a list.
     """
     runs: list[list[re.Match[str]]] = []
     for mark in _MARK.finditer(prompt):
@@ -123,7 +123,7 @@ def listed_in(prompt: str) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """The texts of a question's options. `duplicates` holds the indices of options whose texts are equal."""
+    """The texts of a question's options. `duplicates` contains the indices of options with equal texts."""
 
     places: Mapping[str, int]
     caseless: bool
@@ -131,14 +131,14 @@ class Options:
 
     @cached_property
     def amounts(self) -> Mapping[Amount, int]:
-        """The options that are amounts; empty where two of them are equal."""
+        """The options that are amounts; empty if two of them are equal."""
         found = [(read, place) for text, place in self.places.items() if (read := amount(text)) is not None]
         amounts = dict(found)
         return amounts if len(amounts) == len(found) else {}
 
     def valued(self, text: str) -> int | None:
-        """The option whose amount the answer is, or None. A unit that all options share need not be named, and one
-        that none of them has is not a difference.
+        """The option with the answer's amount, or None. A unit shared by all options is optional, and a unit that no
+        option has is ignored.
         """
         said = amount(text) if self.amounts else None
         if said is None:
@@ -155,8 +155,8 @@ class Options:
     def begun(self, text: str) -> int | None:
         """The option that the answer repeats before a remark ("Paris, the capital"), or None.
 
-        The longest one counts where one option's text is contained in another's; an answer whose remark names yet
-        another option is none ("Paris, London").
+        If one option's text contains another's, the longest one counts. An answer whose remark names yet another option
+        is rejected ("Paris, London").
         """
         if len(text) > MAX_TEXT:
             return None
@@ -172,7 +172,7 @@ class Options:
         return None if named else self.places[best]
 
     def others(self, text: str, chosen: str) -> bool:
-        """Returns whether a text names an option beside the chosen one."""
+        """Returns whether a text names another option besides the chosen one."""
         key, own = self._key(text), self._key(chosen)
         return any(place and place not in own and _stands_in(place, key) for place in self.places)
 

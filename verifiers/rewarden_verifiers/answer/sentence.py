@@ -13,13 +13,16 @@ from rewarden_verifiers.extraction.statement import TAIL
 EMPHASIS = "*_` \t\r\n"
 
 _REACH = 2000
-"""Characters at the end of a response in which its last sentence begins."""
+"""Number of characters at the end of a response that are searched for the beginning of its last sentence."""
 
 _MAX_SHORT, _MAX_WORDS, _MAX_PHRASE = 120, 12, 3
-"""Characters and blanks of a response that is only its answer; blanks where it ends as a sentence does."""
+"""Maximum number of characters, and of spaces, of a response that is only its answer; the last one: of spaces if it
+ends like a sentence.
+"""
 
-# A dollar sign before a blank opens no formula, and one after a blank or before a digit closes none: pandoc's rule, by
-# which "$5 and $6" is money. Each branch begins with a literal, so that the engine skips what can begin none.
+# A dollar sign before white space opens no formula, and one after white space or before a digit closes none: pandoc's
+# rule, by which "$5 and $6" is money. Each branch begins with a literal, so that the engine can skip positions where no
+# formula begins.
 SPAN = re.compile(
     r"\\\[(.{1,400}?)\\\]|\$\$(.{1,400}?)\$\$|\\\((.{1,400}?)\\\)|\$(?<![\\$\d]\$)(?![\s$])([^$\n]{1,400}?)(?<![\s\\$])\$(?!\d)",
     re.DOTALL,
@@ -28,16 +31,16 @@ _CLOSINGS = ("$", r"\)", r"\]")
 _SEVERAL = re.compile(r"[.!?]\s+\S")
 ENDS = (".", "!", "。", "！", "।", "۔")
 _DISPLAY = re.compile(r"\\\[.{1,400}?\\\]|\$\$.{1,400}?\$\$", re.DOTALL)
-# Chat models offer more help behind their last sentence.
+# Chat models offer more help after their last sentence.
 _CLOSER = re.compile(
     r"(?:is there anything|would you like|do you (?:want|have|need)|let me know|please let me|feel free|"
     r"i hope (?:this|that)|if you (?:have|need))\b[^.!?\n]{0,120}[.!?]\s*$"
 )
 _CLOSER_REACH = 200
 _NEAR = 300
-"""Characters before the end in which most last sentences begin."""
+"""Number of characters before the end in which most last sentences begin."""
 _BOUNDARY = re.compile(r"[.!?](?=[\s*_])|[。！？।۔]|\n")
-# A word that says by itself what holds: "…, no.", "So no, it does not.", "the statement is false."
+# A word that states by itself what holds: "…, no.", "So no, it does not.", "the statement is false."
 _WORDS = re.compile(
     r"(?:[.!?,;\n]\s*(?:(?:so|but|then|thus|hence|therefore),?\s+)?|\b(?:is|are|was|be)\s+)([^\W\d_]+)(?=\s*[,.;!?]|$)",
     re.IGNORECASE,
@@ -59,7 +62,7 @@ DOUBT = re.compile(
 
 
 def short_response(text: str) -> Extracted | None:
-    """The whole response, where it is one line of a few words, and no sentence."""
+    """The whole response, if it is one line of a few words, and not a sentence."""
     body = text.strip()
     if not body or len(body) > _MAX_SHORT or "\n" in body or body.count(" ") > _MAX_WORDS:
         return None
@@ -69,19 +72,19 @@ def short_response(text: str) -> Extracted | None:
     return Extracted((body,), "short_response", (start, start + len(body)))
 
 
-@lru_cache(maxsize=1)  # the rules of a ladder ask one after the other
+@lru_cache(maxsize=1)  # the rules of a ladder call this in turn
 def last_sentence(text: str) -> tuple[int, int] | None:
-    """The place of the last sentence; None if the text does not end in one.
+    """The position of the last sentence; None if the text does not end with one.
 
-    Attack: be cut off, or stop, after a number. An inline formula may be anywhere in a sentence, so its closing sign
-    ends none.
+    Attack: be cut off, or stop, after a number. An inline formula can be anywhere in a sentence, so its closing sign
+    does not end one.
     """
     near = max(0, len(text) - _CLOSER_REACH)
     closer = _CLOSER.search(lowered(text[near:]))
     if closer is not None:
         text = text[: near + closer.start()]
     text = text.rstrip()
-    # Attack: blanks within the text, at each of which a search of all of it would try the rest of them.
+    # Attack: runs of white space within the text, at each of which a search would scan the rest of the run.
     tail_signs = TAIL.search(text, max(0, len(text) - 200))
     if tail_signs is not None:
         text = text[: tail_signs.start()]
@@ -104,7 +107,7 @@ def last_sentence(text: str) -> tuple[int, int] | None:
     for boundary in _boundaries(tail, before):
         if not tail[boundary.end() : before].strip(EMPHASIS):
             continue
-        if boundary.start() < closed:  # a formula may have begun before the boundary; to know costs most of all
+        if boundary.start() < closed:  # perhaps within a formula; finding out costs most
             if spans is None:
                 spans = [span.span() for span in SPAN.finditer(tail)]
             if any(first <= boundary.start() < last for first, last in spans):
@@ -114,24 +117,24 @@ def last_sentence(text: str) -> tuple[int, int] | None:
 
 
 def _boundaries(tail: str, before: int) -> Iterator[re.Match[str]]:
-    """Yields what may end a sentence, the last one first."""
+    """Yields possible ends of sentences, the last one first."""
     near = max(0, before - _NEAR)
     yield from reversed(list(_BOUNDARY.finditer(tail, near, before)))
     if near:
-        yield from reversed(list(_BOUNDARY.finditer(tail, 0, near + 1)))  # a full stop needs the blank after it
+        yield from reversed(list(_BOUNDARY.finditer(tail, 0, near + 1)))  # a full stop needs the space after it
 
 
 def blanked(text: str, start: int, end: int) -> str:
-    """A part of the text, of the same length, without its formulas and its emphasis."""
+    """A part of the text, with its length unchanged, without its formulas and emphasis."""
     said = SPAN.sub(lambda span: " " * len(span.group()), text[start:end])
     return said.replace("*", " ").replace("\n", " ")
 
 
 def opening_clause(text: str, says: Callable[[str], object], rule: str) -> Extracted | None:
     """The clause before the first comma of the first sentence ("Yes, because …") or of the last one ("…. So yes, it
-    does."), if it says something; both where both do and differ. Only in a text that ends.
+    does."), if it says something; both if both do and they differ. Only for a text with a proper end.
 
-    Attack: open with one label and conclude with the other, or list them. What comes after must not be one as well.
+    Attack: open with one label and conclude with another, or list them. No later clause may be a different answer.
     """
     last = last_sentence(text)
     if last is None:

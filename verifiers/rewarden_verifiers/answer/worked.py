@@ -1,7 +1,7 @@
 r"""The answer in a reference that is a worked solution, found by the same marks as in a response.
 
-A data set's column of answers can hold solutions: "… = 42\n#### 42", "… so \boxed{42}", "The answer is 42." A reference
-that is only an answer has none of these marks, or is itself one of them, and is never reduced.
+The answer column of a data set can contain solutions: "… = 42\n#### 42", "… so \boxed{42}", "The answer is 42." A
+reference that is only an answer has none of these marks, or is itself one of them, and is never reduced.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MAX_SOLUTION = 100_000
 
 @lru_cache(maxsize=4096)
 def reduced(reference: str) -> Extracted | None:
-    """The answer that a worked solution gives, by a mark; None for a reference that is an answer itself, or prose."""
+    """The answer marked in a worked solution; None for a reference that is an answer itself, or prose."""
     if len(reference) > _MAX_SOLUTION or (len(reference) < 200 and _is_answer(reference)):
         return None
     found = extract(reference, "explicit")
@@ -36,14 +36,14 @@ def reduced(reference: str) -> Extracted | None:
 
 
 def answer_in(reference: str) -> str:
-    """The reference itself, or the answer that it gives as a worked solution. Several boxes are a list."""
+    """The reference itself, or the answer that it gives as a worked solution. Several boxes form a list."""
     found = reduced(reference)
     return reference if found is None else ", ".join(dict.fromkeys(found.texts))
 
 
 def spellings_in(reference: str) -> list[str] | None:
-    """The texts of a JSON list of texts, `["34"]`, as Skywork-OR1 and others write a list of answers into a column of
-    texts; None for any other reference. "[1, 2]" is a vector.
+    """The texts in a JSON list of texts, `["34"]`, as Skywork-OR1 and others write lists of answers into a text column;
+    None for any other reference. "[1, 2]" is a vector.
     """
     text = reference.strip()
     if not (text.startswith("[") and text.endswith("]") and '"' in text) or len(text) > _MAX_SOLUTION:

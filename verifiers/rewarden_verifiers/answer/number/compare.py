@@ -1,4 +1,4 @@
-"""The comparison of a quantity with the expected one, and its distance from it: exact arithmetic throughout."""
+"""Compares a quantity with the expected one, and computes their distance. All arithmetic is exact."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Comparison:
 
 
 def compare(gold: Gold, answer: Quantity, params: NumberParams) -> Comparison:
-    """One quantity with the expected one."""
+    """Compares a quantity with the expected one."""
     values = in_terms_of(gold.quantity, answer, params)
     if isinstance(values, str):
         return Comparison(False, None, values)
@@ -36,7 +36,7 @@ def compare(gold: Gold, answer: Quantity, params: NumberParams) -> Comparison:
 
 
 def in_terms_of(gold: Quantity, answer: Quantity, params: NumberParams) -> tuple[Fraction, ...] | str:
-    """The answer's value in the reference's unit and percent sign, or why it has none."""
+    """The answer's value in the reference's unit and percent sign, or the reason why it has none."""
     if params.units != "ignored":
         if gold.unit is not None:
             if answer.percent:
@@ -69,7 +69,7 @@ def in_terms_of(gold: Quantity, answer: Quantity, params: NumberParams) -> tuple
 
 
 def _stray(wanted: Unit, answer: Quantity) -> Unit | None:
-    """The unit that stands apart from the answer's number: of the dimension that is asked, or beside the number."""
+    """The unit that is separated from the answer's number: either directly after it, or of the expected dimension."""
     return next((unit for unit, close in answer.stray if close or unit.dimension == wanted.dimension), None)
 
 
@@ -78,14 +78,14 @@ def _stem(word: str) -> str:
 
 
 def tolerance(gold: Gold, answer: Quantity, params: NumberParams) -> Fraction:
-    """The largest distance that is right, in the reference's unit: the widest of those given."""
+    """The largest distance that counts as right, in the reference's unit: the widest of the given tolerances."""
     value = gold.quantity.value
     if gold.abs_tol is not None or gold.rel_tol is not None:
         return max(gold.abs_tol or Fraction(0), (gold.rel_tol or Fraction(0)) * abs(value))
     if not params.tolerant:
         converted = answer.unit is not None and gold.quantity.unit is not None and answer.unit != gold.quantity.unit
         if value.denominator == 1 and not converted:
-            return Fraction(0)  # whole numbers are equal or they are not, whatever their size
+            return Fraction(0)  # whole numbers are equal or not, whatever their size
         return _MILLIONTH * abs(value)
     absolute, relative = params.tolerances
     widest = absolute or Fraction(0)
@@ -117,7 +117,7 @@ def magnitude(value: Fraction) -> int:
 
 
 def within(expected: Range, answer: Quantity, params: NumberParams) -> Comparison:
-    """A number with a range: the distance to it is to its nearer end, 0 within."""
+    """Compares a number with a range: the distance is to the nearer end, and 0 within the range."""
     distance = Fraction(0)
     right = True
     for end, sign in ((expected.low, 1), (expected.high, -1)):
@@ -165,7 +165,7 @@ def between(gold: Sequence[Gold], values: Sequence[Fraction], params: NumberPara
     for one, value in zip(expected, values, strict=True):
         if one:
             if not value:
-                return None  # the answer calls impossible what is not: infinitely far
+                return None  # the answer gives probability 0 to a possible outcome: infinitely far
             divergence += float(one) * (_log(one) - _log(value))
     return Fraction(max(0.0, divergence))
 
@@ -186,9 +186,9 @@ def _distribution(values: Sequence[Fraction]) -> bool:
 
 
 def digits_shared(gold: Fraction, answer: Fraction) -> float:
-    """The share of digits that are right, place by place from the decimal point; 0 if the signs differ.
+    """The share of right digits, place by place from the decimal point; 0 if the signs differ.
 
-    Digits too many count as wrong, so that writing more of them never helps.
+    Extra digits count as wrong, so that writing more of them never helps.
     """
     ours, theirs = written(abs(gold)), written(abs(answer))
     if ours is None or theirs is None or (gold < 0) != (answer < 0):
@@ -206,7 +206,7 @@ def _digit(parts: tuple[str, str], place: int) -> str:
 
 
 def written(value: Fraction) -> tuple[str, str] | None:
-    """The digits before and after the point; None for what has no end, or too many."""
+    """The digits before and after the point; None if there are infinitely many, or too many."""
     below, places = value.denominator, 0
     while below > 1 and places <= _MOST_DIGITS:
         if below % 10 == 0:

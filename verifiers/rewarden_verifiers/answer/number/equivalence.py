@@ -13,13 +13,13 @@ _KEYED_BITS = 4096
 
 
 class NumberEquivalence:
-    """Sameness of numbers and vectors: equal values in any spelling and unit, or within the tolerance of either."""
+    """Equivalence of numbers and vectors: equal values in any notation and unit, or within the tolerance of either."""
 
     def __init__(self, params: NumberParams) -> None:
         self._params = params
 
     def extract(self, text: str) -> str | None:
-        """The answer of a response; None if there is none, where it is not a number, or hedges."""
+        """The answer of a response; None if there is none, if it is not a number, or if it hedges."""
         found = self._params.ladder.find(text)
         if found is None:
             return None
@@ -29,7 +29,7 @@ class NumberEquivalence:
         return texts[0]
 
     def key(self, answer: str) -> str | None:
-        """The value in base units, exactly; None for what is not a number or very long."""
+        """The exact value in base units; None if it is not a number, or very long."""
         entries = self._read(answer)
         if entries is None:
             return None
@@ -50,9 +50,7 @@ class NumberEquivalence:
         return ";".join(keys) + ("" if len(keys) == 1 else ";")
 
     def same(self, a: str, b: str) -> bool | None:
-        """Returns whether two answers are equal; None if one of them is not a number, which cannot be told from
-        another.
-        """
+        """Returns whether two answers are equal; None if one is not a number, so that they cannot be compared."""
         first, second = self._read(a), self._read(b)
         if first is None or second is None:
             return None if a != b else True

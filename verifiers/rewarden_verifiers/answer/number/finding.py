@@ -1,6 +1,6 @@
 """Rules that find a numeric answer: the shared ones, and `last_quantity`, the last number of a response with its unit.
 
-The shared rule `last_number` reads only digits: it would read 5 in 10^5, and lose the unit.
+The shared rule `last_number` reads only digits: of 10^5 it would read 5, and it would lose the unit.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _AFTER = 80
 _MOST_JOINED = 64
 _NUMBER = re.compile(r"[0-9][0-9.,]*[0-9]|[0-9]")
 _END = re.compile(r"\n|[.!?;](?=\s|$)|,\s(?=[A-Za-z])")
-# What joins two numbers into one answer, or into a hedge.
+# Words and signs that join two numbers into one answer, or into a hedge.
 _JOIN = re.compile(
     r"[\s$*\\\u00a0]{0,4}(?:or|and|to|through|[-–+/,×xX*·^]|\\times|\\cdot|\*\*|[eE][-+]?|\}\s?\{|\.\.\.?|±|\\pm|\\,)"
     r"[\s$*({\-\\\u00a0]{0,6}"
@@ -25,8 +25,8 @@ _BEFORE = re.compile(r"(?i)(?:\\[dt]?frac\s?\{|between |from |either |at least |
 
 
 def last_quantity(text: str) -> Extracted | None:
-    """The last number of a response with what belongs to it: sign, exponent, fraction, unit, and the numbers that "or"
-    and "to" join to it.
+    """The last number of a response with its sign, exponent, fraction and unit, and the numbers that "or" and "to" join
+    to it.
     """
     offset = max(0, len(text) - _REACH)
     found = list(_NUMBER.finditer(text, offset))
@@ -53,6 +53,6 @@ def last_quantity(text: str) -> Extracted | None:
 
 
 def number_ladder(extraction: Any) -> Ladder:
-    """The parameter `extraction` as rules. Raises InvalidParams, naming what is wrong."""
+    """Reads the `extraction` parameter as rules. Raises InvalidParams with the problem."""
     own = {**FORMULAS, "last_quantity": last_quantity}
     return Ladder(extraction, own, marks=("answer_line",), loose=tuple(FORMULAS), lax=("last_quantity",))

@@ -7,25 +7,25 @@ Every size is therefore known before a number is made.
 from __future__ import annotations
 
 MAX_TEXT = 8_000
-"""Characters of an answer that are read."""
+"""Maximum number of characters of an answer."""
 MAX_DIGITS = 4_000
-"""Digits of one numeral: below the interpreter's own limit on reading integers."""
+"""Maximum number of digits of one numeral: below the interpreter's own limit for integers."""
 MAX_EXPONENT = 4_000
-"""Size of a power of ten, so that no number has more than some thousand digits."""
+"""Maximum size of a power of ten, so that no number has more than a few thousand digits."""
 MAX_ITEMS = 1_000
-"""Entries of a vector or a table."""
+"""Maximum number of entries of a vector or table."""
 LARGE = 40
-"""Digits from which a number counts as large."""
+"""Number of digits from which a number counts as large."""
 MAX_LARGE = 16
-"""Large numbers of one answer: exact arithmetic on them is no longer cheap."""
+"""Maximum number of large numbers in one answer, since exact arithmetic on them is expensive."""
 
 
 class TooExpensive(Exception):
-    """The answer exceeds a bound."""
+    """The answer exceeds a limit."""
 
 
 class Unreadable(Exception):
-    """The answer is not what was asked for. `reason` says in which way."""
+    """The answer is not of the expected kind. `reason` says why."""
 
     def __init__(self, reason: str = "unparseable_answer") -> None:
         super().__init__(reason)

@@ -35,7 +35,7 @@ _CHARS = {
     for char in chars
 }
 _GROUPING = re.compile("(?<=[0-9])(?:[\u00a0\u202f\u2009\u2007'’]|\\\\[,!;:]|\\{[ ,]\\}|,\\\\!)(?=[0-9]{3}(?![0-9]))")
-# A blank that does not break, between a number and its unit. "~" before a number is "about".
+# A non-breaking space between a number and its unit. "~" before a number means "about".
 _TIE = re.compile(r"(?<=[0-9)}\]$])\s?~\s?(?=\$?[\\A-Za-z°µμΩ])")
 _SUBSCRIPT = re.compile(r"(?<=[A-Za-z])_\{(\w{1,6})\}")
 _TEXT = re.compile(r"\\(?:text|mathrm|textrm)\s?\{([^{}]{1,40})\}")
@@ -73,7 +73,7 @@ _ADORNED = re.compile(r"\*\*|__|`+")
 
 
 def clean(text: str) -> str:
-    """The text in one spelling. Linear: every pattern is bounded, and none looks at a character twice for long."""
+    """The text in canonical spelling. Linear: every pattern is bounded, so no character is examined often."""
     text = _GROUPING.sub("", text)
     if "~" in text:
         text = _TIE.sub(" ", text)
@@ -106,14 +106,14 @@ def _one(char: str) -> str:
         return char
     if char.isdecimal():
         return str(unicodedata.decimal(char))
-    # Characters that nobody sees must not hide a second number, nor split the first.
+    # Attack: invisible characters that hide a second number, or split the first.
     return "" if unicodedata.category(char) in ("Cf", "Mn", "Cs") else char
 
 
 def _without_tex(text: str) -> str:
     text = _DEGREE.sub("°", text)
     text = _DASH.sub(r"\1", text)
-    # Units as they are set, "\text{k}\Omega" and "\frac{\text{m}}{\text{s}^{2}}", in one piece, without inner braces.
+    # Units as typeset, "\text{k}\Omega" and "\frac{\text{m}}{\text{s}^{2}}", in one piece, without inner braces.
     text = _TEXT.sub(r" \1 ", text)
     text = _MICRO.sub("μ", text)
     text = _OHMS.sub(r" \1Ω ", text)
@@ -140,5 +140,5 @@ def _slashed(match: re.Match[str]) -> str:
 
 
 def _spelled(match: re.Match[str]) -> str:
-    # What is not known stays, backslash and all, so that nobody takes \sqrt{5} for 5.
+    # Unknown commands stay, including the backslash, so that \sqrt{5} is not read as 5.
     return _COMMANDS.get(match.group(1), f" \\{match.group(1)} ")

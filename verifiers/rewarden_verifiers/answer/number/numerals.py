@@ -17,7 +17,7 @@ _COMMA = re.compile(r"([0-9]{1,3}(?:\.[0-9]{3})+|[0-9]+)?(?:,([0-9]*))?")
 
 @dataclass(frozen=True, slots=True)
 class Numeral:
-    """A value, and how it was written: significant digits and decimal places (None for what is exact by its form)."""
+    """A value and its notation: significant digits and decimal places (None for notations that are exact)."""
 
     value: Fraction
     digits: int | None = None
@@ -26,9 +26,10 @@ class Numeral:
 
 
 def numeral(run: str, exponent: str, decimal: Decimal) -> Numeral | None:
-    """A run of digits, points and commas, with the digits of its exponent (or ""), as a number; None if it is none.
+    """Reads a run of digits, points and commas, with the digits of its exponent (or ""), as a number; None if it is not
+    one.
 
-    Raises TooExpensive for one with too many digits.
+    Raises TooExpensive for a number with too many digits.
     """
     if len(run) > MAX_DIGITS:
         raise TooExpensive
@@ -51,14 +52,14 @@ def numeral(run: str, exponent: str, decimal: Decimal) -> Numeral | None:
 
 
 def bounded(exponent: str) -> int:
-    """The exponent as a number. Raises TooExpensive beyond what a number may have."""
+    """The exponent as a number. Raises TooExpensive if it exceeds the limit."""
     if len(exponent) > 12 or abs(int(exponent)) > MAX_EXPONENT:
         raise TooExpensive  # 1e999999999, 10^10^10
     return int(exponent)
 
 
 def as_float(value: Fraction) -> float | None:
-    """The nearest float; None for a number that is too large for one."""
+    """The nearest float; None for a number too large for one."""
     try:
         return float(value)
     except OverflowError:

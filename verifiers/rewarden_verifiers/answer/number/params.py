@@ -93,16 +93,16 @@ class NumberParams:
 
     @cached_property
     def tolerances(self) -> tuple[Fraction | None, Fraction | None]:
-        """The absolute and the relative tolerance."""
+        """The absolute and relative tolerances."""
         return exact(self.abs_tol), exact(self.rel_tol)
 
     @property
     def tolerant(self) -> bool:
-        """Returns whether any tolerance is given."""
+        """Returns whether a tolerance is set."""
         given = (self.abs_tol, self.rel_tol, self.significant, self.decimals)
         return any(one is not None for one in given)
 
 
 def exact(value: float | None) -> Fraction | None:
-    """A tolerance, if one is given, exactly as it is written: 0.1 is a tenth."""
+    """A tolerance, if set, exactly as written: 0.1 is a tenth."""
     return None if value is None else Fraction(repr(value))

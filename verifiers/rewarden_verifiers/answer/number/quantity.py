@@ -22,11 +22,11 @@ _BEFORE_SIGN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number as it was written. `value` is the numeral's own: 12 for "12%", with `percent` set.
+    """A number as written. `value` is the numeral's own: 12 for "12%", with `percent` set.
 
-    digits, places: significant digits and decimal places shown; None if the form is exact (a fraction, a word).
+    digits, places: significant digits and decimal places shown; None if the notation is exact (a fraction, a word).
     label: the words after it that are not a unit ("apples").
-    stray: units further on in the text ("5 [m]"), and whether nothing but signs parts each from the number.
+    stray: units further on in the text ("5 [m]"), and whether only signs separate each from the number.
     """
 
     value: Fraction
@@ -40,7 +40,7 @@ class Quantity:
 
 
 class QuantityReader:
-    """Reads the quantity that begins at a token, or says that none does."""
+    """Reads the quantity that begins at a token, or reports that none does."""
 
     def __init__(self, tokens: Tokens, decimal: Decimal) -> None:
         self._tokens = tokens
@@ -48,7 +48,7 @@ class QuantityReader:
         self._count = len(tokens)
 
     def read(self, at: int) -> tuple[Quantity, int] | None:
-        """The quantity at `at`, and where it ends. Raises Unreadable or TooExpensive for a number that is none."""
+        """The quantity at `at`, and its end. Raises Unreadable or TooExpensive for an invalid number."""
         begin = at
         negative, signed = False, False
         currency: Unit | None = None
@@ -127,7 +127,7 @@ class QuantityReader:
         )
 
     def _may_sign(self, at: int, begin: int) -> bool:
-        """Returns whether "-" is a sign here, and not a dash between two numbers."""
+        """Returns whether "-" is a sign here, not a dash between two numbers."""
         if at > begin:
             return True
         if at == 0 or self._text(at - 1) in _BEFORE_SIGN:
@@ -186,7 +186,7 @@ class QuantityReader:
         return Numeral(above.value / below.value, large=above.large or below.large), at + 1
 
     def _exponent(self, at: int) -> tuple[str, int]:
-        """The exponent after "^", and where it ends."""
+        """The exponent after "^", and its end."""
         bracket = self._text(at + 1) == "("
         place = at + 1 + bracket
         sign = ""
@@ -203,7 +203,7 @@ class QuantityReader:
         return sign + text, end
 
     def _scaled(self, read: Numeral, at: int) -> tuple[Numeral, int]:
-        """Returns what words make of a numeral: "1.5 million", "3 and a half", "2 thirds", "3rd"."""
+        """Applies the words that modify a numeral: "1.5 million", "3 and a half", "2 thirds", "3rd"."""
         text = self._text(at)
         if self._kind(at) != "word":
             return read, at

@@ -1,8 +1,8 @@
-"""Reads answers in the expected shape: one quantity, a range, a vector, or a table of named numbers.
+"""Reads answers of the expected shape: one quantity, a range, a vector, or a table of named numbers.
 
 Several numbers are a hedge if one is expected. Text that computes, negates or calls a function is not read. A number
-can occur twice if it is the same ("x = 3/4 = 0.75", "3.2 km (3200 m)"), and a quantity can have several units ("5 ft 3
-in").
+can occur twice if both are the same ("x = 3/4 = 0.75", "3.2 km (3200 m)"), and a quantity can have several units ("5 ft
+3 in").
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _HEDGES = frozenset(
         "wrong", "incorrect", "false",
     )
 )  # fmt: skip
-# What makes of a number another one.
+# Words that change a number into another one.
 _FUNCTIONS = frozenset(
     (
         "sqrt", "root", "log", "ln", "exp", "sin", "cos", "tan", "pi", "π", "factorial", "squared", "cubed", "mod",
         "times", "double", "twice", "triple", "plus", "minus", "of", "abs", "e", "i", "base", "less", "more", "choose",
     )
 )  # fmt: skip
-# What makes another one of the number that "of" follows: "42 square units" are still 42.
+# Words that change the number after "of" into another one: "42 square units" are still 42.
 _ALTERED = frozenset(("square", "cube", "reciprocal", "opposite", "inverse", "negative", "negation", "multiple"))
 _DENIED = re.compile(r"\b(?:is|was) (?:wrong|incorrect|false|untrue)\b")
 _DASHED = re.compile(r"(?:^|(?<=[\[(,=]))\s?–(?=[0-9.])")
@@ -47,7 +47,7 @@ _ENDS = re.compile(r"^([\[(]\s?-?[0-9.]+),(?=-?[0-9.]+\s?[\])]\.?$)(?![0-9]{3}(?
 _APPLIED = re.compile(r"[^\W\d_](?:_\w{1,3})?")
 _RATES = frozenset(("a", "an", "each", "every"))
 _MOST_STRAY = 24
-"""Words and signs after a number among which a unit is looked for."""
+"""Maximum number of words and signs after a number that are searched for a unit."""
 _LEAST = ("at least", "no less than", "not less than", "more than", "greater than", "over", "above", "exceeds", "≥",
           ">", ">=", "minimum of", "no fewer than", "upwards of")  # fmt: skip
 _MOST = ("at most", "no more than", "not more than", "less than", "fewer than", "under", "below", "up to", "≤", "<",
@@ -58,13 +58,13 @@ _QUIET = frozenset((":", "=", "≈", "~", "(", ")", "[", "]", "{", "}", '"', "'"
                     "#", "...", "|", "_", "$", "°"))  # fmt: skip
 _OPERATION = frozenset(("+", "-", "*", "·", "×", "/", "^", "(", ")", "%", "−"))
 _MOST_NUMBERS = 32
-"""Numbers in an answer that is one quantity, with what leads up to it."""
+"""Maximum number of numbers in an answer that is one quantity, including those that lead to it."""
 _OPEN, _CLOSE = "([{", ")]}"
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A range as an answer: from `low` to `high`, open where None."""
+    """A range as an answer: from `low` to `high`; None: unbounded."""
 
     low: Quantity | None
     high: Quantity | None
@@ -74,7 +74,7 @@ Scalar = Quantity | Span
 
 
 def read_scalar(text: str, decimal: Decimal) -> Scalar:
-    """The one quantity of an answer, or the range that it states.
+    """The single quantity of an answer, or the range that it states.
 
     Raises Unreadable (`hedged` for several, `unparseable_answer` for none) and TooExpensive.
     """
@@ -101,7 +101,7 @@ def _outcome(text: str, decimal: Decimal) -> Scalar | Unreadable | TooExpensive:
 
 
 def _scalar(text: str, decimal: Decimal) -> Scalar:
-    text = _DASHED.sub("-", text)  # a minus sign, where it can be no range
+    text = _DASHED.sub("-", text)  # a minus sign, where it cannot be a range
     if decimal == "point":
         text = _ENDS.sub(r"\1, ", text)  # (3,5), but (3,500) is one number
     match = _SPACED.match(text)
@@ -120,7 +120,7 @@ def _scalar(text: str, decimal: Decimal) -> Scalar:
         last, gap = parts[-1], gaps[-2]
         before = parts[-2]
         if gap and gap[0] == "(" and gap[-1] == "(" and gaps[-1][:1] == [")"] and _agree(before, last):
-            # A restatement in brackets
+            # The same quantity again, in brackets
             parts, gaps = [*parts[:-2], _finest([before, last])], [*gaps[:-2], [*gap[:-1], *gaps[-1][1:]]]
             continue
         if gap and any(word in _EQUAL for word in gap) and _leads(gaps, parts):
@@ -163,7 +163,7 @@ def _parts(tokens: Tokens, decimal: Decimal) -> tuple[list[Quantity], list[list[
 
 
 def _stray(tokens: Tokens, at: int) -> tuple[tuple[Unit, bool], ...]:
-    """The units among the words from `at` on, and whether nothing but signs, "in" and "of" comes before each."""
+    """The units among the words from `at` on, and whether only signs, "in" and "of" come before each."""
     found: list[tuple[Unit, bool]] = []
     close = True
     for _ in range(_MOST_STRAY):
@@ -180,7 +180,7 @@ def _stray(tokens: Tokens, at: int) -> tuple[tuple[Unit, bool], ...]:
 
 
 def _single(quantity: Quantity, before: Sequence[str], after: Sequence[str]) -> Scalar:
-    """The quantity, if what surrounds it neither doubts, negates, bounds nor computes."""
+    """The quantity, if its surroundings neither doubt, negate, bound nor change it."""
     phrase = " ".join(before)
     for phrases, least in ((_LEAST, True), (_MOST, False)):
         if any(phrase == words or phrase.endswith(f" {words}") for words in phrases):
@@ -200,7 +200,7 @@ def _single(quantity: Quantity, before: Sequence[str], after: Sequence[str]) -> 
                 continue
             if word not in _QUIET:
                 raise Unreadable
-    # "sqrt(5)", "half of", "5 squared": another number than the one that stands there
+    # "sqrt(5)", "half of", "5 squared": not the number that is written
     leading = [word for word in before if word not in ("(", "of", "the")]
     if leading and leading[-1] in _FUNCTIONS - {"e", "i", "more", "less"}:
         raise Unreadable
@@ -214,7 +214,7 @@ def _single(quantity: Quantity, before: Sequence[str], after: Sequence[str]) -> 
 
 
 def _agree(first: Quantity, second: Quantity) -> bool:
-    """Returns whether two ways of writing a quantity say the same, as precisely as the coarser one is written."""
+    """Returns whether two notations of a quantity agree, to the precision of the coarser one."""
     value, other = _base(first), _base(second)
     if first.unit is not None and second.unit is not None and first.unit.dimension != second.unit.dimension:
         return False
@@ -222,9 +222,9 @@ def _agree(first: Quantity, second: Quantity) -> bool:
 
 
 def _finest(same: Sequence[Quantity]) -> Quantity:
-    """Of several ways of writing one quantity the exact or most precise one: 5/14 rather than 0.357.
+    """The exact or most precise of several notations of one quantity: 5/14 rather than 0.357.
 
-    What another of them says of the unit holds for it too.
+    It takes over the unit from another notation if it has none.
     """
     finest = max(same, key=lambda one: math.inf if one.places is None else one.places)
     if finest.unit is not None or finest.percent:
@@ -232,13 +232,13 @@ def _finest(same: Sequence[Quantity]) -> Quantity:
     united = next((one for one in same if one.unit is not None), None)
     if united is None:
         return replace(finest, stray=finest.stray or next((one.stray for one in same if one.stray), ()))
-    # They agree in base units: the number alone is in the other's unit only where that is one of those.
+    # They agree in base units, so the bare number can only be in the other's unit if that is a base unit.
     base = united.unit is not None and united.unit.factor == 1 and not united.unit.offset
     return replace(finest, unit=united.unit) if base else united
 
 
 def _alone(parts: Sequence[Quantity], gaps: Sequence[Sequence[str]]) -> list[Quantity]:
-    """The numbers that stand alone on a side of an equation, before its last one."""
+    """The numbers that are a whole side of an equation, before its last side."""
     found: list[Quantity] = []
     for place, quantity in enumerate(parts[:-1]):
         before, after = gaps[place], gaps[place + 1]
@@ -264,7 +264,7 @@ def _half_place(quantity: Quantity) -> Fraction:
 
 
 def _joined(first: Quantity, second: Quantity) -> Quantity | None:
-    """Two quantities that are one: "5 ft 3 in", "1 hour and 30 minutes"; None for any others."""
+    """Two quantities that form one: "5 ft 3 in", "1 hour and 30 minutes"; None for any others."""
     ours, theirs = first.unit, second.unit
     if ours is None or theirs is None or ours.dimension != theirs.dimension or ours.offset or theirs.offset:
         return None
@@ -280,7 +280,7 @@ def _after_equal(gap: Sequence[str]) -> int:
 
 
 def _leads(gaps: Sequence[Sequence[str]], parts: Sequence[Quantity]) -> bool:
-    """Returns whether all before the last "=" leads up to the last number: the same number, or a computation."""
+    """Returns whether everything before the last "=" leads to the last number: the same number, or a computation."""
     sides: list[tuple[list[Quantity], list[str]]] = [([], [])]
     for place, gap in enumerate(gaps[:-1]):
         for word in gap:
@@ -335,7 +335,7 @@ def _span(parts: Sequence[Quantity], gaps: Sequence[Sequence[str]]) -> Span | No
 
 
 def _alike(first: Quantity, second: Quantity) -> Quantity:
-    """The first, with the unit and percent sign that stand only once: "3 to 5 km"."""
+    """The first quantity, with a unit or percent sign that is written only once: "3 to 5 km"."""
     if first.unit is None and not first.percent:
         return replace(first, unit=second.unit, percent=second.percent, stray=first.stray or second.stray)
     return first
@@ -363,7 +363,7 @@ def _entry(text: str, decimal: Decimal, unit: Quantity | None) -> Quantity:
 
 
 def _unwrapped(text: str, decimal: Decimal) -> tuple[str, Quantity | None]:
-    """A list without its brackets and what introduces it, and the unit after the brackets. Raises Unreadable."""
+    """A list without its brackets and introduction, and the unit after the brackets. Raises Unreadable."""
     starts = [place for char in _OPEN if (place := text.find(char)) >= 0]
     if not starts:
         return text, None
@@ -386,7 +386,7 @@ def _unwrapped(text: str, decimal: Decimal) -> tuple[str, Quantity | None]:
 
 
 def _items(body: str, decimal: Decimal) -> list[str]:
-    """The entries' texts."""
+    """The texts of the entries."""
     if ";" in body:
         items = body.split(";")
     elif decimal == "point" and "," in body:
@@ -415,7 +415,7 @@ def _items(body: str, decimal: Decimal) -> list[str]:
 
 
 def read_table(text: str, decimal: Decimal) -> dict[str, Quantity]:
-    """Names and their numbers: JSON, or "a: 0.3, b = 0.7", or one a line. Raises Unreadable and TooExpensive."""
+    """Names and their numbers: JSON, or "a: 0.3, b = 0.7", or one per line. Raises Unreadable and TooExpensive."""
     if len(text) > MAX_TEXT:
         raise TooExpensive
     given = _json_object(text)
@@ -435,7 +435,7 @@ def read_table(text: str, decimal: Decimal) -> dict[str, Quantity]:
 
 
 def name_of(text: str) -> str:
-    """A name without what carries no meaning."""
+    """A name without details that carry no meaning."""
     return " ".join(clean(text).strip("\"'`*-• ").casefold().split())
 
 
@@ -456,7 +456,7 @@ def _named(part: str) -> tuple[str, str]:
 
 
 def _json_object(text: str) -> list[tuple[str, Any]] | None:
-    """The entries of a JSON object, numbers still as text; None if the text is none."""
+    """The entries of a JSON object, with numbers still as text; None if the text is not one."""
     body = text.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
     if not (body.startswith("{") and body.endswith("}")):
         return None
@@ -475,9 +475,9 @@ def _refused(name: str) -> Any:
 
 
 def distinct_entries(text: str) -> int:
-    """Returns how many different entries a list has, whatever they are; for answers whose length is what counts.
+    """Returns the number of distinct entries of a list of any kind, for answers that are compared by length.
 
-    Raises Unreadable for what is not a list, and TooExpensive.
+    Raises Unreadable for a text that is not a list, and TooExpensive.
     """
     if len(text) > MAX_TEXT * 4:
         raise TooExpensive

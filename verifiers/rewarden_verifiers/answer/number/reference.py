@@ -1,4 +1,4 @@
-"""References of `number`, read once: a number, a range, a vector or a table, or alternatives."""
+"""References of `number`, prepared once: a number, a range, a vector or a table, or alternatives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rewarden_verifiers.answer.number.params import NumberParams, exact
 from rewarden_verifiers.answer.number.quantity import Quantity
 from rewarden_verifiers.answer.number.reading import Span, name_of, read_scalar, read_vector
 
-Value = bool | int | float | str  # bool is named so that `true` is refused instead of being read as 1
+Value = bool | int | float | str  # bool is listed so that `true` is refused instead of being read as 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """A number with its unit, or with its own tolerances, which replace those of the parameters."""
+    """A number with its unit, or with its own tolerances, which override the parameters'."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
@@ -56,7 +56,7 @@ Reference = Alternatives | Single
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """An expected number: how it was written, and its own tolerances where it has some."""
+    """An expected number: its notation, and its own tolerances if it has some."""
 
     quantity: Quantity
     abs_tol: Fraction | None = None
@@ -76,13 +76,13 @@ Expected = Gold | Range | tuple[Gold, ...] | dict[str, Gold]
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A reference, read. Each of `alternatives` is right."""
+    """A prepared reference. Each of the `alternatives` is right."""
 
     alternatives: tuple[Expected, ...]
 
 
 def prepare(reference: Reference, params: NumberParams) -> Prepared:
-    """The reference, read once for all its candidates. Raises InvalidReference for one that is not a number."""
+    """Prepares the reference, once for all its candidates. Raises InvalidReference if it is not a number."""
     given: tuple[Single, ...] = reference.any if isinstance(reference, Alternatives) else (reference,)
     if not given:
         raise InvalidReference("the reference has no alternatives: 'any' is empty", path="reference.any")
@@ -120,7 +120,7 @@ def _expected(given: Single, params: NumberParams) -> Expected:
 
 
 def _formed(given: dict[str, Value]) -> dict[str, Value] | Measure | Interval:
-    """An object of the form of a range or a measure, as such: validation takes it for a table of names."""
+    """Converts an object with the fields of a range or a measure, which validation takes for a table of names."""
     if set(given) <= {"low", "high"}:
         return Interval(low=given.get("low"), high=given.get("high"))
     if "value" not in given or not set(given) <= {"value", "unit", "abs_tol", "rel_tol"}:
@@ -140,7 +140,7 @@ def _range(low: Value | None, high: Value | None, params: NumberParams) -> Range
     first = None if low is None else _quantity(low, params)
     second = None if high is None else _quantity(high, params)
     if first is not None and second is not None:
-        # A unit that is at one end holds for both.
+        # A unit given at one end applies to both.
         first, second = replace(first, unit=first.unit or second.unit), replace(second, unit=second.unit or first.unit)
         if first.unit is not None and second.unit is not None and first.unit.dimension != second.unit.dimension:
             raise InvalidReference("the reference's ends have units of different dimensions", path="reference")
@@ -199,7 +199,7 @@ def _quantity(given: Value, params: NumberParams) -> Quantity:
         bits = abs(given).bit_length()
         if bits > 13_000:
             raise _bad("a number", "has too many digits")
-        # Digits without writing the number out: log10(2) = 0.30103
+        # Counts digits without writing the number out: log10(2) = 0.30103
         return Quantity(Fraction(given), digits=max(1, bits * 30103 // 100_000 + 1), places=0, large=bits > 130)
     found = _read(given, params)
     if not isinstance(found, Quantity):

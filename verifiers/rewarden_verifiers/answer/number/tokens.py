@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 Token = tuple[str, str]
-"""Kind (`number`, `word`, `sign`) and text. The blank before a token is part of the next one's kind only through
-`spaced`."""
+"""Kind (`number`, `word`, `sign`) and text. White space before a token is only recorded in `spaced`."""
 
 _TOKEN = re.compile(
     r"(?P<space> *)(?:(?P<number>(?:[0-9][0-9.,]*|\.[0-9][0-9.,]*))(?:[eE](?P<exponent>[-+]?[0-9]+)(?![A-Za-z_]))?"
@@ -16,7 +15,7 @@ _TOKEN = re.compile(
 
 
 class Tokens:
-    """Tokens side by side: kinds, texts, exponents of numerals, and whether a blank comes before each."""
+    """Parallel lists of tokens: kinds, texts, exponents of numerals, and whether white space precedes each."""
 
     __slots__ = ("exponents", "items", "lower", "spaced")
 

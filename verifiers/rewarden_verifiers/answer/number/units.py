@@ -30,7 +30,7 @@ class Unit:
     dimension: Dimension
 
     def to(self, other: Unit, value: Fraction) -> Fraction:
-        """A value in this unit, in the other one, which must have the same dimension."""
+        """Converts a value in this unit to the other one, which must have the same dimension."""
         return (value * self.factor + self.offset - other.offset) / other.factor
 
 
@@ -40,9 +40,9 @@ CURRENCIES: Mapping[str, str] = {
     "inr": "INR", "rs": "INR", "rupee": "INR", "rupees": "INR", "cny": "CNY", "rmb": "CNY", "yuan": "CNY", "₩": "KRW",
     "krw": "KRW", "chf": "CHF", "cad": "CAD", "aud": "AUD",
 }  # fmt: skip
-"""Signs, codes and names of currencies, in lower case. They have no rates: different ones never match."""
+"""Signs, codes and names of currencies, in lower case. They have no exchange rates: different ones never match."""
 _CENTS = frozenset(("cent", "cents", "¢"))
-# Words of prose that pint knows as units: "5 in total", "5 at most", "5 a day", "5 as planned".
+# Words of prose that pint reads as units: "5 in total", "5 at most", "5 a day", "5 as planned".
 _PROSE = frozenset(("a", "am", "are", "as", "at", "i", "is", "to", "me", "has", "pa", "x", "y", "pi", "π", "e", "k"))
 _ALIASES: Mapping[str, str] = {
     "°c": "degC", "°f": "degF", "°k": "kelvin", "°": "degree", "deg": "degree", "celsius": "degC",
@@ -55,7 +55,7 @@ _DEGREES = frozenset(("°", "deg", "degree", "degrees"))
 _SCALES: Mapping[str, str] = {
     "c": "degC", "celsius": "degC", "centigrade": "degC", "f": "degF", "fahrenheit": "degF", "kelvin": "kelvin",
 }  # fmt: skip
-_ACCIDENTS = frozenset(("technical_atmosphere",))  # its symbol "at" makes units of "cats", "rats" and "mats"
+_ACCIDENTS = frozenset(("technical_atmosphere",))  # its symbol "at" would make units of "cats", "rats" and "mats"
 _PREFIXED_POWERS: Mapping[str, int] = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
 _FOLLOWING_POWERS: Mapping[str, int] = {"squared": 2, "cubed": 3}
 _RAISED = re.compile(r"([^\W\d_]+)([2-4])")
@@ -64,7 +64,7 @@ _ADDED = {"kilometer_per_hour": ("kilometer", "hour"), "square_meter": ("meter",
 
 @lru_cache(maxsize=1)
 def registry() -> Any:
-    """The one registry, made when the first unit is met (or before workers fork). Exact; nothing is kept on disk."""
+    """The only registry, created for the first unit (or before workers fork). Exact; nothing is cached on disk."""
     import pint
 
     return pint.UnitRegistry(non_int_type=Fraction, cache_folder=None)
@@ -72,9 +72,9 @@ def registry() -> Any:
 
 @lru_cache(maxsize=4096)
 def named(name: str) -> Unit | None:
-    """The unit of a name: "km", "hours", "degC", "dollars"; None for what is none.
+    """The unit of a name: "km", "hours", "degC", "dollars"; None if there is none.
 
-    Prefixes are taken as they are written: a short one before a symbol ("km"), a long one before a name
+    Prefixes must match the form of the name: a short one before a symbol ("km"), a long one before a name
     ("kilometers"). pint alone would also read "cats" as centi-technical-atmospheres.
     """
     if len(name) > _MAX_NAME or name in _PROSE:
@@ -89,7 +89,7 @@ def named(name: str) -> Unit | None:
         return _compound(name)
     for candidate in dict.fromkeys((name, lower)):
         if candidate == lower and len(lower) < 4 and candidate != name:
-            break  # case tells symbols apart: "mm" is no "MM"
+            break  # case distinguishes symbols: "mm" is not "MM"
         canonical = _canonical(candidate)
         if canonical is not None:
             return _meaning(canonical)
@@ -108,7 +108,7 @@ def _compound(name: str) -> Unit | None:
 
 
 def _canonical(name: str) -> str | None:
-    """pint's own name, with its prefix; None where pint knows none, or only by an accident of letters."""
+    """pint's own name, with its prefix; None if pint knows none, or only by a coincidence of letters."""
     for prefix, unit, suffix in registry().parse_unit_name(name):
         if unit in _ACCIDENTS:
             continue
@@ -138,7 +138,7 @@ def _meaning(canonical: str) -> Unit | None:
 
 
 def product(parts: Sequence[tuple[Unit, int]]) -> Unit:
-    """The product of powers of units. Offsets mean something only where a unit stands alone: degC/min is a rate."""
+    """The product of powers of units. Offsets only make sense for a single unit: degC/min is a rate."""
     if len(parts) == 1 and parts[0][1] == 1:
         return parts[0][0]
     factor = Fraction(1)
@@ -161,7 +161,7 @@ class UnitReader:
         self._at = at
 
     def read(self) -> tuple[Unit, int] | None:
-        """The unit, and where it ends; None if no unit begins."""
+        """The unit, and its end; None if no unit begins here."""
         parts = self._parts(0)
         return (product(parts), self._at) if parts else None
 

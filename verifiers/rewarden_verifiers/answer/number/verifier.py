@@ -36,7 +36,7 @@ class Judgement:
 
 
 def warm() -> None:
-    """Make the registry of units once, in the process that workers are forked from."""
+    """Creates the unit registry once, in the process from which workers are forked."""
     registry()
     read_scalar("3.2 km/h", "point")
 
@@ -114,7 +114,7 @@ def _outcome(judgement: Judgement, details: dict[str, Any], params: NumberParams
 
 
 def _judged(found: Extracted, expected: Expected, params: NumberParams) -> Judgement:
-    """The worst reading of what was extracted: of several boxes each must hold."""
+    """The worst result for the extracted texts: of several boxes, each must be right."""
     judgements = [_read(text, expected, params) for text in dict.fromkeys(found.texts)]
     if len(judgements) > 1 and not all(one.right for one in judgements):
         return Judgement(0.0, reason="hedged")
@@ -182,7 +182,7 @@ def _table(answer: dict[str, Quantity], gold: dict[str, Gold], params: NumberPar
 
 
 def _many(pairs: list[tuple[Gold, Quantity]], entries: int, incomplete: str, params: NumberParams) -> Judgement:
-    """Entries compared one by one; `entries` counts also those that are missing or too many."""
+    """Compares entries one by one; `entries` also counts those that are missing or superfluous."""
     found = [compare(one, value, params) for one, value in pairs]
     hits = sum(one.right for one in found)
     complete = len(found) == entries

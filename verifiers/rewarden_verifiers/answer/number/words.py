@@ -29,7 +29,7 @@ MULTIPLIERS: Mapping[str, int] = {
     _HUNDRED: 100, _DOZEN: 12, **_SCALES,
     **{f"{word}s": value for word, value in _SCALES.items()}, "mn": 10**6, "mln": 10**6, "bn": 10**9, "tn": 10**12,
 }  # fmt: skip
-"""Multipliers that may follow a numeral: "1.5 million"."""
+"""Multipliers that can follow a numeral: "1.5 million"."""
 PARTS: Mapping[str, int] = {
     "half": 2, "halves": 2, "third": 3, "thirds": 3, "quarter": 4, "quarters": 4, "fourth": 4, "fourths": 4,
     "fifth": 5, "fifths": 5, "sixth": 6, "sixths": 6, "seventh": 7, "sevenths": 7, "eighth": 8, "eighths": 8,
@@ -38,12 +38,12 @@ PARTS: Mapping[str, int] = {
 }  # fmt: skip
 _ARTICLES = frozenset(("a", "an"))
 STARTS = frozenset((*SMALL, *TENS, *_ARTICLES, "half"))
-"""Words with which a number in words may begin."""
+"""Words that can begin a number in words."""
 _MAX_WORDS = 40
 
 
 def number_in_words(words: Sequence[str], at: int) -> tuple[Fraction, int] | None:
-    """The number that begins with the word at `at`, and where it ends; None if none does. Words are lower case."""
+    """The number that begins with the word at `at`, and its end; None if none does. Words are in lower case."""
     if words[at] not in STARTS:
         return None
     if words[at] == "half":
@@ -73,7 +73,7 @@ def number_in_words(words: Sequence[str], at: int) -> tuple[Fraction, int] | Non
 
 
 def part_after(words: Sequence[str], at: int) -> tuple[Fraction, int] | None:
-    """The part that "and" adds to a number: "and a half", "and three quarters"; None if there is none."""
+    """The fraction that "and" adds to a number: "and a half", "and three quarters"; None if there is none."""
     if at + 2 < len(words) and words[at] == "and" and words[at + 2] in PARTS:
         count = 1 if words[at + 1] in _ARTICLES else SMALL.get(words[at + 1])
         if count:
@@ -96,9 +96,9 @@ def _digits(words: Sequence[str], at: int) -> tuple[str, int]:
 
 
 def _whole(words: Sequence[str], at: int) -> tuple[int, int]:
-    """A whole number. Words that cannot continue it ("twenty thirty") end it."""
+    """A whole number. A word that cannot continue it ends it ("twenty thirty")."""
     total, current, largest = 0, 0, 10**18
-    begin, empty = at, True  # empty: no word of the part below the next scale was read yet
+    begin, empty = at, True  # empty: no word since the last scale
     while at < len(words) and at - begin < _MAX_WORDS:
         word = words[at]
         if word in _ARTICLES:

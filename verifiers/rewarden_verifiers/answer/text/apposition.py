@@ -10,7 +10,7 @@ from rewarden_verifiers.answer.text.closed import CLOSED
 _REMARK = re.compile(r"([^()\n]{2,200}?)\s{0,4}\(([^()*_`\"“”\n]{2,120})\)[\s.*_]{0,4}")
 _MARKS = re.compile(r"\*\*|__|[*_`\"“”]")
 _LETTER = re.compile(r"[^\W\d_]")
-# What is said about the answer, and is no other answer: a time, what happened to it, or where it belongs.
+# Remarks about the answer that are not another answer: a time, what happened to it, or where it belongs.
 _DESCRIBES = re.compile(
     r"(?:c(?:irca|a?\.)\s|in |since |from |until )?[0-9]{3,4}\b(?:\s?[-–]\s?(?:[0-9]{2,4}|present)\b)?|"
     r"(?:born|died|founded|established|built|completed|opened|released|published|launched|introduced|discovered|"
@@ -19,7 +19,7 @@ _DESCRIBES = re.compile(
     re.IGNORECASE,
 )
 _MONTHS = r"(?:January|February|March|April|June|July|August|September|October|November|December)"
-# A capital letter may begin another candidate, except in a month and after a preposition: "the capital of France".
+# A capital letter can begin another candidate, except in a month and after a preposition: "the capital of France".
 _NAMED = re.compile(
     rf"\b(?:(?:of|in|at|near|by|on)(?: the)?(?: [^\W\d_a-z][\w.’'-]{{0,30}}){{1,4}}|{_MONTHS}\b|AD\b|BCE?\b|CE\b)"
 )
@@ -28,10 +28,10 @@ _OTHER = re.compile(r"\b(?:and|also|alternatively|another|other|likely|probably|
 
 
 def before_remark(answer: str) -> str | None:
-    """The answer in front of a remark in brackets that can be no other answer; None if there is no such remark.
+    """The answer before a remark in brackets that cannot be another answer; None if there is no such remark.
 
-    Attack: offer a second candidate in the brackets. A remark must begin as a time or a description does, and it may
-    neither doubt nor add, nor hold emphasis or a name that no preposition ties to it.
+    Attack: offer a second candidate in the brackets. A remark must begin like a time or a description. It must not
+    doubt or add anything, or contain emphasis or a name without a preposition before it.
     """
     match = _REMARK.fullmatch(answer.strip())
     if match is None:

@@ -12,9 +12,9 @@ from rewarden_verifiers.answer.text.normalise import UNSPACED
 from rewarden_verifiers.extraction import encodable
 
 _TAIL = 2000
-"""Characters at the end of a prompt in which its question is looked for."""
+"""Number of characters at the end of a prompt that are searched for its question."""
 _LEAST = 3
-"""Words that make a question."""
+"""Minimum number of words of a question."""
 _QUESTIONS = 1024
 _WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")
 _LABEL = re.compile(r"\s*(?:user|question|query|q|problem|问题|问)\s*[:：]\s*", re.IGNORECASE)
@@ -23,7 +23,7 @@ _GAP = r"[^\pL\pN]*"
 
 
 class Question:
-    """The question of a prompt: its words, and a pattern that finds it in whatever punctuation."""
+    """The question in a prompt: its words, and a pattern that finds it with any punctuation."""
 
     __slots__ = ("_pattern", "_words", "size")
 
@@ -33,7 +33,7 @@ class Question:
         self._pattern: Any = re2.compile(f"(?i){_GAP.join(words)}[?？.:]*")
 
     def without(self, text: str) -> str:
-        """The text without the question's echoes; blank where it is only an echo or most of one."""
+        """The text without echoes of the question; blank if it is only an echo, or mostly one."""
         if 2 * len(text) < self.size:
             return text
         words = [word.lower() for word in _WORD.findall(text)]
@@ -44,9 +44,9 @@ class Question:
 
 
 def question_of(prompt: str) -> Question | None:
-    """The last question of a prompt, or its last line where nothing is asked with a mark; None for less than 3 words.
+    """The last question of a prompt, or its last line if there is no question mark; None for fewer than 3 words.
 
-    Many responses share a prompt: its question is read once.
+    Cached, since many responses share a prompt.
     """
     return _question(prompt[-_TAIL:])
 

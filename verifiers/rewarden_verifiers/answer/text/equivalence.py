@@ -11,8 +11,8 @@ from rewarden_verifiers.answer.text.similarity import numbers, ratio
 
 
 class TextEquivalence:
-    """Sameness of answers by `mode`: the same characters for `exact`, nearly the same for `fuzzy`, and canonical forms
-    that are equal for all others, whose partial matches do not make answers the same ("Paris" in "Paris, Texas").
+    """Equivalence of answers by `mode`: the same characters for `exact`, nearly the same for `fuzzy`, and equal
+    canonical forms for all others. Partial matches do not make answers equal ("Paris" in "Paris, Texas").
     """
 
     def __init__(self, params: TextParams) -> None:
@@ -20,7 +20,7 @@ class TextEquivalence:
         self._reader = params.reader
 
     def extract(self, text: str) -> str | None:
-        """The answer; None if there is none, where several differ, and for a refusal: silence is not a majority."""
+        """The answer; None if there is none, if several differ, and for a refusal: silence is not a majority."""
         found = self._reader.extract(text)
         if found is None or found.oversized or self._reader.refuses(self._reader.plain(found.text)):
             return None
@@ -32,7 +32,7 @@ class TextEquivalence:
 
     def same(self, a: str, b: str) -> bool | None:
         """Returns whether the keys are equal or, for `fuzzy`, at least `threshold` alike; None for texts too long to
-        tell.
+        compare.
         """
         first, second = self.key(a), self.key(b)
         if first == second or first is None or second is None:
@@ -45,6 +45,6 @@ class TextEquivalence:
             return False
         if negations(tokens(first)) != negations(tokens(second)):
             return False
-        # A text that is part of another is not the same.
+        # A text contained in another one is not the same.
         scorer = "ratio" if self._params.scorer == "partial" else self._params.scorer
         return ratio(scorer, first, second) >= (self._reader.threshold or 1.0)

@@ -1,4 +1,4 @@
-"""Maps equivalent forms of Unicode to one, without changing their meaning.
+"""Maps equivalent forms of Unicode characters to one, without changing their meaning.
 
 NFKC alone would equate "10²" with "102" and "1½" with "11⁄2". Characters that are numbers but not digits are therefore
 written out first ("10^2", "1 1/2").
@@ -18,9 +18,10 @@ _RAISED = str.maketrans("\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\
 
 
 class _Table(dict[int, str | None]):
-    """A table for `str.translate` that works out a character when it is first met, and forgets before it grows large.
+    """A table for `str.translate` that computes an entry when a character first occurs, and is cleared before it grows
+    large.
 
-    A text of all of Unicode's characters must not cost the process a hundred megabytes.
+    A text with all of Unicode's characters must not cost the process a hundred megabytes.
     """
 
     def __missing__(self, code: int) -> str | None:
@@ -45,7 +46,7 @@ class _Numbers(_Table):
 
 
 class _Marks(_Table):
-    """After NFKC: digits of all scripts, hyphens, blanks; punctuation and signs of currency as ASCII has them."""
+    """After NFKC: digits of all scripts, hyphens, spaces; punctuation and currency signs as in ASCII."""
 
     def fold(self, char: str) -> str | None:
         if char.isascii():
@@ -57,7 +58,7 @@ class _Marks(_Table):
         category = unicodedata.category(char)
         if category == "Nd":
             return str(unicodedata.decimal(char))
-        if category == "Cf":  # zero-width characters and marks of direction
+        if category == "Cf":  # zero-width characters and direction marks
             return None
         if category == "Zs":
             return " "
@@ -72,12 +73,12 @@ _NUMBERS, _MARKS = _Numbers(), _Marks()
 
 
 def folded(text: str) -> str:
-    """The text with forms that mean the same made one."""
+    """The text with equivalent forms unified."""
     text = _SUPERSCRIPTS.sub(lambda match: "^" + match.group().translate(_RAISED), text).translate(_NUMBERS)
     return unicodedata.normalize("NFKC", text).translate(_MARKS)
 
 
 def without_accents(text: str) -> str:
-    """The text without marks on letters ("Beyoncé", "Beyonce")."""
+    """The text without diacritics ("Beyoncé", "Beyonce")."""
     parts = unicodedata.normalize("NFD", text)
     return unicodedata.normalize("NFC", "".join(char for char in parts if unicodedata.category(char) != "Mn"))

@@ -1,4 +1,4 @@
-"""Answers that offer several candidates if one is expected, and mentions that are negated."""
+"""Answers that offer several candidates although one is expected, and mentions that are negated."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _OR = re.compile(r"\b[oO][rR]\b|[|\u6216]")
 _OFFERING = re.compile(r"[,;|/\n\u3001\uff0c\uff1b\u6216]|\b[oO][rR]\b")
 _COMMA = re.compile(r",(?![0-9])|[\n\u3001\uff0c]")
 _FEW = 3
-"""More commas than a reference has make a list of candidates."""
+"""This many commas more than in any reference make a list of candidates."""
 _WORD = 3
-"""Letters on both sides of a slash that make words of it: "Paris/London", but not "km/h"."""
+"""Number of letters on both sides of a slash that make them words: "Paris/London", but not "km/h"."""
 _NEGATIONS = frozenset((
     "not", "never", "no", "neither", "nor", "isnt", "wasnt", "arent", "werent", "doesnt", "didnt", "dont", "cannot",
     "cant", "wont", "without", "except", "excluding", "unlike",
@@ -27,8 +27,8 @@ _DENIALS = re.compile(
     r"(?:is|was|are|were|would be|seems) (?:not|wrong|incorrect|false|never)\b|(?:isnt|wasnt|arent|werent)\b"
 )
 _BEFORE, _AFTER = 40, 20
-# What a negation denies ends with its sentence ("Not London. Paris"), but not at an abbreviation or an ellipsis, and
-# at a comma only where what follows says what it is: "not, in fact, Paris" denies Paris.
+# The scope of a negation ends with its sentence ("Not London. Paris"), but not at an abbreviation or an ellipsis. It
+# ends at a comma only if the answer follows: "not, in fact, Paris" denies Paris.
 _SENTENCE = re.compile(r"(?<=[^\W\d_]{4})(?<!prof)(?<!capt)(?<!dept)(?<!univ)(?:\.(?=\s)|[;!?])\s+", re.IGNORECASE)
 _COMMA_TURN = re.compile(
     r"(?:(?P<no>^\s*no)|\b(?:(?:it|this|that) (?:is|was) not|(?:it|this|that) (?:is|was)n['\u2019]t|^\s*not)"
@@ -39,7 +39,7 @@ _COMMA_TURN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """The ways in which a text puts alternatives: what a reference does itself is not a hedge in an answer."""
+    """The ways in which a text offers alternatives: a way that a reference uses too is not a hedge in an answer."""
 
     alternatives: bool
     semicolons: int
@@ -47,7 +47,7 @@ class Offers:
     commas: int
 
     def beyond(self, others: Sequence[Offers]) -> bool:
-        """Returns whether it offers more than any of the others."""
+        """Returns whether it offers more alternatives than any of the others."""
         return (
             (self.alternatives and not any(other.alternatives for other in others))
             or (self.slashes and not any(other.slashes for other in others))
@@ -57,12 +57,12 @@ class Offers:
 
 
 def offering(text: str) -> bool:
-    """Returns whether a text can put alternatives at all: a quick look that spares most texts a thorough one."""
+    """Returns whether a text can offer alternatives at all: a quick test that spares most texts a thorough one."""
     return _OFFERING.search(text) is not None
 
 
 def offers(text: str) -> Offers:
-    """The alternatives that a text puts by "or", strokes, semicolons and lists."""
+    """The alternatives that a text offers by "or", slashes, semicolons and lists."""
     return Offers(
         _OR.search(text) is not None,
         text.count(";") + text.count("\uff1b"),
@@ -82,19 +82,19 @@ def _slashed(text: str) -> bool:
 
 
 def sentences(text: str) -> list[str]:
-    """The parts of a text beyond which a negation does not reach."""
+    """The parts of a text that limit the scope of a negation."""
     text = _COMMA_TURN.sub(lambda match: f"{match.group().rstrip()[:-1]}\n", text)
     return [part for line in text.split("\n") for part in _SENTENCE.split(line) if part.strip()]
 
 
 def negations(parts: Sequence[str]) -> int:
-    """The negations among tokens."""
+    """The number of negations among tokens."""
     return sum(part.lower().replace("'", "") in _NEGATIONS for part in parts)
 
 
 def affirmed(wanted: str, text: str, after: str = "") -> bool:
-    """Returns whether spaced tokens stand among other spaced tokens, at least once without being denied. `after` goes
-    on.
+    """Returns whether the wanted tokens occur in the text, at least once without being denied. after: the text that
+    follows.
 
     "not Paris" and "Paris is wrong" mention Paris and deny it; "not London but Paris" does not.
     """

@@ -16,7 +16,7 @@ _DELIMITER = re.compile(r"\\[()\[\]]")
 
 
 def undressed(text: str) -> str:
-    """The text without commands of LaTeX that only set type; other commands stay, for they have a meaning."""
+    """The text without LaTeX commands that only format; other commands stay, because they have a meaning."""
     if "\\" not in text:
         return _TIE.sub(" ", text) if "~" in text else text
     text = _SPACING.sub(" ", _DELIMITER.sub(" ", _COMMAND.sub("", text)))

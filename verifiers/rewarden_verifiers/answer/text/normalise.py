@@ -17,7 +17,7 @@ from rewarden_verifiers.answer.text.numerals import with_numerals
 _LOWER = bytes.maketrans(string.ascii_uppercase.encode(), string.ascii_lowercase.encode())
 _DELETED = string.punctuation.encode()
 _P = re.escape(string.punctuation)
-# ASCII texts without these are normalised by deletion alone.
+# ASCII texts without these are normalised by deletion only.
 _DELICATE = re.compile(rf"[\\+#^<>]|[A-Za-z]~[A-Za-z]|-(?!\w)|[{_P}][0-9]")
 _EXPONENT = re.compile(r"\^\{([^{}]{1,20})\}")
 _BOUND = re.compile(r"([<>]=?)\s+(?=-?\$?[0-9])")
@@ -40,7 +40,7 @@ _SIGNED = frozenset(("^-", "/-", "*-", ":-"))
 _AND = re.compile(r"(?<=\w),? (?:and|&) (?=\w)", re.IGNORECASE)
 _MAX_LIST = 200
 
-# Scripts that put no blanks between words: Han, Kana, Thai, Lao, Khmer, Burmese. One character is one token.
+# Scripts without spaces between words: Han, Kana, Thai, Lao, Khmer, Burmese. One character is one token.
 UNSPACED = (
     "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
     "\u0e01-\u0e30\u0e32\u0e33\u0e40-\u0e46\u0e81-\u0eb0\u0eb2\u0eb3\u0ebd-\u0ec6\u1000-\u102a\u1780-\u17b3"
@@ -54,15 +54,15 @@ _HAS_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
 def tokens(normalised: str) -> list[str]:
-    """The tokens of a normalised text: words, and single characters of scripts that put no blanks between words."""
+    """The tokens of a normalised text: words, and single characters in scripts without spaces between words."""
     if normalised.isascii() or _HAS_UNSPACED.search(normalised) is None:
         return normalised.split()
     return _TOKEN.findall(normalised)
 
 
 def listed(text: str) -> str | None:
-    """A list whose last item follows "and", with a comma in its place ("line and circle" as "line, circle"); None for
-    a text that has no "and", or is too long for a list.
+    """A list with a comma instead of "and" before its last item ("line and circle" as "line, circle"); None for a text
+    without "and", or one too long for a list.
     """
     if len(text) > _MAX_LIST:
         return None
@@ -76,7 +76,7 @@ def _between(match: re.Match[str]) -> str:
 
 
 def unpunctuated(text: str) -> str:
-    """The text without punctuation, except where that says something about a number or makes a name."""
+    """The text without punctuation, except where it is part of a number or a name."""
     if "^{" in text:
         text = _EXPONENT.sub(r"^\1", text)
     text = _BETWEEN.sub(_between, _GROUPED.sub("", text))
@@ -85,8 +85,8 @@ def unpunctuated(text: str) -> str:
 
 
 class Normaliser:
-    """The differences to overlook. Calling it gives a text's canonical form; it is never blank for a text that is
-    not: what consists of punctuation alone stays as it is.
+    """The differences to ignore. Calling it returns a text's canonical form, which is blank only for a blank text: a
+    text of punctuation alone stays as it is.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Normaliser:
         self._plain = case and punctuation and whitespace and not numerals
 
     def __call__(self, text: str) -> str:
-        """The canonical form of a text. Linear; never raises."""
+        """Returns the canonical form of a text. Linear; never raises."""
         if self._plain and text.isascii() and _DELICATE.search(text) is None:
             words = text.encode().translate(_LOWER, _DELETED).decode().split()
             if not words:

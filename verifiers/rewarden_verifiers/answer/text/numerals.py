@@ -13,7 +13,7 @@ _PIECE = re.compile(r"[^\W\d_]+|\s+|.", re.DOTALL)
 
 
 def with_numerals(text: str) -> str:
-    """The text with every run of number words replaced by its numeral; what is not a number in words stays as it is.
+    """The text with every run of number words replaced by its numeral; other text stays unchanged.
 
     A run such as "two three" is two numbers, not one.
     """
@@ -31,9 +31,11 @@ def with_numerals(text: str) -> str:
 
 
 def _read(pieces: list[str], place: int) -> tuple[int, int] | None:
-    """The number that begins at this piece and the piece after it; None for a scale without a number before it."""
+    """The number that begins at this piece, and the index of the piece after it; None for a scale without a number
+    before it.
+    """
     total = group = 0
-    step = 10**15  # each part of a number is smaller than the one before it
+    step = 10**15  # each part of a number is smaller than the previous one
     smallest = 10**3
     end = None
     while place < len(pieces):
@@ -64,7 +66,7 @@ def _read(pieces: list[str], place: int) -> tuple[int, int] | None:
             break
         place += 1
         end = place
-        # Between the parts stands a blank, or "and".
+        # White space, or "and", separates the parts.
         if place < len(pieces) and pieces[place].isspace():
             place += 1
             if place + 1 < len(pieces) and pieces[place].lower() == "and" and pieces[place + 1].isspace():

@@ -40,7 +40,7 @@ REFUSALS = (
     "无法确定",
 )
 _SHORT = 200
-"""Characters of a response that may be a refusal although no rule of extraction fires on it."""
+"""Maximum number of characters of a response that can be a refusal even if no extraction rule matches."""
 
 
 def _ladder(extraction: Any) -> Ladder:
@@ -128,12 +128,12 @@ class TextParams:
 
     @cached_property
     def reader(self) -> Reader:
-        """Returns what is computed once for all samples with these parameters."""
+        """Returns the precomputed data shared by all samples with these parameters."""
         return Reader(self)
 
 
 class Reader:
-    """Parameters, worked out: the rules of extraction, the canonical form of texts, and refusals."""
+    """Prepared parameters: the rules of extraction, the canonical form of texts, and refusals."""
 
     def __init__(self, params: TextParams) -> None:
         self.params = params
@@ -152,21 +152,21 @@ class Reader:
             if params.preset is None
             else squad.normalised
         )
-        # However a refusal is written, it is one.
+        # A refusal in any spelling is one, whatever the parameters distinguish.
         self._plain = Normaliser()
         switches = (params.case, params.punctuation, params.whitespace, params.unicode, params.markup)
         plain = all(switches) and params.articles == ("a", "an", "the")
         self._is_plain = plain and not params.accents and not params.numerals and params.mode != "exact"
         self._is_plain = self._is_plain and params.preset is None
         self._refusals = frozenset(self._plain(text) for text in params.refusals)
-        # One word may well begin an answer ("Unknown Pleasures"), several do not.
+        # A single refusal word can begin an answer ("Unknown Pleasures"), several cannot.
         self._begun = tuple(f"{text} " for text in self._refusals if " " in text)
         self.threshold = params.threshold if params.threshold is not None else 0.9 if params.mode == "fuzzy" else 0.0
         self.graded = params.graded if params.graded is not None else params.mode == "f1"
         self.mark = params.threshold if self.graded and params.threshold is not None else 1.0
 
     def extract(self, response: str, prompt: str | None = None, finish_reason: str | None = None) -> Extracted | None:
-        """The answer of a response, by the first rule that fires."""
+        """The answer of a response, from the first rule that matches."""
         return self._ladder.find(response, prompt=prompt, finish_reason=finish_reason)
 
     def missed(self, response: str, prompt: str | None = None, finish_reason: str | None = None) -> str | None:
@@ -174,7 +174,7 @@ class Reader:
         return self._ladder.missed(response, prompt=prompt, finish_reason=finish_reason)
 
     def plain(self, text: str, form: str | None = None) -> str:
-        """An answer's form as refusals have it; `form` is its canonical form, which mostly is the same."""
+        """The form in which an answer is compared with refusals; usually the same as its canonical form `form`."""
         return form if form is not None and self._is_plain else self._plain(text)
 
     def refuses(self, plain: str) -> bool:
@@ -182,7 +182,7 @@ class Reader:
         return plain in self._refusals
 
     def refuses_and_guesses(self, plain: str) -> bool:
-        """Returns whether an answer begins with a refusal of several words and goes on."""
+        """Returns whether an answer begins with a refusal of several words and then continues."""
         return plain.startswith(self._begun)
 
     def refused(self, response: str) -> bool:

@@ -1,4 +1,4 @@
-"""References of `text`, read once for all their responses."""
+"""References of `text`, prepared once for all their responses."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ from rewarden_verifiers.extraction import encodable
 
 MAX_REFERENCES = 1000
 MAX_CHARACTERS = 100_000
-"""Characters of all references together: with the limit on an answer it bounds the work of a comparison."""
+"""Maximum number of characters of all references together; with the limit on an answer, it bounds the cost of a
+comparison.
+"""
 MAX_FUZZY = 8000
-"""Characters of a text that is compared by an edit ratio, whose cost is the product of both lengths."""
+"""Maximum number of characters of a text for an edit ratio, whose cost is the product of both lengths."""
 MAX_PARTIAL = 200
-"""Characters of a reference for the scorer `partial`, whose cost is more than that product."""
+"""Maximum number of characters of a reference for the scorer `partial`, which costs more than that product."""
 _SHORT = 8
-"""Tokens of a reference that asks for one thing, so that several offered are a hedge."""
+"""Maximum number of tokens of a reference that asks for one thing, so that offering several is a hedge."""
 _MAX_PATTERN = 2000
 
 
@@ -43,7 +45,7 @@ Reference = str | tuple[str, ...] | TextReference
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Alternative:
-    """One of the references: its canonical form and what is counted in it."""
+    """One of the references: its canonical form and the counts derived from it."""
 
     index: int
     normal: str
@@ -57,7 +59,7 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """All references. `places` leads from canonical forms to indices; `patterns` stand in their place for `regex`."""
+    """All references. `places` maps canonical forms to indices; for `regex`, `patterns` replaces it."""
 
     alternatives: tuple[Alternative, ...]
     places: Mapping[str, int]
@@ -67,7 +69,7 @@ class Prepared:
 
 
 def read(reference: Reference, reader: Reader) -> Prepared:
-    """The references, worked out. Raises InvalidReference: there is none, or too much, or RE2 refuses a pattern."""
+    """Prepares the references. Raises InvalidReference if there are none or too many, or if RE2 rejects a pattern."""
     params = reader.params
     if params.preset is not None:
         return _official(reference, reader)
@@ -77,7 +79,7 @@ def read(reference: Reference, reader: Reader) -> Prepared:
             raise InvalidReference("the reference's answer is blank", path="reference.answer")
     else:
         texts = (reference,) if isinstance(reference, str) else reference
-    # Lists of aliases in data sets hold blank ones; a blank reference alone is a mistake.
+    # Lists of aliases in data sets contain blank entries; a reference that is only blank is a mistake.
     kept = [(index, text.strip()) for index, text in enumerate(texts) if text.strip()]
     if not kept:
         raise InvalidReference("the reference is blank", path="reference")
@@ -107,8 +109,9 @@ def read(reference: Reference, reader: Reader) -> Prepared:
 
 
 def _official(reference: Reference, reader: Reader) -> Prepared:
-    """The references as SQuAD's script has them: those of which its normal form leaves something. Without any the
-    question has no answer, and the empty text is right."""
+    """The references as SQuAD's script reads them: those whose normal form is not empty. Without any, the question has
+    no answer, and the empty text is right.
+    """
     if isinstance(reference, TextReference):
         reference = (reference.answer, *reference.aliases)
     texts = [reference] if isinstance(reference, str) else list(reference)

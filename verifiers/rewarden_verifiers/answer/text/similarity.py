@@ -41,10 +41,10 @@ def f1(counts: Mapping[str, int], size: int, other: Mapping[str, int], other_siz
 
 
 def ratio(scorer: Scorer, answer: str, reference: str) -> float:
-    """A similarity between 0 and 1, by rapidfuzz.
+    """A similarity from 0 to 1, by rapidfuzz.
 
-    `partial` finds the reference within the answer and never the other way round: each letter of the reference would
-    be "part" of it and earn full marks. An answer that is shorter than the reference is compared whole.
+    `partial` looks for the reference within the answer and never the other way round: otherwise each letter of the
+    reference would be "part" of it and earn full marks. An answer shorter than the reference is compared whole.
     """
     if scorer == "edit":
         return float(Levenshtein.normalized_similarity(answer, reference))
@@ -54,10 +54,10 @@ def ratio(scorer: Scorer, answer: str, reference: str) -> float:
 
 
 def numbers(normalised: str) -> tuple[str, ...]:
-    """The numbers in a normalised text, sorted, with signs: two texts that differ in one are never nearly the same."""
+    """The numbers in a normalised text, sorted, with signs: texts with different numbers are never nearly the same."""
     return tuple(sorted(_NUMBER.findall(normalised)))
 
 
 def among(few: tuple[str, ...], many: tuple[str, ...]) -> bool:
-    """Returns whether numbers are all among others, each as often."""
+    """Returns whether the numbers are contained in others, with multiplicity."""
     return not few or Counter(few) <= Counter(many)

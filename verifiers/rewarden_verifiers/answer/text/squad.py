@@ -10,7 +10,7 @@ _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 
 
 def normalised(text: str) -> str:
-    """A text in lower case, without ASCII punctuation and articles, one blank between words: 1.5 becomes 15, -5
-    becomes 5, and "A" nothing.
+    """A text in lower case, without ASCII punctuation and articles, with single spaces: 1.5 becomes 15, -5 becomes 5,
+    and "A" becomes empty.
     """
     return " ".join(_ARTICLE.sub(" ", text.lower().translate(_PUNCTUATION)).split())

@@ -24,24 +24,24 @@ from rewarden_verifiers.outcome import loosely, no_answer, right, scored, too_ex
 _EXCERPT = 500
 _MAX_PARTIAL_ANSWER = 1000
 _PLAIN_DENIALS = frozenset(("not", "never"))
-"""Words that deny in F1. Other words ("no", "don't") count as SQuAD counts them: alone they deny too little."""
+"""Words that negate in F1. Other words ("no", "don't") count as in SQuAD: alone they are no clear negation."""
 _LEAD = re.compile(
     r"[\s*]{0,4}(?:the |my )?(?:(?:final|correct|right) )?answer(?:\s{1,4}is\b\s{0,4}:?|[\s*]{0,4}:)[\s*]{0,8}",
     re.IGNORECASE,
 )
 
 _REFERENCES = 1024
-"""References that are kept read, over all parameters: on a thread of the server nobody else keeps them."""
+"""Number of prepared references to cache, over all parameters: inline verifiers have no other cache for them."""
 
 Details = dict[str, Any]
 
 
 def prepare(reference: Reference, params: TextParams) -> Prepared:
-    """The references, read once for all their responses. Raises InvalidReference."""
+    """Prepares the references, once for all their responses. Raises InvalidReference."""
     return _prepared(reference, params.reader)
 
 
-_prepared = lru_cache(maxsize=_REFERENCES)(read)  # by the reader, because parameters may hold what has no hash
+_prepared = lru_cache(maxsize=_REFERENCES)(read)  # by the reader, because parameters can be unhashable
 
 
 @verifier(
@@ -116,7 +116,7 @@ def _outcome(found: Extracted, prompt: str | None, prepared: Prepared, params: T
     place = prepared.places.get(form)
     if place is not None:
         evidence["reference"] = place
-        return scored(1.0, passed=True, extracted=answer[:_EXCERPT], evidence=evidence)  # `right`, without a detour
+        return scored(1.0, passed=True, extracted=answer[:_EXCERPT], evidence=evidence)  # `right`, inlined
     place = _led(answer, prepared, params)
     if place is None and params.mode != "exact" and (joined := listed(answer)) is not None:
         place = prepared.places.get(reader.normal(joined))
@@ -149,7 +149,7 @@ def _outcome(found: Extracted, prompt: str | None, prepared: Prepared, params: T
 
 
 def _official(response: str, found: Extracted | None, prepared: Prepared, params: TextParams) -> Outcome:
-    """SQuAD's own verdict: nothing is refused, echoed, denied or hedged there, and the last answer stands."""
+    """SQuAD's own verdict: it knows no refusals, echoes, denials or hedges, and the last answer counts."""
     if found is None and response.strip():
         return no_answer()
     if found is not None and found.oversized:
@@ -177,8 +177,8 @@ def _form(text: str, params: TextParams) -> str:
 
 
 def _led(answer: str, prepared: Prepared, params: TextParams) -> int | None:
-    """The reference that stands alone after "The answer is" or "Answer:" within a tag or a box, or in front of a remark
-    on it.
+    """The reference that is the whole text after "The answer is" or "Answer:" within a tag or a box, or before a
+    remark.
     """
     if params.mode == "exact":
         return None
@@ -191,7 +191,7 @@ def _led(answer: str, prepared: Prepared, params: TextParams) -> int | None:
 
 
 def _problem(answer: str, form: str, prepared: Prepared, params: TextParams, details: Details) -> Outcome | None:
-    """Returns why an answer that is none of the references is not an answer at all, if it is none."""
+    """The outcome for an answer that equals no reference and is a refusal or a hedge; else None."""
     reader = params.reader
     plain = reader.plain(answer, form)
     if reader.refuses(plain):
@@ -207,7 +207,7 @@ def _refused(details: Details, params: TextParams) -> Outcome:
 
 
 def _matched(found: Extracted, prompt: str | None, prepared: Prepared, params: TextParams, details: Details) -> Outcome:
-    """The outcome for a whole answer that is to match a pattern."""
+    """The outcome for an answer that must match a pattern as a whole."""
     if len(found.texts) > 1 and len({params.reader.normal(other) for other in found.texts}) > 1:
         return wrong("hedged", flags=("hedged",), **details)
     answer = found.text
@@ -224,7 +224,7 @@ def _matched(found: Extracted, prompt: str | None, prepared: Prepared, params: T
 
 
 def _within(answer: str, spaced: str, prepared: Prepared, params: TextParams, details: Details) -> Outcome:
-    """The outcome for an answer in which a reference stands, or which is in one."""
+    """The outcome for an answer that contains a reference, or is contained in one."""
     denied = False
     for one in prepared.alternatives:
         if one.closed:
@@ -241,7 +241,7 @@ def _within(answer: str, spaced: str, prepared: Prepared, params: TextParams, de
 
 
 def _affirmed(answer: str, spaced: str, one: Alternative, reader: Reader) -> bool:
-    """Returns whether a reference that is in an answer is not denied there, or not within its own sentence."""
+    """Returns whether a reference in an answer is not denied there, or at least not within its own sentence."""
     if affirmed(one.spaced, spaced):
         return True
     parts = sentences(answer)
@@ -252,7 +252,7 @@ def _affirmed(answer: str, spaced: str, one: Alternative, reader: Reader) -> boo
 
 
 def _turned(answer: str, spaced: str, count: int, one: Alternative, reader: Reader) -> bool:
-    """Returns whether an answer denies what a reference says, or the other way round. "Paris, not London" says
+    """Returns whether an answer denies what a reference says, or the other way round. "Paris, not London" affirms
     Paris.
     """
     if count == one.negations:
@@ -261,25 +261,25 @@ def _turned(answer: str, spaced: str, count: int, one: Alternative, reader: Read
 
 
 def _denied(answer: str, spaced: str, one: Alternative, reader: Reader) -> bool:
-    """Returns whether an answer holds a whole reference, and only to deny it."""
+    """Returns whether an answer contains a whole reference only to deny it."""
     return f" {one.spaced} " in f" {spaced} " and not _affirmed(answer, spaced, one, reader)
 
 
 def _is_enough(spaced: str, one: Alternative, params: TextParams) -> bool:
-    """Returns whether an answer is in a reference and is enough of it: "of the" is in many."""
+    """Returns whether an answer is contained in a reference and long enough: many references contain "of the"."""
     if spaced in CLOSED or len(spaced) < params.least_share * len(one.spaced):
         return False
     return f" {spaced} " in f" {one.spaced} "
 
 
 def _met(place: int, details: Details) -> Outcome:
-    """The outcome for an answer that is, or has, the reference at this place."""
+    """The outcome for an answer that equals or contains the reference at this index."""
     details["evidence"]["reference"] = place
     return right(**details)
 
 
 def _first_clause(answer: str, wanted: str, reader: Reader) -> bool:
-    """Returns whether yes or no is the first clause of an answer that does not go on to say the opposite."""
+    """Returns whether yes or no is the first clause of an answer that does not later say the opposite."""
     first, rest = clause(answer)
     opposite = OPPOSITES.get(wanted, "")
     return reader.normal(first) == wanted and f" {opposite} " not in f" {reader.normal(rest)} "

@@ -1,4 +1,4 @@
-"""Compares a moment with the expected one at the precision of the comparison, and gives their distance."""
+"""Compares a moment with the expected one at the precision of the comparison, and computes their distance."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Comparison:
 
 
 def compare(gold: Moment, answer: Moment, params: TimeParams) -> Comparison:
-    """One moment with the expected one, of the same kind."""
+    """Compares a moment with the expected one, of the same kind."""
     if isinstance(gold, Duration):
         return _decided(gold, answer, _unit_of(gold), params)
     if isinstance(gold, Clock):
@@ -61,7 +61,7 @@ def compare(gold: Moment, answer: Moment, params: TimeParams) -> Comparison:
 
 
 def _periods(gold: Period, answer: Moment, params: TimeParams) -> Comparison:
-    """A period with the expected one, or a date within it, which is more precise."""
+    """Compares a period with the expected one, or a date with the period that should contain it."""
     if isinstance(answer, Point):
         if params.finer == "refuse":
             return Comparison(False, reason="too_precise")
@@ -84,8 +84,8 @@ def _place(granularity: Granularity) -> int:
 
 
 def _on_the_hour(answer: Clock, gold: Clock) -> Clock:
-    """A time as precise as the expected one where only noughts tell them apart: 2 pm is 14:00, and 14:00 is 14:00:00,
-    but neither is 14:00:05.
+    """The answer at the expected precision if only zeros distinguish them: 2 pm is 14:00, and 14:00 is 14:00:00, but
+    neither is 14:00:05.
     """
     finer, coarser = (gold, answer) if _place(answer.granularity) < _place(gold.granularity) else (answer, gold)
     whole = finer.floor(coarser.granularity) == finer.nanos
@@ -93,7 +93,7 @@ def _on_the_hour(answer: Clock, gold: Clock) -> Clock:
 
 
 def _common(gold: Granularity, answer: Granularity, params: TimeParams) -> Granularity | str:
-    """The precision at which two are compared, or why they are not."""
+    """The precision of the comparison, or the reason why the two cannot be compared."""
     wanted = gold if params.granularity == "reference" else params.granularity
     if _place(answer) > _place(gold) and params.finer == "refuse":
         return "too_precise"
@@ -126,7 +126,7 @@ def _points(gold: Point, answer: Point, params: TimeParams) -> Comparison:
             apart = gold.instant() - answer.instant()
             step = {"hour": HOUR, "minute": MINUTE, "second": 1}[level]
             local = gold.nanos() % step
-            # Floored in the reference's zone, where its precision was stated.
+            # Rounded down in the reference's zone, to which its precision refers.
             right = (gold.nanos() - local) // step == (gold.nanos() - apart) // step
             return _tolerated(right, Fraction(abs(apart)), level, params)
     return _decided(gold.to(level), answer.to(level), _UNIT_OF[level], params)
@@ -155,7 +155,7 @@ def _clocks(gold: Clock, answer: Clock, params: TimeParams) -> Comparison:
 
 
 def _zones(gold: Clock, answer: Clock, params: TimeParams) -> tuple[Clock, Clock] | None:
-    """Both times with zones, or both without; None if a zone is missing that must be there."""
+    """Both times with zones, or both without; None if a required zone is missing."""
     if params.zone == "required" and gold.zone is not None and answer.zone is None:
         return None
     if params.zone != "ignored" and gold.zone is not None:
@@ -177,7 +177,7 @@ def _decided(gold: Moment, answer: Moment, unit: Unit, params: TimeParams) -> Co
     far = distance(gold, answer, unit)
     if far is None:
         return Comparison(False)
-    # 24:00 is the next day's 00:00. Durations of one mean length may still differ: a month is not a number of days.
+    # 24:00 is 00:00 of the next day. Durations of equal mean length can still differ: a month is not a number of days.
     same = gold == answer or (not far and not isinstance(gold, Duration))
     return Comparison(same or far <= Fraction(repr(params.tolerance)) != 0, far, unit)
 

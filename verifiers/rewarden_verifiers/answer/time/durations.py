@@ -50,7 +50,7 @@ _FIELDS: tuple[Unit, ...] = ("years", "months", "weeks", "days", "hours", "minut
 
 @dataclass(frozen=True, slots=True)
 class FoundDuration:
-    """A duration, and the text around it: what comes before the first one and after each."""
+    """A duration, and the text before and after it."""
 
     value: Duration
     after: str
@@ -59,8 +59,8 @@ class FoundDuration:
 def find_durations(text: str, two_part: TwoPart, unit: Unit | None) -> tuple[str, list[FoundDuration]]:
     """The durations of a cleaned text in order, with the text between them, and the text before the first.
 
-    `unit`: what a plain number counts; None: a plain number is not a duration. Raises Unreadable for a clock such as
-    "1:30" that may be hours or minutes (`ambiguous`).
+    `unit`: the unit of a plain number; None: a plain number is not a duration. Raises Unreadable for a time such as
+    "1:30" that can be hours or minutes (`ambiguous`).
     """
     spans = list(_marked(text, two_part))
     if spans:
@@ -123,7 +123,7 @@ def _worded(tokens: Tokens, unit: Unit | None) -> tuple[str, list[FoundDuration]
 
 
 def _duration(tokens: Tokens, at: int, unit: Unit | None) -> tuple[Duration, int] | None:
-    """The duration that begins at a token: numbers with units, each smaller than the one before."""
+    """The duration that begins at a token: numbers with units, each smaller than the previous one."""
     negative = tokens.items[at][1] == "-" and (at == 0 or tokens.spaced[at]) and at + 1 < len(tokens)
     at += negative
     months, nanos = Fraction(0), Fraction(0)

@@ -15,13 +15,13 @@ _LONG = 4_000
 
 
 class TimeEquivalence:
-    """Sameness of dates, times and durations in any spelling; of anything else by its words."""
+    """Equivalence of dates, times and durations in any notation; of anything else by its words."""
 
     def __init__(self, params: TimeParams) -> None:
         self._params = params
 
     def extract(self, text: str) -> str | None:
-        """The answer of a response; None if there is none, or where it hedges or names no such date."""
+        """The answer of a response; None if there is none, if it hedges, or if it names a date that does not exist."""
         found = self._params.ladder.find(text)
         if found is None:
             return None
@@ -31,7 +31,7 @@ class TimeEquivalence:
         return texts[0] if all(self.same(texts[0], other) for other in texts[1:]) else None
 
     def key(self, answer: str) -> str | None:
-        """A canonical spelling: equal keys mean equal answers."""
+        """A canonical form: equal keys mean equal answers."""
         moment = self._read(answer)
         if moment is None:
             return f"words {plain_name(answer[:_LONG])}"
@@ -58,7 +58,7 @@ class TimeEquivalence:
         return forward and backward
 
     def _sound(self, text: str) -> bool:
-        """Returns whether a text is a moment, or no attempt at one: a name or an order."""
+        """Returns whether a text is a moment, or not meant to be one: a name or an order."""
         try:
             self._moment(text)
         except Unreadable as error:
@@ -78,5 +78,5 @@ class TimeEquivalence:
         if params.kind == "auto":
             return guessed(text, params)
         if params.kind == "order" or params.kind == "entity":
-            raise Unreadable  # words, to be compared as such
+            raise Unreadable  # words, compared as such
         return read_moment(text, params.kind, params.day_order, params.two_part, params.plain)

@@ -27,14 +27,14 @@ _IN_WORDS = re.compile(
     rf"\b(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b|[a-z]{{4,12}}(?:-first)?[ -]century\b(?: {_ERA})?|"
     rf"(?:half|quarter) (?:past|to) (?:[a-z]{{3,6}}|[0-9]{{1,2}})\b(?: [ap]\.?m\b\.?)?{_PART})"
 )
-"""Times that are words, which are looked for where nothing else is one."""
+"""Times in words, which are only searched if there is no other time."""
 _JOIN = re.compile(r"(?:,? |\s?[-–/] ?|,? (?:of|at|and|or|to|the) |,? (?:of the|and then) )?")
 _BEFORE = re.compile(r"(?:between|before|after|until|since|not|either|about|by|from|early|late) $", re.IGNORECASE)
 _MOST = 64
 
 
 def last_time(text: str) -> Extracted | None:
-    """The last date, time or duration of a response, with those that "or", "and" and "to" join to it."""
+    """The last date, time or duration of a response, with those joined to it by "or", "and" and "to"."""
     offset = max(0, len(text) - _REACH)
     found = _pieces(text, offset, len(text))
     if not found:
@@ -73,6 +73,6 @@ _OWN = {"short_response": short_response, "concluding_time": concluding_time, "l
 
 
 def time_ladder(extraction: Any) -> Ladder:
-    """The parameter `extraction` as rules. Raises InvalidParams, naming what is wrong."""
+    """Reads the `extraction` parameter as rules. Raises InvalidParams with the problem."""
     loose = ("short_response", "concluding_time")
     return Ladder(extraction, _OWN, marks=("answer_line",), loose=loose, lax=("last_time",))

@@ -1,4 +1,4 @@
-"""Points in time, times of day and durations, as precise as they were written."""
+"""Points in time, times of day and durations, at the precision with which they were written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GRANULARITIES: tuple[Granularity, ...] = ("year", "month", "day", "hour", "minut
 Unit = Literal["years", "months", "weeks", "days", "hours", "minutes", "seconds"]
 
 SECOND = 10**9
-"""Nanoseconds, in which times are counted."""
+"""A second in nanoseconds, the unit of all times."""
 MINUTE, HOUR, DAY = 60 * SECOND, 3600 * SECOND, 86400 * SECOND
 MONTH = Fraction(146097 * DAY, 4800)
 """The mean month of the Gregorian calendar, 30.436875 days: for distances only, never for equality."""
@@ -39,19 +39,19 @@ class Clock:
     zone: int | None = None
 
     def floor(self, granularity: Granularity) -> int:
-        """The time without what is finer than `granularity`."""
+        """The time rounded down to `granularity`."""
         return self.nanos - self.nanos % _STEP[granularity]
 
     def plain(self) -> Clock:
-        """The same time without noughts: 14:00:00 is as precise as 2 pm."""
+        """The same time without trailing zeros: 14:00:00 is as precise as 2 pm."""
         granularity: Granularity = "minute" if self.nanos % MINUTE == 0 else "second"
         return Clock(self.nanos, "hour" if self.nanos % HOUR == 0 else granularity, self.zone)
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A year, a month, a date or an instant. Fields that were not written are None; "March" has no year. Years before
-    the first are counted as astronomers do: 0 is 1 BC.
+    """A year, a month, a date or an instant. Fields that were not written are None; "March" has no year. Years are
+    numbered as astronomers do: 0 is 1 BC.
     """
 
     year: int | None = None
@@ -68,11 +68,11 @@ class Point:
 
     @property
     def zone(self) -> int | None:
-        """Minutes east of UTC, where they were written."""
+        """Minutes east of UTC, if written."""
         return self.clock.zone if self.clock is not None else None
 
     def to(self, granularity: Granularity) -> Point:
-        """The point without what is finer."""
+        """The point without finer fields."""
         place = GRANULARITIES.index(granularity)
         clock = self.clock
         if clock is not None:
@@ -85,33 +85,33 @@ class Point:
         )
 
     def nanos(self) -> int:
-        """Nanoseconds since the year 1, local; the first moment of what is not written."""
+        """Local nanoseconds since the year 1; the first moment if fields were not written."""
         year = _LEAP_YEAR if self.year is None else self.year
         cycles = 0 if year >= 1 else (400 - year) // 400  # the standard library begins with the year 1
         days = datetime.date(year + 400 * cycles, self.month or 1, self.day or 1).toordinal() - 146097 * cycles
         return days * DAY + (self.clock.nanos if self.clock is not None else 0)
 
     def instant(self) -> int:
-        """The same in UTC, for a point that has a zone."""
+        """The same in UTC, for a point with a zone."""
         return self.nanos() - (self.zone or 0) * MINUTE
 
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """A length of time. Months (and years) have no fixed length, and are kept apart from what has."""
+    """A length of time. Months (and years) have no fixed length, and are kept separate from units that do."""
 
     months: Fraction = Fraction(0)
     nanos: Fraction = Fraction(0)
 
     def length(self) -> Fraction:
-        """Nanoseconds, months at their mean length."""
+        """The length in nanoseconds, with months at their mean length."""
         return self.months * MONTH + self.nanos
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A named period: a weekday (0 is Monday), a quarter, of a year where one was written, or a century (0 is the first
-    one BC).
+    """A named period: a weekday (0 is Monday), a quarter (with its year, if written), or a century (0 is the first one
+    BC).
     """
 
     name: Literal["weekday", "quarter", "century"]
@@ -123,7 +123,7 @@ Moment = Point | Clock | Duration | Period
 
 
 def date(year: int | None, month: int | None, day: int | None) -> Point | None:
-    """The point with these fields; None if the calendar has none (30 February, month 13, year 10000)."""
+    """The point with these fields; None if it does not exist (30 February, month 13, year 10000)."""
     if year is not None and not -9998 <= year <= 9999:
         return None
     if month is not None and not 1 <= month <= 12:
@@ -136,10 +136,10 @@ def date(year: int | None, month: int | None, day: int | None) -> Point | None:
 
 
 def distance(a: Moment, b: Moment, unit: Unit) -> Fraction | None:
-    """Returns how far two moments of one kind are apart; None for two kinds.
+    """Returns the distance between two moments of one kind; None for different kinds.
 
-    Between months (or years) the difference is counted in months, all of one length. What has no year, and times of
-    day, go round: December is one month from January.
+    Between months (or years), the difference is counted in months, all of one length. Times of day, and dates without a
+    year, wrap around: December is one month from January.
     """
     if isinstance(a, Duration) and isinstance(b, Duration):
         if unit in ("months", "years") and not a.nanos and not b.nanos:

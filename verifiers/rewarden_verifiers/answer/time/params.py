@@ -102,7 +102,7 @@ class TimeParams:
         return time_ladder(self.extraction)
 
     def rate_at(self, progress: Progress | None) -> float:
-        """The rate at this step of training."""
+        """The rate at this training step."""
         if not self.schedule:
             return self.rate
         step = progress.step if progress is not None else 0

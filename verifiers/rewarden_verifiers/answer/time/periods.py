@@ -31,7 +31,7 @@ _BEFORE = re.compile(r"(?:(?:on|in|the) )*", re.IGNORECASE)
 
 
 def period_at(text: str, at: int) -> tuple[Period, int] | None:
-    """The period that begins at a place of a cleaned text, and its end. Raises Unreadable for a fifth quarter."""
+    """The period that begins at a position of a cleaned text, and its end. Raises Unreadable for a fifth quarter."""
     for pattern in _PERIODS:
         match = pattern.match(text, at)
         if match is not None:
@@ -67,8 +67,8 @@ def only_period(text: str) -> bool:
 
 
 def holds(period: Period, point: Point) -> bool | None:
-    """Returns whether a point lies in a period; None if it is not precise enough to tell. Raises Unreadable for the
-    last year of a century, which many count to the next one.
+    """Returns whether a period contains a point; None if the point is not precise enough. Raises Unreadable for the
+    last year of a century, which many count as part of the next one.
     """
     if period.name == "weekday":
         if point.year is None or point.year < 1 or point.day is None:

@@ -87,7 +87,7 @@ _LOWER_MAY = re.compile(r"(?:may|mar|sun|sat|wed|dec|oct|march)\b")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A point, a time of day or a period in a text, and where it stands."""
+    """A point, a time of day or a period in a text, with its position."""
 
     value: Point | Clock | Period
     start: int
@@ -97,7 +97,7 @@ class Found:
 def find(text: str, order: DayOrder) -> Iterator[Found]:
     """The dates, instants, times of day and named periods of a cleaned text, from left to right.
 
-    Raises Unreadable for one that looks like a date and is none: `malformed`, or `ambiguous`.
+    Raises Unreadable for a text that looks like a date but is not one: `malformed`, or `ambiguous`.
     """
     at = 0
     while (start := _STARTS.search(text, at)) is not None:
@@ -157,8 +157,8 @@ def _date_at(text: str, at: int, order: DayOrder) -> tuple[Point, int] | None:
 
 
 def _ends(text: str, at: int) -> bool:
-    """Returns whether a date may end here: not within a word, but before the T of a time, and in scripts without
-    blanks.
+    """Returns whether a date can end here: not within a word, except before the T of a time and in scripts without
+    spaces.
     """
     following = text[at : at + 2]
     if not following[:1].isalnum() or not following[0].isascii():
@@ -167,7 +167,7 @@ def _ends(text: str, at: int) -> bool:
 
 
 def _point(fields: dict[str, str | None], order: DayOrder) -> Point:
-    """The date of these fields. Raises Unreadable if the calendar has none."""
+    """The date with these fields. Raises Unreadable if it does not exist."""
     year, month, day = (_number(fields.get(name)) for name in ("year", "month", "day"))
     era = fields.get("era")
     if year is not None and year < 1:
@@ -204,7 +204,7 @@ def _number(text: str | None) -> int | None:
 
 
 def _ordered(first: int, second: int, order: DayOrder) -> tuple[int, int]:
-    """Day and month of "05/03": by the option where both readings are dates."""
+    """Day and month of "05/03", in the configured order if both readings are dates."""
     if first > 12 or first == second:
         return first, second
     if second > 12:
@@ -232,7 +232,7 @@ def _ordinal(year: int | None, number: int | None) -> Point | None:
 
 
 def _clock_at(text: str, at: int) -> tuple[Clock, int] | None:
-    """A time of day. A bare hour is none ("at 5"); it needs minutes, am or pm."""
+    """A time of day. A bare hour does not count ("at 5"): minutes, am or pm are required."""
     match = _TIME.match(text, at)
     if match is None or (match.end() < len(text) and text[match.end()].isalnum()):
         return None
@@ -254,7 +254,7 @@ def _clock(match: re.Match[str]) -> Clock:
             raise Unreadable("malformed")
         hour = hour % 12 + (12 if half.startswith("p") else 0)
     leap = (hour, minute, second) == (23, 59, 60)
-    midnight = (hour, minute, second) == (24, 0, 0)  # of the next day, as ISO 8601 has it
+    midnight = (hour, minute, second) == (24, 0, 0)  # of the next day, as in ISO 8601
     if (hour > 23 and not midnight) or minute > 59 or (second > 59 and not leap):
         raise Unreadable("malformed")
     nanos = hour * HOUR + minute * MINUTE + second * SECOND

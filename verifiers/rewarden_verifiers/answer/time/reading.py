@@ -35,7 +35,7 @@ _HEDGES = frozenset(
 )  # fmt: skip
 _WORD = re.compile(r"[^\W\d_]+|[0-9]+|[<>≤≥≠±/+]")
 _BULLET = re.compile(r"^\s*(?:\(?[0-9]{1,3}[.)]|[-*•])\s+")
-# What makes of a moment another one, or denies it, where it is next to it.
+# Words that change a moment into another one, or deny it, if adjacent.
 _ALTERED = re.compile(
     r"\b(?:following|preceding|succeeding|(?:any|every|all)\w{0,5}(?: days?)? but|half|"
     r"(?:week|fortnight|decade|century) of)(?: the)?$"
@@ -61,7 +61,7 @@ _SEPARATORS = (
 def read_moment(
     text: str, kind: MomentKind, day_order: DayOrder, two_part: TwoPart = "refuse", plain: Unit | None = None
 ) -> Moment:
-    """The one date, time of day or duration of an answer.
+    """The single date, time of day or duration of an answer.
 
     Raises Unreadable (`hedged`, `malformed`, `ambiguous`, `contradictory`, `unparseable_answer`) and TooExpensive.
     """
@@ -122,7 +122,7 @@ def _point(text: str, kind: MomentKind, day_order: DayOrder) -> Point | Clock | 
 
 
 def _quiet(gap: str, found: bool) -> None:
-    """Nothing around a moment may doubt, bound or add to it. Raises Unreadable."""
+    """Checks that nothing around a moment doubts, bounds or extends it. Raises Unreadable."""
     lower = gap.lower().strip()
     if found and (_ALTERED.search(lower) or _DENIED.search(lower)):
         raise Unreadable("hedged")
@@ -132,8 +132,8 @@ def _quiet(gap: str, found: bool) -> None:
 
 
 def _merged(first: Point | Clock | Period, second: Point | Clock | Period) -> Point | Clock | Period:
-    """Two moments that say the same, as the more precise of them, a period after a point. Raises Unreadable if they do
-    not.
+    """Combines two moments that agree into the more precise one, or a point with its period. Raises Unreadable if they
+    do not agree.
     """
     if isinstance(first, Point) and isinstance(second, Period):
         if holds(second, first) is False:
@@ -151,9 +151,9 @@ def _merged(first: Point | Clock | Period, second: Point | Clock | Period) -> Po
 
 
 def read_parts(text: str, names: Sequence[str]) -> dict[str, str]:
-    """The text of each named part: JSON, or "name: value", one a line or separated by semicolons.
+    """The text of each named part: JSON, or "name: value", one per line or separated by semicolons.
 
-    Raises Unreadable for a name that stands twice, and TooExpensive.
+    Raises Unreadable for a duplicate name, and TooExpensive.
     """
     if len(text) > MAX_TEXT:
         raise TooExpensive
@@ -198,12 +198,12 @@ def _json(text: str) -> object:
 
 
 def plain_name(text: str) -> str:
-    """A name without what carries no meaning."""
+    """A name without details that carry no meaning."""
     return " ".join(clean(text).strip("\"'`*-• .").casefold().split())
 
 
 def order_key(text: str, day_order: DayOrder) -> str:
-    """Returns what an entry of an order is known by: its date, where it is one, else its name."""
+    """Returns the key of an entry of an order: its date if it is one, else its name."""
     try:
         moment = read_moment(text, "date", day_order)
     except (Unreadable, TooExpensive):
@@ -212,9 +212,9 @@ def order_key(text: str, day_order: DayOrder) -> str:
 
 
 def read_order(text: str, places: Mapping[str, int], day_order: DayOrder) -> tuple[int, ...]:
-    """An answer's order of the entries that the reference has, as their places there.
+    """Reads an answer's order of the reference's entries, as their indices.
 
-    Raises Unreadable (`not_a_permutation`) where an entry is missing, stands twice or is not among them.
+    Raises Unreadable (`not_a_permutation`) if an entry is missing, duplicated or unknown.
     """
     if len(text) > MAX_TEXT:
         raise TooExpensive
@@ -234,7 +234,7 @@ def read_order(text: str, places: Mapping[str, int], day_order: DayOrder) -> tup
 
 
 def _separated(body: str, places: Mapping[str, int], day_order: DayOrder) -> tuple[int, ...] | None:
-    """The order that the entries of a text have, in whichever way they are set apart; None if it is none."""
+    """The order of the entries in a text, with any kind of separator; None if the text is not an order."""
     count = len(places)
     for separator in _SEPARATORS:
         parts = [_BULLET.sub("", part).strip() for part in separator.split(body)]
@@ -265,7 +265,7 @@ def _places(parts: Sequence[str], places: Mapping[str, int], day_order: DayOrder
 
 
 def _place(part: str, places: Mapping[str, int], day_order: DayOrder) -> int:
-    """The place of an entry, which may be in brackets; -1 for one that the reference does not have."""
+    """The index of an entry, which can be in brackets; -1 for an unknown one."""
     for text in (part, part.strip("()[] ")):
         for key in (plain_name(text), order_key(text, day_order)):
             if key in places:

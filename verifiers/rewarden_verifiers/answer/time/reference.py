@@ -1,4 +1,4 @@
-"""References of `time`, read once: a moment, an order, a name, or several of these by name."""
+"""References of `time`, prepared once: a moment, an order, a name, or several of these by name."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from rewarden_verifiers.answer.time.params import TimeParams
 from rewarden_verifiers.answer.time.periods import only_period
 from rewarden_verifiers.answer.time.reading import MAX_ORDER, MAX_PARTS, order_key, plain_name, read_moment
 
-# A year or month that is meant only in part, or roughly: nothing is read as something near.
+# A year or month that is only partly or roughly meant: it is never read as the whole or exact one.
 _VAGUE = re.compile(
     r"\W*(?:(?:in|the) )*(?:spring|summer|autumn|fall|winter|early|mid|late|circa|ca|c)\b(?! of [a-z])", re.IGNORECASE
 )
-Value = bool | int | str  # bool is named so that `true` is refused instead of being read as the year 1
+Value = bool | int | str  # bool is listed so that `true` is refused instead of being read as the year 1
 Single = Value | tuple[str | int, ...] | dict[str, Value | tuple[str | int, ...]]
 
 
@@ -38,7 +38,7 @@ Reference = AnyOf | Single
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Entries in their right order: places by key. `names` as they were given."""
+    """Entries in their right order: indices by key. `names`: as given."""
 
     places: Mapping[str, int]
     names: tuple[str, ...]
@@ -46,7 +46,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A name that is not a moment, without what carries no meaning."""
+    """A name that is not a moment, without details that carry no meaning."""
 
     name: str
 
@@ -56,14 +56,14 @@ Expected = Point | Clock | Duration | Period | Order | Entity
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A reference, read: any of `alternatives`, or all of `parts`."""
+    """A prepared reference: any of `alternatives`, or all of `parts`."""
 
     alternatives: tuple[Expected, ...] = ()
     parts: Mapping[str, Expected] | None = None
 
 
 def prepare(reference: Reference, params: TimeParams) -> Prepared:
-    """The reference, read once for all its candidates. Raises InvalidReference for one that is not a time."""
+    """Prepares the reference, once for all its candidates. Raises InvalidReference if it is not a time."""
     if isinstance(reference, Mapping) and set(reference) == {"any"} and isinstance(reference["any"], tuple):
         reference = AnyOf(any=reference["any"])
     if isinstance(reference, AnyOf):
@@ -88,7 +88,7 @@ def prepare(reference: Reference, params: TimeParams) -> Prepared:
 
 
 def weight_of(name: str, params: TimeParams) -> float:
-    """Returns what a part counts."""
+    """Returns the weight of a part."""
     return next((weight for given, weight in params.weights.items() if plain_name(given) == name), 1.0)
 
 
@@ -155,7 +155,7 @@ def _order(items: list[str], params: TimeParams, path: str) -> Order:
 
 
 def guessed(text: str, params: TimeParams) -> Moment:
-    """The moment that a text is by its looks. Raises Unreadable and TooExpensive."""
+    """The moment in a text, recognised by its form. Raises Unreadable and TooExpensive."""
     if ":" not in text:
         before, found = find_durations(clean(text[:4000]), "refuse", None)
         if len(found) == 1 and not before.strip() and not found[0].after.strip(" ."):

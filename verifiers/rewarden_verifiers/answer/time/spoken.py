@@ -35,12 +35,12 @@ _PARTS: dict[str, frozenset[int]] = {
     "evening": frozenset(range(16, 24)),
     "night": frozenset((0, 1, 2, 3, *range(18, 24))),
 }
-"""The hours that each part of the day may mean."""
+"""The hours that each part of the day can mean."""
 
 
 def spoken_at(text: str, at: int) -> tuple[Clock, int] | None:
-    """The time that begins at a place of a cleaned text, and its end. Raises Unreadable for an hour that no clock has
-    (`malformed`) or that the part of the day leaves open (`ambiguous`).
+    """The time that begins at a position of a cleaned text, and its end. Raises Unreadable for an hour that does not
+    exist (`malformed`) or that the part of the day leaves ambiguous (`ambiguous`).
     """
     for pattern in _SPOKEN:
         match = pattern.match(text, at)
@@ -63,7 +63,7 @@ def _clock(fields: dict[str, str | None]) -> Clock | None:
 
 
 def _of_day(hour: int, part: str | None, half: str | None) -> int:
-    """The hour of the day that an hour is in a part of it. Raises Unreadable."""
+    """Converts an hour in a part of the day to the hour of the day. Raises Unreadable."""
     if hour > 23 or (half is not None and not 1 <= hour <= 12):
         raise Unreadable("malformed")
     if half is not None:

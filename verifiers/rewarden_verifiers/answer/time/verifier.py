@@ -104,7 +104,7 @@ def _outcome(found: Extracted, prepared: Prepared, params: TimeParams, progress:
 
 
 def _judged(found: Extracted, expected: Expected, params: TimeParams, rate: float) -> Judgement:
-    """Returns what was extracted, against one reference. Of several boxes each must hold."""
+    """Compares the extracted texts with one reference. Of several boxes, each must be right."""
     judgements = [_one(text, expected, params, rate) for text in dict.fromkeys(found.texts)]
     if len(judgements) > 1 and not all(one.right for one in judgements):
         return Judgement(0.0, reason="hedged")
@@ -157,7 +157,7 @@ def _one(text: str, expected: Expected, params: TimeParams, rate: float) -> Judg
 
 
 def _order(order: tuple[int, ...], params: TimeParams) -> Judgement:
-    """An order by its share of pairs that stand as they should."""
+    """Scores an order by the share of its pairs in the right order."""
     count = len(order)
     pairs = count * (count - 1) // 2
     straight = sum(order[first] < order[second] for first in range(count) for second in range(first + 1, count))
