@@ -1,7 +1,7 @@
 """Calls: requests to the candidate's room (docs/tagged-codec.md, mode `call`), and the comparison of its replies.
 
-A reply is written in the candidate's process, which can forge it. That is useless: the candidate does not know the
-expected value, and a forged reply is a value like any other.
+A reply is written in the candidate's process, which can forge it. Forging one gains nothing: the candidate does not
+know the expected value, and a forged reply is just another value.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def request(
 
 
 def judge(checker: ValueChecker, reply: bytes, wanted: Any, language: str | None = None) -> Returned:
-    """Returns whether a reply contains the expected value: a reference's JSON, as `tagged.plain` reads it. language:
-    that of the program.
+    """Compares the value in a reply with the expected one: a reference's JSON, as read by `tagged.plain`. language: the
+    language of the program.
 
     Raises Untagged if the reference's value is invalid.
     """

@@ -1,6 +1,6 @@
-"""The program in a response: which part of it is code.
+"""Finds the program in a response.
 
-The time is linear in any response: fences are found by searching for them, and each line is examined once.
+This takes linear time for any response: fences are found by string search, and each line is examined once.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ MAX_FENCES = 10_000
 
 _REGISTRY = Registry.load()
 _OLD: Mapping[str, tuple[str, ...]] = {"python": ("python2",)}
-"""Labels of a language's older versions, which many programs in the newest one carry."""
+"""Labels of a language's older versions: many programs that carry them are written in the newest one."""
 
 _FENCE = re.compile(r"```|~~~")
 _TAG = re.compile(r"[A-Za-z][\w.-]{0,63}")
 _DEEPER = 4
-"""Columns by which a line must be indented more than the opening fence to close nothing: a fence within a docstring is
-part of the code."""
+"""A fence that is indented by at least this many more columns than the opening one does not close it: fences inside a
+docstring are part of the code.
+"""
 
 
 class TooManyFences(Exception):
-    """The text has more fences than are examined."""
+    """The text has more fences than we examine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,9 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A program and its place. prefixed: the prompt's code is before it. completed: it continues that code."""
+    """A program and the rule that found it. prefixed: the prompt's code was put before it. completed: it continues that
+    code.
+    """
 
     code: str
     rule: str
@@ -61,14 +64,16 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The reason why there is no program. `reason` is snake_case."""
+    """The reason why a response has no program. `reason` is in snake_case."""
 
     reason: str
     flags: tuple[str, ...] = ()
 
 
 Rule = Callable[[str, frozenset[str], Unclosed], "Candidate | Missing | None"]
-"""Finds a program in a text; `Missing` for one that must not count, None for no program."""
+"""A rule that finds a program in a text. It returns `Missing` for a program that must not count, and None if there is
+none.
+"""
 
 
 def blocks(text: str) -> list[Block]:
@@ -97,7 +102,7 @@ def blocks(text: str) -> list[Block]:
         fence = line[: len(line) - len(rest)]
         indent = len(before.expandtabs(4))
         if opened is None:
-            # `` ```x``` `` is code within a line; some models open a block with "Here it is: ```python".
+            # `` ```x``` `` is inline code; some models open a block mid-line: "Here it is: ```python".
             if "`" not in rest and (rest or not behind):
                 opened = fence, 0 if behind else indent, _label(rest), place
         elif not rest and fence[0] == opened[0][0] and len(fence) >= len(opened[0]) and indent < opened[1] + _DEEPER:
@@ -128,14 +133,16 @@ def labels_of(language: str, extra: tuple[str, ...] = ()) -> frozenset[str]:
     try:
         row = _REGISTRY.get(name)
         own = {name, row.name, *row.fences, *_OLD.get(row.name, ())}
-    except UnknownLanguage:  # a row of the host's own file
+    except UnknownLanguage:  # an unregistered language, from the host's own file
         own = {name}
     return frozenset(own | {label.lower() for label in extra})
 
 
 def language_of(response: str, languages: Sequence[str], extra: tuple[str, ...] = ()) -> str | None:
-    """Returns the language of a response's program, by its last fence that names one of these; by default the first.
-    None if its only fences name others. extra: further labels of the first language."""
+    """Returns the language of a response's program, according to the last fence that names one of `languages`; the
+    first of them if no fence names a language, and None if all fences name others. extra: further labels of the first
+    language.
+    """
     try:
         found = blocks(response)
     except TooManyFences:
@@ -149,7 +156,7 @@ def language_of(response: str, languages: Sequence[str], extra: tuple[str, ...] 
 
 
 def _choose(which: str, text: str, labels: frozenset[str], unclosed: Unclosed) -> Candidate | Missing | None:
-    """Returns the block that counts, of those in the language, or else of those without a label."""
+    """Returns the block that counts, from those labelled with the language, or else from those without a label."""
     found = blocks(text)
     named = [block for block in found if block.label in labels] or [block for block in found if not block.label]
     if not named:
@@ -184,7 +191,7 @@ def _whole(text: str, labels: frozenset[str], unclosed: Unclosed) -> Candidate |
 
 
 def bare(text: str, labels: frozenset[str], unclosed: Unclosed) -> Candidate | Missing | None:
-    """The rule that takes a text without fences for a program. Only a text that is one may count."""
+    """Takes a text without fences for a program, if it is one."""
     return Candidate(text, BARE) if text.strip() and _FENCE.search(text) is None else None
 
 
@@ -225,9 +232,9 @@ def rules_of(extraction: str | Sequence[RuleLike]) -> tuple[Rule, ...]:
 
 
 def find(response: str, rules: Sequence[Rule], labels: frozenset[str], unclosed: Unclosed) -> Candidate | Missing:
-    """Returns the program of a response, by the first rule that finds one, or else the reason why there is none.
+    """Returns the program in a response, found by the first rule that matches, or the reason why there is none.
 
-    A rule that finds a program which must not count (its fence never closes) decides as well: a later rule would find
+    A rule also decides if it finds a program that must not count (its fence is never closed): a later rule would find
     the same text.
     """
     try:
@@ -238,7 +245,7 @@ def find(response: str, rules: Sequence[Rule], labels: frozenset[str], unclosed:
                     return Missing("empty_code")
                 if len(found.code) > MAX_CODE:
                     return Missing("code_too_long", ("too_expensive",))
-                # Half of a surrogate pair cannot be encoded for a file.
+                # An unpaired surrogate cannot be encoded for a file.
                 return Candidate(encodable(found.code), found.rule)
             if found is not None and found.reason != "no_code_block":
                 return found

@@ -1,7 +1,7 @@
-"""Compares the output of a program with the expected output. Pure, on bytes, in one pass over each text.
+"""Compares a program's output with the expected output: pure functions on bytes, one pass over each text.
 
-Each comparison is exact about what it ignores. None of them parses a number before checking that it is one in ASCII,
-and none builds an integer from digits: `10**7` digits are compared as text.
+Each comparison states exactly what it ignores. None parses a number before checking that it is an ASCII number, and
+none builds an integer from digits: `10**7` digits are compared as text.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WORD = re.compile(rb"[^ \t\r\n\v\f]+")
 _ENDS = re.compile(rb"[\r\n]")
 _NUMBER = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _LONGEST_NUMBER = 5_000
-"""The maximum number of characters of a number: more digits add nothing to a double."""
+"""The maximum length of a number in characters: further digits do not change a double."""
 _EXCERPT = 80
 
 
@@ -56,8 +56,9 @@ class TextChecker(Tolerance):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The result of a comparison. `PE`: the right tokens with the wrong white space. `where` shows both texts, on one
-    line."""
+    """The result of a comparison. `PE`: the right tokens with the wrong white space. `where` shows both texts on one
+    line.
+    """
 
     verdict: Agreement
     where: str | None = None
@@ -82,9 +83,10 @@ def compare(checker: TextChecker, output: bytes, expected: bytes) -> Comparison:
 
 
 def kattis(flags: Sequence[str]) -> TextChecker:
-    """Returns the checker that Kattis's and DOMjudge's default validator is with these flags. Raises ValueError.
+    """Returns the checker that behaves as the default validator of Kattis and DOMjudge with these flags. Raises
+    ValueError.
 
-    Without flags it compares words, without case. NaN, infinities and hexadecimal numbers are words here.
+    Without flags it compares words and ignores case. NaN, infinities and hexadecimal numbers count as words.
     """
     given: dict[str, float] = {}
     switches: set[str] = set()
@@ -155,7 +157,7 @@ def _floats(checker: TextChecker, output: bytes, expected: bytes) -> Comparison:
 
 
 def _spaced(checker: TextChecker, output: bytes, expected: bytes) -> Comparison:
-    """Returns the result for the right words: with `spaces`, their white space decides."""
+    """Returns the result if the words match: with `spaces`, the white space decides."""
     if not checker.spaces or _WORD.split(output) == _WORD.split(expected):
         return AGREES
     return Comparison("PE", "the white space differs")
@@ -199,11 +201,11 @@ _COMPARE: Mapping[TextType, Callable[[TextChecker, bytes, bytes], Comparison]] =
 
 
 def beyond_repair(checker: TextChecker, output: bytes, expected: bytes) -> bool:
-    """Returns whether the beginning of an output is already wrong, whatever follows."""
+    """Returns whether an output is already wrong, whatever may follow."""
     if checker.type == "exact":
         return not _folded(checker, expected).startswith(_folded(checker, output))
     if checker.type == "trimmed":
-        # The last line may be incomplete.
+        # The last line may be incomplete, so it does not count yet.
         whole = [line.rstrip(_WITHIN) for line in _folded(checker, output).split(b"\n")[:-1]]
         wanted = _lines(checker, expected)
         return any(line != (wanted[place] if place < len(wanted) else b"") for place, line in enumerate(whole))
@@ -220,7 +222,7 @@ def beyond_repair(checker: TextChecker, output: bytes, expected: bytes) -> bool:
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str, ignore_case: bool) -> Any:
-    """Returns a pattern for RE2, which cannot backtrack. Raises ValueError for one that it rejects."""
+    """Compiles a pattern with RE2, which does not backtrack. Raises ValueError if RE2 rejects it."""
     options = re2.Options()
     options.log_errors = False
     options.case_sensitive = not ignore_case
@@ -259,14 +261,14 @@ def _folded(checker: TextChecker, text: bytes) -> bytes:
 
 
 def _close(got: bytes, wanted: bytes, near: float, share: float) -> bool:
-    """Returns whether two different tokens are numbers that are close."""
+    """Returns whether two different tokens are numbers within the tolerance."""
     if max(len(got), len(wanted)) > _LONGEST_NUMBER:
         return False
     # `float` accepts "nan", "inf", "1_0" and the digits of every script; the pattern accepts none of them.
     if not (_NUMBER.fullmatch(got) and _NUMBER.fullmatch(wanted)):
         return False
     one, other = float(got), float(wanted)
-    # 1e400 becomes infinity, which is close to any number.
+    # 1e400 parses as infinity, which would be close to any number.
     if not (math.isfinite(one) and math.isfinite(other)):
         return False
     return abs(one - other) <= max(near, share * abs(other))

@@ -39,7 +39,7 @@ from rewarden_verifiers.execution.scoring import Scoring, overall, reason, score
 from rewarden_verifiers.outcome import no_answer, scored
 
 _EXTRACTED = 20_000
-"""Characters of the program that a verdict shows."""
+"""The number of characters of the program that a verdict shows."""
 _NAMED = 3
 """The maximum number of missing modules that a verdict names."""
 
@@ -140,7 +140,7 @@ async def code(response: str | None, reference: CodeReference, params: CodeParam
 
 
 _LARGE = 100_000
-"""Characters of a text from which on a row is read beside the loop."""
+"""The number of characters from which a row is read in a thread, off the event loop."""
 _READING: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
 
@@ -161,13 +161,13 @@ async def published(
     resources: datasets.Unpacking,
     ctx: Context,
 ) -> Outcome:
-    """`code`, with rows of a data set as references."""
+    """Runs `code` with rows of a data set as references."""
     assert params.dataset is not None
     most = resources.max_bytes
     read = partial(datasets.read_row, params.dataset, reference, metadata, params.languages, most)
     if isinstance(reference, str) and len(reference) < _LARGE:
         return await _judged(response, read(), params, ctx)
-    # One at a time: siblings find what the first has read, and few unpacked rows are in memory.
+    # One row at a time: siblings reuse the first one's result, and few unpacked rows are in memory at once.
     async with _READING.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
         found = await asyncio.to_thread(read)
     return await _judged(response, found, params, ctx)
@@ -197,7 +197,7 @@ async def _judged(response: str | None, reference: CodeReference, params: CodePa
         return no_answer(flags=shared)
     trials = await generated(ctx, suite, suite.trials[: params.first], Controls(ctx, suite, params.completion).solution)
     if language != reference.language:
-        # The solution is in the reference's first language.
+        # The solution is written in the reference's first language, so it cannot serve here.
         reference = replace(reference, language=language, solution=None)
         suite = replace(suite, reference=reference)
     candidate = complete(found, reference, params.completion)
@@ -213,7 +213,7 @@ async def _judged(response: str | None, reference: CodeReference, params: CodePa
     )
     results = await run.run()
     if found.rule == BARE and results[0].verdict == "CE":
-        return no_answer(flags=shared)  # it was not a program
+        return no_answer(flags=shared)  # not a program at all
     seen = dict.fromkeys(flag for result in results for flag in result.flags)
     missing = sorted({name for result in results if (name := missing_module(result, candidate.code))})
     seen |= dict.fromkeys(f"missing_module: {name}" for name in missing[:_NAMED])
@@ -252,7 +252,8 @@ _PARSES = b"import ast, sys; ast.parse(sys.stdin.buffer.read())"
 
 
 async def _is_python(text: str, ctx: Context) -> bool:
-    """Returns whether a text is Python. It is parsed in the sandbox: parsers can be made to use up their process.
+    """Returns whether a text is Python. It is parsed in the sandbox, because hostile text can exhaust the parser's
+    process.
 
     Raises SandboxError.
     """

@@ -17,7 +17,7 @@ from rewarden_verifiers.puzzles import answers
 
 _AS_GIVEN = {"part": "full", "special_tokens": []}
 _COMPARED = ("AC", "WA", "PE")
-"""Verdicts of programs that ended and gave an output."""
+"""Verdicts of programs that ran to the end and produced output."""
 _EMPTY = ('""', "''")
 
 
@@ -25,10 +25,10 @@ _EMPTY = ('""', "''")
 class CodeOutputReference:
     """A program, and its input or its output.
 
-    ask: the response gives the `output` for the input here, or an `input` for the output here. entry: the function that
-    is called; without it, the program reads stdin and prints. args, kwargs: the function's input; where an input is
-    asked for, one that is right, for controls. returns: its output. stdin, stdout: the program's, likewise. limits: as
-    for `code`.
+    ask: `output` asks for the output of the given input, `input` for an input that leads to the given output. entry:
+    the function to call; without it, the program reads stdin and prints. args, kwargs: the function's input; if an
+    input is asked for, a known right one, used as a control. returns: its output. stdin, stdout: the same for a program
+    that reads and prints. limits: as for `code`.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -69,7 +69,7 @@ class CodeOutputParams:
 
 
 def _of_code() -> Use:
-    """`code`, with a whole text as the program."""
+    """Returns `code`, which takes the whole response as the program."""
     params = {
         "extraction": ["whole"],
         "completion": "never",
@@ -84,10 +84,10 @@ def _of_code() -> Use:
 async def code_output(response: str, reference: CodeOutputReference, params: CodeOutputParams, ctx: Context) -> Outcome:
     """Checks a prediction of a program's output, or an input that leads to an output, by running the program.
 
-    The reference is the program with an input, `{code, entry, args}` or `{code, stdin}`, or with `ask: input` and an
-    output as well, `{code, entry, args, returns}` or `{code, stdin, stdout}`. These are the two directions of CRUXEval
-    (Gu et al. 2024, arXiv 2401.03065). The program runs in the sandbox, in any language of `code`. Any input that leads
-    to the output is right.
+    The reference is the program with an input, `{code, entry, args}` or `{code, stdin}`, or, with `ask: input`, also an
+    output: `{code, entry, args, returns}` or `{code, stdin, stdout}`. These are the two directions of CRUXEval (Gu et
+    al. 2024, arXiv 2401.03065). The program runs in the sandbox, in any language of `code`. Any input that leads to the
+    output is right.
 
     The values of a function are written as Python or JSON writes them: numbers, texts, lists, tuples, dictionaries,
     sets, `None`; never an expression. The output can follow the call (`assert f(1) == 2`), and an input can be the call
@@ -153,7 +153,7 @@ def _validate(reference: CodeOutputReference) -> None:
 
 
 def _test(reference: CodeOutputReference, text: str) -> dict[str, Any]:
-    """The test of `code` that an answer makes of the program. Raises Unread."""
+    """Returns the test that an answer implies for the program. Raises Unread."""
     entry = reference.entry
     if encodable(text) != text:
         raise Unread("the answer has half of a character")
@@ -170,7 +170,7 @@ def _test(reference: CodeOutputReference, text: str) -> dict[str, Any]:
 
 
 def _known(reference: CodeOutputReference) -> dict[str, Any]:
-    """The test of the input that the reference knows to be right."""
+    """Returns the test with the reference's own input, which is known to be right."""
     if reference.entry is None:
         return {"type": "stdio", "stdin": reference.stdin, "stdout": reference.stdout}
     return _call(reference.entry, reference.args or (), reference.kwargs or {}, reference.returns)
@@ -183,7 +183,7 @@ def _call(entry: str, args: Any, kwargs: Mapping[str, Any], returns: Any) -> dic
 async def _run(
     test: Mapping[str, Any], reference: CodeOutputReference, params: CodeOutputParams, ctx: Context
 ) -> Outcome:
-    """The program's outcome in a test. Raises nothing that comes of an answer: its values were read before."""
+    """Runs one test and returns the program's outcome. An answer cannot make it raise: its values were parsed before."""
     if test["type"] == "call":
         checker: dict[str, Any] = {"type": "value", "strict": params.strict}
     else:

@@ -1,4 +1,4 @@
-"""The prompt's code, put before a program that only continues it."""
+"""Puts the prompt's code before a program that only continues it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Completion = Literal["auto", "always", "never"]
 def complete(candidate: Candidate, reference: CodeReference, mode: Completion) -> Candidate:
     """Returns the candidate, with the prompt's code (`prefix`) before it if it only continues that code.
 
-    auto: a program that defines the tested function is complete. In Python, the prompt's code still comes before it,
-    because prompts contain imports and helpers, with an empty body for its last function. Any other program continues
-    the prefix.
+    auto: a program that defines the tested function is complete. In Python, the prompt's code still comes first,
+    because prompts contain imports and helpers; its last function gets an empty body. Any other program continues the
+    prefix.
     """
     prefix = encodable(reference.prefix)
     if not prefix.strip() or mode == "never":
@@ -35,7 +35,7 @@ def complete(candidate: Candidate, reference: CodeReference, mode: Completion) -
 
 
 def _stopped(code: str, stop: Sequence[str]) -> str:
-    """Returns a continuation up to the first of the texts that end it."""
+    """Cuts a continuation at the first stop text."""
     return code[: min((place for text in stop if text and (place := code.find(text)) >= 0), default=len(code))]
 
 
@@ -47,7 +47,7 @@ def _end(reference: CodeReference) -> str:
 
 
 def closed(prefix: str) -> str:
-    """Returns the prompt's Python code as a complete program: its last function, if it has no body, does nothing."""
+    """Returns the prompt's Python code as a complete program: if its last function has no body, the body becomes empty."""
     return f"{prefix}\n{_body_indent(prefix)}pass\n"
 
 
@@ -67,8 +67,9 @@ def _stands_alone(code: str, reference: CodeReference, prefix: str, python: bool
 
 
 def _body_indent(prefix: str) -> str:
-    """Returns the indentation of the code after the prefix: that of its last line, and a step deeper if that opens a
-    body."""
+    """Returns the indentation of the code after the prefix: that of its last line, or one step deeper if that line
+    opens a body.
+    """
     last = prefix.rstrip().rpartition("\n")[2]
     indent = last[: len(last) - len(last.lstrip())]
     return indent + "    " if last.partition("#")[0].rstrip().endswith(":") else indent

@@ -1,12 +1,11 @@
-"""Control runs: they determine who is to blame if a judge, test code or the prompt's code fails when run with a
-candidate.
+"""Control runs decide who is to blame when a judge, test code or the prompt's code fails with a candidate.
 
-Each is tried on known inputs: on the reference's own solution, or else, for a judge that reads outputs, on the expected
-output, or else on neutral text. If it works there, the failure is the candidate's; if it fails there too, the reference
-is broken. So a broken checker cannot zero a data set, and a clever text cannot avoid its score.
+The control repeats the run on known inputs: the reference's own solution; else, for a judge that reads outputs, the
+expected output; else neutral text. If that works, the candidate is to blame; if it fails as well, the reference is
+broken. So a broken checker cannot zero a data set, and a crafted output cannot avoid its score.
 
-They run only after the first failure, and once for all samples that have it. Their results are remembered, except for
-failures of the sandbox and time-outs.
+A control runs only after the first failure, and once for all samples that need it. Its result is cached, unless it was
+a sandbox failure or a time-out.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from rewarden_verifiers.extraction import encodable
 
 _MOST_REMEMBERED = 10_000
 _FAILURE_LASTS_S = 600.0
-"""Seconds after which a result expires: an image may meanwhile have received a package that a judge lacked."""
+"""Seconds until a cached failure expires: by then the image may have gained a package that the judge lacked."""
 _OUTPUTS = (
     b"",
     b"1\n",
@@ -47,15 +46,16 @@ _OUTPUTS = (
     b"1\n" * 1_000,
     b"1 " * 1_000 + b"\n",
 )
-"""Outputs of which a working judge survives at least one."""
+"""Neutral outputs. A working judge handles at least one of them without failing."""
 _TALKS = ("1", "1 1", "1 1 1", "? 1", "? 1 1", "! 1", "! 1 1", "YES", "a")
 _TALKERS = (
     *(f"print({line + chr(10)!r} * 100_000)" for line in _TALKS),
     "import sys\nfor line in sys.stdin:\n    print(line, end='', flush=True)",
     "",
 )
-"""Programs that print something, repeat their input, or print nothing: a working interactive judge survives at least
-one of them."""
+"""Neutral programs that print something, echo their input, or print nothing. A working interactive judge handles at
+least one of them without failing.
+"""
 _SAID = 200
 _TALKING = Limits(cpu_s=2.0, wall_s=2.0)
 _FAILS_FOR_ALL = re.compile(rb"^(?:ModuleNotFoundError|ImportError|NameError|SyntaxError)\b")
@@ -64,7 +64,7 @@ _PLACE = re.compile(rb'^  File "[^"\n]*", line ([0-9]+)', re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """The outcome of a control run. `provenance`: of a pass; see `modes`. `said`: the output of a failure."""
+    """The outcome of a control run. `provenance`: what a pass rests on; see `modes`. `said`: the output of a failure."""
 
     passed: bool
     provenance: Mapping[str, Sequence[Any]] = field(default_factory=dict)
@@ -87,23 +87,23 @@ class Controls:
         self._completion = completion
 
     async def works(self, trial: Trial) -> Control | None:
-        """Returns the outcome on known inputs for the judge or the test code of this test; None if there are no known
-        inputs.
+        """Returns the outcome of this test's judge or test code on known inputs; None if there are no known inputs.
 
         Raises SampleError if the sandbox fails.
         """
         return await self._once(self._key("works", trial), lambda: self._try(trial))
 
     async def passes_unwritten(self, trial: Trial, code: str) -> bool:
-        """Returns whether a program passes test code whose arguments stay unchanged. Raises SampleError."""
+        """Returns whether a program passes test code that does not see its changes to arguments. Raises SampleError."""
         try:
             return (await self._beside(trial, code, writes_back=False)).passed
         except _Slow:
             return False
 
     async def check_prefix(self, trial: Trial) -> None:
-        """Raises InvalidReference if the prompt's code fails on its own with this test's input, so that every program
-        after it must fail, and SampleError if the sandbox fails."""
+        """Raises InvalidReference if the prompt's code fails on its own with this test's input, because every program
+        after it would fail as well. Raises SampleError if the sandbox fails.
+        """
         reference = self._suite.reference
         if reference.language.lower() not in PYTHON:
             return  # compilers do not accept an incomplete program
@@ -112,7 +112,7 @@ class Controls:
             raise invalid(f"the prompt's code fails on its own: {control.said}", "reference.prefix")
 
     async def _once(self, key: bytes, run: Callable[[], Awaitable[Control | None]]) -> Control | None:
-        """Returns the outcome of a control run, made once for all samples that wait for it."""
+        """Returns the outcome of a control run, which runs once for all samples that wait for it."""
         place = (id(asyncio.get_running_loop()), key)
         try:
             async with self._locks.setdefault(place, asyncio.Lock()):
@@ -146,7 +146,8 @@ class Controls:
                 if any(report.status == "time_limit" for report in reports):
                     raise _Slow
                 return Control(False)
-            # Only the solution is known to bring a judge that asks for further runs to its end.
+            # Only the solution is known to satisfy a judge that asks for further runs; a neutral program may never end
+            # them.
             again = zip(rulings, reports, strict=True) if self.solution is not None else ()
             run = next(
                 (judges.next_run(run, report, made.again) for made, report in again if made.again is not None), None
@@ -154,8 +155,9 @@ class Controls:
         return Control(True)
 
     async def _try_prefix(self, trial: Trial) -> Control:
-        """Returns the prompt's code as a separate script, which fails on an import, a name or a syntax error. Syntax
-        errors in its last line do not count: a prompt can end in the middle of a line."""
+        """Runs the prompt's code as a separate script. It fails on an import error, a name error or a syntax error,
+        except for syntax errors in the last line: a prompt can end in the middle of a line.
+        """
         reference = self._suite.reference
         prompt = encodable(reference.prefix)
         files = {**self._suite.files, **trial.files}
@@ -169,12 +171,12 @@ class Controls:
         return Control(True)
 
     async def _solve(self, trial: Trial) -> Control | None:
-        """Runs test code beside the solution."""
+        """Runs test code with the solution as the candidate."""
         solution = self.solution
         return None if solution is None else await self._beside(trial, solution)
 
     async def _beside(self, trial: Trial, code: str, *, writes_back: bool = True) -> Control:
-        """Runs test code beside a program. writes_back: see `plan`. Raises _Slow and SampleError."""
+        """Runs test code with a program as the candidate. writes_back: see `plan`. Raises _Slow and SampleError."""
         [batch] = plan(self._suite, [trial], code, writes_back=writes_back)
         for ran in await self._run(batch.job):
             if "time_limit" in (ran.program.status, ran.partner.status if ran.partner is not None else ""):
@@ -189,7 +191,7 @@ class Controls:
         return Control(False)  # it does not compile
 
     async def _readings(self, judge: JudgeProgram, trial: Trial) -> list[Report]:
-        """Returns the results of a judge that reads a known output, or a neutral one."""
+        """Returns a judge's reports on a known output, or on neutral ones."""
         known = [trial.expected] if trial.expected.strip() or trial.outputs else _OUTPUTS
         outputs = [Report(status="ok", stdout=output, files=trial.outputs) for output in known]
         solution = self.solution
@@ -205,7 +207,7 @@ class Controls:
         ]
 
     async def _talks(self, judge: JudgeProgram, trial: Trial) -> list[Report]:
-        """Returns the results of a judge that interacts with the solution, or with neutral programs."""
+        """Returns a judge's reports after interacting with the solution, or with neutral programs."""
         solution = self.solution
         [batch] = plan(self._suite, [trial], solution or "")
         jobs = [batch.job]
@@ -226,7 +228,7 @@ class Controls:
         return found
 
     async def _run(self, job: Job) -> list[CaseResult]:
-        """Returns the results of a job's cases; none if its program does not compile. Raises SampleError."""
+        """Returns the results of a job's cases, or an empty list if its program does not compile. Raises SampleError."""
         found: list[CaseResult] = []
         async with aclosing(self._ctx.sandbox.run(job)) as events:
             async for event in events:
@@ -240,8 +242,9 @@ class Controls:
 
     @property
     def solution(self) -> str | None:
-        """The reference's solution as a program, with the prompt's code where candidates have it; None if there is
-        none."""
+        """The reference's solution as a program, after the prompt's code if candidates get it too; None if there is no
+        solution.
+        """
         reference = self._suite.reference
         if reference.solution is None or not reference.solution.strip():
             return None

@@ -1,8 +1,8 @@
-"""The feedback on tests that the policy can receive, and the evidence in a verdict.
+"""The feedback on tests that the policy may see, and the evidence in a verdict.
 
-A hidden test is never shown: neither its input, nor the expected output, nor any output of the program on that input (a
-program could print its input to stderr, to read it back from the feedback). The policy learns only how many hidden
-tests passed.
+Nothing of a hidden test is ever shown: not its input, not the expected output, and no output of the program either (it
+could print its input to stderr and read it back from the feedback). The policy learns only how many hidden tests
+passed.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from rewarden_verifiers.execution.scoring import earnings, groups_passed
 Reveal = Literal["none", "verdicts", "diffs"]
 
 MAX_LISTED = 100
-"""The maximum number of tests that a verdict lists and a feedback names."""
+"""The maximum number of tests that a verdict lists and feedback names."""
 MAX_SHOWN = 3
-"""The maximum number of failed tests that a feedback shows in full."""
+"""The maximum number of failed tests that feedback shows in full."""
 _NO_PROGRAM = "The program does not compile."
 _TEXT = 600
 _LINES = 20
@@ -77,7 +77,7 @@ def _shown(result: Result) -> list[str]:
 
 
 def excerpt(data: bytes, *, end: bool = False) -> str:
-    """Returns the beginning of a text (or its end, where errors are), limited in characters and lines."""
+    """Returns the beginning of a text, or its end, where errors are; limited in characters and lines."""
     cut = data[-_TEXT:] if end else data[:_TEXT]
     lines = cut.decode("utf-8", "replace").replace("\0", "\ufffd").strip("\n").split("\n")
     kept = lines[-_LINES:] if end else lines[:_LINES]
@@ -91,8 +91,9 @@ def excerpt(data: bytes, *, end: bool = False) -> str:
 
 
 def evidence(results: Sequence[Result], compiler: Report | None) -> dict[str, Any]:
-    """Returns the evidence: counts of all tests, the first tests one by one, and the first failed one at any
-    position."""
+    """Returns the evidence: counts over all tests, the first tests individually, and the first failed one wherever it
+    is.
+    """
     counts = Counter(result.verdict for result in results)
     listed = list(results[:MAX_LISTED])
     first = next((result for result in results if result.verdict not in ("AC", "SK")), None)

@@ -1,6 +1,6 @@
-"""Gives a returned value the type of the expected one, if the program's language has one type for both.
+"""Converts a returned value to the type of the expected one if the program's language has a single type for both.
 
-Only the type is chosen, from the few that the language's value can represent; the comparison comes afterwards.
+This only chooses among the types that the language's value can represent; the comparison comes afterwards.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from typing import Any
 from rewarden_verifiers.execution.shims import lua, perl, r
 
 Fit = Callable[[Any, Any], Any]
-"""Gets the value and the expected one, without the values in them."""
+"""A rule that fits one value to the expected one. It does not descend into nested values."""
 
 _NUMBER = re.compile(r"-?[0-9]{1,300}(?:\.[0-9]{1,300})?(?:[eE][+-]?[0-9]{1,3})?")
 
 
 def fit_of(language: str) -> Fit | None:
-    """Returns the rule of a language; None if it distinguishes all types of JSON."""
+    """Returns a language's rule, or None if the language distinguishes all types of JSON."""
     name = language.lower()
     return next((fit for names, fit in _FITS if name in names), None)
 
 
 def fitted(fit: Fit, got: Any, wanted: Any) -> Any:
-    """Returns a value with the types of the expected one, where the rule allows that."""
+    """Returns a value converted to the expected types, as far as the rule allows."""
     got = fit(got, wanted)
     if isinstance(got, list) and isinstance(wanted, list) and wanted:
         others = wanted if len(wanted) == len(got) else [wanted[0]] * len(got)
@@ -35,7 +35,7 @@ def fitted(fit: Fit, got: Any, wanted: Any) -> Any:
 
 
 def _perl(got: Any, wanted: Any) -> Any:
-    """A scalar is a number, a text and a truth value at once. A list of one result is that result."""
+    """A scalar is a number, a text and a truth value at once. A one-item list counts as its item."""
     if isinstance(wanted, list) and not isinstance(got, list):
         return [] if got is None else [got]
     if isinstance(wanted, bool):
@@ -48,14 +48,14 @@ def _perl(got: Any, wanted: Any) -> Any:
 
 
 def _digits(number: float) -> str | float:
-    """Returns a number as Perl writes it; itself if no program writes so many digits."""
+    """Returns a number as Perl prints it; unchanged if it has more digits than any program prints."""
     if isinstance(number, float):
         return f"{number:.15g}"
     return str(number) if number.bit_length() <= 64 else number
 
 
 def _lua(got: Any, wanted: Any) -> Any:
-    """A table is a list and a dictionary at once, and has no place for nil."""
+    """A table is both a list and a dictionary, and cannot hold nil."""
     if isinstance(wanted, dict) and isinstance(got, list):
         return {str(place): item for place, item in enumerate(got, 1)}
     if isinstance(wanted, list) and None in wanted and isinstance(got, (list, dict)):
@@ -66,7 +66,7 @@ def _lua(got: Any, wanted: Any) -> Any:
 
 
 def _r(got: Any, wanted: Any) -> Any:
-    """A vector of one item is that item. NULL, an empty vector and an empty list are one, and names can be ignored."""
+    """A one-item vector is that item. NULL, an empty vector and an empty list are the same, and names can be ignored."""
     empty = got is None or got in ([], {})
     if wanted is None or isinstance(wanted, dict):
         return type(wanted)() if empty and wanted is not None else None if empty else got

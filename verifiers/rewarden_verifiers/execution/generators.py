@@ -1,6 +1,6 @@
-"""Generators: they make the inputs of tests, and the reference's solution makes the expected outputs.
+"""Generators make the inputs of tests; the reference's solution makes the expected outputs.
 
-They run once for all samples that share them, in separate rooms; no candidate sees a generator's arguments.
+They run once for all samples that share them, in separate rooms. No candidate sees a generator's arguments.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from rewarden_verifiers.contract import Context
 from rewarden_verifiers.execution.reference import Generator, JudgeProgram, Suite, Trial, invalid
 
 _MOST_BYTES = 128 * 1024 * 1024
-"""Bytes that are remembered, of the inputs and outputs of all suites."""
+"""The maximum size of the cached inputs and outputs of all suites, in bytes."""
 _SAID = 200
 
 
 class _Remembered:
-    """Inputs and outputs that were made, by a digest of all that they depend on."""
+    """Cached inputs and outputs, keyed by a digest of everything that they depend on."""
 
     def __init__(self) -> None:
         self._made: OrderedDict[bytes, tuple[bytes, bytes]] = OrderedDict()
@@ -49,9 +49,9 @@ _REMEMBERED = _Remembered()
 
 
 async def generated(ctx: Context, suite: Suite, trials: Sequence[Trial], solution: str | None) -> Sequence[Trial]:
-    """Returns the tests with their inputs and expected outputs. solution: the program that makes those.
+    """Returns the tests with their inputs and expected outputs. solution: the program that makes the expected outputs.
 
-    Raises InvalidReference if a generator or the solution fails, and SandboxError if the sandbox does.
+    Raises InvalidReference if a generator or the solution fails, and SandboxError if the sandbox fails.
     """
     wanting = [trial for trial in trials if trial.test.generate]
     if not wanting:
@@ -61,7 +61,7 @@ async def generated(ctx: Context, suite: Suite, trials: Sequence[Trial], solutio
     place = (id(asyncio.get_running_loop()), whole)
     made: dict[int, tuple[bytes, bytes]] = {}
     try:
-        # A group's samples arrive together, and would all make the same.
+        # A group's samples arrive together; without the lock, each would generate the same data.
         async with _REMEMBERED.locks.setdefault(place, asyncio.Lock()):
             made |= {trial.place: known for trial in wanting if (known := _REMEMBERED.get(keys[trial.place]))}
             fresh = [trial for trial in wanting if trial.place not in made]
@@ -79,7 +79,7 @@ async def generated(ctx: Context, suite: Suite, trials: Sequence[Trial], solutio
 async def _make(
     ctx: Context, suite: Suite, trials: Sequence[Trial], solution: str | None
 ) -> dict[int, tuple[bytes, bytes]]:
-    """Returns input and expected output of each test, by its place."""
+    """Returns the input and the expected output of each test, by its position."""
     made: dict[int, tuple[bytes, bytes]] = {}
     by_name: dict[str, list[Trial]] = {}
     for trial in trials:
@@ -117,14 +117,17 @@ async def _make(
 
 
 def _needs_solution(generator: Generator, trial: Trial) -> bool:
-    """Returns whether a test's expected output comes from the solution. An interactive judge has none."""
+    """Returns whether a test's expected output comes from the solution. Tests with an interactive judge have no
+    expected output.
+    """
     talks = isinstance(trial.checker, JudgeProgram) and trial.checker.interactive
     return generator.answer == "solution" and trial.test.stdout is None and not trial.outputs and not talks
 
 
 async def _run(ctx: Context, job: Job, path: str) -> list[Report]:
-    """Returns the reports of a job's cases. path: the program's place in the reference, which the policy never wrote.
-    Raises InvalidReference and SandboxError."""
+    """Returns the reports of a job's cases. path: the program's path in the reference, which the policy never writes.
+    Raises InvalidReference and SandboxError.
+    """
     reports: list[Report] = []
     try:
         async with aclosing(ctx.sandbox.run(job)) as events:

@@ -32,7 +32,7 @@ JudgeVerdict = Literal["AC", "WA", "PE"]
 INPUT, OUTPUT, ANSWER = "input.txt", "output.txt", "answer.txt"
 OUTPUTS, ANSWERS = "outputs/", "answers/"
 FEEDBACK = "feedback/"
-"""The folder in which a judge of Kattis's leaves files. The protocol wants the slash: judges append names to it."""
+"""The folder in which a Kattis judge leaves files. The protocol requires the slash: judges append names to it."""
 _SCORE, _MULTIPLIER, _NEXT, _SAYS = "score.txt", "score_multiplier.txt", "nextpass.in", "judgemessage.txt"
 
 _CODES: Mapping[Protocol, Mapping[int, JudgeVerdict]] = {
@@ -63,7 +63,7 @@ class Ruling:
 
 
 def arguments(judge: JudgeProgram, trial: Trial) -> tuple[str, ...]:
-    """Returns the arguments of a judge of this test."""
+    """Returns the judge's command-line arguments for this test."""
     more = (*judge.args, *trial.test.checker_args)
     if judge.protocol == "kattis":
         return (INPUT, ANSWER, FEEDBACK, *more)
@@ -73,7 +73,7 @@ def arguments(judge: JudgeProgram, trial: Trial) -> tuple[str, ...]:
 
 
 def files(judge: JudgeProgram, trial: Trial, program: Report | None) -> dict[str, bytes]:
-    """Returns the files next to a judge. program: the run whose output it reads; None for an interactive judge."""
+    """Returns the files next to a judge. program: the run whose output the judge reads; None for an interactive judge."""
     alone = only_output(trial)
     made = {INPUT: trial.stdin, ANSWER: trial.expected if alone is None else trial.outputs[alone]}
     if program is not None:
@@ -89,40 +89,40 @@ def files(judge: JudgeProgram, trial: Trial, program: Report | None) -> dict[str
 
 
 def only_output(trial: Trial) -> str | None:
-    """Returns the file that is a test's whole output; None if it is stdout, or several."""
+    """Returns the name of the file that is a test's entire output; None if stdout or several files are."""
     return next(iter(trial.outputs)) if trial.test.stdout is None and len(trial.outputs) == 1 else None
 
 
 def reads_stdout(trial: Trial) -> bool:
-    """Returns whether what a program prints is judged, and not only the files that it leaves."""
+    """Returns whether stdout is judged, and not only the files that a program leaves."""
     return trial.test.stdout is not None or not trial.outputs
 
 
 def printed(trial: Trial, report: Report) -> bytes:
-    """Returns the output that a run is judged by, as a judge reads it."""
+    """Returns the output of a run as its judge reads it."""
     alone = only_output(trial)
     return report.stdout if alone is None else report.files.get(alone, b"")
 
 
 def collected(judge: JudgeProgram) -> tuple[str, ...]:
-    """Returns what is kept of the files of a judge's room."""
+    """Returns the paths to keep from a judge's room."""
     return (FEEDBACK,) if judge.protocol == "kattis" else ()
 
 
 def left(report: Report) -> dict[str, bytes]:
-    """Returns the files that a judge left in its folder, by name."""
+    """Returns the files that a judge left in its feedback folder, by name."""
     return {name[len(FEEDBACK) :]: data for name, data in report.files.items() if name.startswith(FEEDBACK)}
 
 
 def ruling(judge: JudgeProgram, trial: Trial, report: Report) -> Ruling:
-    """Returns the meaning of a judge's exit. It is `broken` unless it exited by itself with a code of its protocol."""
+    """Interprets a judge's exit. The ruling is `broken` unless the judge exited by itself with a code of its protocol."""
     message = said(report)
     if report.status not in ("ok", "runtime_error") or report.exit_code is None:
         how = f"signal {report.signal}" if report.signal is not None else report.limit or report.status
         return Ruling(broken=f"the judge did not end by itself ({how})")
     code = report.exit_code
-    # An uncaught exception ends Python with 1, which in most protocols means "wrong": the policy must not be blamed for
-    # it.
+    # Python exits with 1 on an uncaught exception, which in most protocols means "wrong": the policy must not be blamed
+    # for a crashed judge.
     if (
         code == 1
         and judge.language.lower() in PYTHON
@@ -139,7 +139,7 @@ def ruling(judge: JudgeProgram, trial: Trial, report: Report) -> Ruling:
         return _points(float(matched[1]), most, message)
     if judge.protocol == "testlib":
         stated = report.stderr.strip()
-        # Not the exit code alone: an output that is partially correct by 0 percent ends the judge with 0.
+        # The exit code alone does not tell: an output that earns 0 percent ends the judge with 0.
         partly = _PARTLY.match(stated)
         if partly is not None and int(partly[1]) == code:
             return _points(float(code), most, message)
@@ -153,8 +153,7 @@ def ruling(judge: JudgeProgram, trial: Trial, report: Report) -> Ruling:
 
 
 def _stated(text: bytes, most: float, message: str | None) -> Ruling:
-    """Returns the ruling of a judge that ended with testlib's code for points: `points N`, or `partial N/M` as COCI's
-    judges have it."""
+    """Returns the ruling for testlib's exit code for points: `points N`, or `partial N/M` as COCI's judges print it."""
     share = _SHARE.match(text)
     if share is not None and int(share[2]) > 0:
         return _points(int(share[1]) / int(share[2]), 1.0, message)
@@ -172,7 +171,7 @@ def _points(points: float, most: float, message: str | None) -> Ruling:
 
 
 def _with_feedback(judge: JudgeProgram, trial: Trial, made: Ruling, kept: Mapping[str, bytes], most: float) -> Ruling:
-    """Returns the ruling of a judge of Kattis's, with the points and the next input that it left in its folder."""
+    """Returns the ruling of a Kattis judge, with the points and the next input from its folder."""
     scores = [name for name in (_SCORE, _MULTIPLIER) if name in kept]
     following = kept.get(_NEXT) if judge.passes > 1 else None
     if made.verdict != "AC":
@@ -204,7 +203,9 @@ def rejecting(judge: JudgeProgram) -> tuple[int, ...]:
 
 
 def judged(trial: Trial, judge: JudgeProgram, program: Report, report: Report) -> Result | Doubted | Trial:
-    """Returns a test's result after a judge has read the program's output, or the test's next run."""
+    """Returns a test's result after a judge has read the program's output, or the test's next run if the judge asks for
+    one.
+    """
     if report.status == "internal_error":
         return unjudged(trial, program, SandboxError(report.message or "the sandbox failed at a judge"))
     made = ruling(judge, trial, report)
@@ -216,16 +217,16 @@ def judged(trial: Trial, judge: JudgeProgram, program: Report, report: Report) -
 
 
 def next_run(trial: Trial, report: Report, stdin: bytes) -> Trial:
-    """Returns the next run of a test whose judge asked for one: what the judge left is there again."""
+    """Returns the next run of a test whose judge asked for one, with the files that the judge left."""
     kept = {name: data for name, data in left(report).items() if name != _NEXT}
     return replace(trial, stdin=stdin, feedback=kept, turn=trial.turn + 1)
 
 
 def conversation(trial: Trial, judge: JudgeProgram, program: Report, report: Report) -> Result | Doubted | Trial:
-    """Returns a test's result after program and judge have interacted, or the test's next run.
+    """Returns a test's result after the program and the judge have interacted, or the test's next run.
 
-    If the judge accepts, the program's own end decides; if it rejects, that is final. A judge that failed while the
-    program reached its limits was kept waiting.
+    If the judge accepts, the program's own exit decides; if it rejects, that is final. If the judge failed and the
+    program hit a limit, the program is to blame: it kept the judge waiting.
     """
     if report.status == "internal_error":
         return unjudged(trial, program, SandboxError(report.message or "the sandbox failed at a judge"))
@@ -244,8 +245,9 @@ def conversation(trial: Trial, judge: JudgeProgram, program: Report, report: Rep
 
 
 def _doubted(trial: Trial, judge: JudgeProgram, program: Report, made: Ruling, failed: Word | None = None) -> Doubted:
-    """Returns the result for a judge without a ruling. Attack: text that makes it crash, so that the sample goes
-    unscored."""
+    """Returns the result if a judge gave no ruling. Attack: output that crashes the judge, so that the sample goes
+    unscored.
+    """
     otherwise = result_of(trial, program, failed or "WA", f"the judge failed on the program's output: {made.broken}")
     return Doubted(
         trial=trial,

@@ -1,6 +1,6 @@
-"""Reads values as Python and JSON write them: literals, and the arguments of a call. Nothing is evaluated.
+"""Parses values as Python and JSON write them: literals, and the arguments of a call. Nothing is evaluated.
 
-Values come out as a reference writes them (see `tagged`): JSON, and `{"$": TAGGED}` for values that JSON cannot
+The result has the form that references use (see `tagged`): JSON, and `{"$": TAGGED}` for values that JSON cannot
 represent.
 """
 
@@ -31,11 +31,11 @@ _FLOAT_CALL = re.compile(r"float\(\s*(['\"])([+-]?)(nan|inf|infinity)\1\s*\)", r
 
 
 class Unread(Exception):
-    """The text is no literal; the message says why."""
+    """The text is not a literal; the message says why."""
 
 
 def value_of(text: str, name: str | None = None) -> Any:
-    """A literal. name: of a function whose call may precede it, as in `assert f(1) == 2`. Raises Unread."""
+    """Parses a literal. name: a function whose call may precede it, as in `assert f(1) == 2`. Raises Unread."""
     reader = _Reader(text)
     if name is not None and reader.calls(name):
         reader.arguments()
@@ -44,8 +44,9 @@ def value_of(text: str, name: str | None = None) -> Any:
 
 
 def arguments_of(text: str, name: str) -> tuple[list[Any], dict[str, Any]]:
-    """Positional and named arguments: alone, or within a call that a value may follow, as in `f(1) == 2`. Raises
-    Unread."""
+    """Parses positional and named arguments, either alone or in a call that may be followed by a value, as in `f(1) ==
+    2`. Raises Unread.
+    """
     reader = _Reader(text)
     called = reader.calls(name)
     if not called:
@@ -66,17 +67,17 @@ class _Reader:
 
     @property
     def over(self) -> bool:
-        """Returns whether nothing is left."""
+        """Returns whether the text is used up."""
         return self.at >= len(self.text)
 
     def whole(self, found: Any) -> Any:
-        """Returns the value that was found, if nothing is left. Raises Unread."""
+        """Returns `found` if nothing follows it. Raises Unread."""
         if not self.over:
             raise Unread(f"there is more than one value: {self.text[self.at : self.at + 40]!r}")
         return found
 
     def calls(self, name: str) -> bool:
-        """Takes `assert` and the opening of a call of that name, if they are next."""
+        """Consumes `assert` and the opening of a call of that name, if they come next."""
         start = self.at
         if self.text.startswith("assert ", self.at):
             self.at += len("assert ")
@@ -90,12 +91,12 @@ class _Reader:
         return False
 
     def take(self, mark: str) -> None:
-        """Takes a mark that must be next."""
+        """Consumes a mark. Raises Unread if it does not come next."""
         if not self.found(mark):
             raise Unread(f"{mark!r} is missing")
 
     def found(self, mark: str) -> bool:
-        """Takes a mark if it is next."""
+        """Consumes a mark if it comes next."""
         if not self.text.startswith(mark, self.at):
             return False
         self.at += len(mark)
@@ -103,7 +104,7 @@ class _Reader:
         return True
 
     def arguments(self) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments of a call, and its closing bracket."""
+        """Parses the arguments of a call and its closing bracket."""
         given: list[Any] = []
         named: dict[str, Any] = {}
         while not self.found(")"):
@@ -131,7 +132,7 @@ class _Reader:
         return False
 
     def value(self, depth: int) -> Any:
-        """The value that is next, and the blanks after it."""
+        """Parses the next value, and skips the blanks after it."""
         if depth > MOST_DEPTH:
             raise Unread("the value is nested too deep")
         mark = self.text[self.at : self.at + 1]
@@ -179,10 +180,10 @@ class _Reader:
             return {ESCAPE: {"s": [encode(item) for item in items]}}
         keys = [key for key, _ in pairs]
         if len({repr(encode(key)) for key in keys}) < len(keys):
-            raise Unread("a key is given twice")  # {"a": 1, "a": 2} hedges
+            raise Unread("a key is given twice")  # duplicate keys hedge: {"a": 1, "a": 2}
         if all(isinstance(key, str) for key in keys) and keys != [ESCAPE]:
             return dict(pairs)
-        # Attack: the key that marks tagged values in a reference, written by the policy.
+        # Attack: the policy writes the key that marks tagged values in a reference.
         return {ESCAPE: {"d": [[encode(key), encode(item)] for key, item in pairs]}}
 
     def _strings(self) -> Any:
@@ -200,7 +201,7 @@ class _Reader:
         text = "".join(parts)
         if text.isascii():
             return text
-        # JSON writes a character beyond the first 65,536 as two halves.
+        # JSON writes characters beyond U+FFFF as surrogate pairs; this joins the halves.
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
     def _scalar(self) -> Any:

@@ -33,18 +33,21 @@ MODE_OF: Mapping[Way, Mode] = {
 """The mode of the candidate's program."""
 
 _WRONG = frozenset({"assertion", "uncrossable_value", "no_pass", "bad_frame", "tampered"})
-"""The reasons of failed tests that count as a wrong answer: WA. Any other is an exception: RE."""
+"""Failure reasons that count as a wrong answer (WA). Any other is an exception (RE)."""
 _FLAGGED = frozenset({"uncrossable_value", "bad_frame", "candidate_exit", "candidate_lost", "tampered"})
 _MESSAGE = 600
 _MOST_BEHIND, _LONGEST_NAME, _MOST_CALLS = 1000, 200, 2**53
-"""Limits on what an agent reports with a flag: calls or names, the characters of a name, and the number of a call."""
+"""Limits on the details of a flag that an agent reports: the number of calls or names, the length of a name, and the
+highest call number.
+"""
 
 ARGUMENT_MUTATED = "argument_mutated"
 OBJECT_RESULT, OBJECT_MADE = "object_result", "object_made"
 NAMES_FROM_CANDIDATE = "names_from_candidate"
 PROVENANCE = frozenset({ARGUMENT_MUTATED, OBJECT_RESULT, OBJECT_MADE, "vacuous_comparison", NAMES_FROM_CANDIDATE})
 """Flags of a pass that may rest on something other than the compared values. An object of a class that the tests made
-is such a flag only if the solution passes without it."""
+is flagged only if the solution passes without it.
+"""
 
 
 # --- asking ------------------------------------------------------------------------------------------------------
@@ -61,7 +64,7 @@ def call_request(trial: Trial) -> bytes:
 
 
 def options(suite: Suite, trial: Trial, nonce: str, **more: Any) -> bytes:
-    """Returns the request that runs test code. nonce: must be repeated in its report."""
+    """Returns the request that runs test code. nonce: the test code's report must repeat it."""
     test, reference = trial.test, suite.reference
     asked: dict[str, Any] = {"kind": test.type, "modules": ["solution", *reference.modules], "nonce": nonce}
     if reference.entry_point is not None:
@@ -114,8 +117,9 @@ def _together(suite: Suite, trial: Trial, code: str) -> Written:
 
 
 def tests_program(suite: Suite, trial: Trial) -> Program:
-    """Returns test code as the partner of a candidate that serves it. It has the host's limits, because it is not on
-    trial."""
+    """Returns test code as the partner of a candidate that answers its calls. It gets the host's limits, because it is
+    not on trial.
+    """
     written = Written(test_code(trial))
     shim = shim_of(suite.reference.language)
     if shim is not None:
@@ -132,11 +136,11 @@ def tests_program(suite: Suite, trial: Trial) -> Program:
 
 
 def tested(trial: Trial, program: Report, partner: Report, nonce: str) -> Result | Doubted:
-    """Returns a test's result, reported by test code in another room than the candidate's.
+    """Returns a test's result, reported by test code that ran in a separate room.
 
-    It passed if a report that repeats the nonce says so and the process that wrote it agrees by its exit code. The
-    candidate is to blame for everything that it can have caused, including test code that reached its limits (its
-    return value can take forever to compare) or ended without a report (test code evaluates its return value).
+    The test passes if a report with the nonce says so and the exit code of the reporting process agrees. The candidate
+    is to blame for everything that it can cause, including test code that reached its limits (comparing the returned
+    value can take forever) or ended without a report (test code evaluates the returned value).
     """
     if partner.status == "internal_error":
         return unjudged(trial, program, SandboxError(partner.message or "the sandbox failed at test code"))
@@ -168,18 +172,19 @@ def tested(trial: Trial, program: Report, partner: Report, nonce: str) -> Result
 
 
 _LEAVING = re.compile(r"\b(?:_exit|abort|kill|killpg|exec[lv]p?e?|fork|SystemExit|exit|quit|register)\b")
-"""Names of functions and exceptions that end a process, or run when it ends."""
+"""Functions and exceptions that end a process, or that run when it ends."""
 
 
 def _disturbed(trial: Trial, program: Report, how: str) -> Doubted:
-    """Returns the result of test code without a report. The candidate is to blame unless the test code may exit by
-    itself. Attack: return a value that ends the process when the test code unpickles or evaluates it."""
+    """Returns the result if test code gave no valid report. The candidate is to blame unless the test code may exit by
+    itself. Attack: return a value that ends the process when the test code unpickles or evaluates it.
+    """
     presumed: Side = "reference" if _LEAVING.search(test_code(trial)) else "candidate"
     return _doubted(trial, program, invalid(how, trial.path), how, presumed)
 
 
 def _at_fault(trial: Trial, program: Report, said: Mapping[str, Any]) -> Doubted:
-    """Returns the result of test code that failed before a candidate could cause that, as far as the code shows."""
+    """Returns the result of test code that, judging by its code, failed before a candidate could have caused it."""
     message = _text(said.get("message"))
     return _doubted(trial, program, invalid("the test code is at fault", trial.path, message), message, "reference")
 
@@ -190,10 +195,10 @@ def _doubted(trial: Trial, program: Report, error: InvalidReference, how: str, p
 
 
 def _provenance(said: Mapping[str, Any]) -> dict[str, list[int] | list[str]] | None:
-    """Returns the flags of a pass and the calls or names after each; None if no agent reports flags.
+    """Returns the flags of a pass, each with its calls or names; None if the agent reports no flags.
 
-    Unknown flags are dropped, because the host may be newer. Attack: have test code evaluate something that changes the
-    report, so that a pass has no flag or none of a known shape.
+    Unknown flags are dropped, because the host may be newer. Attack: make test code evaluate something that alters the
+    report, so that a pass has no flags or malformed ones.
     """
     found = said.get("provenance")
     if not isinstance(found, dict):
@@ -203,7 +208,7 @@ def _provenance(said: Mapping[str, Any]) -> dict[str, list[int] | list[str]] | N
 
 
 def _is_behind(flag: str, of: Any) -> bool:
-    """Returns whether these are calls, by their numbers, or names."""
+    """Returns whether `of` lists call numbers, or names for the flag that lists names."""
     if not isinstance(of, list) or not 0 < len(of) <= _MOST_BEHIND:
         return False
     if flag == NAMES_FROM_CANDIDATE:
@@ -215,7 +220,8 @@ def shared(trial: Trial, program: Report, nonce: str) -> Result | Doubted:
     """Returns a test's result, reported by test code in the candidate's own process, where the candidate can write
     anything.
 
-    It passed only if a report repeats the nonce and lists every expected test as passed, and the exit code agrees.
+    The test passes only if a report repeats the nonce and lists every expected test as passed, and the exit code
+    agrees.
     """
     failed = ended(program)
     if failed not in (None, "RE"):
@@ -235,7 +241,7 @@ def shared(trial: Trial, program: Report, nonce: str) -> Result | Doubted:
 
 
 def _failed(trial: Trial, program: Report, said: Mapping[str, Any]) -> Result:
-    """Returns the tests that the candidate did not pass, and why."""
+    """Returns the result of a failed test, with the reason."""
     kind = _text(said.get("kind"))
     message = f"{_text(said.get('source'))}\n{_text(said.get('message'))}".strip()
     flags = (kind,) if kind in _FLAGGED else ()
@@ -243,7 +249,7 @@ def _failed(trial: Trial, program: Report, said: Mapping[str, Any]) -> Result:
 
 
 def _share(trial: Trial, said: Mapping[str, Any]) -> float:
-    """Returns the share of the expected tests that passed: less than 1, because not all did."""
+    """Returns the share of the expected tests that passed. It stays below 1, because not all did."""
     expect = trial.test.expect or ()
     tests = said.get("tests")
     if not expect or not isinstance(tests, dict):
@@ -252,20 +258,20 @@ def _share(trial: Trial, said: Mapping[str, Any]) -> float:
 
 
 def _all_passed(trial: Trial, said: Mapping[str, Any]) -> bool:
-    """Returns whether every expected test passed, test by test, in addition to the report's own claim."""
+    """Returns whether every expected test passed individually; the report's overall claim is not enough."""
     tests = said.get("tests")
     return all(isinstance(tests, dict) and _passed(name, tests) for name in trial.test.expect or ())
 
 
 def _passed(name: str, tests: Mapping[str, Any]) -> bool:
-    """Returns whether a test exists and passed, with all its parameter sets or all members of a class."""
+    """Returns whether a test exists and passed, with all its parameter sets or, for a class, all its members."""
     short = name.rpartition(".py::")[2]
     some = [outcome for test, outcome in tests.items() if test == short or test.startswith((f"{short}[", f"{short}::"))]
     return bool(some) and all(outcome == "passed" for outcome in some)
 
 
 def _report(reply: bytes) -> dict[str, Any] | None:
-    """Returns a complete report, or None."""
+    """Returns the report, or None if it is incomplete."""
     try:
         said = loads(reply)
     except Untagged:

@@ -1,4 +1,4 @@
-"""The verifier `output`: compares a text, or the value that a call returned, with the expected one."""
+"""The verifier `output`: compares a text, or the return value of a call, with the expected one."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def output(response: str, params: OutputParams, reference: Any = None) -> Outcom
         raise InvalidReference("reference: output needs a text", path="reference")
     try:
         found = compare(checker, as_bytes(response), as_bytes(reference or ""))
-    except ValueError as error:  # the reference is the pattern, and it is invalid
+    except ValueError as error:  # the pattern comes from the reference, and it is invalid
         raise InvalidReference(f"reference: {error}", path="reference") from None
     if found.verdict == "AC":
         return right(evidence={"verdict": "AC"})
@@ -109,12 +109,12 @@ def _wrong(verdict: str, where: str | None, flags: tuple[str, ...]) -> Outcome:
 
 
 def as_text(data: bytes) -> str:
-    """Returns bytes as a text that `as_bytes` converts back."""
+    """Decodes bytes to a text that `as_bytes` converts back."""
     return data.decode("utf-8", "surrogateescape")
 
 
 def as_bytes(text: str) -> bytes:
-    """Returns a text's bytes. Half of a surrogate pair stands for a single byte or, if it cannot, for itself."""
+    """Encodes a text. A lone surrogate stands for a single byte or, if that is impossible, for itself."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

@@ -1,5 +1,4 @@
-"""Turns a suite into jobs of the sandbox: one for each way of running, so that a program is compiled as rarely as
-possible.
+"""Turns a suite into sandbox jobs, one for each way of running, so that programs are compiled as rarely as possible.
 
 The candidate's room receives its program, the reference's files, and a test's stdin or the arguments of a call.
 Expected values go only into the rooms of judges and of test code.
@@ -22,12 +21,14 @@ from rewarden_verifiers.execution.shims.known import shim_of
 Item = TypeVar("Item")
 
 MAX_BYTES = 64 * 1024 * 1024
-"""Bytes of inputs in one job; more are spread over several jobs. A job is sent in one message."""
+"""The maximum size of a job's inputs in bytes, because a job is sent as one message. Larger inputs are split over
+several jobs.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Trials that one job runs, one case each, in order. `nonce`: must be repeated in reports of `shared`."""
+    """Trials that run in one job, one case each, in order. `nonce`: reports of `shared` must repeat it."""
 
     way: Way
     trials: Sequence[Trial]
@@ -45,24 +46,24 @@ def way_of(suite: Suite, trial: Trial) -> Way:
 
 
 def shimmed(suite: Suite) -> bool:
-    """Returns whether a shim speaks for the program: it reads requests from its stdin."""
+    """Returns whether a shim handles the program's stdin, from which it reads requests."""
     return shim_of(suite.reference.language) is not None
 
 
 def plan(suite: Suite, trials: Sequence[Trial], code: str, *, writes_back: bool = True) -> list[Batch]:
-    """Yields the jobs for these tests, in the order of the first test of each.
+    """Yields the jobs of these tests, ordered by the first test of each.
 
     writes_back: whether test code sees the candidate's changes to arguments.
     """
     together: dict[tuple[Way, int], list[Trial]] = {}
     for trial in trials:
         way = way_of(suite, trial)
-        # A partner belongs to a job: there is one job for each interactive judge, and one for each piece of test code.
-        # A shim compiles test code that shares the candidate's process into its program.
+        # A job has one partner, so each interactive judge and each piece of test code gets its own job. A shim compiles
+        # test code that shares the candidate's process into the program.
         alone = way == "tests" or (way == "shared" and shimmed(suite))
         apart = id(trial.checker) if way == "interactive" else trial.place if alone else -1
         together.setdefault((way, apart), []).append(trial)
-    nonce = secrets.token_hex(16)  # must be repeated in a report, so that only test code that knows it can write one
+    nonce = secrets.token_hex(16)  # reports must repeat it, so that only test code, which knows it, can write one
     return [
         Batch(way, part, _job(way, suite, part, code, nonce, writes_back), nonce)
         for (way, _), some in together.items()
@@ -71,7 +72,7 @@ def plan(suite: Suite, trials: Sequence[Trial], code: str, *, writes_back: bool 
 
 
 def _parts(items: Iterable[Item], size_of: Callable[[Item], int]) -> Iterator[list[Item]]:
-    """Yields the inputs of jobs, in order, with as many in each as `MAX_BYTES` allows."""
+    """Splits the inputs of jobs, in order, into parts of up to `MAX_BYTES`."""
     part: list[Item] = []
     size = 0
     for item in items:
@@ -108,7 +109,7 @@ def _joined(judge: JudgeProgram) -> Join:
 
 
 def _collected(way: Way, trials: Sequence[Trial]) -> Sequence[str]:
-    """Returns the files to keep: of an interactive judge, or of the program."""
+    """Returns the files to keep, of the interactive judge or of the program."""
     if way == "interactive":
         return judges.collected(_judge_of(trials[0]))
     return sorted({name for trial in trials for name in trial.outputs})
@@ -148,7 +149,9 @@ def judge_program(judge: JudgeProgram) -> Program:
 def judging(
     judge: JudgeProgram, outputs: Sequence[tuple[Trial, Report]]
 ) -> Iterator[tuple[Sequence[tuple[Trial, Report]], Job]]:
-    """Yields jobs in which a judge reads the program's output of each test: one, unless the outputs are very large."""
+    """Yields jobs in which a judge reads the program's output of each test: a single job unless the outputs are very
+    large.
+    """
     read = [(one, judges.files(judge, *one)) for one in outputs]
     for part in _parts(read, lambda one: sum(map(len, one[1].values()))):
         cases = [

@@ -31,9 +31,9 @@ Protocol = Literal["testlib", "kattis", "exit", "score"]
 MAX_TESTS = 10_000
 MAX_PASSES = 100
 MAX_WAVES = 100
-"""The maximum number of groups that require one another in a row."""
+"""The maximum length of a chain of groups that require one another."""
 PYTHON = frozenset(word for row in Registry.load() if row.python for word in (row.name, *row.aliases))
-"""Names of the only language with test files, and whose programs need no shim."""
+"""Names of Python, the only language whose programs need no shim."""
 
 
 class Strict:
@@ -109,7 +109,7 @@ CheckerName = Literal["exact", "trimmed", "tokens", "lines", "floats", "unordere
 
 
 class _Missing:
-    """Marks a missing value, because `None` is a value."""
+    """Marks a missing value; None is a value of its own."""
 
 
 MISSING: Any = _Missing()
@@ -117,10 +117,9 @@ MISSING: Any = _Missing()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Types(Strict):
-    """Shapes of a call's values: `ListNode`, `TreeNode` or lists of them (`List[ListNode]`), written as lists.
+    """Node types of a call's values: `ListNode`, `TreeNode` or lists of them (`List[ListNode]`), written as lists.
 
-    args: The shapes of arguments, by position ("0") or name.
-    returns: The shape of the result.
+    args: The shapes of arguments, by position ("0") or name. returns: The shape of the result.
     """
 
     args: dict[str, str] = field(default_factory=dict)
@@ -254,7 +253,7 @@ class CodeReference(Strict):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JudgeProgram:
-    """A judge that is a program. `path`: its place in the reference. `max_points`: None for the test's weight."""
+    """A judge that is a program. `path`: its path in the reference. `max_points`: None for the test's weight."""
 
     interactive: bool
     language: str
@@ -270,15 +269,16 @@ class JudgeProgram:
 
 
 AnyChecker = TextChecker | ValueChecker | JudgeProgram | None
-"""None: the test judges by itself."""
+"""None: the test code itself is the judge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trial:
-    """A test, ready to be planned. `stdin` and `expected` are bytes; `test` is the original, and a test file's has the
-    names of its tests. `wave`: the number of waves of tests that come first. `crosses`: whether a program can send the
-    expected value. `turn` and `feedback`: the number of this run of a test with several passes, and the files that its
-    judge kept from the earlier ones."""
+    """A test, ready to be planned. `stdin` and `expected` are bytes; `test` is the original, with the names of its
+    tests if it is a test file. `wave`: the number of waves of tests that run before it. `crosses`: whether a program
+    can send the expected value. `turn` and `feedback`: for a test with several passes, the number of this run and the
+    files that the judge kept from earlier runs.
+    """
 
     place: int
     id: str
@@ -299,7 +299,7 @@ class Trial:
 
     @property
     def hidden(self) -> bool:
-        """Returns whether nothing of it may be shown."""
+        """Returns whether the test must not be shown."""
         return self.test.visibility == "hidden"
 
 
@@ -331,7 +331,7 @@ _FOREIGN: Mapping[Kind, Sequence[tuple[str, Any]]] = {
     kind: [(item.name, getattr(_BARE, item.name)) for item in fields(Test) if item.name in _SPECIAL - own]
     for kind, own in _OWN.items()
 }
-"""The fields that a test of each type lacks, with their values if nothing was given."""
+"""The fields that do not apply to a test of each type, with their default values."""
 _NO_LIMITS = RunLimits()
 _NO_RULES = Group()
 _USUAL_TEXT, _USUAL_VALUE = TextChecker(), ValueChecker()
@@ -340,7 +340,7 @@ _TEXT_TYPES = frozenset(get_args(TextType))
 
 
 def read_reference(reference: CodeReference) -> Suite:
-    """Returns the suite of a reference. Raises InvalidReference with the path of the mistake."""
+    """Returns the suite of a reference. Raises InvalidReference with the path of the error."""
     if not reference.tests:
         raise invalid("there are no tests", "reference.tests")
     if len(reference.tests) > MAX_TESTS:
@@ -377,7 +377,7 @@ def read_reference(reference: CodeReference) -> Suite:
 
 
 def _waves(reference: CodeReference) -> dict[str | None, int]:
-    """Returns the number of waves before each group's own: a group runs after those that it requires."""
+    """Returns the number of waves before each group: a group runs after those that it requires."""
     named = {test.group for test in reference.tests}
     waves: dict[str | None, int] = {}
 
@@ -475,7 +475,7 @@ def _trial(
 def _crosses(value: Any) -> bool:
     try:
         return fits(value)
-    except Untagged:  # its test has no verdict, and others can decide the score
+    except Untagged:  # this test gets no verdict, but others can still decide the score
         return True
 
 
@@ -520,7 +520,7 @@ def _check_input(reference: CodeReference, test: Test, path: str) -> None:
 
 
 def _has_answer(reference: CodeReference, test: Test) -> bool:
-    """Returns whether the expected output is given, or can be made."""
+    """Returns whether the expected output is given, or can be generated."""
     if test.stdout is not None or test.outputs:
         return True
     return bool(test.generate) and (
@@ -529,7 +529,7 @@ def _has_answer(reference: CodeReference, test: Test) -> bool:
 
 
 def _check_shim(reference: CodeReference, test: Test, path: str) -> None:
-    """Raises InvalidReference for a test that no shim of the language can run."""
+    """Raises InvalidReference for a test that the language's shim cannot run."""
     kind, shim = test.type, shim_of(reference.language)
     if shim is None or (kind == "file" and framework_of(reference.language) is None):
         fit = "test files" if kind == "file" else "two rooms"
@@ -552,7 +552,7 @@ def entry_of(reference: CodeReference) -> Entry:
 
 
 def merged(own: Limits, general: Limits) -> Limits:
-    """Returns limits in which missing values of `own` come from `general`."""
+    """Returns the limits of `own`, with missing values taken from `general`."""
     if own == _NO_LIMITS:
         return general
     names = [item.name for item in fields(Limits)]
@@ -565,7 +565,8 @@ def _needs_answer(checker: AnyChecker) -> bool:
 
 
 Known = dict[tuple[int, tuple[str, ...]], AnyChecker]
-"""Checkers that were read already, by identity and by the test's arguments for it: thousands of tests share one."""
+"""Checkers that have been parsed, keyed by identity and by the test's arguments for them: thousands of tests share one.
+"""
 
 
 def _checker_of(reference: CodeReference, test: Test, path: str, known: Known) -> AnyChecker:
@@ -584,7 +585,7 @@ def _checker_of(reference: CodeReference, test: Test, path: str, known: Known) -
     options = Checker(type=given) if isinstance(given, str) else given
     if test.checker_args and options.type not in ("kattis", "program", "interactive"):
         raise invalid(f"the checker {options.type!r} takes no arguments", f"{path}.checker_args")
-    # A program's arguments belong to a run: it is the same program for all its tests, and compiled once.
+    # A program's arguments belong to the run, so that all tests share one program, compiled once.
     flags = test.checker_args if options.type == "kattis" else ()
     key = (id(given), flags)
     made = known[key] if key in known else _checker(options, flags, where)
@@ -592,14 +593,14 @@ def _checker_of(reference: CodeReference, test: Test, path: str, known: Known) -
         known[key] = made
         return made
     if test.checker is None:
-        return usual  # the reference's checker applies to its tests of the other kind
+        return usual  # the reference's checker is meant for its tests of the other kind
     if test.type == "call":
         raise invalid("what a call returns is checked by 'value'", where)
     raise invalid("the checker 'value' is for what calls return; this test's output is text", where)
 
 
 def _checker(given: Checker, flags: tuple[str, ...], path: str) -> AnyChecker:
-    """Returns a checker. flags: a test's own, for Kattis's default validator."""
+    """Parses a checker. flags: a test's own, for Kattis's default validator."""
     defaults = Checker(type=given.type)
 
     def refuse(*names: str) -> None:
@@ -687,7 +688,8 @@ def _bytes(content: Content, path: str) -> bytes:
 
 
 def invalid(message: str, path: str, words: str | None = None) -> InvalidReference:
-    """Returns the error for a mistake in the reference. words: output of a judge or of test code. It can quote a hidden
-    test, so it goes into the evidence, and not into the feedback."""
+    """Returns the error for an invalid reference. words: output of a judge or of test code. It can quote a hidden test,
+    so it goes into the evidence and not into the feedback.
+    """
     more = {"said": words} if words else {}
     return InvalidReference(f"{path}: {message}", path=path, **more)

@@ -1,4 +1,4 @@
-"""A reference in JSON, as a caller writes it: fields with their default values are left out."""
+"""Writes a reference as JSON the way a caller writes it, without fields that have their default values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rewarden_verifiers.field_default import default_of
 
 
 def reference_to_json(reference: CodeReference) -> dict[str, Any]:
-    """Returns the JSON that is read as this reference."""
+    """Returns the JSON that parses to this reference."""
     plain: dict[str, Any] = _plain(reference)
     return plain
 

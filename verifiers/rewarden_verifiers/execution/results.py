@@ -27,10 +27,10 @@ REASONS: Mapping[Word, str] = {
 Side = Literal["candidate", "reference"]
 
 JUDGE_FAILED = "judge_failed_on_output"
-"""Reason and flag of a failure in which the judge or the test code failed, although it works on known inputs."""
+"""Reason and flag of a failure caused by the judge or the test code, although both work on known inputs."""
 
 LIMITS: frozenset[Word] = frozenset({"TLE", "MLE", "OLE"})
-"""Verdicts that are also flagged, by their reason: the program reached a limit."""
+"""Verdicts of programs that reached a limit. The reason is also set as a flag."""
 
 _MISSING = re.compile(r"\bModuleNotFoundError: No module named '([A-Za-z_][\w.]{0,99})'")
 _IMPORTS = re.compile(r"^[ \t]*(?:import|from)[ \t]+([A-Za-z_][\w.]{0,99})", re.MULTILINE)
@@ -55,8 +55,9 @@ _ENDS: Mapping[RunStatus, Word] = {
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Result:
     """The result of one test. `credit`: from 0 to 1, and 1 only for AC. `message`: the failure in words, which can
-    quote the test. `error`: why it has no verdict (only IE). `reason`: set if it differs from the verdict's.
-    `provenance`: what a pass may rest on besides the compared values: each flag with its calls or names."""
+    quote the test. `error`: why it has no verdict (only IE). `reason`: set if it differs from the verdict's default.
+    `provenance`: what a pass may rest on besides the compared values; maps each flag to its calls or names.
+    """
 
     trial: Trial
     verdict: Word
@@ -70,16 +71,16 @@ class Result:
 
     @property
     def why(self) -> str | None:
-        """The reason of a failure, None for a pass."""
+        """The reason of a failure, or None for a pass."""
         return self.reason or REASONS.get(self.verdict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Doubted:
-    """A test whose judge or test code failed, so that it is undetermined who is to blame.
+    """A test whose judge or test code failed; who is to blame is not known yet.
 
-    error: the result if the reference is to blame. otherwise: the test's result if the candidate is. presumed: who is
-    blamed if there are no known inputs for a control run.
+    error: the result if the reference is to blame. otherwise: the result if the candidate is. presumed: who is blamed
+    if a control run has no known inputs.
     """
 
     trial: Trial
@@ -90,10 +91,10 @@ class Doubted:
 
 
 def missing_module(result: Result, code: str) -> str | None:
-    """Returns the module that the program imports and the sandbox lacks; None if it did not fail because of that.
+    """Returns the imported module that the sandbox lacks, if that is why the program failed, else None.
 
-    Attack: import a hidden test's input, to read it back from the feedback. Therefore a module is named only if the
-    code imports it, and few modules in all.
+    Attack: import a hidden test's input, to read it back from the feedback. So a module is named only if the code
+    imports it, and the total number of named modules is limited.
     """
     if result.verdict != "RE":
         return None
@@ -104,9 +105,9 @@ def missing_module(result: Result, code: str) -> str | None:
 
 
 def is_no_python(result: Result) -> bool:
-    """Returns whether a program in Python ended before its first statement, because it is not valid Python.
+    """Returns whether Python rejected a program before its first statement because of invalid syntax.
 
-    A program can print the same to be given this verdict: it earns nothing with either.
+    A program can print the same error to get this verdict, which gains nothing: it fails either way.
     """
     if result.verdict != "RE":
         return False
@@ -116,7 +117,7 @@ def is_no_python(result: Result) -> bool:
 
 
 def ended(report: Report) -> Word | None:
-    """Returns the verdict of a run that failed; None for a successful one, whose output must still be judged."""
+    """Returns the verdict of a run that failed, or None for a successful one, whose output still has to be judged."""
     return _ENDS.get(report.status)
 
 
@@ -129,8 +130,7 @@ def result_of(
     *,
     credit: float | None = None,
 ) -> Result:
-    """Returns the result of a test after its run. flags: in addition to those of the run. credit: by default 1 for AC,
-    else 0."""
+    """Returns the result of a test after its run. flags: added to the run's own. credit: by default 1 for AC, else 0."""
     if credit is None:
         credit = 1.0 if verdict == "AC" else 0.0
     flags = (*_flags_of(report), *flags)
@@ -138,7 +138,7 @@ def result_of(
 
 
 def unjudged(trial: Trial, report: Report, error: SampleError) -> Result:
-    """Returns the result of a test without a verdict, although its program ran."""
+    """Returns the result of a test that has no verdict although its program ran."""
     return Result(trial=trial, verdict="IE", report=report, flags=_flags_of(report), error=error)
 
 

@@ -1,10 +1,10 @@
-"""Rulings of judges, shared by samples: the same judge reads the same output of a test once for all of a group.
+"""Judges' rulings, shared by samples: within a group, each distinct output of a test is judged once.
 
 A ruling depends on the judge and on everything in its room: input, output, answer, arguments. If two programs print the
-same, the second needs no run of the judge. A run in a room cannot affect any other (`series`).
+same output, the second one does not run the judge again. Runs in one room cannot affect each other (`series`).
 
-Only rulings are shared. If a judge crashes, reaches a limit or gives no ruling, every other sample runs it again. A
-program that is judged again gets a new run, so that a judge that rules at random does not look reliable.
+Only rulings are shared. If a judge crashes, reaches a limit or gives no ruling, every other sample runs it again. If
+the same program is judged again, the judge runs again, so that a random judge does not look deterministic.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from rewarden_verifiers.execution.reference import JudgeProgram, Trial
 from rewarden_verifiers.sandbox import Sandbox
 
 _LASTS_S = 600.0
-"""Seconds after which a ruling is forgotten: the judge's image may meanwhile be another."""
+"""Seconds until a ruling expires: the judge's image may have changed by then."""
 _MOST_BYTES = 32 * 1024 * 1024
 _LARGE_REPORT = 64 * 1024
 _LARGE_CASE = 1024 * 1024
-"""Bytes from which on a report is not remembered, and a case is not compared: a digest of it takes the loop's time."""
+"""Size in bytes above which a case is not deduplicated: computing its digest would block the event loop."""
 _ENTRY_BYTES = 1024
 
 
@@ -45,14 +45,14 @@ class _Known:
 
 @dataclass(frozen=True, slots=True)
 class _UnderWay:
-    """A run of a judge. `program`: as in `_Known`. `report`: None if the judge did not run."""
+    """A run of a judge in progress. `program`: as in `_Known`. `report`: None if the judge did not run."""
 
     program: bytes
     report: asyncio.Future[Report | None]
 
 
 class Rulings:
-    """The rulings of judges in one sandbox. Used on one loop."""
+    """The rulings of judges in one sandbox. Used from a single event loop."""
 
     _of: ClassVar[WeakKeyDictionary[Sandbox, Rulings]] = WeakKeyDictionary()
 
@@ -109,19 +109,20 @@ class Rulings:
                     self._release(claims, key, None)
             left = []
             for place, run in awaited:
-                # Not the future itself: whoever is cancelled here would cancel it for all.
+                # Wait without awaiting the future itself: cancelling this task would cancel it for everyone.
                 await asyncio.wait([run.report])
                 made = run.report.result()
                 if made is not None and _rules(judge, trials[place], made):
                     yield CaseResult(index=place, program=made)
                     continue
                 if made is not None:
-                    # Nobody waits for a judge that fails on this output: it may need its whole time for that.
+                    # The judge failed on this output. Run it separately instead of waiting again: each run may take its
+                    # whole time limit.
                     keys[place] = None
                 left.append(place)
 
     def _find(self, key: bytes | None, program: bytes) -> Report | _UnderWay | None:
-        """Returns the report of a judge that read the same output of another program, or its run."""
+        """Returns the report on the same output of another program, or the run in progress."""
         if key is None:
             return None
         known = self._known.get(key)
@@ -132,7 +133,7 @@ class Rulings:
         return under_way if under_way is not None and under_way.program != program else None
 
     def _claim(self, keys: Sequence[bytes | None], program: bytes) -> dict[bytes, _UnderWay]:
-        """Lets others wait for these runs, except for those that are under way already."""
+        """Registers these runs, unless they are in progress already, so that others can wait for them."""
         loop = asyncio.get_running_loop()
         fresh = {key for key in keys if key is not None and key not in self._under_way}
         claims = {key: _UnderWay(program, loop.create_future()) for key in fresh}
@@ -142,7 +143,7 @@ class Rulings:
     def _settle(
         self, claims: dict[bytes, _UnderWay], key: bytes | None, report: Report, judge: JudgeProgram, trial: Trial
     ) -> None:
-        """Tells a report to all who wait for it, and remembers it if it is a ruling."""
+        """Passes a report to everyone who waits for it, and caches it if it is a ruling."""
         if key is None or key not in claims:
             return
         if _rules(judge, trial, report):
@@ -158,24 +159,24 @@ class Rulings:
         self._size -= _held(known.report) if known is not None else 0
 
     def _release(self, claims: dict[bytes, _UnderWay], key: bytes, report: Report | None) -> None:
-        """Ends the wait for a run."""
+        """Ends the wait of others for a run."""
         del self._under_way[key]
         claims.pop(key).report.set_result(report)
 
 
 def _rules(judge: JudgeProgram, trial: Trial, report: Report) -> bool:
-    """Returns whether a report is a ruling that others can share."""
+    """Returns whether a report is a ruling that can be shared."""
     whole = not report.flags and _held(report) <= _LARGE_REPORT
     return whole and judges.ruling(judge, trial, report).broken is None
 
 
 def _held(report: Report) -> int:
-    """Returns the bytes that a remembered report takes."""
+    """Returns the size of a cached report in bytes."""
     return len(report.stdout) + len(report.stderr) + sum(map(len, report.files.values())) + _ENTRY_BYTES
 
 
 def _keys(job: Job) -> list[bytes | None]:
-    """Returns a digest of everything that each case of a job depends on; None for a large one."""
+    """Returns a digest of everything that each case of a job depends on, or None for a large case."""
     small = replace(job, program=replace(job.program, code=b"", files={}), cases=())
     judge = _digest(repr(small).encode("utf-8", "surrogatepass"), job.program.code, _table(job.program.files))
     return [None if _size(case) > _LARGE_CASE else _digest(judge, _case(case)) for case in job.cases]

@@ -1,6 +1,7 @@
-"""Running a suite: sends jobs to the sandbox, and turns events into the results of tests.
+"""Runs a suite: sends jobs to the sandbox, and turns its events into test results.
 
-Runs on the loop and computes little: large outputs, and patterns, are compared by `output`, where it can be killed.
+Runs on the event loop and computes little: large outputs and patterns are compared by `output` in a worker, which can
+be killed.
 """
 
 from __future__ import annotations
@@ -38,16 +39,16 @@ from rewarden_verifiers.execution.tagged import Untagged
 from rewarden_verifiers.execution.values import ValueChecker
 
 SMALL = 64 * 1024
-"""Bytes of output and expectation together that are compared on the loop."""
+"""The maximum size of output and expected output together, in bytes, for a comparison on the event loop."""
 
 _MOST_AT_ONCE = 3
-"""The number of runs of a test that can go on at once, after runs of an earlier pass that ended differently."""
+"""The maximum number of runs of a test that continue in parallel, if its earlier runs ended differently."""
 
 _WORDS: Mapping[str, Word] = {reason: word for word, reason in REASONS.items()}
 
 
 class SuiteRun:
-    """The run of one program through its tests. `results` is keyed by a test's place."""
+    """The run of one program through its tests. `results` is keyed by a test's position."""
 
     def __init__(
         self,
@@ -62,8 +63,9 @@ class SuiteRun:
         syntax_is_compiling: bool,
     ) -> None:
         """completion: applies to the reference's solution as it does to the candidate. stops: whether the first failure
-        ends the run. strict: whether a pass by a weak test earns nothing. syntax_is_compiling: whether a syntax error
-        in Python is a compile error."""
+        ends the run. strict: whether a pass of a weak test earns nothing. syntax_is_compiling: whether a syntax error
+        in Python is a compile error.
+        """
         self._ctx = ctx
         self._suite = suite
         self._trials = trials
@@ -90,7 +92,7 @@ class SuiteRun:
         return [self._results.get(trial.place) or Result(trial=trial, verdict="SK") for trial in self._trials]
 
     async def _run_all(self, trials: Sequence[Trial]) -> None:
-        """Runs tests, and again those whose judge asks for another run."""
+        """Runs tests, and repeats those whose judge asks for another run."""
         while trials and not self._over:
             for batch in plan(self._suite, trials, self._candidate.code):
                 if not self._over:
@@ -100,14 +102,16 @@ class SuiteRun:
             trials, self._again = _few(self._again), []
 
     def _failed_groups(self) -> frozenset[str | None]:
-        """Returns the groups in which a test did not pass, or did not run. A failure of ours may have been a pass."""
+        """Returns the groups with a test that did not pass or did not run. A failure of ours does not count: it might
+        have been a pass.
+        """
         results = ((trial, self._results.get(trial.place)) for trial in self._trials)
         return frozenset(
             trial.test.group for trial, result in results if result is None or result.verdict not in ("AC", "IE")
         )
 
     async def _check_prefix(self) -> None:
-        """Raises InvalidReference if every program must fail because of the prompt's code."""
+        """Raises InvalidReference if the prompt's code makes every program fail."""
         ended = self._results.values()
         broken = next((result.trial for result in ended if result.verdict == "RE"), None)
         if broken is not None and self._candidate.prefixed and all(result.verdict != "AC" for result in ended):
@@ -119,7 +123,7 @@ class SuiteRun:
         return self._stops and self._failed
 
     def _put(self, result: Result) -> None:
-        """Records a test's result; of several runs of it, the worst one counts."""
+        """Records a test's result. If a test ran several times, the worst result counts."""
         if self._syntax_is_compiling and is_no_python(result):
             result = replace(result, verdict="CE")
         known = self._results.get(result.trial.place)
@@ -128,8 +132,9 @@ class SuiteRun:
             self._failed = self._failed or result.verdict not in ("AC", "IE")
 
     def _break(self, trials: Iterable[Trial], error: SampleError) -> None:
-        """Records tests that were not judged, because of a failure of ours or of the reference's. Others can decide the
-        score."""
+        """Records tests that were not judged because we or the reference failed. Other tests can still decide the
+        score.
+        """
         for trial in trials:
             if trial.place not in self._results:
                 self._put(Result(trial=trial, verdict="IE", error=error))
@@ -148,16 +153,16 @@ class SuiteRun:
                     if self._over:
                         return
         except SampleError as error:
-            # The candidate's code can be any text; everything else in a job is the reference's.
+            # The candidate's code can be any text, so an invalid job is the reference's fault.
             self._break(waiting, _refused(error, "reference"))
-        # Tests without a report did not run; if the program did not compile, its tests have their verdicts already, or
-        # wait for a control run.
+        # Tests without a report did not run. If the program did not compile, its tests already have verdicts or wait
+        # for a control run.
         doubted = {found.trial.place for found in self._open}
         untold = [trial for trial in waiting if trial.place not in doubted]
         self._break(untold, SandboxError("the sandbox did not report a test"))
 
     def _compiled(self, batch: Batch, event: CompileResult) -> None:
-        """Raises SampleError if the program was not compiled for a reason that is not its own."""
+        """Raises SampleError if compilation failed for a reason that is not the program's fault."""
         checker = batch.trials[0].checker
         if event.who == "partner" and isinstance(checker, JudgeProgram):
             _check_judge(checker, event)
@@ -174,9 +179,10 @@ class SuiteRun:
                 self._hear(_in_doubt(result, event.report) if batch.way == "shared" else result)
 
     async def _ended(self, batch: Batch, trial: Trial, event: CaseResult) -> None:
-        """Returns a test's result. The run's output counts, whatever the clock says: a wrong output is wrong.
+        """Records a test's result from every run of it that counts. Output counts even if the run was starved of CPU: a
+        wrong output is wrong.
 
-        Attack: print a wrong output, and use up time at random, so that the run goes unscored or only another one
+        Attack: print a wrong output and use up time at random, so that the run goes unscored or only a repeated run
         counts.
         """
         for run in (*event.earlier, event):
@@ -189,8 +195,9 @@ class SuiteRun:
             self._put(unjudged(trial, report, SandboxError(report.message or "the sandbox failed at a run")))
 
     async def _starved(self, batch: Batch, trial: Trial, run: CaseResult) -> None:
-        """Returns the result of a run without CPU from the host: if it ended by itself, its output is judged; if it was
-        cut off, only an output that was already wrong counts."""
+        """Records the result of a run that the host starved of CPU. If it ended by itself, its output is judged; if it
+        was cut off, only an output that was already wrong counts.
+        """
         report, checker = run.program, trial.checker
         answers = (trial.expected, *trial.alternatives)
         if report.exit_code is not None or report.signal is not None:
@@ -203,7 +210,7 @@ class SuiteRun:
             self._put(result_of(trial, report, "WA", "its output was already wrong"))
 
     async def _told(self, batch: Batch, trial: Trial, event: CaseResult) -> None:
-        """Returns the result of a run whose end depends on the program."""
+        """Records the result of a run whose end is the program's own doing."""
         report = event.program
         if batch.way == "stdio":
             await self._printed(trial, report)
@@ -220,9 +227,10 @@ class SuiteRun:
             self._hear(modes.tested(trial, report, event.partner, batch.nonce))
 
     def _hear(self, found: Result | Doubted | Trial) -> None:
-        """Records a test's result, that it is undetermined, or that the test must run again.
+        """Queues or records the outcome of a test: a result, an undetermined one, or a request for another run.
 
-        The job must have ended first: a control run that waits for a slot while the job holds one could wait forever.
+        Control runs have to wait until the job has ended: one that waits for a slot while the job holds one could wait
+        forever.
         """
         if isinstance(found, Trial):
             self._again.append(found)
@@ -232,7 +240,7 @@ class SuiteRun:
             self._put(found)
 
     async def _settle(self) -> None:
-        """Uses control runs to determine who is to blame for failures, and the value of a pass by a weak test."""
+        """Uses control runs to decide who is to blame for failures, and whether passes of weak tests count."""
         while self._open and not self._over:
             found = self._open.popleft()
             try:
@@ -241,7 +249,7 @@ class SuiteRun:
                 self._put(Result(trial=found.trial, verdict="IE", report=found.report, error=error))
 
     async def _blamed(self, doubted: Doubted) -> Result:
-        control = await self._controls.works(self._trials[doubted.trial.place])  # from its first run on
+        control = await self._controls.works(self._trials[doubted.trial.place])  # as in the test's first run
         blames_candidate = doubted.presumed == "candidate" if control is None else control.passed
         return doubted.otherwise if blames_candidate else unjudged(doubted.trial, doubted.report, doubted.error)
 
@@ -249,7 +257,7 @@ class SuiteRun:
         """Returns the result of a pass that may rest on something other than the compared values.
 
         An argument that the candidate changed matters only if the test fails without the change. If the solution's pass
-        rests on the same in the same calls, that is how the test works; in other calls it is flagged.
+        rests on the same in the same calls, the test is built that way; in other calls the pass is flagged.
         """
         trial, rests_on = result.trial, dict(result.provenance)
         if modes.ARGUMENT_MUTATED in rests_on and await self._controls.passes_unwritten(trial, self._candidate.code):
@@ -283,7 +291,7 @@ class SuiteRun:
             self._put(await self._compared(trial, trial.checker, report))
 
     async def _compared(self, trial: Trial, checker: TextChecker, report: Report) -> Result:
-        """Returns the result of comparing all that a program put out: the worst of them."""
+        """Compares everything that a program wrote, and returns the worst result."""
         answers = (trial.expected, *trial.alternatives)
         read = [(report.stdout, answers)] if judges.reads_stdout(trial) else []
         read += [(report.files[name], (expected,)) for name, expected in trial.outputs.items()]
@@ -293,7 +301,7 @@ class SuiteRun:
     async def _like_one_of(
         self, trial: Trial, checker: TextChecker, report: Report, output: bytes, answers: Sequence[bytes]
     ) -> Result:
-        """Returns the result of comparing an output with each of the right ones: the best, or of equals the first."""
+        """Compares an output with each right answer, and returns the best result, or the first of several equal ones."""
         made: list[Result] = []
         for answer in answers:
             if checker.type != "regex" and len(output) + len(answer) <= SMALL:
@@ -309,7 +317,7 @@ class SuiteRun:
         checker = trial.checker
         assert isinstance(checker, ValueChecker)
         failed = ended(report)
-        if not trial.crosses:  # whatever limit a program met that sent it
+        if not trial.crosses:  # whatever limit the program reached while sending it
             self._break([trial], invalid("the value is too large to send (docs/rooms.md)", f"{trial.path}.returns"))
             return
         if failed not in (None, "RE"):
@@ -326,13 +334,13 @@ class SuiteRun:
         else:
             params = {"type": "value", "language": language, **asdict(checker)}
             result = await self._beside(trial, report, params, report.reply, trial.test.returns)
-        if failed and result.verdict == "AC":  # it sent its result, and then ended badly
+        if failed and result.verdict == "AC":  # it sent its result, and then failed
             result = result_of(trial, report, failed)
         self._put(result)
 
     async def _beside(self, trial: Trial, report: Report, params: Mapping[str, Any], got: bytes, wanted: Any) -> Result:
-        """Returns a test's result after a comparison in a worker."""
-        # Without a view: a program can print text that looks like reasoning or an end of turn.
+        """Compares in a worker and returns the test's result."""
+        # No view of the text: a program may print something that looks like reasoning or an end of turn.
         view = {"part": "full", "special_tokens": []}
         sample = Sample(response=as_text(got), reference=wanted)
         outcome = await self._ctx.verify(Use(name="output", params={**params, "view": view}), sample=sample)
@@ -351,7 +359,7 @@ class SuiteRun:
     # --- judges that are programs -------------------------------------------------------------------------------
 
     async def _judge(self) -> None:
-        """Judges all outputs that need a judge, in one job for each judge, which is compiled once."""
+        """Judges all outputs that need a judge, in one job per judge, so that each is compiled once."""
         if not self._unjudged or self._over:
             return
         by_judge: dict[int, list[tuple[Trial, Report]]] = {}
@@ -386,9 +394,9 @@ class SuiteRun:
 
 
 def _few(trials: Sequence[Trial]) -> list[Trial]:
-    """Returns the next runs of tests, with a few for each test.
+    """Returns the next runs, limited to a few for each test.
 
-    Attack: need time at random, so that each pass is run thrice and asks for three more, in every pass.
+    Attack: use varying time, so that each pass runs three times and each run asks for three more, in every pass.
     """
     counts: Counter[int] = Counter()
     kept: list[Trial] = []
@@ -400,18 +408,18 @@ def _few(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def _weight(result: Result) -> int:
-    """Returns how bad a test's result is for the program: a pass 0, no verdict less than a failure."""
+    """Ranks a test's result: 0 for a pass, more for no verdict, most for a failure."""
     return {"AC": 0, "IE": 1}.get(result.verdict, 2)
 
 
 def _in_doubt(result: Result, report: Report) -> Doubted:
-    """Returns the result of a program that does not compile together with its test code, whose fault that can be."""
+    """Returns the result of a program that does not compile together with the test code; either may be to blame."""
     error = invalid("the test code does not compile with the solution", result.trial.path)
     return Doubted(trial=result.trial, report=report, error=error, otherwise=result, presumed="candidate")
 
 
 def _check_judge(judge: JudgeProgram, event: CompileResult) -> None:
-    """Raises SampleError if a judge was not compiled."""
+    """Raises SampleError if a judge did not compile."""
     if event.report.status == "internal_error":
         raise SandboxError(event.report.message or "the sandbox failed at a compilation")
     if event.report.status != "ok":
@@ -419,7 +427,7 @@ def _check_judge(judge: JudgeProgram, event: CompileResult) -> None:
 
 
 def _check_tests(trial: Trial, event: CompileResult) -> None:
-    """Raises SampleError if test code was not compiled: the candidate's code is not part of it."""
+    """Raises SampleError if test code did not compile. It is compiled without the candidate's code."""
     if event.report.status == "internal_error":
         raise SandboxError(event.report.message or "the sandbox failed at a compilation")
     if event.report.status != "ok":
@@ -428,7 +436,7 @@ def _check_tests(trial: Trial, event: CompileResult) -> None:
 
 
 def _refused(error: SampleError, path: str) -> SampleError:
-    """Returns an error of invalid input to the sandbox as the reference's fault; any other error unchanged."""
+    """Blames the reference if the sandbox rejects its input; returns any other error unchanged."""
     if not isinstance(error, InvalidSample):
         return error
     field = str(error.details.get("path")).removeprefix("program.")

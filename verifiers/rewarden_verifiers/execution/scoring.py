@@ -17,9 +17,9 @@ def score_of(scoring: Scoring, results: Sequence[Result]) -> float:
     """Returns the score from 0 to 1.
 
     all: 1 if every test is AC. fraction: the mean of the tests' credits. weighted: the same, by weight. groups: the
-    points that the groups earn, divided by the points of all; a test without a group is a group of its own. minimum:
-    the least credit. Skipped tests earn nothing, and neither do tests of a group that requires one that did not pass.
-    Each is 1 if and only if all tests that are worth something are AC (`all` and `minimum`: all tests).
+    points earned by the groups, divided by the total; a test without a group is a group of its own. minimum: the lowest
+    credit. Skipped tests earn nothing, and neither do tests of a group that requires a failed group. Each scoring gives
+    1 if and only if all tests with a positive weight are AC (`all` and `minimum`: all tests).
     """
     if all(result.verdict == "AC" for result in results):
         return 1.0
@@ -27,7 +27,7 @@ def score_of(scoring: Scoring, results: Sequence[Result]) -> float:
 
 
 def _weighted(results: Sequence[Result]) -> float:
-    # `read_reference` ensures that the suite's weights are not all 0; those of its first tests can be.
+    # `read_reference` ensures that the suite's weights are not all 0, but those of its first tests can be.
     whole = math.fsum(result.trial.test.weight for result in results)
     return math.fsum(result.credit * result.trial.test.weight for result in results) / whole if whole else 0.0
 
@@ -39,11 +39,11 @@ def _groups(results: Sequence[Result]) -> float:
 
 
 def _withheld(results: Sequence[Result]) -> Sequence[Result]:
-    """Returns the results, with those skipped whose group requires one that did not pass."""
+    """Returns the results, with tests skipped if their group requires one that did not pass."""
     requires = {result.trial.test.group: result.trial.rules.requires for result in results}
     if not any(requires.values()):
         return results
-    # A group that a run with option `first` left out is not an obstacle.
+    # Groups that the option `first` left out of the run count as passed.
     passed = {name: won for (name, _), won in groups_passed(results).items() if name is not None}
     waves = {result.trial.test.group: result.trial.wave for result in results}
     for name in sorted(passed, key=lambda name: waves[name]):
@@ -66,13 +66,13 @@ _SCORES: Mapping[Scoring, Callable[[Sequence[Result]], float]] = {
 
 
 def group_of(result: Result) -> tuple[str | None, int]:
-    """Returns a key for the group of a test; a test without a group has its own."""
+    """Returns the key of a test's group; a test without a group gets its own."""
     group = result.trial.test.group
     return (group, -1) if group is not None else (None, result.trial.place)
 
 
 def earnings(results: Sequence[Result]) -> dict[tuple[str | None, int], tuple[float, float]]:
-    """Returns for each group the points that it earns and those that it is worth."""
+    """Returns the points that each group earns and its total points."""
     results = _withheld(results)
     groups: dict[tuple[str | None, int], list[Result]] = {}
     for result in results:
@@ -92,7 +92,7 @@ def _earned(members: Sequence[Result]) -> tuple[float, float]:
 
 
 def groups_passed(results: Sequence[Result]) -> dict[tuple[str | None, int], bool]:
-    """Returns for each group whether every test of it is AC."""
+    """Returns whether all tests of each group are AC."""
     passed: dict[tuple[str | None, int], bool] = {}
     for result in results:
         name = group_of(result)
@@ -101,9 +101,9 @@ def groups_passed(results: Sequence[Result]) -> dict[tuple[str | None, int], boo
 
 
 def undecided_by(scoring: Scoring, results: Sequence[Result]) -> SampleError | None:
-    """Returns the error that leaves the score open, or None if those tests cannot change the score.
+    """Returns the error that leaves the score undecided, or None if the tests with errors cannot change the score.
 
-    Raising it is right: a failure of ours is never a 0, and if another test has already failed it changes nothing.
+    The caller raises it: a failure of ours is never a 0. If another test has already failed, it changes nothing.
     """
     errors = [result.error for result in results if result.error is not None]
     if not errors:
@@ -113,10 +113,10 @@ def undecided_by(scoring: Scoring, results: Sequence[Result]) -> SampleError | N
 
 
 def reason(results: Sequence[Result]) -> str:
-    """Returns the reason of the first failed test; `skipped` if none failed."""
+    """Returns the reason of the first failed test, or `skipped` if none failed."""
     return next((result.why for result in results if result.why is not None), "skipped")
 
 
 def overall(results: Sequence[Result]) -> Word:
-    """Returns the verdict of the first failed test; AC if none failed."""
+    """Returns the verdict of the first failed test, or AC if none failed."""
     return next((result.verdict for result in results if result.verdict not in ("AC", "IE", "SK")), "AC")

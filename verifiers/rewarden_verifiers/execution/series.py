@@ -1,8 +1,8 @@
-"""A judge in C++ that reads many outputs in one room: a separate, isolated process for each (`series.cpp`).
+"""Runs a C++ judge on many outputs in one room, each in a separate, isolated process (`series.cpp`).
 
-A room costs as much as the run of a short program, and a process a tenth of that. A ruling counts only if the judge
-exited normally. If a case ends in any other way, or leaves anything behind, it gets its own room, as do all cases of a
-judge that does not support this.
+A room costs as much as running a short program; a process costs a tenth of that. A ruling counts only if the judge
+exited normally. A case that ends in any other way, or leaves anything behind, runs again in its own room, as do all
+cases of judges that do not support this.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rewarden_verifiers.execution.shims import cpp
 from rewarden_verifiers.sandbox import Sandbox
 
 NAME = "rewarden_series.cpp"
-"""The file beside the judge."""
+"""The name of the file beside the judge."""
 
 _FILES, _FILE, _ENDED = struct.Struct("<I"), struct.Struct("<II"), struct.Struct("<iii")
 _LONGEST_NAME = 255
@@ -47,7 +47,7 @@ async def run(sandbox: Sandbox, job: Job) -> AsyncGenerator[JobEvent, None]:
                 async for event in _alone(sandbox, job, done, done + 1):
                     yield event
             done += 1
-        # The series ended before its end: the case that ended it is the next one.
+        # The series stopped early: the next case is the one that ended it.
         last = done + 1 if rulings else len(job.cases)
         async for event in _alone(sandbox, job, done, min(last, len(job.cases))):
             if isinstance(event, CompileResult) and event.report.status != "ok":
@@ -58,7 +58,7 @@ async def run(sandbox: Sandbox, job: Job) -> AsyncGenerator[JobEvent, None]:
 
 
 async def _alone(sandbox: Sandbox, job: Job, first: int, last: int) -> AsyncGenerator[JobEvent, None]:
-    """Yields the results of some cases, each in a room to itself."""
+    """Yields the results of some cases, each in its own room."""
     if first == last:
         return
     async with aclosing(sandbox.run(replace(job, cases=job.cases[first:last]))) as events:
@@ -82,7 +82,7 @@ def _fits(job: Job, cases: Sequence[Case]) -> bool:
 def _in_series(job: Job, cases: Sequence[Case]) -> Job:
     packed = b"".join(part for case in cases for part in _packed(case))
     program = replace(job.program, files={NAME: _source()})
-    # Whoever needs more time than one case may have goes on alone, with what doubts there are about its time.
+    # A case that exceeds the time of a single case runs again alone, where doubts about its time are resolved as usual.
     return replace(job, program=program, cases=[Case(stdin=packed, args=cases[0].args)], once=True)
 
 
@@ -100,7 +100,7 @@ def _packed(case: Case) -> Iterator[bytes]:
 
 
 def _read(whole: Report) -> Iterator[Report | None]:
-    """Yields the report of each case that ended: None for one that needs a room to itself."""
+    """Yields the report of each case that ended, or None for one that needs its own room."""
     said, at = whole.stdout, 0
     while at + _ENDED.size <= len(said):
         code, out, err = _ENDED.unpack_from(said, at)

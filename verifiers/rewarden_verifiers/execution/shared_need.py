@@ -1,4 +1,4 @@
-"""Signs that Python test code must run in the candidate's process, because correct programs fail otherwise."""
+"""Finds signs that Python test code must run in the candidate's process, because correct programs would fail otherwise."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _RECORD = re.compile(r"^@(?:dataclasses\.)?dataclass\b[^\n]*\n(?:@[^\n]*\n)*clas
 
 
 def shared_need(code: str, prefix: str) -> str | None:
-    """Returns why test code needs the candidate's process, as far as its text shows, or None.
+    """Returns why test code needs the candidate's process, judging by its text, or None.
 
     prefix: the prompt's code.
     """
@@ -23,19 +23,19 @@ def shared_need(code: str, prefix: str) -> str | None:
     pandas = _PANDAS.search(code)
     if pandas is not None:
         return f"objects of pandas do not cross, and the test code uses {pandas[0]!r}"
-    # Objects of these are the candidate's: they can be made and passed back, but not compared.
+    # These classes are the candidate's: their objects can be made and passed back, but not compared.
     compared = _compared(code, set(_RECORD.findall(prefix)))
     return None if compared is None else f"it compares objects of {compared!r}, a class of the prompt"
 
 
 def _compared(code: str, classes: set[str]) -> str | None:
-    """Returns the first of the classes with whose objects test code compares something."""
+    """Returns the first of these classes whose objects test code compares."""
     if not classes:
         return None
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None  # the room of the tests says so
+        return None  # the tests' room will report it
     for node in ast.walk(tree):
         sides: list[ast.expr] = []
         if isinstance(node, ast.Compare):

@@ -1,8 +1,8 @@
 """Tagged JSON (docs/tagged-codec.md), read as plain values and written from a reference's JSON.
 
 The input comes from a candidate's process, so it is hostile: sizes, depth and digits are limited, no number becomes a
-key of a hash table, and no class of the candidate is ever looked up. Types that do not matter in a comparison become
-the nearest plain value: a deque or an array becomes a list, a fraction or a decimal a float.
+hash table key, and no class of the candidate is ever looked up. Types that do not matter for a comparison become the
+nearest plain value: a deque or an array becomes a list, a fraction or a decimal a float.
 
 In a reference, arguments and results are plain JSON. Other values are written as `{"$": TAGGED}`, such as `{"$": {"t":
 [{"i": "1"}, {"i": "2"}]}}` for the tuple (1, 2).
@@ -36,7 +36,7 @@ class Untagged(Exception):
 
 
 def loads(data: bytes) -> Any:
-    """Returns the JSON of a mode's reply. Raises Untagged."""
+    """Parses the JSON of a mode's reply. Raises Untagged."""
     if len(data) > MAX_BYTES:
         raise Untagged(f"more than {MAX_BYTES} bytes")
     try:
@@ -50,7 +50,7 @@ def _refuse(text: str) -> Any:
 
 
 def decode(value: Any, depth: int = 0) -> Any:
-    """Returns the plain value of tagged JSON that `loads` has read. Raises Untagged."""
+    """Converts tagged JSON, as returned by `loads`, to a plain value. Raises Untagged."""
     if value is None or isinstance(value, (bool, str)):
         return value
     if depth >= MAX_DEPTH:
@@ -63,7 +63,7 @@ def decode(value: Any, depth: int = 0) -> Any:
         raise Untagged("an unknown tag")
     try:
         return reader(payload, depth + 1)
-    except (ValueError, OverflowError) as error:  # errors of readers on hostile input
+    except (ValueError, OverflowError) as error:  # what readers raise on hostile input
         raise Untagged("no value") from error
 
 
@@ -89,8 +89,9 @@ def _items(payload: Any, depth: int) -> list[Any]:
 
 
 def _dict(payload: Any, depth: int) -> dict[str, Any]:
-    """Returns a dictionary with keys as JSON writes them. If two become equal (1 and "1"), one would hide the other:
-    not a plain value."""
+    """Returns a dictionary with its keys as JSON writes them. If two keys become equal (1 and "1"), one would hide the
+    other, so that is not a plain value.
+    """
     made: dict[str, Any] = {}
     for pair in _pairs(payload):
         name = key_text(decode(pair[0], depth))
@@ -107,7 +108,7 @@ def _pairs(payload: Any) -> list[Any]:
 
 
 def key_text(key: Any) -> str:
-    """Returns a dictionary's key as text: as JSON writes it, and in another form if JSON has no such key."""
+    """Returns a dictionary's key as text: as JSON writes it, or in another form if JSON cannot."""
     if isinstance(key, str):
         return key
     if key is None or isinstance(key, bool):
@@ -181,7 +182,7 @@ def _array(payload: Any, depth: int) -> Any:
         shape = shape[: shape.index(0) + 1]
     size = 1
     for side in shape[:-1] if shape[-1] == 0 else shape:
-        # Attack: a dimension of 10**9 before one of 0, which would make a billion empty lists.
+        # Attack: a dimension of 10**9 before one of 0, which would create a billion empty lists.
         size *= side
         if side < 0 or size > max(len(items), _EMPTY_LISTS):
             return _bad_shape()
@@ -235,7 +236,7 @@ _READERS: Mapping[str, Callable[[Any, int], Any]] = {
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """Returns the plain value of a reference's JSON. Raises Untagged."""
+    """Converts a reference's JSON to a plain value. Raises Untagged."""
     if depth > MAX_DEPTH:
         raise Untagged(f"nested deeper than {MAX_DEPTH}")
     if isinstance(value, dict):
@@ -248,7 +249,7 @@ def plain(value: Any, depth: int = 0) -> Any:
 
 
 def encode(value: Any, depth: int = 0) -> Any:
-    """Returns a reference's JSON as tagged JSON. Raises Untagged."""
+    """Converts a reference's JSON to tagged JSON. Raises Untagged."""
     if depth > MAX_DEPTH:
         raise Untagged(f"nested deeper than {MAX_DEPTH}")
     if value is None or isinstance(value, bool):
@@ -267,7 +268,7 @@ def encode(value: Any, depth: int = 0) -> Any:
         return {"l": [encode(item, depth + 1) for item in value]}
     if isinstance(value, dict):
         if value.keys() == {ESCAPE}:
-            decode(value[ESCAPE], depth)  # rejected here, and not in the candidate's room
+            decode(value[ESCAPE], depth)  # rejected here rather than in the candidate's room
             return value[ESCAPE]
         return {"d": [[encode(key, depth + 1), encode(item, depth + 1)] for key, item in value.items()]}
     raise Untagged(f"{type(value).__name__} is not JSON")

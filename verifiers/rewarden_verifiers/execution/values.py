@@ -1,8 +1,8 @@
-"""Compares the return value of a call with the expected value: plain values, never a candidate's objects.
+"""Compares the return value of a call with the expected value. It handles plain values only, never a candidate's
+objects.
 
-The values were decoded from a candidate's reply (see `tagged`) or read from a reference's JSON, so that `==` on them
-runs no foreign code. Dictionaries have texts as keys. Sets are `Bag`s: in a hash table, a candidate could choose
-numbers that collide.
+The values were decoded from a candidate's reply (see `tagged`) or read from a reference's JSON, so `==` on them runs no
+foreign code. Dictionary keys are texts. Sets are `Bag`s: in a hash table, a candidate could choose colliding numbers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Bag(list[Any]):
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A value that is equal only to values of its own kind: a date, a time, a range. `parts` are texts."""
+    """A value that equals only values of its own kind: a date, a time, a range. `parts` are texts."""
 
     kind: str
     parts: tuple[str, ...]
@@ -32,10 +32,10 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tolerance:
-    """The maximum difference of two numbers: absolute, or relative. Raises ValueError for an invalid one."""
+    """The allowed difference between two numbers, absolute or relative. Raises ValueError if invalid."""
 
     USUAL: ClassVar[tuple[float, float]]
-    """Both, if neither is given."""
+    """Both tolerances, if neither is given."""
 
     abs: float | None = None
     rel: float | None = None
@@ -125,12 +125,12 @@ def _same(checker: ValueChecker, got: Any, wanted: Any) -> bool:
             return False
         near, share = checker.tolerance
         return abs(one - other) <= max(near, share * abs(other))
-    # Types other than numbers equal only their own; a bool among them was handled above.
+    # Other types equal only values of the same type; bool was handled above.
     return type(got) is type(wanted) and bool(got == wanted)
 
 
 def _key(value: Any) -> tuple[int, Any]:
-    """Returns a sort key by which equal values, and close numbers of any type, are adjacent."""
+    """Returns a sort key that puts equal values, and close numbers of any type, next to each other."""
     if value is None:
         return 0, 0
     if isinstance(value, (bool, int, float)):
@@ -155,7 +155,7 @@ def _said(path: str, got: Any, wanted: Any) -> str:
 
 
 def brief(value: Any) -> str:
-    """Returns a value as Python writes it, on one line at most, without writing all of a large one."""
+    """Returns a value as Python writes it, on one line, without formatting all of a large one."""
     text = _written(value, _EXCERPT)
     return text if len(text) <= _EXCERPT else text[:_EXCERPT] + "…"
 

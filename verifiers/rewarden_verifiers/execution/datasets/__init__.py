@@ -1,8 +1,8 @@
-"""Rows of data sets as they are published, as the reference of `code`. docs/datasets.md has a row for each set.
+"""Reads published rows of data sets as references of `code`. docs/datasets.md lists the sets.
 
     read_row("apps", {"input_output": "{…}", …}, metadata=None, languages=()) → CodeReference
 
-A file holds a family of shapes. Rows are data: none of their code runs here, and no pickle is loaded.
+Each file handles one family of row formats. Rows are data: none of their code runs here, and no pickle is loaded.
 """
 
 from __future__ import annotations
@@ -44,9 +44,10 @@ Name = Literal[
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """A data set. main: the field that the reference holds, if it does not hold the row. stored: the solutions in a
-    row. wrong: programs in it that are known to be wrong. languages: those that its tasks allow, where the row says
-    nothing and the tests are on stdin."""
+    """A data set. main: the field that the reference holds if it does not hold the whole row. stored: the solutions in
+    a row. wrong: programs in a row that are known to be wrong. languages: the allowed languages of tests on stdin if
+    the row names none.
+    """
 
     read: Callable[[Row, Sequence[str]], CodeReference]
     main: str
@@ -91,13 +92,13 @@ assert DATASETS.keys() == set(get_args(Name))
 
 @dataclass(frozen=True, slots=True)
 class Unpacking:
-    """The resources of `code` with a data set. max_bytes: the most that a packed field can unpack to."""
+    """The resources of `code` with a data set. max_bytes: the maximum unpacked size of a packed field."""
 
     max_bytes: int = MAX_BYTES
 
     @property
     def fingerprint(self) -> str:
-        """See `rewarden_verifiers.contract.Resources`. A limit changes no score."""
+        """See `rewarden_verifiers.contract.Resources`. The limit is left out, because it changes no score."""
         return ""
 
 
@@ -108,24 +109,25 @@ def read_row(
     languages: Sequence[str] = (),
     max_bytes: int = MAX_BYTES,
 ) -> CodeReference:
-    """Returns the reference of `code` in a row of this data set. languages: those allowed where the row says nothing;
-    by default the data set's. max_bytes: the most that a packed field can unpack to. Raises InvalidReference that names
-    the field.
+    """Returns the reference of `code` in a row of this data set. languages: the allowed languages if the row names
+    none; by default the data set's. max_bytes: the maximum unpacked size of a packed field. Raises InvalidReference
+    that names the field.
 
-    Blocks: a row can hold 100 MB. The last texts are remembered, so that siblings share a reference.
+    Blocks: a row can hold 100 MB. The most recent rows are cached, so that siblings share a reference.
     """
     read = _RECENT if isinstance(reference, str) else _read
     return read(name, Raw(reference, metadata), tuple(languages), max_bytes)
 
 
 def read_solutions(name: str, reference: Any, beside: Mapping[str, Any] | None, allowed: Sequence[str]) -> list[Stored]:
-    """Returns the solutions that a row of this data set stores, in the languages that are allowed. beside: the row, if
-    the reference is a field of it. Raises InvalidReference that names the field."""
+    """Returns the solutions that a row of this data set stores in the allowed languages. beside: the row, if the
+    reference is a field of it. Raises InvalidReference that names the field.
+    """
     return _stored(name, DATASETS[name].stored, reference, beside, allowed)
 
 
 def read_wrong(name: str, reference: Any, beside: Mapping[str, Any] | None, allowed: Sequence[str]) -> list[Stored]:
-    """Returns the programs that a row stores as wrong ones; see `read_solutions`."""
+    """Returns the programs that a row stores as wrong solutions; see `read_solutions`."""
     return _stored(name, DATASETS[name].wrong, reference, beside, allowed)
 
 
@@ -142,7 +144,7 @@ def _read(name: str, row: Raw, languages: tuple[str, ...], max_bytes: int) -> Co
 
 
 class Raw:
-    """A row as it came, equal to another with the same text and metadata."""
+    """A row as it arrived. Rows with the same text and metadata are equal."""
 
     __slots__ = ("_key", "metadata", "reference")
 

@@ -1,5 +1,4 @@
-"""Sets whose rows list test cases, each of which says whether it is a call or an input: LiveCodeBench and its
-successors."""
+"""Data sets whose rows list test cases, each labelled as a call or as stdin input: LiveCodeBench and its successors."""
 
 from __future__ import annotations
 
@@ -56,7 +55,7 @@ def primeintellect(row: Row, languages: Sequence[str]) -> CodeReference:
 
 
 def _info(row: Row) -> Row:
-    """Returns `verification_info`, which some of the sets write as Python and not as JSON."""
+    """Returns `verification_info`, which some of the sets write as a Python literal instead of JSON."""
     found = row.get("verification_info")
     if isinstance(found, str) and found.lstrip().startswith("{'"):
         try:

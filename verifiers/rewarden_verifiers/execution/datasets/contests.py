@@ -33,8 +33,9 @@ def eurus(row: Row, languages: Sequence[str]) -> CodeReference:
 
 
 def codecontests(row: Row, languages: Sequence[str]) -> CodeReference:
-    """CodeContests: `public_tests`, `private_tests` and `generated_tests`, each with lists `input` and `output`;
-    `input_file` and `output_file`, the files of tasks that do not use stdin or stdout."""
+    """CodeContests: `public_tests`, `private_tests` and `generated_tests`, each with lists `input` and `output`; for
+    tasks that do not use stdin or stdout, `input_file` and `output_file` name the files.
+    """
     reads, writes = row.file_name("input_file"), row.file_name("output_file")
     tests: list[Test] = []
     for name in ("public_tests", "private_tests", "generated_tests"):
@@ -63,7 +64,7 @@ def codeforces(row: Row, languages: Sequence[str]) -> CodeReference:
     if row.has("interaction_format"):
         raise invalid("the task is interactive, and the row has no interactor", row.at("interaction_format"))
     tests = _pairs(row, "official_tests")
-    if isinstance(row.get("generated_tests"), (list, str)):  # in the set itself, their number
+    if isinstance(row.get("generated_tests"), (list, str)):  # in the published set, this is their number
         tests += _pairs(row, "generated_tests")
     if not tests:
         raise invalid("there are no tests", row.at("official_tests"))
@@ -100,9 +101,9 @@ def _pairs(row: Row, name: str) -> list[Test]:
 
 
 def _limits(row: Row) -> RunLimits:
-    """Returns the limits of a row: seconds; bytes, or megabytes of memory."""
+    """Returns the limits of a row: time in seconds, and memory in bytes or megabytes."""
     time = row.get("time_limit")
-    if isinstance(time, Mapping):  # a protobuf's duration
+    if isinstance(time, Mapping):  # a protobuf duration
         seconds = float(time.get("seconds") or 0) + float(time.get("nanos") or 0) / 1e9
         cpu_s = seconds or None
     else:

@@ -1,4 +1,4 @@
-"""Sets of Python functions: assertions, files of tests, and scripts that check one function."""
+"""Data sets of Python functions: assertions, test files, and scripts that check one function."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def acecode(row: Row, languages: Sequence[str]) -> CodeReference:
 
 
 def kodcode(row: Row, languages: Sequence[str]) -> CodeReference:
-    """KodCode: `test`, a file of pytest's that imports from `solution`; `solution`."""
+    """KodCode: `test`, a pytest file that imports from `solution`; `solution`."""
     column = row.first("test", "test_code")
     content = row.code(column)
     test = Test(type="file", name="test_solution.py", content=content, expect=functions_in(content, row.at(column)))
@@ -72,8 +72,9 @@ def mbpp(row: Row, languages: Sequence[str]) -> CodeReference:
 
 
 def bigcodebench(row: Row, languages: Sequence[str]) -> CodeReference:
-    """BigCodeBench: `test`, cases of unittest that patch and read what the function does, so that they share its
-    process; `entry_point`, `code_prompt`, `canonical_solution`."""
+    """BigCodeBench: `test`, unittest cases that patch the function's globals and so share its process; `entry_point`,
+    `code_prompt`, `canonical_solution`.
+    """
     content = f"from solution import *\nfrom solution import {_name(row)}\n{row.code('test')}"
     test = Test(type="file", name="test_task.py", content=content, expect=functions_in(content, row.at("test")))
     prefix = row.text(row.first("code_prompt", "complete_prompt"), "")

@@ -26,7 +26,7 @@ LANGUAGES: Mapping[str, str] = {
     "r": "r",
     "sh": "bash",
 }
-"""MultiPL-E's names of languages, and ours."""
+"""MultiPL-E's language names, and ours."""
 
 
 def multipl_e(row: Row, languages: Sequence[str]) -> CodeReference:
@@ -34,7 +34,7 @@ def multipl_e(row: Row, languages: Sequence[str]) -> CodeReference:
     language = _language(row)
     prompt, tests = row.code("prompt"), row.code("tests")
     names = functions_of(language, prompt)
-    # Helpers come before the function.
+    # Helpers come before the tested function.
     tested = next((name for name in reversed(names) if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", tests)), None)
     if tested is None:
         found = f"declares {', '.join(names)}, which the tests do not use" if names else "declares no function"

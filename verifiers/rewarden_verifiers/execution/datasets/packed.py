@@ -1,7 +1,7 @@
-"""Texts that contain JSON, as published: plain, or base64 of zlib of JSON, or of the pickle of a JSON text.
+"""Reads fields that hold JSON in its published form: as text, or as base64 of zlib of JSON or of a pickled JSON text.
 
-A pickle is a program, and is never run here. In the one harmless shape, the pickle of a single string, the string is
-read from its operations; any other pickle is rejected.
+A pickle is a program, and is never run here. Only a pickle of a single string is accepted, and the string is read from
+its opcodes; any other pickle is rejected.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ import zlib
 from typing import Any
 
 MAX_BYTES = 256 * 1024**2
-"""The most bytes that a packed text can unpack to: the largest tests of public data sets have about 100 MB."""
+"""The maximum unpacked size of a packed text. The largest tests of public data sets have about 100 MB."""
 
 _TEXTS = frozenset({"SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "UNICODE"})
 _IDLE = frozenset({"PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP"})
-"""Operations that make no object."""
+"""Opcodes that create no object."""
 
 
 def read_json(text: str, max_bytes: int = MAX_BYTES) -> Any:
-    """Returns the JSON in a text. max_bytes: the most that a packed text can unpack to; 0 for texts that are not
-    packed. Raises ValueError, in words that follow the name of a field."""
+    """Returns the JSON in a text. max_bytes: the maximum unpacked size; 0 rejects packed texts. Raises ValueError, with
+    a message that follows a field's name.
+    """
     try:
         return _loads(text)
     except ValueError as error:
@@ -45,7 +46,7 @@ def _refuse(text: str) -> Any:
 
 
 def _unpacked(text: str, max_bytes: int) -> bytes | None:
-    """Returns the bytes in base64 of zlib, None for any other text."""
+    """Returns the bytes if the text is base64 of zlib data, else None."""
     try:
         reader = zlib.decompressobj()
         data = reader.decompress(base64.b64decode(text, validate=True), max_bytes)
@@ -57,7 +58,7 @@ def _unpacked(text: str, max_bytes: int) -> bytes | None:
 
 
 def _text_of_pickle(data: bytes) -> str:
-    """Returns the text whose pickle this is. Raises ValueError for any other pickle.
+    """Returns the text in a pickle of a single string. Raises ValueError for any other pickle.
 
     Attack: a pickle that runs code when it is loaded.
     """

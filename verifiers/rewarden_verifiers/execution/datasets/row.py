@@ -1,4 +1,4 @@
-"""A published row, read field by field: a mistake names its field."""
+"""A published row, read field by field; errors name the field."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MISSING: Any = object()
 
 
 class Row:
-    """Fields by name, and their place in the reference."""
+    """The fields of a row, and their path in the reference."""
 
     def __init__(
         self,
@@ -21,8 +21,9 @@ class Row:
         beside: Mapping[str, Any] | None = None,
         max_bytes: int = MAX_BYTES,
     ) -> None:
-        """beside: further fields, used where the row has none of the name. max_bytes: the most that a packed field can
-        unpack to."""
+        """beside: further fields, used if the row has no field of that name. max_bytes: the maximum unpacked size of a
+        packed field.
+        """
         self._fields = fields
         self._beside = beside or {}
         self._max_bytes = max_bytes
@@ -30,10 +31,10 @@ class Row:
 
     @classmethod
     def read(cls, reference: Any, metadata: Mapping[str, Any] | None, main: str, max_bytes: int) -> Row:
-        """Returns the row in a reference: the row itself, as an object or as JSON, or its field `main` alone, with
+        """Returns the row in a reference: either the row itself, as an object or as JSON, or its field `main`, with the
         other fields in the metadata. verl's rows hold `main` under `reward_model.ground_truth`.
         """
-        if isinstance(reference, list) and len(reference) == 1:  # a column of lists of one
+        if isinstance(reference, list) and len(reference) == 1:  # a list column with one item
             [alone] = reference
             packed = isinstance(alone, str) and alone.lstrip()[:1] in ("{", "[")
             if packed or (isinstance(alone, Mapping) and main in alone):
@@ -50,20 +51,20 @@ class Row:
         return cls(fields, "reference", metadata, max_bytes)
 
     def at(self, name: str) -> str:
-        """Returns the place of a field."""
+        """Returns the path of a field."""
         return f"{self.path}.{name}"
 
     def get(self, name: str) -> Any:
-        """Returns a field, None if the row has none."""
+        """Returns a field, or None if the row has no such field."""
         found = self._fields.get(name)
         return self._beside.get(name) if found is None else found
 
     def has(self, name: str) -> bool:
-        """Returns whether there is a field that is not null or empty."""
+        """Returns whether a field exists and is neither null nor empty."""
         return self.get(name) not in (None, "", [], {})
 
     def text(self, name: str, default: str = _MISSING) -> str:
-        """Returns a field that is a text. Raises InvalidReference."""
+        """Returns a text field. Raises InvalidReference."""
         found = self.get(name)
         if found is None and default is not _MISSING:
             return default
@@ -72,22 +73,25 @@ class Row:
         return found
 
     def code(self, name: str) -> str:
-        """Returns a field that is code, and not blank. Raises InvalidReference."""
+        """Returns a field of code that is not blank. Raises InvalidReference."""
         found = self.text(name)
         if not found.strip():
             raise invalid("is blank", self.at(name))
         return found
 
     def file_name(self, name: str) -> str:
-        """Returns a field that is the name of a file without folders, or an empty text if there is none. Raises
-        InvalidReference."""
+        """Returns a field that is a file name without folders, or an empty text if there is none. Raises
+        InvalidReference.
+        """
         found = self.text(name, "")
         if "/" in found or "\0" in found or found in (".", ".."):
             raise invalid(f"is not the name of a file: {found[:60]!r}", self.at(name))
         return found
 
     def number(self, name: str) -> float | None:
-        """Returns a field that is a number, or a text that begins with one (`2 seconds`). Raises InvalidReference."""
+        """Returns a numeric field. A text that begins with a number counts as well (`2 seconds`). Raises
+        InvalidReference.
+        """
         found = self.get(name)
         if isinstance(found, str):
             try:
@@ -99,7 +103,7 @@ class Row:
         return found
 
     def json(self, name: str) -> Any:
-        """Returns a field that is JSON in a text, or already is what that holds. Raises InvalidReference."""
+        """Returns a field of JSON, parsed if it is a text. Raises InvalidReference."""
         found = self.get(name)
         if found is None:
             raise invalid("is missing", self.at(name))
@@ -111,7 +115,7 @@ class Row:
             raise invalid(str(error), self.at(name)) from None
 
     def items(self, name: str) -> list[Any]:
-        """Returns a field that is a list, or JSON of one. Raises InvalidReference."""
+        """Returns a list, parsed if it is JSON text. Raises InvalidReference."""
         found = self.json(name)
         if not isinstance(found, list):
             raise invalid("must be a list", self.at(name))
@@ -120,7 +124,7 @@ class Row:
         return found
 
     def inner(self, name: str) -> Row:
-        """Returns a field that is an object, or JSON of one. Raises InvalidReference."""
+        """Returns an object, parsed if it is JSON text. Raises InvalidReference."""
         found = self.json(name)
         if not isinstance(found, Mapping):
             raise invalid("must be an object", self.at(name))
@@ -139,5 +143,5 @@ class Row:
             yield self.within(item, place)
 
     def first(self, *names: str) -> str:
-        """Returns the first of these fields that the row has; the first name if it has none."""
+        """Returns the first of these fields that the row has, or the first name if it has none."""
         return next((name for name in names if self.has(name)), names[0])

@@ -1,4 +1,4 @@
-"""The solutions that published rows store: programs that the set's authors considered right or wrong."""
+"""The solutions that published rows store: programs that the set's authors labelled right or wrong."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from rewarden_verifiers.execution.datasets.row import Row
 
 _SITES: Mapping[int, str] = {1: "python2", 2: "cpp", 3: "python", 4: "java"}
-"""CodeContests' numbers of languages."""
+"""CodeContests' language numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A solution. text: a program, in a fence or without. language: a name of the sandbox's registry."""
+    """A stored solution. text: a program, fenced or not. language: a name in the sandbox's registry."""
 
     text: str
     language: str = "python"
@@ -29,14 +29,15 @@ def none(row: Row) -> Iterator[Stored]:
 
 
 def listed(row: Row) -> Iterator[Stored]:
-    """APPS, TACO, DeepCoder: `solutions`, a list of programs in Python, or JSON of one."""
+    """APPS, TACO, DeepCoder: `solutions`, a list of Python programs, or JSON of one."""
     if row.has("solutions"):
         yield from (Stored(text) for text in row.items("solutions") if isinstance(text, str) and text.strip())
 
 
 def by_language(name: str) -> Reader:
     """Returns the reader of CodeContests' `solutions` and `incorrect_solutions`: an object of two lists, `language`
-    (numbers) and `solution`."""
+    (numbers) and `solution`.
+    """
 
     def read(row: Row) -> Iterator[Stored]:
         if not row.has(name):
@@ -51,7 +52,7 @@ def by_language(name: str) -> Reader:
 
 
 def column(name: str) -> Reader:
-    """Returns the reader of a column that is a program in Python."""
+    """Returns the reader of a column that holds a Python program."""
 
     def read(row: Row) -> Iterator[Stored]:
         if row.has(name):
@@ -61,7 +62,7 @@ def column(name: str) -> Reader:
 
 
 def continuing(*heads: str) -> Reader:
-    """Returns the reader of `canonical_solution`, which continues the first of these columns."""
+    """Returns the reader of `canonical_solution`, which continues the first column of `heads` that the row has."""
 
     def read(row: Row) -> Iterator[Stored]:
         if row.has("canonical_solution"):
@@ -71,8 +72,9 @@ def continuing(*heads: str) -> Reader:
 
 
 def submitted(*verdicts: str | None) -> Reader:
-    """Returns the reader of Codeforces-Python-Submissions' `code`, where the site gave one of these verdicts and the
-    language is Python 3. None: there is no verdict."""
+    """Returns the reader of `code` in Codeforces-Python-Submissions, for rows in Python 3 with one of these site
+    verdicts. None stands for a missing verdict.
+    """
 
     def read(row: Row) -> Iterator[Stored]:
         if row.has("code") and row.get("verdict") in verdicts and "2" not in row.text("programmingLanguage", ""):

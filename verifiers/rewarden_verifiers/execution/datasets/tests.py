@@ -1,4 +1,4 @@
-"""The tests in published rows, in the form of the reference: printed outputs, calls, and test code."""
+"""Converts the tests in published rows to the reference's form: printed outputs, calls, and test code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from itertools import *
 from math import ceil, comb, factorial, floor, gcd, inf, isqrt, lcm, log, log2, sqrt
 from typing import *
 """
-"""Names that are there on the sites whose tasks give a function's head and no imports."""
+"""Names that are predefined on sites whose tasks give only a function's head, without imports."""
 
 _CALL = """\
 def _plain(value):
@@ -44,7 +44,7 @@ _expected = {expected}
 _got = _plain(_function(*{arguments}))
 assert any(_same(_got, value) for value in _expected), "wrong value"
 """
-"""Calls a function, or the method of `Solution`, where the row does not say which of them the task asks for."""
+"""Calls a function, or the method of `Solution`, if the row does not say which of the two the task asks for."""
 
 
 def printed(given: Any, wanted: Any, given_at: str, wanted_at: str) -> Test:
@@ -61,8 +61,9 @@ def _lines(value: Any, path: str) -> str:
 
 
 def in_files(test: Test, reads: str, writes: str, judged: bool) -> Test:
-    """Returns a test on stdin with its input and its output in files, if they have names. judged: a program checks the
-    output. Such a program reads the input of stdin, so the candidate has it there too."""
+    """Returns a stdin test that uses files for input and output, if they have names. judged: a checker program reads
+    the output. Such a program also reads the input from stdin, so the candidate gets it there too.
+    """
     changes: dict[str, Any] = {}
     if reads:
         changes = {"files": {reads: test.stdin}, **({} if judged else {"stdin": ""})}
@@ -72,9 +73,9 @@ def in_files(test: Test, reads: str, writes: str, judged: bool) -> Test:
 
 
 def called(name: Any, given: Any, wanted: Any, given_at: str, wanted_at: str, name_at: str) -> Test:
-    """Returns a test that calls a function by name: of `Solution`, where the name or the program says so.
+    """Returns a test that calls a function by name, or a method of `Solution` if the name or the program says so.
 
-    The arguments are a list, or a text with the JSON of one on each line. Raises InvalidReference.
+    The arguments are a list, or a text with one JSON value per line. Raises InvalidReference.
     """
     if not isinstance(name, str) or not all(part.isidentifier() for part in name.split(".")):
         raise invalid(f"is not the name of a function: {name!r}", name_at)
@@ -82,7 +83,7 @@ def called(name: Any, given: Any, wanted: Any, given_at: str, wanted_at: str, na
     if not isinstance(arguments, list):
         raise invalid("is not a list of arguments", given_at)
     expected = _value(wanted, wanted_at) if isinstance(wanted, str) and isinstance(given, str) else wanted
-    # The sets wrap some results in a list of one, and do not say which.
+    # The sets wrap some results in a one-item list without marking them, so either form may be meant.
     values = [expected, expected[0]] if isinstance(expected, list) and len(expected) == 1 else [expected]
     code = _CALL.format(
         name=name.rpartition(".")[2], arguments=_literal(arguments, given_at), expected=_literal(values, wanted_at)
@@ -91,7 +92,7 @@ def called(name: Any, given: Any, wanted: Any, given_at: str, wanted_at: str, na
 
 
 def method_called(name: str, given: str, wanted: str, given_at: str, wanted_at: str) -> Test:
-    """Returns a call of a method of `Solution`, whose arguments stand on a line each. Raises InvalidReference."""
+    """Returns a call of a method of `Solution`, with one argument per line. Raises InvalidReference."""
     arguments = tuple(_value(line, given_at) for line in given.split("\n"))
     return Test(type="call", target=f"Solution.{name}", args=arguments, returns=_value(wanted, wanted_at))
 
@@ -104,7 +105,7 @@ def _value(text: str, path: str) -> Any:
 
 
 def _literal(value: Any, path: str) -> str:
-    """Returns a JSON value in Python's words."""
+    """Returns a JSON value as a Python literal."""
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
@@ -137,8 +138,9 @@ def inputs_outputs(row: Row, name: Any = None, name_at: str = "", outputs: str =
 
 
 def functions_in(content: str, path: str) -> tuple[str, ...]:
-    """Returns the tests that a file defines: it is read, not run. Names that it imports are not tests, whatever they
-    are called. Raises InvalidReference."""
+    """Returns the names of the tests that a file defines. The file is parsed, not run. Imported names are not tests,
+    whatever they are called. Raises InvalidReference.
+    """
     try:
         body = ast.parse(content).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -158,11 +160,11 @@ def functions_in(content: str, path: str) -> tuple[str, ...]:
 
 
 def contest(tests: Sequence[Test], languages: Sequence[str], row: Row, **more: Any) -> CodeReference:
-    """Returns a reference of tests on stdin, or of calls, which need Python. languages: those of tests on stdin."""
+    """Returns a reference for stdin tests, or for calls, which require Python. languages: those of stdin tests."""
     if not tests:
         raise invalid("there are no tests", row.path)
     if all(test.type == "stdio" for test in tests):
-        more.setdefault("checker", "floats")  # about what the sets' own harnesses forgive
+        more.setdefault("checker", "floats")  # roughly what the sets' own harnesses tolerate
         return CodeReference(language=languages[0], languages=tuple(languages), tests=tuple(tests), **more)
     more.setdefault("prefix", PRELUDE)
     return CodeReference(language="python", tests=tuple(tests), **more)

@@ -1,7 +1,7 @@
 """Test files of Catch2 and doctest, run by our own `main`.
 
-The candidate is before the framework in the file's translation unit, so that it cannot change the framework's code, and
-the framework's namespace has another name in each program (`compile-tests` in the sandbox's image `toolchains`).
+The candidate comes before the framework in the translation unit, so it cannot alter the framework's code. The
+framework's namespace has a different name in each program (`compile-tests` in the sandbox's image `toolchains`).
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ def _included(content: str) -> Iterator[str]:
 
 
 def _without_comments(content: str) -> str:
-    """Returns code of the same length with blanks for comments."""
+    """Returns code of the same length with comments blanked out."""
     return _IGNORED.sub(lambda match: re.sub(r"[^\n]", " ", match[0]) if match[0][0] == "/" else match[0], content)
 
 
 def _read(content: str) -> tuple[list[str], list[str], bool]:
-    """Returns the names of a test file's tests and those that it skips, and whether its text shows all of them."""
+    """Returns the names of a test file's tests, the names of those that it skips, and whether its text shows all tests."""
     text = bare(content, _IGNORED)
     shown = not any(
         re.match(r"[ \t]*#[ \t]*if", directive[0]) or _TEST.search(directive[0])
@@ -92,8 +92,9 @@ def _meant(escape: re.Match[str]) -> str:
 
 
 def _placed(content: str) -> str:
-    """Returns a test file without its main and the framework's header, which is included before it. A header that does
-    not exist is the candidate's."""
+    """Returns a test file without its main and without the framework's header, which is included earlier. Headers that
+    do not exist are skipped: the candidate stands in for them.
+    """
 
     def placed(include: re.Match[str]) -> str:
         path = include[1] or include[2]
@@ -110,7 +111,7 @@ def _placed(content: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CppTest:
-    """Catch2 and doctest in one standard of C++. flags: what chooses it."""
+    """Catch2 and doctest in one standard of C++. flags: select the standard."""
 
     LANGUAGES: frozenset[str]
     flags: tuple[str, ...] = ()
@@ -118,7 +119,7 @@ class CppTest:
     FILE: re.Pattern[str] = re.compile(r"(?:[\w-]+/)*\w[\w.-]*\.(?:cpp|cc|cxx|h|hpp)", re.ASCII)
 
     def unfit(self, content: str) -> str | None:
-        """Returns why no program can pass a test file, as far as its text shows, or None."""
+        """Returns why no program can pass a test file, judging by its text, or None."""
         library = next((name for name in _included(content) if _LIBRARIES.match(name)), None)
         if library is not None:
             return f"the image has no header {library!r}"
@@ -141,7 +142,7 @@ class CppTest:
         """Returns the candidate and a test file as one program, which runs the tests and reports."""
         framework = _framework(content) or _CATCH
         if framework == _CATCH:
-            # Attack: a function `Approx`, which would hide the class of Catch2's that every test file may name.
+            # Attack: a function `Approx`, which would hide Catch2's class of that name from the test file.
             before = (
                 "namespace rewarden_names { struct Approx; }\n"
                 "namespace rewarden_check { using namespace rewarden_names; using Own = Approx; }\n"

@@ -1,5 +1,6 @@
-"""Test files of Go's package `testing`, run by our own `main` as `go test` does. The candidate and the test file are in
-a different package, so the candidate cannot call the reporting code."""
+"""Test files of Go's package `testing`, run by our own `main` as `go test` runs them. The candidate and the test file
+are in another package, so the candidate cannot call the reporting code.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ _LIBRARIES = re.compile(
 
 
 def unfit(content: str) -> str | None:
-    """Returns why no program can pass a test file, as far as its text shows, or None."""
+    """Returns why no program can pass a test file, judging by its text, or None."""
     if _MAIN.search(bare(content, go.IGNORED)):
         return "the runner of test files has no 'TestMain'"
     foreign = [match[3] for match in _FOREIGN.finditer(content)]
@@ -41,14 +42,14 @@ def listed(content: str) -> tuple[str, ...] | None:
 
 
 def declares(content: str, name: str) -> bool:
-    """Returns whether a test of that name is in the file. A subtest is a part of its test."""
+    """Returns whether the file has a test of that name. A subtest is part of its test."""
     return name in (listed(content) or ())
 
 
 def running(entry: Entry, code: str, name: str, content: str) -> Written:
     """Returns the candidate and a test file as one program, which runs the tests and reports."""
     foreign = _FOREIGN.search(content)
-    # A test file of another package imports the candidate's; any other is in it.
+    # An external test package imports the candidate's package; any other test file belongs to it.
     folder = "solution" if foreign is None else "tests"
     tests = _FOREIGN.sub(lambda spec: f'{spec[1]}{spec[2] or _base(spec[3])} "main/solution"', content)
     rows = "".join(f'{{Name: "{each}", F: {each}}}, ' for each in listed(content) or ())

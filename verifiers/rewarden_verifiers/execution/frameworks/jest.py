@@ -27,7 +27,7 @@ _MISSING = re.compile(
 
 
 def unfit(content: str) -> str | None:
-    """Returns why no program can pass a test file, as far as its text shows, or None."""
+    """Returns why no program can pass a test file, judging by its text, or None."""
     found = _MISSING.search(bare(content, _IGNORED))
     return None if found is None else f"the runner of test files has no {found[0]!r}"
 

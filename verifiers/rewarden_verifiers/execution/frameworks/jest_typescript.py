@@ -1,5 +1,6 @@
-"""Test files of Jest, Vitest and node:test in TypeScript. The program's types are checked, and the test file's are not:
-the image has no declarations of these frameworks."""
+"""Test files of Jest, Vitest and node:test in TypeScript. The program is type-checked, but the test file is not: the
+image has no declarations for these frameworks.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ FILE = re.compile(r"(?!rewarden/|(?:main|solution)\.)(?:[\w-]+/)*\w[\w.-]*\.ts",
 
 
 def unfit(content: str) -> str | None:
-    """Returns why no program can pass a test file, as far as its text shows, or None."""
+    """Returns why no program can pass a test file, judging by its text, or None."""
     return jest.unfit(content)
 
 

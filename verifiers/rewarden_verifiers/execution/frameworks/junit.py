@@ -1,4 +1,4 @@
-"""Test files of JUnit 5 and JUnit 4, run by JUnit's own platform in our `main`."""
+"""Test files of JUnit 5 and JUnit 4, run on JUnit's own platform by our `main`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LIBRARIES = re.compile(
 
 
 def unfit(content: str) -> str | None:
-    """Returns why no program can pass a test file, as far as its text shows, or None."""
+    """Returns why no program can pass a test file, judging by its text, or None."""
     foreign = list(dict.fromkeys(_foreign(content)))
     library = next((path for path in foreign if _LIBRARIES.match(path)), None)
     if library is not None:
@@ -45,12 +45,12 @@ def unfit(content: str) -> str | None:
 
 
 def _foreign(content: str) -> list[str]:
-    """Returns the packages that a test file imports, other than Java's and JUnit's."""
+    """Returns the imported packages of a test file that are neither Java's nor JUnit's."""
     return [found[1] for found in _IMPORT.finditer(bare(content, java.IGNORED)) if not _KNOWN.match(found[1])]
 
 
 def _read(content: str) -> tuple[list[str], list[str], bool]:
-    """Returns the names of a test file's tests and those that it skips, and whether its text shows all of them."""
+    """Returns the names of a test file's tests, the names of those that it skips, and whether its text shows all tests."""
     text = bare(content, java.IGNORED)
     names: list[str] = []
     skipped: list[str] = []
@@ -95,8 +95,9 @@ def declares(content: str, name: str) -> bool:
 
 
 def running(entry: Entry, code: str, name: str, content: str) -> Written:
-    """Returns the candidate and a test file as one program, which runs the tests and reports. The candidate is in the
-    package that the test file imports, else in the test file's own."""
+    """Returns the candidate and a test file as one program, which runs the tests and reports. The candidate is put into
+    the package that the test file imports, or else into the test file's own.
+    """
     own = java.PACKAGE.search(bare(content, java.IGNORED))
     package = own[1] if own is not None else ""
     foreign = _foreign(content)

@@ -10,10 +10,9 @@ from rewarden_verifiers.execution.shims.written import Entry, Written
 
 
 class Framework(Protocol):
-    """The functions of a module of this package for a framework, such as `jest`, or of an object in it.
+    """The functions of a framework's module in this package, such as `jest`, or of an object in such a module.
 
-    LANGUAGES: names of the languages. TITLE: the framework, for a person to read. FILE: the pattern of a test file's
-    name.
+    LANGUAGES: names of the languages. TITLE: the framework's display name. FILE: the pattern of a test file's name.
     """
 
     LANGUAGES: frozenset[str]
@@ -21,7 +20,7 @@ class Framework(Protocol):
     FILE: re.Pattern[str]
 
     def unfit(self, content: str) -> str | None:
-        """Returns why no program can pass a test file, as far as its text shows, or None."""
+        """Returns why no program can pass a test file, judging by its text, or None."""
 
     def listed(self, content: str) -> tuple[str, ...] | None:
         """Returns the names of the tests that the file's text declares and does not skip; None if its text does not
@@ -38,6 +37,6 @@ _FRAMEWORKS = cast(tuple[Framework, ...], (jest, jest_typescript, go_test, rust_
 
 
 def framework_of(language: str) -> Framework | None:
-    """Returns the framework of a language by any of its names, or None."""
+    """Returns the framework of a language, given any of its names, or None."""
     name = language.lower()
     return next((framework for framework in _FRAMEWORKS if name in framework.LANGUAGES), None)

@@ -1,6 +1,6 @@
-"""Test files of Rust's `#[test]`, run by our own `main` as `cargo test` does.
+"""Test files of Rust's `#[test]`, run by our own `main` as `cargo test` runs them.
 
-The file becomes a module below the candidate's, as unit tests are, and sees its private items.
+The file becomes a submodule of the candidate's module, as unit tests are, and sees its private items.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LIBRARIES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Test:
-    """A test function. path: its modules and its name. panics: as in Rust's source, the text of its panic."""
+    """A test function. path: its modules and its name. panics: the expected panic message, as in Rust's source."""
 
     path: tuple[str, ...]
     panics: str | None
@@ -62,7 +62,7 @@ class _Edit:
 
 
 def _read(content: str) -> Iterator[_Test | _Edit]:
-    """Yields the tests of a file, and the edits that make functions of them which a list in each module names."""
+    """Yields the tests of a file, and the edits that turn them into plain functions, listed in each module."""
     text = bare(content, rust.IGNORED)
     modules: list[tuple[str, int, list[_Test]]] = []
     outermost: list[_Test] = []
@@ -106,7 +106,7 @@ def _list_of(tests: list[_Test]) -> str:
 
 
 def unfit(content: str) -> str | None:
-    """Returns why no program can pass a test file, as far as its text shows, or None."""
+    """Returns why no program can pass a test file, judging by its text, or None."""
     found = _LIBRARIES.search(bare(content, rust.IGNORED))
     return None if found is None else f"the image has no crates such as {found[0].strip('#[ ')!r}"
 

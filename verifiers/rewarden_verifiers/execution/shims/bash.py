@@ -1,4 +1,4 @@
-"""The shim of Bash: functions take texts, and their value is the text that they print."""
+"""The shim of Bash: functions take texts and return the text that they print."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def unfit(entry: Entry) -> str | None:
 
 
 def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:
-    """Returns the program that makes one call of those targets."""
+    """Returns the program that makes one call to one of the targets."""
     return _BASH.calling(code)
 
 
 def serving(entry: Entry, code: str) -> Written:
-    """Returns the program that answers the tests' room."""
+    """Returns the program that answers calls from the tests' room."""
     return _BASH.serving(code)
 
 
@@ -57,5 +57,5 @@ def defines(code: str, name: str) -> bool:
 
 
 def preamble(prefix: str) -> str:
-    """Returns the lines of the prompt's code that a program needs that replaces the prompt's function."""
+    """Returns the lines of the prompt's code that a program still needs if it replaces the prompt's function."""
     return ""

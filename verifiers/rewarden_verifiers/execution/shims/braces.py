@@ -1,7 +1,7 @@
-"""The braces of a program in a language like C, and the declaration of a function between them.
+"""Finds the braces of a program in a C-like language, and a function's declaration between them.
 
-Programs are hostile text. The time is linear in it, provided that the pattern of ignored text cannot fail once it has
-begun.
+Programs are hostile text. The time is linear, provided that the pattern of ignored text cannot fail once it has begun
+to match.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ _OPENING, _CLOSING = "<([{", ">)]}"
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A function's declaration: the code before it, its own text up to its name, the parameters in angle brackets after
-    the name, the list of its parameters, and all text after that. Comments and literals of the last two are blanks."""
+    """A function's declaration: the code before it, its text up to the name, the parameters in angle brackets after the
+    name, its parameter list, and all text after that. Comments and literals in the last two are blanked out.
+    """
 
     before: str
     head: str
@@ -27,13 +28,14 @@ class Declared:
 
 
 def bare(code: str, ignored: re.Pattern[str]) -> str:
-    """Returns code of the same length with blanks for comments and literals."""
+    """Returns code of the same length with comments and literals blanked out."""
     return ignored.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), code)
 
 
 def closed(code: str, ignored: re.Pattern[str]) -> str:
-    """Returns code in which every brace that opens also closes: with the missing ones at its end, and without those
-    after its end."""
+    """Returns code with balanced braces: missing closing braces are added at the end, and superfluous ones are removed
+    there.
+    """
     depth = 0
     text = bare(code, ignored)
     for brace in _BRACE.finditer(text):
@@ -54,8 +56,9 @@ def outermost(code: str, ignored: re.Pattern[str]) -> str:
 
 
 def declared(code: str, name: str, ignored: re.Pattern[str], before: str, after: str = "") -> Declared | None:
-    """Returns the last declaration of a function in code, or None. before, after: the patterns of the text between it
-    and its name, and of the text after its parameters."""
+    """Returns the last declaration of a function in code, or None. before, after: the patterns of the text before its
+    name and after its parameters.
+    """
     text = bare(code, ignored)
     closing = ends(text)
     pattern = rf"(?:^|(?<=[{{}};]))[ \t]*({before})\b{re.escape(name)}[ \t]*(<[^(){{}};\n]*>)?[ \t]*\("
@@ -73,7 +76,7 @@ def declared(code: str, name: str, ignored: re.Pattern[str], before: str, after:
 
 
 def ends(text: str) -> dict[int, int]:
-    """Returns the place after the parenthesis that closes each one."""
+    """Maps each opening parenthesis to the position after the one that closes it."""
     closing: dict[int, int] = {}
     opened: list[int] = []
     for sign in re.finditer(r"[()]", text):
@@ -85,7 +88,7 @@ def ends(text: str) -> dict[int, int]:
 
 
 def split(listed: str) -> Iterator[str]:
-    """Yields the parts between the outermost commas."""
+    """Splits a text at the outermost commas."""
     depth = start = 0
     text = listed.replace("->", "  ")
     for place, sign in enumerate(text):

@@ -1,5 +1,6 @@
-"""Programs in languages whose interpreters have neither JSON nor sockets: Python, which every room has, speaks the
-protocol for them (`sources/broker/broker.py`)."""
+"""Programs in languages whose interpreters have neither JSON nor sockets. Python, which every room has, speaks the
+protocol for them (`sources/broker/broker.py`).
+"""
 
 from __future__ import annotations
 
@@ -13,11 +14,11 @@ from rewarden_verifiers.execution.shims.written import Entry, Written, read
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """An interpreter, and the scripts of ours that run in it.
+    """An interpreter, and our scripts that run in it.
 
-    folder: of its sources. ending: of its scripts. command: starts a script. start: the program that starts the broker,
-    with `{}` for its command line, whose words need no quotes. framework: a script beside `values` that test code uses.
-    names: the pattern of a function's name.
+    folder: of its sources. ending: the extension of its scripts. command: starts a script. start: the program that
+    starts the broker, with `{}` for the command line, whose words need no quotes. framework: a script besides `values`
+    that test code uses. names: the pattern of a function's name.
     """
 
     folder: str
@@ -38,7 +39,7 @@ class Interpreter:
         return self._written("call", "candidate", {"solution": code})
 
     def serving(self, code: str) -> Written:
-        """Returns the program that answers the tests' room."""
+        """Returns the program that answers calls from the tests' room."""
         return self._written("serve", "candidate", {"solution": code})
 
     def testing(self, tests: str) -> Written:

@@ -1,4 +1,4 @@
-"""The shim of C++: our headers, the program, and a table of its functions, whose types the compiler knows."""
+"""The shim of C++: our headers, the program, and a table of its functions, whose types the compiler deduces."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ _SPLICE = re.compile(r"(?:\\|\?\?/)[ \t]*\n")
 
 
 def _named(entry: Entry) -> tuple[str, str] | None:
-    """Returns the declaration of the entry point, without its body, and its list of parameters; None if there is none
-    that can be read."""
+    """Returns the declaration of the entry point without its body, and its parameter list; None if no declaration can
+    be parsed.
+    """
     text = entry.signature or entry.prefix
     name = entry.name
     if not name:
@@ -38,12 +39,12 @@ def _named(entry: Entry) -> tuple[str, str] | None:
 
 
 def _listed(parameters: str) -> Iterator[str]:
-    """Returns the parameters of a list of them: none for `void`."""
+    """Yields the parameters in a parameter list: none for `void`."""
     return split("" if parameters.strip() == "void" else parameters)
 
 
 def _parameters(listed: str) -> list[str] | None:
-    """Returns the names of parameters; None if one has none, or is an array or a function."""
+    """Returns the names of parameters, or None if one has no name, or is an array or a function."""
     names: list[str] = []
     for part in _listed(listed):
         found = _PARAMETER.search(part.strip())
@@ -69,8 +70,9 @@ def unfit(entry: Entry) -> str | None:
 
 
 def _undefined(code: str, prompt: str = "") -> str:
-    """Returns directives that undefine the macros of a program, which would change the code after it: all but the
-    prompt's, unless the program defines them again."""
+    """Returns directives that undefine a program's macros, which would change the code after it. The prompt's macros
+    stay, unless the program redefines them.
+    """
     found = Counter(_DEFINING.findall(_SPLICE.sub("", code)))
     kept = {name for name in _DEFINING.findall(prompt) if found[name] == 1}
     return "\n".join(f"#undef {name}" for name in sorted({"main", *found} - kept))
@@ -99,7 +101,7 @@ def _table(entry: Entry, targets: Iterable[str]) -> str:
 
 
 def _typed(signature: str, name: str) -> str | None:
-    """Returns a function with the declared types, for a name that is overloaded or a template."""
+    """Returns a function cast to its declared type, for a name that is overloaded or a template."""
     bare = signature.strip().rstrip("{;").strip()
     found = re.fullmatch(rf"(.*?)\b{re.escape(name)}\s*\((.*)\)", bare, re.DOTALL)
     names = _parameters(found[2]) if found is not None else None
@@ -110,12 +112,12 @@ def _typed(signature: str, name: str) -> str | None:
 
 
 def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:
-    """Returns the program that makes one call of those targets."""
+    """Returns the program that makes one call to one of the targets."""
     return _candidate(code, f"return ::rewarden::call({_table(entry, targets)});")
 
 
 def serving(entry: Entry, code: str) -> Written:
-    """Returns the program that answers the tests' room."""
+    """Returns the program that answers calls from the tests' room."""
     return _candidate(code, f"return ::rewarden::serve({_table(entry, [entry.name or ''])});")
 
 
@@ -124,7 +126,7 @@ def _with_main(tests: str) -> str:
 
 
 def testing(entry: Entry, tests: str) -> Written:
-    """Returns the program of the tests' room: the prompt's code, with a function that asks the other room."""
+    """Returns the program of the tests' room: the prompt's code, with a stub that asks the other room."""
     named = _named(entry)
     names = (_parameters(named[1]) if named is not None else None) or []
     name = entry.name or ""
@@ -149,10 +151,10 @@ def _preamble_for(entry: Entry) -> str:
 
 
 def beside(entry: Entry, code: str) -> str:
-    """Returns the beginning of a translation unit with a candidate: all but the tests.
+    """Returns the beginning of a translation unit with a candidate: everything but the tests.
 
-    The candidate's code is a file of its own, `rewarden/solution.hpp`: a comment or a condition that it opens ends with
-    it.
+    The candidate's code is a separate file, `rewarden/solution.hpp`, so a comment or a conditional that it opens ends
+    with that file.
     """
     return "\n".join(
         [
@@ -164,7 +166,7 @@ def beside(entry: Entry, code: str) -> str:
 
 
 def reported(main: str, code: str, more: Mapping[str, str]) -> Written:
-    """Returns the program whose main is a source of ours, beside what reports. more: the text of further files."""
+    """Returns a program with our own main and the reporting code. more: the text of further files."""
     files = {"rewarden/solution.hpp": f'#line 1 "solution.cpp"\n{code}\n', **more}
     return Written(
         read("cpp/report.cpp") + read(f"cpp/{main}.cpp"), {path: source(text) for path, text in files.items()}
@@ -172,7 +174,7 @@ def reported(main: str, code: str, more: Mapping[str, str]) -> Written:
 
 
 def sharing(entry: Entry, code: str, tests: str) -> Written:
-    """Returns the candidate and the test code as one program. Its `main` is ours, in another translation unit."""
+    """Returns the candidate and the test code as one program. `main` is ours, in a separate translation unit."""
     parts = [
         beside(entry, code),
         'signed main() __asm__("rewarden_tests_main");',
@@ -194,5 +196,5 @@ def defines(code: str, name: str) -> bool:
 
 
 def preamble(prefix: str) -> str:
-    """Returns the lines of the prompt's code that a program needs that replaces the prompt's function."""
+    """Returns the lines of the prompt's code that a program still needs if it replaces the prompt's function."""
     return "\n".join(match[0] for match in _PREAMBLE.finditer(prefix))

@@ -1,4 +1,4 @@
-"""The shim of Go: our package calls the program's functions, with their declared types, by reflection."""
+"""The shim of Go: our package calls the program's functions by reflection, with their declared types."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NODES = {
     "ListNode": "type ListNode struct {\n\tVal  int\n\tNext *ListNode\n}\n",
     "TreeNode": "type TreeNode struct {\n\tVal         int\n\tLeft, Right *TreeNode\n}\n",
 }
-"""LeetCode's types, for programs that use them and do not define them."""
+"""LeetCode's types, for programs that use them without defining them."""
 _HEADS = Heads(
     ignored=f"{SLASHES}|{TEXT}",
     head=r"func[ \t]+NAME[ \t]*[(\[]",
@@ -42,7 +42,7 @@ _HEADS = Heads(
 
 
 def _declared(entry: Entry) -> Declared | None:
-    """Returns the declaration of the entry point, after which nothing but its body can follow."""
+    """Returns the entry point's declaration, if only its body can follow."""
     for text in (entry.signature or "", entry.prefix):
         found = declared(text, entry.name, IGNORED, _HEAD) if entry.name else None
         if found is not None:
@@ -67,8 +67,9 @@ def unfit(entry: Entry) -> str | None:
 
 
 def unit(entry: Entry, code: str) -> str:
-    """Returns code as a file of the package `main`, in which imports of the prompt can be unused. A program without a
-    package clause gets the prompt's imports that it uses."""
+    """Returns code as a file of the package `main`; unused imports of the prompt are made harmless. A program without a
+    package clause gets the prompt's imports that it uses.
+    """
     if entry.prefix and code.startswith(entry.prefix):
         code = closed(code, IGNORED)
     imports = {match[3]: match for match in _IMPORT.finditer(entry.prefix)}
@@ -89,7 +90,7 @@ def unit(entry: Entry, code: str) -> str:
 
 
 def _name(spec: re.Match[str]) -> str:
-    """Returns the name under which a file uses an import."""
+    """Returns the name by which a file refers to an import."""
     return spec[2] or spec[3].rpartition("/")[2]
 
 
@@ -114,24 +115,27 @@ def _answering(code: str, how: str, targets: Iterable[str]) -> Written:
 
 
 def _expression(code: str, target: str) -> str:
-    """Returns a function, or a method of a new object. LeetCode has functions in Go, and a class elsewhere."""
+    """Returns the expression of a function, or of a method of a new object. In Go, LeetCode uses functions where other
+    languages have a class.
+    """
     kind, _, name = target.rpartition(".")
     return f"new({kind}).{name}" if kind and re.search(rf"\btype\s+{re.escape(kind)}\b", code) else name
 
 
 def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:
-    """Returns the program that makes one call of those targets."""
+    """Returns the program that makes one call to one of the targets."""
     return _answering(unit(entry, code), "Call", targets)
 
 
 def serving(entry: Entry, code: str) -> Written:
-    """Returns the program that answers the tests' room."""
+    """Returns the program that answers calls from the tests' room."""
     return _answering(unit(entry, code), "Serve", [entry.name or ""])
 
 
 def _running(tests: str) -> tuple[str, str, str, str]:
-    """Returns test code as declarations, and how it runs: the function of ours, and the type and the value that it
-    takes. Its tests run, else its `main`, else all of it."""
+    """Returns test code as declarations, and how to run it: our function, and the type and the value that it takes. Its
+    tests run if it has any, else its `main`, else all of it.
+    """
     named = _TEST.findall(bare(tests, IGNORED))
     if named:
         rows = "".join(f'{{Name: "{name}", F: {name}}}, ' for name in named)
@@ -142,12 +146,12 @@ def _running(tests: str) -> tuple[str, str, str, str]:
 
 
 def _typed(kind: str) -> str:
-    """Returns the import that a type needs."""
+    """Returns the import that a type requires."""
     return 'import "testing"\n' if kind.startswith("[]testing.") else ""
 
 
 def testing(entry: Entry, tests: str) -> Written:
-    """Returns the program of the tests' room: the prompt's code, with a function that asks the other room."""
+    """Returns the program of the tests' room: the prompt's code, with a stub that asks the other room."""
     found = _declared(entry)
     kind = f"func{_function(found)}" if found is not None else ""
     prompt = declared(entry.prefix, entry.name or "", IGNORED, _HEAD)
@@ -160,10 +164,10 @@ def testing(entry: Entry, tests: str) -> Written:
 
 
 def confined(entry: Entry, code: str) -> dict[str, str]:
-    """Returns a program as the package `main/solution`, beside which another part of that package can run.
+    """Returns a program as the package `main/solution`, next to which another part of that package can run.
 
-    It cannot declare the language's own words, nor import C, and reaches nothing of other packages but what they
-    export.
+    The program cannot redeclare the language's predeclared names or import C, and reaches only exported names of other
+    packages.
     """
     program = packaged(_LINK.sub("//", unit(entry, code)), "solution")
     if any(_FROM_C.search(match[0]) for match in _IMPORTS.finditer(program)):
@@ -177,13 +181,14 @@ def confined(entry: Entry, code: str) -> dict[str, str]:
 
 
 def packaged(code: str, package: str) -> str:
-    """Returns a file of another package."""
+    """Returns a file with another package name."""
     return PACKAGE.sub(f"package {package}", code, count=1)
 
 
 def sharing(entry: Entry, code: str, tests: str) -> Written:
-    """Returns the candidate and the test code as one program. Both are in another package than the main function, so
-    that the candidate cannot call what reports."""
+    """Returns the candidate and the test code as one program. Neither is in the package of the main function, so the
+    candidate cannot call the reporting code.
+    """
     rest, how, listed, value = _running(after_brace(tests))
     main = (
         'package main\n\nimport (\n\t"main/rewarden"\n\t"main/solution"\n)\n\n'
@@ -212,6 +217,7 @@ def defines(code: str, name: str) -> bool:
 
 
 def preamble(prefix: str) -> str:
-    """Returns the lines of the prompt's code that a program needs that replaces the prompt's function: none, because
-    unused imports are errors in Go. A program gets those that it uses."""
+    """Returns the lines of the prompt's code that a program still needs if it replaces the prompt's function: none,
+    because unused imports are errors in Go. A program gets those that it uses.
+    """
     return ""

@@ -1,6 +1,6 @@
-"""The functions that code declares, found by their heads: `def add(`, `int add(`, `add <- function(`.
+"""Finds the functions that code declares by their heads: `def add(`, `int add(`, `add <- function(`.
 
-A prompt's last function has no end, so no parser of the language reads it.
+A prompt's last function is unfinished, so the language's own parser cannot read it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 TEXT = r'"(?:[^"\\\n]|\\.)*"' + r"|'(?:[^'\\\n]|\\.)*'"
 SLASHES = r"//[^\n]*|/\*(?:.*?\*/|.*\Z)"
 HASH = r"(?:(?<=\s)|^|\A)#[^\n]*"
-"""Patterns of texts and comments, which quote heads."""
+"""Patterns of comments and string literals, which may quote heads."""
 
 _NO_NAMES = frozenset({"if", "for", "while", "switch", "catch", "decltype", "synchronized", "try"})
 _OF_A_TYPE = re.compile(r"\b(?:class|struct|union|enum|namespace|interface|record)\b")
@@ -23,8 +23,9 @@ _LAST_NAME = re.compile(r"([A-Za-z_]\w*)\s*\Z")
 class Heads:
     """The heads of functions in a language. In `head` and `also`, NAME stands for the name.
 
-    ignored: the pattern of comments and texts. head: that of a function's head. also: of what else a program can define
-    a name by, such as a variable. name: of a name. more: the signs of names besides those of words.
+    ignored: the pattern of comments and string literals. head: the pattern of a function's head. also: the pattern of
+    other definitions of a name, such as a variable. name: the pattern of a name. more: characters that names can
+    contain besides word characters.
     """
 
     ignored: str
@@ -36,7 +37,7 @@ class Heads:
     def functions(self, prompt: str) -> list[str]:
         """Returns the names of the functions that a prompt declares, in order.
 
-        The time is not linear in hostile text.
+        Not for hostile text: the time is not linear.
         """
         bare = blanked(prompt, self.ignored)
         found = re.finditer(rf"^[ \t]*(?:{self.head.replace('NAME', f'({self.name})')})", bare, re.MULTILINE)
@@ -57,7 +58,7 @@ PYTHON = Heads(
 
 
 def blanked(code: str, ignored: str) -> str:
-    """Returns code with a blank for each comment, and an empty text for each text."""
+    """Returns code with each comment replaced by a blank, and each string literal by an empty one."""
     return re.sub(ignored, _blank, code, flags=re.DOTALL | re.MULTILINE)
 
 
@@ -66,8 +67,9 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def before_braces(prompt: str) -> Iterator[str]:
-    """Yields the names of functions in a language in which no word begins a function's head: those before lists of
-    parameters that an opening brace, or the end of the code, follows."""
+    """Yields the names of functions in a language without a keyword for functions: names before a parameter list that
+    is followed by an opening brace or the end of the code.
+    """
     bare = blanked(prompt, f"{SLASHES}|{TEXT}")
     start = 0
     for sign in re.finditer(r"[;{}]|\Z", bare):

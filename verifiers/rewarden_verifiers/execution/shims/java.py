@@ -32,7 +32,7 @@ _CROSSING = (
     "Set HashSet LinkedHashSet TreeSet SortedSet NavigableSet Map HashMap LinkedHashMap TreeMap SortedMap NavigableMap "
     "Entry Optional"
 )
-"""Names of types whose values cross."""
+"""Names of types whose values can cross."""
 _TUPLES = ("Unit", "Pair", "Triplet", "Quartet", "Quintet", "Sextet")
 _NODES = {
     "ListNode": "public class ListNode { public int val; public ListNode next; public ListNode() {} "
@@ -43,7 +43,7 @@ _NODES = {
     "public TreeNode(int val, TreeNode left, TreeNode right) "
     "{ this.val = val; this.left = left; this.right = right; } }",
 }
-"""LeetCode's classes, for programs that use them and do not define them."""
+"""LeetCode's classes, for programs that use them without defining them."""
 
 
 def _declared(entry: Entry) -> Declared | None:
@@ -98,7 +98,7 @@ def _tuple(name: str, size: int) -> str:
 
 
 def _beside(code: str) -> dict[str, str]:
-    """Returns the classes that code uses, and that neither it nor Java has."""
+    """Returns the classes that code uses but neither defines nor gets from Java."""
     made: dict[str, str] = {}
     if "org.javatuples" in code:
         used = [(name, at + 1) for at, name in enumerate(_TUPLES) if name == "Pair" or re.search(rf"\b{name}\b", code)]
@@ -110,14 +110,15 @@ def _beside(code: str) -> dict[str, str]:
 
 
 def file_of(code: str, otherwise: str = "Problem") -> str:
-    """Returns the name of a file, which is that of its public class."""
+    """Returns the file name for code, which must match its public class."""
     found = PUBLIC.search(outermost(code, IGNORED))
     return f"{found[1] if found is not None else otherwise}.java"
 
 
 def started(main: str, parts: Iterable[str], code: str, more: str = "") -> Written:
-    """Returns a program that starts in our class `Bridge.Main`, which is found before a `Main` of the program's own.
-    more: code in other files, for which classes are provided as well."""
+    """Returns a program that starts in our class `Bridge.Main`, which is found before a `Main` of the program. more:
+    code in other files, for which missing classes are also provided.
+    """
     texts = {f"program/{file_of(code)}": code, **_beside(f"{code}\n{more}")}
     texts |= {f"Bridge/{part}.java": read(f"java/{part}.java") for part in parts}
     start = f"package Bridge;\n\npublic class Main {{\n    public static void main(String[] args) {{ {main}; }}\n}}\n"
@@ -125,7 +126,9 @@ def started(main: str, parts: Iterable[str], code: str, more: str = "") -> Writt
 
 
 def unit(entry: Entry, code: str) -> str:
-    """Returns code as a file: a continuation gets the braces of its class, a method alone a class around it."""
+    """Returns code as a file. A continuation gets the closing braces of its class; a bare method gets a class around
+    it.
+    """
     if entry.prefix and code.startswith(entry.prefix):
         return closed(code, IGNORED)
     found = PACKAGE.search(code)
@@ -138,17 +141,17 @@ def unit(entry: Entry, code: str) -> str:
 
 
 def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:
-    """Returns the program that makes one call of those targets."""
+    """Returns the program that makes one call to one of the targets."""
     return started("Candidate.call()", ("Candidate", "Channel", "Classes", "Values"), unit(entry, code))
 
 
 def serving(entry: Entry, code: str) -> Written:
-    """Returns the program that answers the tests' room."""
+    """Returns the program that answers calls from the tests' room."""
     return started("Candidate.serve()", ("Candidate", "Channel", "Classes", "Values"), unit(entry, code))
 
 
 def _with_main(tests: str) -> str:
-    """Returns test code after the brace that closes the function, with a main method."""
+    """Returns test code, after the brace that closes the function, with a main method."""
     rest = after_brace(tests)
     if re.search(r"\bmain\s*\(", rest):
         return rest
@@ -156,7 +159,7 @@ def _with_main(tests: str) -> str:
 
 
 def testing(entry: Entry, tests: str) -> Written:
-    """Returns the program of the tests' room: the prompt's class, whose method asks the other room."""
+    """Returns the program of the tests' room: the prompt's class, with a method that asks the other room."""
     found = _declared(entry)
     names = _parameters(found) if found is not None else []
     before = found.before if found is not None else ""
@@ -178,9 +181,9 @@ def testing(entry: Entry, tests: str) -> Written:
 
 
 def sharing(entry: Entry, code: str, tests: str) -> Written:
-    """Returns the candidate and the test code as one program: the tests' methods in the candidate's class.
+    """Returns the candidate and the test code as one program, with the tests' methods in the candidate's class.
 
-    Attack: a comment or a text that begins after the program, and hides the test code.
+    Attack: open a comment or a string after the program, to hide the test code.
     """
     program = placed(unit(entry, code)).rstrip().removesuffix("}")
     rest = _MAIN.sub(f"void {_TESTS}(", _with_main(tests), count=1)
@@ -189,8 +192,9 @@ def sharing(entry: Entry, code: str, tests: str) -> Written:
 
 
 def placed(code: str, package: str = "") -> str:
-    """Returns a program in another package, or in none. One that declares its package where it cannot be seen does not
-    compile. Attack: a class `Main` of a package whose name is before ours, which starts in place of ours."""
+    """Returns a program moved to another package, or to none. If its package declaration is hidden, it does not
+    compile. Attack: a class `Main` in a package whose name sorts before ours, which would start in place of ours.
+    """
     rest = PACKAGE.sub("", code, count=1)
     seen = _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), rest)
     if re.search(r"\bpackage\b", f"{bare(rest, IGNORED)} {bare(seen, IGNORED)}"):
@@ -209,5 +213,5 @@ def defines(code: str, name: str) -> bool:
 
 
 def preamble(prefix: str) -> str:
-    """Returns the lines of the prompt's code that a program needs that replaces the prompt's class."""
+    """Returns the lines of the prompt's code that a program still needs if it replaces the prompt's class."""
     return "\n".join(match[0].strip() for match in _IMPORT.finditer(prefix))

@@ -23,13 +23,13 @@ from rewarden_verifiers.execution.shims.written import Entry, Written
 
 
 class Shim(Protocol):
-    """The functions of a module of this package for a language, such as `javascript`."""
+    """The functions of a language's module in this package, such as `javascript`."""
 
     NAMES: frozenset[str]
     INIT: bool
-    """True if an object can be made with arguments."""
+    """True if objects can be constructed with arguments."""
     TEXTS: bool
-    """True if the result of every function is a text."""
+    """True if functions can only return text."""
 
     def unfit(self, entry: Entry) -> str | None:
         """Returns why test code cannot run in a separate room, or None."""
@@ -60,6 +60,6 @@ _SHIMS = cast(tuple[Shim, ...], (javascript, typescript, cpp, java, go, rust, ru
 
 
 def shim_of(language: str) -> Shim | None:
-    """Returns the shim of a language by any of its names, or None."""
+    """Returns the shim of a language, given any of its names, or None."""
     name = language.lower()
     return next((shim for shim in _SHIMS if name in shim.NAMES), None)

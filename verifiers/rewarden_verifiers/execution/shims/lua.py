@@ -1,4 +1,6 @@
-"""The shim of Lua. A table with the keys 1 to n crosses as a list, an empty one too; any other as a dictionary."""
+"""The shim of Lua. A table with the keys 1 to n crosses as a list, as does an empty one; any other table is a
+dictionary.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +33,12 @@ def unfit(entry: Entry) -> str | None:
 
 
 def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:
-    """Returns the program that makes one call of those targets."""
+    """Returns the program that makes one call to one of the targets."""
     return _LUA.calling(code)
 
 
 def serving(entry: Entry, code: str) -> Written:
-    """Returns the program that answers the tests' room."""
+    """Returns the program that answers calls from the tests' room."""
     return _LUA.serving(code)
 
 
@@ -61,5 +63,5 @@ def defines(code: str, name: str) -> bool:
 
 
 def preamble(prefix: str) -> str:
-    """Returns the lines of the prompt's code that a program needs that replaces the prompt's function."""
+    """Returns the lines of the prompt's code that a program still needs if it replaces the prompt's function."""
     return ""

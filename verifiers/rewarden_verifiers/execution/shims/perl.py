@@ -1,4 +1,4 @@
-"""The shim of Perl. A scalar crosses as a number if the program made it as one, and as a text otherwise."""
+"""The shim of Perl. A scalar crosses as a number if the program created it as one, and as a text otherwise."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def unfit(entry: Entry) -> str | None:
 
 
 def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:
-    """Returns the program that makes one call of those targets."""
+    """Returns the program that makes one call to one of the targets."""
     return _PERL.calling(code)
 
 
 def serving(entry: Entry, code: str) -> Written:
-    """Returns the program that answers the tests' room."""
+    """Returns the program that answers calls from the tests' room."""
     return _PERL.serving(code)
 
 
@@ -54,5 +54,5 @@ def defines(code: str, name: str) -> bool:
 
 
 def preamble(prefix: str) -> str:
-    """Returns the lines of the prompt's code that a program needs that replaces the prompt's function."""
+    """Returns the lines of the prompt's code that a program still needs if it replaces the prompt's function."""
     return "\n".join(match[0] for match in _PREAMBLE.finditer(prefix))

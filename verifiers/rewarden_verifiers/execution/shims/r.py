@@ -1,4 +1,4 @@
-"""The shim of R. A vector of one item is that item, until it is compared with a list."""
+"""The shim of R. A one-item vector counts as its item, unless it is compared with a list."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def unfit(entry: Entry) -> str | None:
 
 
 def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:
-    """Returns the program that makes one call of those targets."""
+    """Returns the program that makes one call to one of the targets."""
     return _R.calling(code)
 
 
 def serving(entry: Entry, code: str) -> Written:
-    """Returns the program that answers the tests' room."""
+    """Returns the program that answers calls from the tests' room."""
     return _R.serving(code)
 
 
@@ -65,5 +65,5 @@ def defines(code: str, name: str) -> bool:
 
 
 def preamble(prefix: str) -> str:
-    """Returns the lines of the prompt's code that a program needs that replaces the prompt's function."""
+    """Returns the lines of the prompt's code that a program still needs if it replaces the prompt's function."""
     return "\n".join(match[0] for match in _PREAMBLE.finditer(prefix))

@@ -26,17 +26,17 @@ def unfit(entry: Entry) -> str | None:
 
 
 def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:
-    """Returns the program that makes one call of those targets."""
+    """Returns the program that makes one call to one of the targets."""
     return scripted("call", "ruby", "rb", solution=code)
 
 
 def serving(entry: Entry, code: str) -> Written:
-    """Returns the program that answers the tests' room."""
+    """Returns the program that answers calls from the tests' room."""
     return scripted("serve", "ruby", "rb", solution=code)
 
 
 def testing(entry: Entry, tests: str) -> Written:
-    """Returns the program of the tests' room, where the program that test code may require is empty."""
+    """Returns the program of the tests' room. The program file that test code may require is empty there."""
     return scripted("tests", "ruby", "rb", solution="", tests=tests)
 
 
@@ -56,5 +56,5 @@ def defines(code: str, name: str) -> bool:
 
 
 def preamble(prefix: str) -> str:
-    """Returns the lines of the prompt's code that a program needs that replaces the prompt's function."""
+    """Returns the lines of the prompt's code that a program still needs if it replaces the prompt's function."""
     return "\n".join(re.findall(r"^require(?:_relative)?[ \t(][^\n]*", prefix, re.MULTILINE))

@@ -1,5 +1,6 @@
-"""The shim of Rust: our modules next to the program's, and a function that calls its functions with their declared
-types."""
+"""The shim of Rust: our modules next to the program's, and a generated function that calls its functions with their
+declared types.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +31,10 @@ _CROSSING = (
     "i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize f32 f64 bool char str String Vec VecDeque Option Result Box "
     "HashMap BTreeMap HashSet BTreeSet std collections string vec option boxed result mut"
 )
-"""Words of types whose values cross."""
+"""Words in the types of values that can cross."""
 _HEADING = re.compile(r"\A(?:\s+|//[^\n]*(?:\n|\Z)|/\*.*?\*/|#!\s*\[[^\]]*\])*", re.DOTALL)
 _REACHING = re.compile(r"\b(?:link_section|no_mangle|export_name|global_asm|asm|naked_asm)\b")
-"""Attacks: code that runs before ours, and functions that take the place of the C library's."""
+"""Attacks: code that runs before ours, and functions that replace those of the C library."""
 _WORDS = """#![allow(warnings)]
 use super::*;
 use ::std::{assert, assert_eq, assert_ne, debug_assert, debug_assert_eq, debug_assert_ne, eprintln, format};
@@ -62,7 +63,7 @@ def _declared(entry: Entry) -> Declared | None:
 
 
 def _result(found: Declared) -> str:
-    """Returns the type of a function's result, or nothing."""
+    """Returns the type of a function's result, or an empty text."""
     text = re.split(r"\{|\bwhere\b", found.tail, maxsplit=1)[0].strip()
     return text.removeprefix("->").strip() if text.startswith("->") else ""
 
@@ -97,7 +98,7 @@ def unit(entry: Entry, code: str) -> str:
 
 
 def _beside(code: str) -> tuple[str, dict[str, bytes]]:
-    """Returns the lines and files that provide LeetCode's types where code uses and lacks them."""
+    """Returns the lines and files that provide LeetCode's types if code uses them without defining them."""
     text = bare(code, IGNORED)
     lacking = [
         name for name in _NODES if re.search(rf"\b{name}\b", text) and not re.search(rf"struct\s+{name}\b", text)
@@ -115,12 +116,12 @@ def _snake(name: str) -> str:
 
 
 def modules(*parts: str) -> dict[str, bytes]:
-    """Returns the files of our module `rewarden` that these parts need."""
+    """Returns the files of our module `rewarden` that these parts require."""
     return {f"rewarden/{part}.rs": source(read(f"rust/{part}.rs")) for part in ("values", "channel", *parts)}
 
 
 def _started(name: str, code: str, part: str, run: str) -> Written:
-    """Returns a program with that code as a module, beside ours."""
+    """Returns a program that has `code` as a module beside ours."""
     lines, files = _beside(code)
     files |= modules(part)
     names = " ".join(f"pub mod {path[9:-3]};" for path in files)
@@ -142,8 +143,9 @@ def _answering(entry: Entry, code: str, how: str, targets: Iterable[str]) -> Wri
 
 
 def _called(entry: Entry, code: str, target: str, how: str) -> str:
-    """Returns statements that call a function with arguments of its declared types. One that is behind `&mut` is
-    compared with its text before the call."""
+    """Returns statements that call a function with arguments of its declared types. An argument behind `&mut` is
+    compared with its text from before the call.
+    """
     kind, _, name = target.rpartition(".")
     signed = entry.signature if target == entry.name else None
     found = declared(signed or code, name, IGNORED, _HEAD)
@@ -177,30 +179,30 @@ def _called(entry: Entry, code: str, target: str, how: str) -> str:
 
 
 def _object(code: str, kind: str) -> str:
-    """Returns an expression that makes an object."""
+    """Returns an expression that constructs an object."""
     maker = re.search(r"\bfn\s+new\s*\(\s*\)", bare(code, IGNORED))
     return f"{kind}::new()" if maker is not None else f"({kind} {{}})"
 
 
 def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:
-    """Returns the program that makes one call of those targets."""
+    """Returns the program that makes one call to one of the targets."""
     return _answering(entry, unit(entry, code), "call", targets)
 
 
 def serving(entry: Entry, code: str) -> Written:
-    """Returns the program that answers the tests' room."""
+    """Returns the program that answers calls from the tests' room."""
     return _answering(entry, unit(entry, code), "serve", [entry.name or ""])
 
 
 def _with_main(tests: str) -> str:
-    """Returns test code after the brace that closes the function, with a `main`."""
+    """Returns test code, after the brace that closes the function, with a `main`."""
     rest = after_brace(tests)
     rest = rest if _MAIN.search(rest) else f"fn main() {{\n{rest}\n}}\n"
     return _MAIN.sub(r"pub fn rewarden_tests\1", rest)
 
 
 def testing(entry: Entry, tests: str) -> Written:
-    """Returns the program of the tests' room: the prompt's code, with a function that asks the other room."""
+    """Returns the program of the tests' room: the prompt's code, with a stub that asks the other room."""
     found = _declared(entry)
     parameters = _parameters(found) if found is not None else []
     prompt = declared(entry.prefix, entry.name or "", IGNORED, _HEAD)
@@ -239,21 +241,21 @@ def sharing(entry: Entry, code: str, tests: str) -> Written:
 def confined(program: str, tests: str, more: str = "") -> dict[str, str]:
     """Returns a program as the module `solution`, and the code that tests it as `solution::rewarden_tests::file`.
 
-    Between both is a module that has the words of the standard library, so that the program's macros and types do not
+    A module between the two imports the standard library's names, so that the program's macros and types do not
     replace them for the tests. more: further lines of that module.
     """
     found = _REACHING.search(bare(program, IGNORED))
     if found is not None:
         program = f'compile_error!("a program that runs with tests cannot use {found[0]}");'
     return {
-        # First, so that the program's macros do not reach into it.
+        # First, so that the program's macros do not apply to it.
         "solution.rs": _headed(program, '#[path = "rewarden_tests.rs"]\npub mod rewarden_tests;\n'),
         "rewarden_tests.rs": f"{_WORDS}{more}pub mod file {{\n{_headed(tests, 'use super::*;')}\n}}\n",
     }
 
 
 def _headed(code: str, line: str) -> str:
-    """Returns a module's code with a line after its inner attributes."""
+    """Inserts a line after the inner attributes of a module's code."""
     found = _HEADING.match(code)
     place = found.end() if found is not None else 0
     return f"{code[:place]}\n{line}\n{code[place:]}"
@@ -270,5 +272,5 @@ def defines(code: str, name: str) -> bool:
 
 
 def preamble(prefix: str) -> str:
-    """Returns the lines of the prompt's code that a program needs that replaces the prompt's function."""
+    """Returns the lines of the prompt's code that a program still needs if it replaces the prompt's function."""
     return "\n".join(match[0] for match in _USE.finditer(prefix))

@@ -1,7 +1,8 @@
-"""The shim of TypeScript: JavaScript's, with a program and test code that the image's compiler turns into JavaScript.
+"""The shim of TypeScript: JavaScript's shim, with the program and the test code compiled to JavaScript by the image's
+compiler.
 
-The program is compiled as a module and with its types checked, as every program of the language is. Test code is not
-checked: it uses the program's functions without declaring them.
+The program is compiled as a module and type-checked, as is every TypeScript program. Test code is not checked: it uses
+the program's functions without declaring them.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ TEXTS = False
 
 UNCHECKED = "// @ts-nocheck\n"
 MODULE = "\nexport {};\n"
-"""Makes a program a module, so that its names may be those of the libraries' declarations, such as `close`."""
+"""Makes a program a module, so that it can use names that the libraries declare, such as `close`."""
 
 
 def compiled(script: Written, texts: Mapping[str, str]) -> Written:
-    """Returns a script in JavaScript that the compiler reads together with files in TypeScript, which replace those of
-    their names in JavaScript."""
+    """Returns a JavaScript script that the compiler processes with TypeScript files, which replace the JavaScript files
+    of the same name.
+    """
     files = dict(script.files)
     code = UNCHECKED
     for name, text in texts.items():
@@ -40,12 +42,12 @@ def unfit(entry: Entry) -> str | None:
 
 
 def calling(entry: Entry, code: str, targets: Iterable[str]) -> Written:
-    """Returns the program that makes one call of those targets."""
+    """Returns the program that makes one call to one of the targets."""
     return compiled(javascript.calling(entry, code, targets), {"solution.js": code + MODULE})
 
 
 def serving(entry: Entry, code: str) -> Written:
-    """Returns the program that answers the tests' room."""
+    """Returns the program that answers calls from the tests' room."""
     return compiled(javascript.serving(entry, code), {"solution.js": code + MODULE})
 
 
@@ -71,5 +73,5 @@ def defines(code: str, name: str) -> bool:
 
 
 def preamble(prefix: str) -> str:
-    """Returns the lines of the prompt's code that a program needs that replaces the prompt's function."""
+    """Returns the lines of the prompt's code that a program still needs if it replaces the prompt's function."""
     return ""

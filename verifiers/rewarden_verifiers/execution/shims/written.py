@@ -1,4 +1,4 @@
-"""A program that a shim wrote, its sources, and the function that it exposes."""
+"""A program written by a shim, its sources, and the function that it exposes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SOURCES = Path(__file__).with_name("sources")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The function that test code calls: its name, the reference's declaration of it, and the prompt's code."""
+    """The function that test code calls: its name, its declaration in the reference, and the prompt's code."""
 
     name: str | None = None
     signature: str | None = None
@@ -23,10 +23,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The text of a program, and files next to it.
+    """The text of a program, and the files next to it.
 
-    language: the row of the sandbox's languages that compiles it, if it is not the reference's. min_version: the oldest
-    version of that row's toolchain. flags: flags of its compilation, before the reference's.
+    language: the entry in the sandbox's languages that compiles it, if it is not the reference's. min_version: the
+    oldest usable version of that toolchain. flags: compiler flags, before the reference's.
     """
 
     code: str
@@ -43,7 +43,7 @@ def read(name: str) -> str:
 
 
 def after_brace(tests: str) -> str:
-    """Returns test code after the brace with which it closes the prompt's function, if it begins with one."""
+    """Returns test code without a leading brace that closes the prompt's function."""
     rest = tests.lstrip()
     return rest[1:] if rest.startswith("}") else tests
 
@@ -51,8 +51,9 @@ def after_brace(tests: str) -> str:
 def scripted(
     name: str, language: str, ending: str, *more: str, solution: str | None = None, tests: str | None = None
 ) -> Written:
-    """Returns the script of that name in a language whose programs are loaded unchanged, and next to it what it loads:
-    the shim's parts, of which `more` are further ones, the program and the test code."""
+    """Returns our script of that name, in a language that loads programs unchanged, with the files that it loads: the
+    shim's parts (`more` adds to them), the program and the test code.
+    """
     parts = ("values", "loading", "nodes", *more)
     files = {f"rewarden/{part}.{ending}": source(read(f"{language}/{part}.{ending}")) for part in parts}
     for file, text in (("solution", solution), ("tests_code", tests)):

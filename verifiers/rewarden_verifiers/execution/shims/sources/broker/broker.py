@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, NoReturn
 MAX_BYTES = 8 * 1024 * 1024
 MAX_DEPTH = 100
 MAX_VALUES = MAX_BYTES // 4
-"""More do not fit into that many bytes of tagged JSON."""
+"""More values do not fit into that many bytes of tagged JSON."""
 MAX_DIGITS = 3_000
 MAX_MESSAGE = 2000
 CHANNEL, REPLY, TO_WORKER, FROM_WORKER = 3, 4, 98, 99
@@ -37,11 +37,11 @@ SPECIAL = ("nan", "inf", "-inf")
 
 
 class Lost(Exception):
-    """The other end is gone."""
+    """The other end has gone away."""
 
 
 class BadFrame(Exception):
-    """A frame or a message has no known shape."""
+    """A frame or a message is malformed."""
 
 
 class Uncrossable(Exception):
@@ -49,7 +49,7 @@ class Uncrossable(Exception):
 
 
 class Fault(Exception):
-    """Ends the tests for good."""
+    """Aborts the tests."""
 
     def __init__(self, kind: str, message: str, who: str = "candidate") -> None:
         super().__init__(message)
@@ -296,11 +296,11 @@ def _answer(worker: Worker, question: dict[str, Any]) -> dict[str, Any]:
 
 
 class Tests:
-    """Runs test code that asks the candidate, and reports. The test code knows neither the channel nor the nonce."""
+    """Runs test code that calls the candidate, and reports. The test code knows neither the channel nor the nonce."""
 
     def __init__(self, command: list[str], shared: bool) -> None:
         self.options = json.loads(sys.stdin.buffer.read())
-        os.close(0)  # Attack: read the options again, with the nonce.
+        os.close(0)  # Attack: read the options again, including the nonce.
         os.open(os.devnull, os.O_RDONLY)
         self.command, self.shared = command, shared
         self.uses = 0
@@ -308,7 +308,7 @@ class Tests:
         """True if the last call raised an exception."""
         self.finished = False
         self.secret = secrets.token_hex(16)
-        """The worker repeats it after the test code, if there is one process."""
+        """The worker repeats it after the test code if both run in one process."""
 
     def run(self) -> NoReturn:
         errors = os.open(ERRORS, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
@@ -366,7 +366,7 @@ class Tests:
         return channel
 
     def _serve(self, worker: Worker, channel: Channel | None) -> None:
-        """Answers the test code's questions until it ends."""
+        """Answers the test code's calls until it ends."""
         if self.shared:
             try:
                 worker.send(self.secret)
